@@ -121,11 +121,13 @@ setup(
         "precis.pipelines.report": ["*.css", "*.js", "templates/*.html"],
     },
     install_requires=[
+        "filelock>=4.2,<5",
         "fsspec>=2026.9",
         "google-crc32c>=1.9",
         "numpy>=2.4",
         "orjson>=3.12",
         "packaging>=25",
+        "psutil>=7.2,<8",
         "pyarrow>=25",
         "pyyaml>=6",
         "rich>=15,<16",

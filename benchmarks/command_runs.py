@@ -1,5 +1,6 @@
 """Commands of precis as processes, with the time and the memory that they take."""
 
+import contextlib
 import subprocess
 import sys
 import tempfile
@@ -7,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from precis.pipelines.run.descendants import descendants
+import psutil
 
 PRECIS = (sys.executable, "-m", "precis.pipelines.command_line.cli")
 _SECONDS_BETWEEN_LOOKS = 0.2
@@ -59,7 +60,7 @@ def run_measured(*arguments: str) -> CommandRun:
         )
         peak = processes = 0
         while process.poll() is None:
-            tree = [process.pid, *descendants(process.pid)]
+            tree = [process.pid, *_processes_below(process.pid)]
             processes = max(processes, len(tree))
             peak = max(peak, sum(map(_resident_bytes, tree)))
             time.sleep(_SECONDS_BETWEEN_LOOKS)
@@ -69,6 +70,20 @@ def run_measured(*arguments: str) -> CommandRun:
             end = printed.read().decode(errors="replace")[-2000:]
             raise SystemExit(f"precis {' '.join(arguments)} failed:\n{end}")
     return CommandRun(seconds, peak, processes)
+
+
+def _processes_below(pid: int) -> list[int]:
+    """The processes that a process has started, without the tracker."""
+    with contextlib.suppress(psutil.Error):
+        below = psutil.Process(pid).children(recursive=True)
+        return [each.pid for each in below if not _is_tracker(each)]
+    return []
+
+
+def _is_tracker(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return "resource_tracker" in "".join(process.cmdline())
+    return True
 
 
 def check_ratios(ratios: Mapping[str, float]) -> None:

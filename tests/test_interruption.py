@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 from support.signalled import Ended, end_by_signal
 
-from precis.model import files
 from precis.pipelines.run import interruption
-from precis.pipelines.run.descendants import open_asides
 
 INSTALL = """
-import os, signal, subprocess, sys, time
+import logging, os, psutil, signal, subprocess, sys, threading, time
+from precis.pipelines.command_line.ending import CommandEnding
 from precis.pipelines.run import interruption
-from precis.pipelines.run.descendants import descendants
 
 def write(name):
     open(f"{sys.argv[1]}/{name}", "w").close()
@@ -24,17 +22,27 @@ def wait_for_a_signal():
     write("ready")
     time.sleep(600)
 
+def make_noise():
+    # What fails because of a signal: a thread, a library, an object that goes.
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
+    logging.error("noise")
+    type("Noise", (), {"__del__": lambda _: 1 / 0})()
+
 def wait():
     while True:
         try:
             # The signal may come as soon as the file is there.
             write("ready")
             time.sleep(60)
-        except BaseException as error:
-            print(type(error).__name__, file=sys.stderr)
+        except BaseException:
+            make_noise()
 
 def install():
-    return interruption.install("precis x", kept="all is kept", resume="go on with: y")
+    ending = CommandEnding("precis x", kept="all is kept", resume="go on with: y")
+    ending.install()
+    return ending
 """
 KEPT = "all is kept; go on with: y"
 
@@ -66,7 +74,7 @@ def end(
 
 @pytest.mark.parametrize("number", interruption.SIGNALS)
 def test_a_program_that_does_not_stop_is_ended_with_one_line(tmp_path, number):
-    code = "interruption._GRACE_SECONDS = 0.05\ninstall()\nwait()"
+    code = "install().grace_seconds = 0.05\nwait()"
     ended = end(tmp_path, code, number)
     assert ended.code == 128 + number
     assert ended.lines == [f"precis x: stopped by {number.name}; {KEPT}"]
@@ -75,8 +83,7 @@ def test_a_program_that_does_not_stop_is_ended_with_one_line(tmp_path, number):
 
 def test_a_second_signal_ends_it_at_once(tmp_path):
     code = """
-interruption._GRACE_SECONDS = 600
-install()
+install().grace_seconds = 600
 try:
     wait_for_a_signal()
 except interruption.Stopped:
@@ -108,13 +115,13 @@ with interruption.at_once(), interruption.at_end(hang, is_first=True):
 
 def test_a_program_that_gives_back_what_it_holds_ends_by_itself(tmp_path):
     code = """
-interruption._GRACE_SECONDS = 600
 ending = install()
+ending.grace_seconds = 600
 try:
     wait_for_a_signal()
 except interruption.Stopped:
     write("given back")
-    print("noise", file=sys.stderr)
+    make_noise()
     ending.end("one half is kept")
 """
     ended = end(tmp_path, code)
@@ -140,7 +147,7 @@ with (
     open(out + "/lock", "w").close()
     open(out + "/part", "w").close()
     child = subprocess.Popen([sys.executable, "-c", MIDDLE, *SLEEP])
-    while len(descendants()) < 2:
+    while len(psutil.Process().children(recursive=True)) < 2:
         time.sleep(0.01)
     wait()
 """
@@ -194,7 +201,7 @@ ending.end("the state is saved")
 
 def test_a_state_that_is_not_saved_in_time_is_said_to_be_lost(tmp_path):
     code = """
-interruption._SAVING_SECONDS = 0.05
+interruption.SAVING_SECONDS = 0.05
 install()
 with interruption.saving():
     wait()
@@ -225,8 +232,7 @@ ending.finish(1)
 
 def test_a_forked_process_has_its_signals_to_itself(tmp_path):
     code = """
-interruption._GRACE_SECONDS = 0.05
-install()
+install().grace_seconds = 0.05
 reader, writer = os.pipe()
 pid = os.fork()
 if not pid:
@@ -238,50 +244,6 @@ assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
 wait()
 """
     assert end(tmp_path, code).code == 130
-
-
-def test_a_process_may_end_without_a_signal(tmp_path):
-    code = """
-ending = install()
-write("ready")
-while not os.path.exists(sys.argv[1] + "/go"):
-    time.sleep(0.01)
-ending.fail("the output is lost", 1)
-"""
-    go = tmp_path / "out" / "go"
-    ready = tmp_path / "out" / "ready"
-    ready.parent.mkdir()
-
-    def let_go(_: int) -> bool:
-        if ready.exists():
-            go.touch()
-        return ready.exists()
-
-    # SIGWINCH is ignored.
-    ended = end_by_signal(
-        [ready.parent],
-        signal.SIGWINCH,
-        let_go,
-        folder=tmp_path / "process",
-        program=("-c", INSTALL + code),
-    )
-    assert (ended.code, ended.lines) == (1, ["precis x: the output is lost"])
-
-
-def test_what_fails_after_a_signal_does_not_take_its_place(tmp_path):
-    code = """
-import threading
-ending = install()
-fail = threading.Thread(target=ending.fail, args=("the lock is gone", 1), daemon=True)
-with (
-    interruption.at_once(),
-    interruption.at_end(lambda: time.sleep(0.2)),
-    interruption.at_end(fail.start),
-):
-    wait()
-"""
-    ended = end(tmp_path, code)
-    assert (ended.code, len(ended.lines)) == (130, 1)
 
 
 def test_a_python_program_keeps_its_handlers():
@@ -296,9 +258,3 @@ def test_a_python_program_keeps_its_handlers():
         assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
         assert threading.active_count() == threads
     assert before == [signal.getsignal(number) for number in interruption.SIGNALS]
-
-
-def test_unfinished_files_are_known_by_their_names(tmp_path):
-    with files.write_aside(str(tmp_path / "a")):
-        (path,) = open_asides(os.getpid())
-    assert path.startswith(f"{tmp_path}/a.")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from precis.model.credentials import redact
 from precis.model.errors import Interrupted
 from precis.model.garbage_collection import collect_rarely
-from precis.pipelines.run import interruption
+from precis.pipelines.command_line.ending import CommandEnding
 from precis.pipelines.run.program import precis_program
 
 # The commands that go on where they were stopped; the others begin again.
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Args:
       argv: the words behind `precis`. Without them this process is the command, and
-          signals end it as `interruption` says.
+          signals end it as `ending` says.
     """
     if argv is not None:
         return _run(list(argv))
@@ -33,11 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     program = " ".join(["precis", *arguments[:1]])
     again = redact(shlex.join([precis_program(), *arguments]))
     is_resumed = bool(arguments) and arguments[0] in _RESUMED
-    ending = interruption.install(
+    ending = CommandEnding(
         program,
         kept="what is finished is kept" if is_resumed else "",
         resume=f"{'go on' if is_resumed else 'begin again'} with: {again}",
     )
+    ending.install()
     try:
         code = _run(arguments)
         ending.finish(code)

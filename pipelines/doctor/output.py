@@ -23,7 +23,7 @@ from precis.pipelines.doctor.request import Request
 from precis.pipelines.flags.flags import recorded_flags
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.results import EarlierRunOptions, normal_path
-from precis.pipelines.run.output_lock import find_dead_owner
+from precis.pipelines.run.output_lock import check_free
 from precis.pipelines.run.output_state import TASKS_FOLDER, OutputState, examine_output
 
 # The kind of bundle that a command writes.
@@ -42,15 +42,8 @@ def check_owner(output: str) -> Check[None]:
     Raises:
       UsageError: a living process does.
     """
-    dead = find_dead_owner(output)
-    if dead is not None:
-        yield Diagnosis(
-            NOTE,
-            "output",
-            f"{output} has the lock of process {dead.pid} on {dead.host}, which is "
-            "dead; the job takes it over",
-            "nothing",
-        )
+    check_free(output)
+    yield from ()
 
 
 def check_job(request: Request, tasks: Sequence[Task]) -> Check[None]:

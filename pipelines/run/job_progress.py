@@ -216,7 +216,7 @@ def shown(
     with (
         listening(display),
         interruption.at_end(display.stop, is_first=True),
-        interruption.worded(display.stopped_line),
+        interruption.changed(as_line=display.stopped_line),
     ):
         yield
 
@@ -249,7 +249,12 @@ def is_quiet() -> bool:
 
 
 def complain(text: str) -> None:
-    """Gives an error of one line to the display; without one, to stderr."""
+    """Gives an error of one line to the display; without one, to stderr. What fails
+    after a signal may have failed because of it, and says nothing.
+    """
+    ending = interruption.installed()
+    if ending is not None and ending.signal:
+        return
     listener = current_listener()
     if isinstance(listener, Display):
         listener.say(text, is_error=True)

@@ -4,39 +4,39 @@
         ...
         ownership.check()   # before the result is marked as complete
 
-The owner writes `_tasks/lock.json` and renews it while it works:
+The owner holds `_tasks/lock.json`, which says who it is.
 
-    host, pid      who it is, for the message
-    machine        host, start of the machine and process namespace
-    process_start  tells the process from a later one with the same pid
-    token          random; whose lock it is
-    renewed_at     seconds since 1970, at most 15 old while the owner lives
+On a local disk the lock is one of the kernel (`flock`, by filelock), so it ends with the
+process, however that ends. On NFS the server keeps it, for all machines that mount the
+folder; where a machine dies, the server frees it when the lease of that client is over,
+after a minute or two. On a file system that lies about locks, such as FUSE over an
+object store, it holds among the processes of one machine; one that has none at all
+refuses the output.
 
-A lock of a dead process is taken over: at once if it ran on this machine, and else, or
-where a living process has stopped, when it was not renewed for 60 seconds. The clocks
-of machines that share an output may differ by less than that.
-
-On a local disk no two processes get the lock, nor on an object store, which is asked to
-write it only where there is none. A lock that is taken over on an object store is
-written, and read again after a second. If two processes take it over within the same
-instant, the one that was first may see the lock of the other only when it renews its
-own; then it stops.
+An object store is asked to write the lock only where there is none. The owner renews it
+every 15 seconds, and it is free for others when it was not renewed for 60: the clocks
+of the machines that share an output may differ by less than that. A lock that is taken
+over is written, and read again after a second. If two processes take it over within the
+same instant, the one that was first may see the lock of the other only at its next
+`check`.
 """
 
 import contextlib
 import datetime
-import functools
+import json
 import os
-import signal
 import socket
-import sys
 import threading
 import time
 import uuid
 from collections.abc import Iterator
+from typing import NamedTuple
+
+from filelock import FileLock, Timeout
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
+from precis.model.storage.store import ObjectStore
 from precis.pipelines.run import interruption
 from precis.pipelines.run.job import (
     LOCK_FILE,
@@ -44,77 +44,21 @@ from precis.pipelines.run.job import (
     TASKS_FOLDER,
     not_writable,
 )
-from precis.pipelines.run.lock_file import (
-    Owner,
-    create_lock,
-    exchange_lock,
-    read_lock,
-)
-from precis.pipelines.run.process_identity import machine_name, process_start
 
-LEASE_SECONDS = 60.0
+# How long a lock that is just being given back is waited for.
+_PATIENCE_SECONDS = 0.2
+_LEASE_SECONDS = 60.0
 _RENEWAL_SECONDS = 15.0
-_RETRY_SECONDS = 0.05
-# How long a job that lost its output has to end by itself.
-_GRACE_SECONDS = 30.0
-
-
-@contextlib.contextmanager
-def own_output(output: str) -> Iterator["Ownership"]:
-    """Owns an output folder for the length of the block.
-
-    Raises:
-      UsageError: another process owns the folder, or it cannot be written.
-      JobError: the folder was lost to another process during the block, or the disk
-        is full.
-    """
-    path = files.join(output, TASKS_FOLDER, LOCK_FILE)
-    owner = _this_process()
-    release = functools.partial(_release, output, path, owner)
-    with interruption.at_end(release):
-        # A signal may come as soon as the lock is written.
-        try:
-            with _owned(output, path, owner) as ownership:
-                yield ownership
-        finally:
-            with contextlib.suppress(OSError):
-                release()
-    ownership.check()
-
-
-@contextlib.contextmanager
-def _owned(output: str, path: str, owner: Owner) -> Iterator["Ownership"]:
-    try:
-        _acquire(output, path, owner)
-    except OSError as error:
-        # There is nothing to write in a finished result, which may be read-only.
-        if not _is_finished(output):
-            raise not_writable(output, error) from error
-        yield Ownership(output, path, owner)
-        return
-    ownership = Ownership(output, path, owner)
-    ownership.start()
-    try:
-        yield ownership
-    except BaseException:
-        # Whatever it was, the loss of the output is behind it.
-        ownership.check()
-        raise
-    finally:
-        ownership.stop()
+# After this, another process has read what an object store had before.
+_SETTLING_SECONDS = 1.0
 
 
 class Ownership:
-    """A lock that this process holds, and the thread that renews it."""
+    """An output that this process owns."""
 
-    def __init__(self, output: str, path: str, owner: Owner) -> None:
+    def __init__(self, output: str, lock: "_Lock | None") -> None:
         self._output = output
-        self._path = path
-        self._owner = owner
-        self._is_lost = False
-        self._is_in_main_thread = threading.current_thread() is threading.main_thread()
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._renew_until_done, daemon=True)
+        self._lock = lock
 
     def check(self) -> None:
         """Does nothing while this process owns the output.
@@ -122,103 +66,56 @@ class Ownership:
         Raises:
           JobError: another process has taken it.
         """
-        if self._is_lost:
-            raise JobError(self._describe_loss())
+        if self._lock is not None and not self._lock.is_held():
+            raise JobError(
+                f"{self._output} was taken over by another process, or its lock was "
+                "removed; this job has stopped, so leave the output to the other one, "
+                "or run the same command again"
+            )
 
-    def start(self) -> None:
-        """Begins to renew the lock."""
-        self._thread.start()
 
-    def stop(self) -> None:
-        """Ends the renewing."""
-        self._done.set()
-        self._thread.join()
+@contextlib.contextmanager
+def own_output(output: str) -> Iterator[Ownership]:
+    """Owns an output folder for the length of the block.
 
-    def _renew_until_done(self) -> None:
-        renewed = time.monotonic()
-        while not self._done.wait(_RENEWAL_SECONDS):
+    Raises:
+      UsageError: another process owns the folder, or it cannot be written.
+      JobError: the folder was lost to another process during the block, or the disk
+        is full.
+    """
+    lock = _lock_of(output)
+
+    def leave() -> None:
+        # The processes that were writing them are dead by now.
+        if lock.is_held():
+            files.remove_leftovers(output)
+        lock.release()
+
+    # A signal may come as soon as the lock is held.
+    with interruption.at_end(leave):
+        try:
+            ownership = Ownership(output, _acquired(lock, output))
             try:
-                is_owned = exchange_lock(
-                    self._path, self._owner.token, _renewed(self._owner)
-                )
-                renewed = time.monotonic()
-            except OSError:
-                # The disk is full or the network is down, for the moment perhaps.
-                is_owned = time.monotonic() - renewed < LEASE_SECONDS
-            if not is_owned:
-                self._is_lost = True
-                self._end_job()
-                return
-
-    def _end_job(self) -> None:
-        """Interrupts the job, and ends the process if it does not come to an end.
-
-        A command ends at once. A job in another thread than the first cannot be
-        interrupted. It fails at its next `check`.
-        """
-        ending = interruption.installed()
-        if ending is not None:
-            ending.fail(self._describe_loss(), JobError.exit_code)
-        if not self._is_in_main_thread:
-            return
-        # A signal also wakes a thread that waits.
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        if not self._done.wait(_GRACE_SECONDS):
-            print(f"precis: {self._describe_loss()}", file=sys.stderr, flush=True)
-            os._exit(JobError.exit_code)
-
-    def _describe_loss(self) -> str:
-        return (
-            f"{self._output} was taken over by another process, or its lock was "
-            "removed or could not be renewed; this job has stopped, so leave the "
-            "output to the other one, or run the same command again"
-        )
+                yield ownership
+            finally:
+                # Whatever failed, the loss of the output is behind it.
+                ownership.check()
+        finally:
+            with contextlib.suppress(OSError):
+                lock.release()
 
 
-def _acquire(output: str, path: str, owner: Owner) -> None:
-    """Writes the lock where there is none, or where its owner is dead.
-
-    Raises:
-      UsageError: another process holds it.
+def _acquired(lock: "_Lock", output: str) -> "_Lock | None":
+    """The lock, held; None where there is nothing to write in a finished result, which
+    may be read-only.
     """
-    while not create_lock(path, owner):
-        holder = read_lock(path)
-        if holder is not None:
-            _check_abandoned(output, holder)
-            if exchange_lock(path, holder.token, owner):
-                return
-        # It was released or taken in this moment; a store may see that late.
-        time.sleep(_RETRY_SECONDS)
-
-
-def find_dead_owner(output: str) -> Owner | None:
-    """The dead owner of an output, whose lock the next job takes over; None where
-    nobody owns it.
-
-    Raises:
-      UsageError: another process owns it.
-    """
-    holder = read_lock(files.join(output, TASKS_FOLDER, LOCK_FILE))
-    if holder is not None:
-        _check_abandoned(output, holder)
-    return holder
-
-
-def _check_abandoned(output: str, holder: Owner) -> None:
-    if not _is_abandoned(holder):
-        raise UsageError(
-            f"{output} is in use by process {holder.pid} on {holder.host}; it is "
-            "free when that process ends, or, if it is dead, from "
-            f"{_lease_end(holder)} on; wait, or name another --output"
-        )
-
-
-def _release(output: str, path: str, owner: Owner) -> None:
-    exchange_lock(path, owner.token, None)
-    if files.is_local(output):
-        # Only where nothing else is in it.
-        with contextlib.suppress(OSError):
-            os.rmdir(files.filesystem(files.join(output, TASKS_FOLDER))[1])
+    try:
+        lock.acquire()
+    except OSError as error:
+        if not _is_finished(output):
+            raise not_writable(output, error) from error
+        return None
+    return lock
 
 
 def _is_finished(output: str) -> bool:
@@ -228,38 +125,166 @@ def _is_finished(output: str) -> bool:
         return False
 
 
-def _is_abandoned(holder: Owner) -> bool:
-    """Whether the lock of a process may be taken over."""
-    if time.time() >= holder.renewed_at + LEASE_SECONDS:
-        return True
-    return holder.machine == machine_name() and not _is_running(holder)
+def check_free(output: str) -> None:
+    """Does nothing where a job could own an output.
+
+    Raises:
+      UsageError: another process owns it.
+    """
+    _lock_of(output).check_free()
 
 
-def _lease_end(holder: Owner) -> str:
-    end = datetime.datetime.fromtimestamp(
-        holder.renewed_at + LEASE_SECONDS, datetime.UTC
-    )
-    return f"{end:%H:%M:%S} UTC"
+def _lock_of(output: str) -> "_Lock":
+    fs, name = files.filesystem(files.join(output, TASKS_FOLDER, LOCK_FILE))
+    if isinstance(fs, ObjectStore):
+        return _StoreLock(output, fs, name)
+    return _FileLock(output, name)
 
 
-def _this_process() -> Owner:
-    pid = os.getpid()
-    return Owner(
-        socket.gethostname(),
-        pid,
-        machine_name(),
-        process_start(pid) or "",
-        uuid.uuid4().hex,
-        time.time(),
-    )
+class _FileLock:
+    """The lock of a local folder."""
+
+    def __init__(self, output: str, name: str) -> None:
+        self._output = output
+        self._name = name
+        self._file: os.stat_result | None = None
+        self._lock = FileLock(
+            name, _PATIENCE_SECONDS, thread_local=False, fallback_to_soft=False
+        )
+
+    def acquire(self) -> None:
+        """Takes the lock.
+
+        Raises:
+          UsageError: another process holds it.
+          OSError: the folder cannot be written.
+        """
+        os.makedirs(os.path.dirname(self._name), exist_ok=True)
+        self._take()
+        self._file = os.stat(self._name)
+        with open(self._name, "w", encoding="utf-8") as file:
+            json.dump({"host": socket.gethostname(), "pid": os.getpid()}, file)
+
+    def check_free(self) -> None:
+        """Raises UsageError where another process holds the lock."""
+        if os.path.exists(self._name):
+            self._take()
+            self._lock.release()
+
+    def is_held(self) -> bool:
+        """Whether this process holds the lock, and its file is still that."""
+        try:
+            file = os.stat(self._name)
+        except FileNotFoundError:
+            return False
+        return self._file is not None and os.path.samestat(self._file, file)
+
+    def release(self) -> None:
+        """Gives the lock back; `_tasks` goes where nothing else is in it."""
+        if self._lock.is_locked:
+            if self.is_held():
+                os.remove(self._name)
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.dirname(self._name))
+            self._lock.release()
+
+    def _take(self) -> None:
+        try:
+            self._lock.acquire()
+        except Timeout as error:
+            raise UsageError(
+                f"{self._output} is in use by {self._describe_holder()}; it is free "
+                "when that process ends; wait, or name another --output"
+            ) from error
+
+    def _describe_holder(self) -> str:
+        try:
+            with open(self._name, encoding="utf-8") as file:
+                holder = json.load(file)
+            return f"process {holder['pid']} on {holder['host']}"
+        except (OSError, ValueError, KeyError, TypeError):  # It has just begun.
+            return "another process"
 
 
-def _renewed(owner: Owner) -> Owner:
-    return owner._replace(renewed_at=time.time())
+class _Owner(NamedTuple):
+    """The content of a lock on an object store."""
+
+    host: str
+    pid: int
+    token: str  # random; whose lock it is
+    renewed_at: float  # seconds since 1970
 
 
-def _is_running(owner: Owner) -> bool:
-    start = process_start(owner.pid)
-    if start is None:
-        return False
-    return not start or not owner.process_start or start == owner.process_start
+class _StoreLock:
+    """The lock of a folder on an object store, and the thread that renews it."""
+
+    def __init__(self, output: str, store: ObjectStore, name: str) -> None:
+        self._output = output
+        self._store = store
+        self._name = name
+        self._token = uuid.uuid4().hex
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._renew, daemon=True)
+
+    def acquire(self) -> None:
+        """Writes the lock where there is none, or where its owner is dead.
+
+        Raises:
+          UsageError: another process holds it.
+          OSError: the store cannot be written.
+        """
+        # The answer to an attempt may be lost, so that the lock is there and held.
+        while (
+            not self._store.create(self._name, self._content()) and not self.is_held()
+        ):
+            self.check_free()
+            self._store.write(self._name, self._content())
+            time.sleep(_SETTLING_SECONDS)
+        self._thread.start()
+
+    def check_free(self) -> None:
+        """Raises UsageError where another process has renewed the lock of late."""
+        holder = self._read()
+        end = holder.renewed_at + _LEASE_SECONDS if holder else 0.0
+        if holder and time.time() < end:
+            free_at = datetime.datetime.fromtimestamp(end, datetime.UTC)
+            raise UsageError(
+                f"{self._output} is in use by process {holder.pid} on {holder.host}; "
+                "it is free when that process ends, or, if it is dead, from "
+                f"{free_at:%H:%M:%S} UTC on; wait, or name another --output"
+            )
+
+    def is_held(self) -> bool:
+        """Whether the lock is that of this process."""
+        holder = self._read()
+        return holder is not None and holder.token == self._token
+
+    def release(self) -> None:
+        """Gives the lock back."""
+        self._is_over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self.is_held():
+            self._store.rm(self._name)
+
+    def _renew(self) -> None:
+        while not self._is_over.wait(_RENEWAL_SECONDS):
+            # The network may be down for the moment.
+            with contextlib.suppress(OSError):
+                if not self.is_held():
+                    return
+                self._store.write(self._name, self._content())
+
+    def _read(self) -> _Owner | None:
+        try:
+            with self._store.open(self._name) as file:
+                return _Owner(**json.load(file))
+        except FileNotFoundError:
+            return None
+
+    def _content(self) -> bytes:
+        owner = _Owner(socket.gethostname(), os.getpid(), self._token, time.time())
+        return files.json_bytes(owner._asdict())
+
+
+_Lock = _FileLock | _StoreLock

@@ -86,18 +86,12 @@ def _without_chance(state: State) -> State:
 
 
 def restore(folder: Path, state: State) -> None:
-    """Makes a folder as it was, the lock being that of a dead process."""
+    """Makes a folder as it was; nobody holds the lock that lies in it."""
     shutil.rmtree(folder, ignore_errors=True)
     for name, content in state.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_of_dead_process(content) if name == _LOCK else content)
-
-
-def _of_dead_process(lock: bytes) -> bytes:
-    if not lock:  # The process died when it had created the file.
-        return json.dumps({"renewed_at": 0.0}).encode()
-    return json.dumps({**json.loads(lock), "process_start": "0"}).encode()
+        path.write_bytes(content)
 
 
 @contextlib.contextmanager
