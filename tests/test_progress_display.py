@@ -7,7 +7,6 @@ import sys
 import threading
 
 import pytest
-from rich.console import Console
 from support.terminal import Terminal
 
 from precis.model.errors import UsageError
@@ -15,11 +14,9 @@ from precis.model.progress.counters import FOLDER_VARIABLE, Counts, count
 from precis.model.progress.stages import Stage, say, stage, stages, unseen
 from precis.pipelines.options import progress
 from precis.pipelines.options.progress import ProgressOptions
-from precis.pipelines.run import job_progress, progress_painters
-from precis.pipelines.run.job_progress import complain, shown
-from precis.pipelines.run.live_painter import stage_lines
-from precis.pipelines.run.progress_painters import plain_line
-from precis.pipelines.run.progress_state import DONE, FAILED, measure
+from precis.pipelines.run import job_progress
+from precis.pipelines.run.job_progress import Live, complain, shown
+from precis.pipelines.run.stage_state import DONE, FAILED, measure, plain_line
 
 RUNNING = Counts(documents=8_640, size=43, started=105.0, ended=112.2)
 ENCODE = Stage(name="encode", size=100)
@@ -113,7 +110,7 @@ def test_the_line_of_a_stage_that_has_ended(counts, state, line):
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 100, 160])
-def test_the_lines_of_a_terminal_do_not_wrap_and_say_all(columns):
+def test_the_lines_of_a_terminal_do_not_wrap_and_say_all(columns, monkeypatch):
     counts = RUNNING._replace(tokens=7_200_000, dead_letters=13, flagged=1_234_567)
     state = measure(
         Stage(name="summarize", size=100, note="loss 2.345, accuracy 45.6%"),
@@ -121,22 +118,22 @@ def test_the_lines_of_a_terminal_do_not_wrap_and_say_all(columns):
         now=114.4,
         began=100.0,
     )
-    written = io.StringIO()
-    console = Console(file=written, width=columns, force_terminal=True, no_color=True)
-    for line in stage_lines(state, columns - 1):
-        console.print(line)
-    lines = Terminal.without_codes(written.getvalue()).splitlines()
-    assert max(map(len, lines)) < columns
-    parts = ("43%", "1,200/s", "0:07 left", "13 dead letters", "1,234,567 flagged")
-    assert all(part in "\n".join(lines) for part in parts)
-    assert len(lines) == {160: 2, 100: 2, 80: 3}.get(columns, len(lines))
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    live = Live()
+    live.begin()
+    live.paint([state])
+    written = sys.stderr.rich_proxied_file.getvalue()
+    live.end([], is_last=True)
+    lines = Terminal.without_codes(written).splitlines()
+    assert max(map(len, lines)) <= columns
+    said = " ".join(" ".join(lines).split())
+    for part in ("43%", "1,200/s", "left", "13 dead", "1,234,567", "45.6%"):
+        assert part in said
 
 
 def test_a_pipe_gets_a_line_at_the_start_then_some_and_the_totals(monkeypatch, capsys):
-    monkeypatch.setattr(progress_painters, "_LINE_SECONDS", 0.2)
-    monkeypatch.setattr(
-        job_progress, "plain_painter", lambda: progress_painters.plain_painter(0.2)
-    )
+    monkeypatch.setattr(job_progress, "_LINE_SECONDS", 0.2)
     with shown("x"), stages([Stage(name="scan", size=200)]):
         folder = os.environ[FOLDER_VARIABLE]
         count()
@@ -305,18 +302,18 @@ def test_a_terminal_keeps_ended_stages_and_shows_its_cursor_again(monkeypatch):
         written = terminal.read()
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 3
     screen = terminal.screen(written)
-    assert [line.split("  ")[0] for line in screen] == [
-        *("a library says this", "precis: warning: this"),
-        *("scan", "train"),
-    ]
-    assert "7 documents" in screen[2] and screen[2].endswith("1 dead letter")
+    assert screen[:2] == ["a library says this", "precis: warning: this"]
+    assert len(screen) == 4 and screen[2].startswith("scan 7 documents")
+    assert screen[2].endswith("1 dead letter")
     assert screen[3].split()[:5] == ["train", "stopped", "4", "/", "9"]
 
 
 def test_a_signal_ends_the_display_before_its_message(monkeypatch):
     with Terminal(columns=80) as terminal:
         monkeypatch.setattr(sys, "stderr", terminal.file)
-        display = job_progress._make_display("x", ProgressOptions(), False)
+        options = ProgressOptions()
+        painter = job_progress._make_painter("x", options, False)
+        display = job_progress.Display(painter, options)
         with job_progress.listening(display), stage("train", total=9):
             thread = threading.Thread(target=display.stop)
             thread.start()

@@ -13,8 +13,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from precis.model.progress.counters import FOLDER_VARIABLE
 from precis.model.progress.stages import (
@@ -24,26 +24,137 @@ from precis.model.progress.stages import (
     stage,
 )
 from precis.model.tensorflow_import import import_tensorflow
-from precis.pipelines.options.progress import (
-    JSON,
-    LIVE,
-    PLAIN,
-    ProgressOptions,
-)
+from precis.pipelines.options.progress import JSON, LIVE, PLAIN, ProgressOptions
 from precis.pipelines.run import interruption
-from precis.pipelines.run.progress_painters import (
-    Painter,
-    QuietPainter,
-    json_painter,
-    plain_painter,
-    print_error,
-)
-from precis.pipelines.run.progress_state import (
+from precis.pipelines.run.stage_state import (
     DONE,
     FAILED,
     StageState,
+    line_json,
     measure,
+    plain_line,
+    state_json,
+    words,
 )
+
+# Between two lines of a stage, and two pictures of a terminal.
+_LINE_SECONDS = 5.0
+_JSON_SECONDS = 1.0
+_LIVE_SECONDS = 0.25
+
+
+class Lines:
+    """Writes a line when a stage begins, every few seconds, and at its end."""
+
+    shows_brief = False
+
+    def __init__(
+        self,
+        as_line: Callable[[StageState], str],
+        as_message: Callable[[str, str], str],
+        seconds: float = 3600.0,
+    ) -> None:
+        """Stores its arguments.
+
+        Args:
+          as_line: the line of a state; nothing is written for an empty one.
+          as_message: the line of a text and of `message` or `failed`.
+          seconds: between two lines of a stage.
+        """
+        self.seconds = seconds
+        self.as_message = as_message
+        self._as_line = as_line
+        # The stages whose last line is written while those beside them run.
+        self._ended: set[str] = set()
+
+    def begin(self) -> None:
+        """Does nothing: the first call of `paint` follows."""
+
+    def paint(self, states: Sequence[StageState]) -> None:
+        """Writes a line for each stage that has just ended, and for the last that runs:
+        the others wait for it.
+        """
+        for state in states:
+            if state.is_ended or state is states[-1]:
+                if state.stage not in self._ended:
+                    _print_error(self._as_line(state))
+            if state.is_ended:
+                self._ended.add(state.stage)
+
+    def end(self, states: Sequence[StageState], *, is_last: bool) -> None:
+        """Writes the last line of each stage."""
+        self.paint(states)
+        self._ended -= {state.stage for state in states}
+
+    def say(self, text: str, state: str) -> None:
+        """Writes a message."""
+        _print_error(self.as_message(text, state))
+
+
+class Live:
+    """Renews the lines of all stages that run, in place:
+
+    summarize ━━━━━━━━━╺━━━━━━  43%  8,640 / about 20,100 documents  1,204/s  0:07 left
+                                3 dead letters  12 flagged
+    """
+
+    seconds = _LIVE_SECONDS
+    shows_brief = True
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True, force_terminal=True, highlight=False)
+        self._progress: Any = None
+
+    def as_message(self, text: str, state: str) -> str:
+        """The message itself."""
+        return text
+
+    def begin(self) -> None:
+        """Hides the cursor; what others write to stderr goes above the display."""
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
+
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(min(max(self._console.width // 5, 10), 30)),
+            # Where the words do not fit they go on in the next line.
+            TextColumn("{task.fields[words]}", markup=False, table_column=Column()),
+            console=self._console,
+            auto_refresh=False,
+            redirect_stdout=False,
+        )
+        self._progress.start()
+
+    def paint(self, states: Sequence[StageState]) -> None:
+        """Renews the lines."""
+        for task in self._progress.task_ids:
+            self._progress.remove_task(task)
+        for state in states:
+            self._progress.add_task(
+                state.stage,
+                total=None if state.share is None else 1.0,
+                completed=state.share or 0,
+                words="  ".join(words(state)),
+            )
+        self._progress.refresh()
+
+    def end(self, states: Sequence[StageState], *, is_last: bool) -> None:
+        """Leaves the last lines where they are, and shows the cursor again."""
+        if is_last:
+            self._progress.columns = self._progress.columns[::2]  # without the bar
+            self.paint(states)
+            self._progress.live.transient = not states
+            self._progress.stop()
+            self._progress = None
+
+    def say(self, text: str, state: str) -> None:
+        """Writes a message above the lines."""
+        if self._progress is None:
+            _print_error(text)
+        else:
+            self._console.print(text, markup=False, soft_wrap=True)
 
 
 class _RunningGroup(NamedTuple):
@@ -51,28 +162,41 @@ class _RunningGroup(NamedTuple):
 
     group: StageGroup
     began: float
+    is_brief: bool
+
+    def states(self, state: str = "") -> list[StageState]:
+        """The states of the stages; one is done when the next begins.
+
+        Args:
+          state: `done` or `failed` where all of them have ended.
+        """
+        now, began = time.monotonic(), self.began
+        counts = self.group.counts()
+        states: list[StageState] = []
+        for place, each in enumerate(self.group.stages):
+            is_followed = any(later.started for later in counts[place + 1 :])
+            has_begun = not place or is_followed or counts[place].started > 0
+            if not has_begun and state != DONE:
+                break
+            of_stage = DONE if is_followed else state
+            if states and states[-1].documents and each.size and not of_stage:
+                # The stage before it has counted them.
+                each = dataclasses.replace(each, total=states[-1].documents)
+            ended = max(counts[place].ended, began) if is_followed else now
+            states.append(
+                measure(each, counts[place], now=ended, began=began, state=of_stage)
+            )
+            began = ended
+        return states
 
 
 class Display:
     """Listens to the stages of a job and has a painter show them."""
 
-    def __init__(
-        self,
-        painter: Painter,
-        *,
-        shows_brief: bool,
-        options: ProgressOptions | None = None,
-    ) -> None:
-        """Stores its arguments.
-
-        Args:
-          painter: shows the stages.
-          shows_brief: whether brief stages are shown.
-          options: the flags that asked for it.
-        """
-        self.options = options or ProgressOptions()
+    def __init__(self, painter: Lines | Live, options: ProgressOptions) -> None:
+        """Stores its arguments."""
+        self.options = options
         self._painter = painter
-        self._shows_brief = shows_brief
         self._running: list[_RunningGroup] = []
         # Painting, and what changes what is painted.
         self._lock = threading.RLock()
@@ -82,31 +206,29 @@ class Display:
 
     def begin(self, group: StageGroup) -> None:
         """Shows stages, beside those that run."""
+        is_brief = all(each.is_brief for each in group.stages)
+        running = _RunningGroup(group, time.monotonic(), is_brief)
         with self._lock:
-            running = _RunningGroup(group, time.monotonic())
             self._running.append(running)
-            if self._has_ended or not self._is_shown(group):
+            if self._has_ended or running not in self._shown():
                 return
             if self._thread is None:
                 self._painter.begin()
                 self._is_over.clear()
                 self._thread = threading.Thread(target=self._renew, daemon=True)
                 self._thread.start()
-            self._painter.paint(self._states())
+            self._paint()
 
     def end(self, *, is_done: bool) -> None:
         """Shows how the stages that began last have ended."""
         with self._lock:
+            is_shown = self._running[-1] in self._shown()
             running = self._running.pop()
-            if self._has_ended or not self._is_shown(running.group):
+            if self._has_ended or not is_shown:
                 return
-            is_last = not any(self._is_shown(other.group) for other in self._running)
-            states = [
-                state
-                for state in _group_states(running, DONE if is_done else FAILED)
-                if not _is_brief(running.group)
-            ]
-            self._painter.end(states, is_last=is_last)
+            is_last = not self._shown()
+            states = running.states(DONE if is_done else FAILED)
+            self._painter.end([] if running.is_brief else states, is_last=is_last)
             thread = self._thread
             if is_last:
                 self._thread = None
@@ -114,25 +236,21 @@ class Display:
         if is_last and thread is not None:
             thread.join()
 
-    def say(self, text: str, *, is_error: bool = False) -> None:
-        """Shows a message of one line."""
+    def say(self, text: str, state: str = "message") -> None:
+        """Shows a message of one line; `state` is `failed` for an error."""
         with self._lock:
-            self._painter.say(text, is_error=is_error)
+            self._painter.say(text, state)
 
     def stopped_line(self, text: str) -> str:
         """The line that a signal prints at the end."""
-        return self._painter.stopped_line(text)
+        return self._painter.as_message(text, FAILED)
 
     def stop(self) -> None:
         """Ends the display for good, as before a message that a signal prints."""
         with self._lock:
-            if self._running and self._thread is not None and not self._has_ended:
-                states = [
-                    state
-                    for running in self._running
-                    if self._is_shown(running.group) and not _is_brief(running.group)
-                    for state in _group_states(running, FAILED)
-                ]
+            if self._thread is not None and not self._has_ended:
+                shown = [running for running in self._shown() if not running.is_brief]
+                states = [state for each in shown for state in each.states(FAILED)]
                 self._painter.end(states, is_last=True)
             self._has_ended = True
             self._is_over.set()
@@ -141,54 +259,17 @@ class Display:
         """Paints again and again, until the last stage has ended."""
         while not self._is_over.wait(self._painter.seconds):
             with self._lock:
-                if self._is_over.is_set():
-                    return
-                self._painter.paint(self._states())
+                if not self._is_over.is_set():
+                    self._paint()
 
-    def _is_shown(self, group: StageGroup) -> bool:
-        return self._shows_brief or not _is_brief(group)
-
-    def _states(self) -> list[StageState]:
-        return [
-            state
-            for running in self._running
-            if self._is_shown(running.group)
-            for state in _group_states(running)
-        ]
-
-
-def _is_brief(group: StageGroup) -> bool:
-    return all(each.is_brief for each in group.stages)
-
-
-def _group_states(running: _RunningGroup, state: str = "") -> list[StageState]:
-    """The states of stages that began together; a stage is done when the next begins.
-
-    Args:
-      running: the stages.
-      state: `done` or `failed` where all of them have ended.
-    """
-    now = time.monotonic()
-    counts = running.group.counts()
-    began = running.began
-    states: list[StageState] = []
-    for place, each in enumerate(running.group.stages):
-        is_followed = any(later.started for later in counts[place + 1 :])
-        ended = max(counts[place].ended, began) if is_followed else now
-        if place and not is_followed and not counts[place].started and not state:
-            break  # It has not begun.
-        if state == FAILED and place and not counts[place].started:
-            break
-        of_stage = DONE if is_followed else state
-        is_counted = bool(states) and states[-1].documents > 0
-        if is_counted and each.size is not None and not of_stage:
-            # The stage before it has counted them.
-            each = dataclasses.replace(each, total=states[-1].documents)
-        states.append(
-            measure(each, counts[place], now=ended, began=began, state=of_stage)
+    def _paint(self) -> None:
+        self._painter.paint(
+            [state for running in self._shown() for state in running.states()]
         )
-        began = ended
-    return states
+
+    def _shown(self) -> list[_RunningGroup]:
+        shows_brief = self._painter.shows_brief
+        return [each for each in self._running if shows_brief or not each.is_brief]
 
 
 @contextlib.contextmanager
@@ -212,7 +293,8 @@ def shown(
     if current_listener() is not None or FOLDER_VARIABLE in os.environ:
         yield
         return
-    display = _make_display(command, options or ProgressOptions(), is_verbose)
+    options = options or ProgressOptions()
+    display = Display(_make_painter(command, options, is_verbose), options)
     with (
         listening(display),
         interruption.at_end(display.stop, is_first=True),
@@ -221,25 +303,25 @@ def shown(
         yield
 
 
-def _make_display(command: str, options: ProgressOptions, is_verbose: bool) -> Display:
-    """The display that the flags ask for."""
+def _make_painter(
+    command: str, options: ProgressOptions, is_verbose: bool
+) -> Lines | Live:
+    """What the flags ask for."""
     is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     mode = options.mode(is_terminal=is_terminal, is_verbose=is_verbose)
-    painter: Painter
     if options.quiet:
-        painter = QuietPainter(is_silent=True)
-    elif mode == LIVE:
-        from precis.pipelines.run.live_painter import LivePainter
-
-        painter = LivePainter()
-    elif mode == PLAIN:
-        painter = plain_painter()
-    elif mode == JSON:
-        painter = json_painter(command)
-    else:
-        painter = QuietPainter(is_silent=False)
-    shows_brief = mode == LIVE and not options.quiet
-    return Display(painter, shows_brief=shows_brief, options=options)
+        return Lines(lambda _: "", lambda text, state: text * (state == FAILED))
+    if mode == LIVE:
+        return Live()
+    if mode == PLAIN:
+        return Lines(plain_line, lambda text, _: text, _LINE_SECONDS)
+    if mode == JSON:
+        return Lines(
+            lambda state: state_json(command, state),
+            lambda text, state: line_json(command, state=state, message=text),
+            _JSON_SECONDS,
+        )
+    return Lines(lambda _: "", lambda text, _: text)
 
 
 def is_quiet() -> bool:
@@ -252,17 +334,23 @@ def complain(text: str) -> None:
     """Gives an error of one line to the display; without one, to stderr. What fails
     after a signal may have failed because of it, and says nothing.
     """
-    ending = interruption.installed()
+    ending, listener = interruption.installed(), current_listener()
     if ending is not None and ending.signal:
         return
-    listener = current_listener()
     if isinstance(listener, Display):
-        listener.say(text, is_error=True)
+        listener.say(text, FAILED)
     else:
-        print_error(text)
+        _print_error(text)
 
 
 def load_tensorflow() -> None:
     """Imports TensorFlow, which takes seconds, and says so on a terminal."""
     with stage("loading TensorFlow", is_brief=True):
         import_tensorflow()
+
+
+def _print_error(text: str) -> None:
+    """Writes a line to stderr, which may be closed by now."""
+    if text:
+        with contextlib.suppress(OSError, ValueError):
+            print(text, file=sys.stderr, flush=True)

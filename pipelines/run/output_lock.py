@@ -6,11 +6,11 @@
 
 The owner holds `_tasks/lock.json`, which says who it is.
 
-On a local disk the lock is one of the kernel (`flock`, by filelock), so it ends with the
-process, however that ends. On NFS the server keeps it, for all machines that mount the
-folder; where a machine dies, the server frees it when the lease of that client is over,
-after a minute or two. On a file system that lies about locks, such as FUSE over an
-object store, it holds among the processes of one machine; one that has none at all
+On a local disk the lock is one of the kernel (`flock`, by filelock), so it ends with
+the process, however that ends. On NFS the server keeps it, for all machines that mount
+the folder; where a machine dies, the server frees it when the lease of that client is
+over, after a minute or two. On a file system that lies about locks, such as FUSE over
+an object store, it holds among the processes of one machine; one that has none at all
 refuses the output.
 
 An object store is asked to write the lock only where there is none. The owner renews it
