@@ -20,7 +20,7 @@ from precis.pipelines.engines.beam_runner import pipeline_options
 from precis.pipelines.engines.local_processes import (
     count_workers,
     in_processes,
-    run_in_processes,
+    run_do_fn,
 )
 from precis.pipelines.options.workers import WorkerOptions
 
@@ -92,13 +92,13 @@ def test_one_process_is_this_one():
 def test_an_error_of_a_process_ends_all(number, kind, message):
     numbers = [Number(number, ("a.jsonl", "b.jsonl")), *map(Number, range(8))]
     with pytest.raises(kind, match=message):
-        list(run_in_processes(Spell(), numbers, 2))
+        list(run_do_fn(Spell(), numbers, 2))
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.slow
 def test_a_process_that_dies_once_costs_nothing(tmp_path):
-    outputs = run_in_processes(Spell(str(tmp_path)), [Number(16), Number(2)], 2)
+    outputs = run_do_fn(Spell(str(tmp_path)), [Number(16), Number(2)], 2)
     assert sorted(filter(lambda output: output == "x", outputs)) == ["x"] * 18
     assert not multiprocessing.active_children()
 

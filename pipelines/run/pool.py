@@ -1,0 +1,125 @@
+"""Work that several processes of this machine share.
+
+    for rows in run_in_processes(load, tasks, 4, imports="..."):
+
+A process that is done takes the next element. The processes are forked from one that
+has imported what they need and computed nothing. Each of them computes on one thread.
+"""
+
+import functools
+import logging
+import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from precis.model.errors import JobError, PrecisError
+from precis.model.inference.fork_server import fork_context
+from precis.model.inference.processes import Processes, leave_with_parent
+
+Work = Callable[[Any], Any]
+
+# One thread in each process, whichever library computes.
+_ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "TF_NUM_INTEROP_THREADS": "1",
+    "TF_NUM_INTRAOP_THREADS": "1",
+}
+# The loggers whose levels the processes take over; "" is the root.
+_LOGGERS = ("", "gcsfs")
+
+
+def run_in_processes(
+    load: Callable[[], Work], elements: Sequence[Any], count: int, *, imports: str
+) -> Iterator[Any]:
+    """What a function returns for each element, in the order in which they are done.
+
+    Args:
+      load: gives the function, in each process once.
+      elements: begun in their order; where they name files, in `paths`.
+      count: how many processes there are at most.
+      imports: the module that the process imports from which the others are forked.
+
+    Raises:
+      PrecisError: as the function raised it; the other processes are ended.
+      JobError: a process died twice with the same element.
+    """
+    levels = {name: logging.getLogger(name).level for name in _LOGGERS}
+    processes = Processes(
+        min(count, len(elements)),
+        initializer=functools.partial(
+            _start_process, load, {**os.environ, **_ONE_THREAD}, levels
+        ),
+        context=fork_context(imports),
+    )
+    with ThreadPoolExecutor(count) as threads:
+        try:
+            calls = [threads.submit(_call, processes, each) for each in elements]
+            for call in as_completed(calls):
+                yield call.result()
+        except BaseException:
+            processes.kill()
+            raise
+        finally:
+            threads.shutdown(cancel_futures=True)
+            processes.close()
+
+
+def _call(processes: Processes, element: Any) -> Any:
+    """What comes of an element, which is tried again alone where its process dies.
+
+    Raises:
+      JobError: that process dies too.
+    """
+    try:
+        return processes.call(_do, element)
+    except BrokenProcessPool:
+        pass  # Perhaps because of what ran beside it.
+    try:
+        return processes.call_alone(_do, element)
+    except BrokenProcessPool as error:
+        paths = ", ".join(getattr(element, "paths", ()))
+        raise JobError(
+            f"a worker process died twice with the same task ({paths or element}); "
+            "most often memory runs out, and --workers 1 needs the least of it; the "
+            "same command goes on where this one ended"
+        ) from error
+
+
+# The functions below run in the processes.
+
+_load: Callable[[], Work]
+
+
+def _start_process(
+    load: Callable[[], Work], environment: Mapping[str, str], levels: Mapping[str, int]
+) -> None:
+    """Prepares a process. What may fail is left to its first call."""
+    global _load
+    leave_with_parent()
+    os.environ.clear()
+    os.environ.update(environment)
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+    _load = functools.cache(load)
+
+
+def _do(element: Any) -> Any:
+    """Gives an element to the function of this process."""
+    try:
+        return _load()(element)
+    except PrecisError:
+        raise
+    except Exception as error:
+        raise _portable(error) from error
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or one that can be sent to another process and says the same."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return JobError(f"{type(error).__name__}: {error}")
+    return error
