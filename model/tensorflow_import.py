@@ -13,17 +13,20 @@ from typing import Any
 # seconds to import them.
 _UNUSED = ("jax", "matplotlib", "sklearn")
 
+# A command sets it for its own process and for those that it starts.
+COMMAND_VARIABLE = "PRECIS_COMMAND"
+
 
 def import_tensorflow() -> None:
     """Imports TensorFlow.
 
-    In a process of a command, in which TF_CPP_MIN_LOG_LEVEL is 3, there is no message,
-    and TensorFlow finds neither JAX, matplotlib nor scikit-learn. Later imports find
-    them.
+    In a process of a command there is no message, and TensorFlow finds neither JAX,
+    matplotlib nor scikit-learn. Later imports find them. In a program that only uses
+    precis it is an import like any other.
     """
     if "tensorflow" in sys.modules:
         return
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") != "3":
+    if COMMAND_VARIABLE not in os.environ:
         importlib.import_module("tensorflow")
         return
     with _silent_stderr(), _hidden(_UNUSED), _without_collection():

@@ -195,7 +195,7 @@ def test_tensorflow_is_imported_and_stderr_left_as_it_was(monkeypatch, capfd):
 
     from precis.model.tensorflow_import import import_tensorflow
 
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    monkeypatch.setenv("PRECIS_COMMAND", "1")
     for name in ("tensorflow", "sklearn", "jax"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     imported = []

@@ -254,7 +254,7 @@ def test_a_python_program_keeps_its_handlers():
         interruption.at_end(lambda: None),
         interruption.saving() as is_stopped,
     ):
-        assert is_stopped is None and interruption.installed() is None
+        assert not is_stopped() and interruption.installed() is None
         assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
         assert threading.active_count() == threads
     assert before == [signal.getsignal(number) for number in interruption.SIGNALS]

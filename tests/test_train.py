@@ -3,9 +3,7 @@ other settings.
 """
 
 import json
-import os
 import shutil
-import signal
 import uuid
 from pathlib import Path
 
@@ -33,7 +31,6 @@ from precis.model.bundle.network_bundle import load_bundle
 from precis.model.errors import DataError, Interrupted, UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import SOURCE_PADDING, StackConfig
-from precis.model.training import loop
 from precis.model.training.input_batches import epoch_batches
 from precis.model.training.metrics import not_finite_error
 
@@ -296,15 +293,6 @@ def test_source_tokens_are_counted_with_the_padding_of_sources(
         report["tokens"]
         == (batch["source"] != SOURCE_PADDING).sum() + (batch["expected"] != 0).sum()
     )
-
-
-def test_sigterm_reaches_the_loop_and_the_handler_goes_again():
-    before = signal.getsignal(signal.SIGTERM)
-    with loop._sigterm_arrives() as is_stopped:
-        assert not is_stopped()
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert is_stopped()
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_records_without_a_validation_split_are_refused_unless_nothing_is_validated(

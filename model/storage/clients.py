@@ -10,7 +10,6 @@ Amazon's.
 
 import contextlib
 import functools
-import logging
 import os
 import socket
 import urllib.parse
@@ -87,8 +86,6 @@ def _google() -> Any:
     emulator = os.environ.get("STORAGE_EMULATOR_HOST", "")
     domain = os.environ.get("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "googleapis.com")
     _check_reached(emulator or f"https://storage.{domain}")
-    # gcsfs logs a traceback of each error; the command says it in one line.
-    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
     silence = _timeout()
     timeout = aiohttp.ClientTimeout(
         # A stalled upload is noticed by the time of the whole request alone.

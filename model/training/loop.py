@@ -4,9 +4,7 @@ and goes on at any step.
 
 import contextlib
 import os
-import signal
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -53,7 +51,7 @@ def train_network(
     training: TrainingConfig,
     initial: InitialWeights | None = None,
     request: Mapping[str, Any] | None = None,
-    is_stopped: Callable[[], bool] | None = None,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> TrainResult:
     """Trains a network on records and writes it to `output` as a bundle.
 
@@ -68,8 +66,7 @@ def train_network(
       training: how to train.
       initial: the first weights; random ones by default.
       request: the command and its flags, for the manifest.
-      is_stopped: whether to save and stop after the present step; by default SIGTERM
-          says so.
+      is_stopped: whether to save and stop after the present step.
 
     Raises:
       UsageError: arguments that contradict each other or an earlier run in `output`.
@@ -96,11 +93,7 @@ def train_network(
             setup.workers.check_same_start(
                 fingerprint=setup.fingerprint, step=state.position.step
             )
-            if is_stopped is not None:
-                run_steps(setup, state, is_stopped)
-            else:
-                with _sigterm_arrives() as is_terminated:
-                    run_steps(setup, state, is_terminated)
+            run_steps(setup, state, is_stopped)
         return export_network(setup, state)
 
 
@@ -114,24 +107,6 @@ def naming_full_disk(folder: str) -> Iterator[None]:
             if os.strerror(code) in error.message:
                 raise OSError(code, os.strerror(code), folder) from error
         raise
-
-
-@contextlib.contextmanager
-def _sigterm_arrives() -> Iterator[Callable[[], bool]]:
-    """A function that says whether SIGTERM has arrived since the block began.
-
-    Only the main thread of a process can handle signals; elsewhere the function always
-    says no.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    arrived: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: arrived.append(number))
-    try:
-        yield lambda: bool(arrived)
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def run_steps(

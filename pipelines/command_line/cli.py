@@ -5,6 +5,8 @@ worker of a training ended; 130 stopped by SIGINT, which is Ctrl-C; 143 stopped 
 SIGTERM.
 """
 
+import os
+import resource
 import shlex
 import sys
 from collections.abc import Sequence
@@ -29,6 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return _run(list(argv))
     collect_rarely()
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        # OpenBLAS waits for the memory of its threads for ever, and for no signal.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = sys.argv[1:]
     program = " ".join(["precis", *arguments[:1]])
     again = redact(shlex.join([precis_program(), *arguments]))

@@ -14,6 +14,7 @@ from precis.model.config import suggestion
 from precis.model.credentials import RedactingFormatter, redact
 from precis.model.errors import PrecisError, describe_system_error
 from precis.model.progress.stages import stage
+from precis.model.tensorflow_import import COMMAND_VARIABLE
 from precis.pipelines.command_line.commands import COMMANDS, Command, overview
 from precis.pipelines.flags.command_words import parse_words, read_command_line
 from precis.pipelines.options.progress import ProgressOptions, split_progress
@@ -84,6 +85,10 @@ def _run_shown(
         if command.text.uses_beam and not flags.get("text"):
             with stage("loading Beam", is_brief=True):
                 importlib.import_module("apache_beam")
+            if not is_verbose:
+                from precis.pipelines.engines.quiet_workers import quiet_workers
+
+                quiet_workers()
         return command.run(flags, beam_args)
     except PrecisError as error:
         if is_verbose and error.__cause__ is not None:
@@ -135,10 +140,13 @@ def _set_logging(is_verbose: bool) -> None:
         for handler in logging.getLogger().handlers:
             handler.setFormatter(RedactingFormatter(logging.BASIC_FORMAT))
         return
+    os.environ[COMMAND_VARIABLE] = "1"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     warnings.filterwarnings("ignore")
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     logging.basicConfig(level=logging.ERROR, handlers=[_StderrHandler()])
     # Beam logs the traceback of what a worker raises; the command says it in one line.
-    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    # So does gcsfs.
+    for name in ("apache_beam", "gcsfs"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from precis.model.errors import PrecisError
+from precis.model.tensorflow_import import COMMAND_VARIABLE
 
 RESULT_FILE = "result.json"
 
@@ -52,10 +53,13 @@ def _run(serialised: bytes) -> None:
 
 def _quiet() -> None:
     """Quiets the libraries, as the command does, unless it shows their logs."""
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "3":
+    if COMMAND_VARIABLE in os.environ:
         warnings.filterwarnings("ignore")
         logging.basicConfig(level=logging.ERROR)
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+        from precis.pipelines.engines.quiet_workers import quiet_workers
+
+        quiet_workers()
 
 
 def peak_bytes() -> int:

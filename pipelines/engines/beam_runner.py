@@ -42,7 +42,6 @@ from precis.pipelines.engines.engine_options import (
     flags_unknown_to,
     job_server_flags,
 )
-from precis.pipelines.engines.quiet_workers import quiet_workers
 from precis.pipelines.engines.runner_names import (
     LOCAL_RUNNER,
     LOCAL_RUNNERS,
@@ -172,7 +171,6 @@ def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
       JobError: the pipeline failed otherwise; one line says why, and the cause of the
           error says more.
     """
-    quiet_workers(pipeline.runner)
     if not counts_progress(pipeline.options):
         several = [dataclasses.replace(several[-1], is_elsewhere=True)]
     try:

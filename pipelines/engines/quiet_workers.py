@@ -1,7 +1,9 @@
-"""Keeps the logs and the tracebacks of Beam's workers off the terminal: `run_pipeline`
-says in one line what a worker raised. With `--verbose` all of it is shown.
+"""Keeps the logs and the tracebacks of Beam's workers off the terminal of a command:
+`run_pipeline` says in one line what a worker raised. With `--verbose` all of it is
+shown.
 """
 
+import functools
 import logging
 import os
 from typing import Any
@@ -16,29 +18,27 @@ from precis.pipelines.engines.beam_worker import discard
 _BEAM_WORKER = b"apache_beam.runners.worker.sdk_worker_main"
 
 
-def quiet_workers(runner: Any) -> None:
-    """Quiets the workers in this process and those that a local runner starts, unless
-    Beam's own log is shown.
+@functools.cache
+def quiet_workers() -> None:
+    """Quiets the workers in this process and those that a local runner starts.
+
+    Beam is changed for that, so only a process of our own may call it.
     """
-    if logging.getLogger("apache_beam").isEnabledFor(logging.ERROR):
-        return
     logging.getLogger().addFilter(_is_not_of_beam)
     # It prints the traceback of each error that it logs.
     sdk_worker.print = discard  # type: ignore[attr-defined]
-    if not isinstance(runner, FnApiRunner):
-        return
-    run = runner.run_via_runner_api
+    run = FnApiRunner.run_via_runner_api
 
-    def run_quietly(pipeline: Any, options: Any) -> Any:
+    def run_quietly(runner: FnApiRunner, pipeline: Any, options: Any) -> Any:
         for environment in pipeline.components.environments.values():
             if environment.urn == python_urns.SUBPROCESS_SDK:
                 command = environment.payload
                 name = beam_worker.__name__.encode()
                 environment.payload = command.replace(_BEAM_WORKER, name)
-        return run(pipeline, options)
+        return run(runner, pipeline, options)
 
     # A local runner gives the processes of its workers no options.
-    runner.run_via_runner_api = run_quietly  # type: ignore
+    FnApiRunner.run_via_runner_api = run_quietly  # type: ignore[method-assign]
 
 
 def _is_not_of_beam(record: logging.LogRecord) -> bool:

@@ -107,12 +107,12 @@ def at_once() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def saving() -> Iterator[Callable[[], bool] | None]:
+def saving() -> Iterator[Callable[[], bool]]:
     """A function that says whether a signal has arrived, for a block that then saves
-    its state and raises an exception; None where this is no command.
+    its state and raises an exception.
     """
     detail = "not saved in time, the last checkpoint is kept"
     with changed(
         grace_seconds=SAVING_SECONDS, is_raising=False, detail=detail
     ) as ending:
-        yield None if ending is None else lambda: bool(ending.signal)
+        yield lambda: ending is not None and bool(ending.signal)

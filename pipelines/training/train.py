@@ -41,14 +41,13 @@ def train(**flags: Any) -> TrainResult:
     Raises:
       UsageError: invalid flags, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
-      Interrupted: at SIGTERM, after the state was saved.
     """
-    return train_until(None, **flags)
+    return train_until(lambda: False, **flags)
 
 
-def train_until(is_stopped: Callable[[], bool] | None, **flags: Any) -> TrainResult:
+def train_until(is_stopped: Callable[[], bool], **flags: Any) -> TrainResult:
     """Trains as `train` does. Once `is_stopped` says so, the state is saved after the
-    present step, and Interrupted raised; without it, at SIGTERM.
+    present step, and Interrupted raised.
     """
     if "task" in flags:
         raise UsageError(
@@ -113,7 +112,7 @@ def _train_network(
     training: TrainingConfig,
     *,
     request: Mapping[str, Any],
-    is_stopped: Callable[[], bool] | None,
+    is_stopped: Callable[[], bool],
 ) -> TrainResult:
     records = open_records(options.folders, settings.weights)
     network, initial = choose_network(records, settings)
