@@ -231,3 +231,24 @@ def test_an_error_in_a_process_of_beam_is_one_line(tmp_path):
         line,
     )
     assert not (tmp_path / "run" / "_tasks" / "summarize" / "00000.json").exists()
+
+
+@pytest.mark.parametrize("megabytes", [500, 600, 800])
+def test_a_command_ends_where_it_cannot_have_memory(tmp_path, megabytes):
+    """OpenBLAS waits for the memory of its threads, with Python's lock in its hands."""
+    flags = words("summarize", corpus="sample:400", output=tmp_path, **SETTINGS)
+    limit = (megabytes << 20, megabytes << 20)
+    process = subprocess.Popen(
+        [sys.executable, "-m", PROGRAM, *flags, "--workers=1"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+    try:
+        assert process.wait(LIMIT_SECONDS) in (0, 1, 128 + TERM)
+    finally:
+        process.kill()
