@@ -101,7 +101,8 @@ class CommandEnding(Ending):
     def _note(self, number: int) -> None:
         """Notes a signal; threads that fail because of it say nothing."""
         self.signal = self.signal or number
-        threading.excepthook = sys.unraisablehook = lambda _: None
+        threading.excepthook = lambda _: None
+        sys.unraisablehook = lambda _: None
         logging.disable()
 
     def _watch(self) -> None:

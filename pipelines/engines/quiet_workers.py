@@ -38,7 +38,7 @@ def quiet_workers() -> None:
         return run(runner, pipeline, options)
 
     # A local runner gives the processes of its workers no options.
-    FnApiRunner.run_via_runner_api = run_quietly  # type: ignore[method-assign]
+    FnApiRunner.run_via_runner_api = run_quietly  # type: ignore
 
 
 def _is_not_of_beam(record: logging.LogRecord) -> bool:
