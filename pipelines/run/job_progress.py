@@ -217,7 +217,7 @@ class Display:
                 self._is_over.clear()
                 self._thread = threading.Thread(target=self._renew, daemon=True)
                 self._thread.start()
-            self._paint()
+            self._painter.paint(self._states())
 
     def end(self, *, is_done: bool) -> None:
         """Shows how the stages that began last have ended."""
@@ -249,9 +249,7 @@ class Display:
         """Ends the display for good, as before a message that a signal prints."""
         with self._lock:
             if self._thread is not None and not self._has_ended:
-                shown = [running for running in self._shown() if not running.is_brief]
-                states = [state for each in shown for state in each.states(FAILED)]
-                self._painter.end(states, is_last=True)
+                self._painter.end(self._states(FAILED), is_last=True)
             self._has_ended = True
             self._is_over.set()
 
@@ -260,12 +258,12 @@ class Display:
         while not self._is_over.wait(self._painter.seconds):
             with self._lock:
                 if not self._is_over.is_set():
-                    self._paint()
+                    self._painter.paint(self._states())
 
-    def _paint(self) -> None:
-        self._painter.paint(
-            [state for running in self._shown() for state in running.states()]
-        )
+    def _states(self, state: str = "") -> list[StageState]:
+        """The states of what is shown; a brief stage leaves none at its end."""
+        shown = [each for each in self._shown() if not (state and each.is_brief)]
+        return [of_stage for running in shown for of_stage in running.states(state)]
 
     def _shown(self) -> list[_RunningGroup]:
         shows_brief = self._painter.shows_brief
