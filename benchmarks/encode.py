@@ -33,7 +33,7 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_visible
-from precis.pipelines.corpus.dead_letters import LetterFile
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.options.prepare import PrepareOptions
@@ -256,7 +256,7 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
     worker.load()
 
     def run() -> None:
-        letters = LetterFile("", task=0, run_id="")
+        letters = DeadLetterWriter("", task=0, run_id="")
         result = worker.run(task, TaskProgress(task.size_bytes), letters)
         counts = total_counts(result.sources)
         assert counts["written"] == counts["read"] > 0

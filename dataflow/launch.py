@@ -23,7 +23,7 @@ from precis.pipelines.options.summarize import SUMMARIZE
 
 # Flags of a process that waits for the end of the job or works itself, and of data sets
 # that are prepared on its disk.
-NOT_IN_A_TEMPLATE = ("table", "workers", "data_dir", "stories_dir", "urls_dir")
+NOT_IN_A_TEMPLATE = ("table", "workers", "data_dir")
 READ_FOLDERS = ("bundle", "extractive_bundle", "keyphrase_bundle", "retry_failures")
 _PATTERNS = {
     bool: "^(true|false)$",

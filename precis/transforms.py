@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from precis.model.text.document import Document
-    from precis.pipelines.corpus.dead_letters import DeadLetter
+    from precis.pipelines.corpus.task import DeadLetter
     from precis.pipelines.tables.schema import SUMMARY_SCHEMA
     from precis.pipelines.transforms.read_corpus import ReadCorpus
     from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
@@ -42,7 +42,7 @@ __all__ = [
 
 _MODULES = {
     "SUMMARY_SCHEMA": "precis.pipelines.tables.schema",
-    "DeadLetter": "precis.pipelines.corpus.dead_letters",
+    "DeadLetter": "precis.pipelines.corpus.task",
     "Document": "precis.model.text.document",
     "ReadCorpus": "precis.pipelines.transforms.read_corpus",
     "SummarizeDocuments": "precis.pipelines.transforms.summarize_documents",

@@ -101,7 +101,7 @@ def test_one_text_that_cannot_be_summarized_is_refused(text, flags, message):
 
 @pytest.mark.parametrize(
     "flags",
-    [{"corpus": 5}, {"bundle": True}, {"reuse": [True]}, {"corpus": ["jsonl:a"]}],
+    [{"corpus": 5}, {"bundle": True}, {"reuse": [True]}, {"bundle": ["a"]}],
 )
 def test_a_value_of_another_type_is_refused(flags, tmp_path):
     given = {"corpus": "sample:9", "output": tmp_path / "o", **flags}

@@ -7,14 +7,15 @@ import random
 
 import fsspec
 import pytest
-from support.corpus_records import read_corpus, read_records
+from support.corpus_records import place_and_reason, read_corpus, read_records
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
+from precis.pipelines.corpus import task_reader
 from precis.pipelines.corpus.lines import read_lines
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import DeadLetter
 
 
 def _content(count, terminator="\n"):
@@ -105,7 +106,7 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
         "11",
     ]
     assert len(documents[3].document_id) == 64
-    unreadable = [u for u in results[0] if isinstance(u, Unreadable)]
+    unreadable = [u for u in results[0] if isinstance(u, DeadLetter)]
     assert [u.reason for u in unreadable] == [reason for _, reason in rows if reason]
     assert [u.source_position for u in unreadable] == [
         f"byte {offset}" for offset in offsets
@@ -159,8 +160,8 @@ def test_a_quote_that_is_never_closed_costs_its_row_alone(tmp_path, rows):
     content = f'id,article\n0,"open\n{rows}last,row\n'
     (tmp_path / "a.csv").write_text(content)
     _, records = read_corpus(f"csv:{tmp_path}/a.csv", max_record_mb=1)
-    assert len(records) == content.count("\n") - 1
-    assert records[0][1:3] == ("byte 11", "malformed_csv")
+    assert sum(getattr(r, "records", 1) for r in records) == content.count("\n") - 1
+    assert place_and_reason(records[0])[1:] == ("byte 11", "malformed_csv")
     assert records[0].raw == b'0,"open\n' and records[-1].article == "row"
 
 
@@ -191,7 +192,14 @@ def test_stray_quotes_cost_their_rows_however_the_file_is_cut(tmp_path):
             if cells or content[position] not in "\r\n"
         ][1:]
         for task_bytes in (1, 40, 1 << 20):
-            _, records = read_corpus(f"csv:{tmp_path}/a.csv", task_bytes=task_bytes)
+            options = CorpusOptions(
+                corpus=f"csv:{tmp_path}/a.csv", task_bytes=task_bytes
+            )
+            records = [
+                record.content
+                for task in list_tasks(options)
+                for record, _ in task_reader.read_records(task, options)
+            ]
             assert [
                 (r.source_position, getattr(r, "article", None)) for r in records
             ] == expected
@@ -199,7 +207,7 @@ def test_stray_quotes_cost_their_rows_however_the_file_is_cut(tmp_path):
 
 def test_blank_lines_are_kept_in_cells_and_skipped_between_rows(tmp_path):
     draw = random.Random(3)
-    parts = ["\n", "\n\n\n", "\r\n\r\n", '1,"a\n\n\n\nb"\n', "2,c\n", '3,"\n\n"\n']
+    parts = ["\n", "\n\n\n", "\r\n\r\n", '1,"a\n\n\n\nb"\n', "2,c\n", '3,"\n\nd"\n']
     content = "id,article\n" + "".join(draw.choices(parts, k=200))
     (tmp_path / "a.csv").write_text(content, newline="")
     with open(tmp_path / "a.csv", newline="") as file:
@@ -228,9 +236,10 @@ def test_a_damaged_compressed_file_is_read_up_to_the_damaged_member(tmp_path):
 
 
 def test_the_header_is_checked_and_its_columns_are_mapped(tmp_path):
-    (tmp_path / "a.csv").write_text("key;text\n1;x\n")
+    (tmp_path / "a.csv").write_text("key;text\n1;rain\n")
     with pytest.raises(
-        UsageError, match=r"a.csv has no field 'article', it has 'key;text' "
+        UsageError,
+        match=r"a.csv has no field 'article', it has 'key', 'text'; did you mean text",
     ):
         read_corpus(f"csv:{tmp_path}/a.csv")
     (tmp_path / "b.csv").write_text("\n\n")
@@ -261,7 +270,7 @@ def test_each_file_has_its_own_header(tmp_path):
         ("1", "a"),
         ("2", "b"),
     ]
-    assert third[:3] == (f"{tmp_path}/c.csv", "byte 8", "missing_field")
+    assert place_and_reason(third) == (f"{tmp_path}/c.csv", "byte 8", "missing_field")
 
 
 def test_a_remote_file_is_read():

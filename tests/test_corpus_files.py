@@ -14,18 +14,18 @@ import pytest
 from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus import local_listing, opening
+from precis.pipelines.corpus import opening
 from precis.pipelines.corpus.names import local_name, written_name
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import DeadLetter
 
 
 def texts(corpus):
     """The texts of the documents by id, and (name, reason) of the others."""
     records = read_corpus(corpus)[1]
-    documents = [each for each in records if not isinstance(each, Unreadable)]
-    lost = [each for each in records if isinstance(each, Unreadable)]
+    documents = [each for each in records if not isinstance(each, DeadLetter)]
+    lost = [each for each in records if isinstance(each, DeadLetter)]
     assert len({each.document_id for each in documents}) == len(documents)
     return (
         {each.document_id: each.article for each in documents},
@@ -150,7 +150,7 @@ def test_a_disk_that_fails_is_counted_by_the_name_of_the_file(tmp_path, monkeypa
     def fail(path):
         raise OSError(5, "Input/output error", path)
 
-    monkeypatch.setattr(local_listing, "read_state", fail)
+    monkeypatch.setattr(opening, "read_state", fail)
     assert texts(f"text:{tmp_path}/*") == ({}, [("a.txt", "read_error")])
 
 

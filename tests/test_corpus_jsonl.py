@@ -12,7 +12,7 @@ from support.corpus_records import read_corpus
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus import lines
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import DeadLetter
 
 
 def _records(count):
@@ -107,7 +107,7 @@ def test_bad_lines_are_unreadable_and_the_other_lines_are_read(tmp_path):
     _, records = read_corpus(f"jsonl:{tmp_path}/a.jsonl")
     documents = [record for record in records if isinstance(record, Document)]
     assert [document.article for document in documents] == ["first", "last"]
-    unreadable = [record for record in records if isinstance(record, Unreadable)]
+    unreadable = [record for record in records if isinstance(record, DeadLetter)]
     assert [u.reason for u in unreadable] == [reason for _, reason in bad]
     assert [u.source_position for u in unreadable] == [
         f"byte {offset}" for offset in offsets
@@ -131,9 +131,10 @@ def test_ids_highlights_and_byte_order_mark(tmp_path):
     assert [d.document_id for d in documents] == [
         "12",
         "7c6d807d9da50a88e8ae4f3711db7aaf924bc9c21285228070ef90ff68102ed1",
-        "",  # an empty article has no id of its own
+        None,  # an empty article has no id of its own
     ]
-    assert [d.highlights for d in documents] == [None, None, ""]
+    assert documents[2].reason == "empty_article"
+    assert [d.highlights for d in documents[:2]] == [None, None]
 
 
 def test_a_line_as_long_as_the_limit_is_a_record(tmp_path):
@@ -219,7 +220,7 @@ def test_field_names_are_mapped_and_checked(tmp_path):
     assert document[:5] == ("k", "dev", "B", "A", {})
     with pytest.raises(
         UsageError,
-        match="has no field 'article', it has 'body', 'abstract', 'key', 'part' ",
+        match="has no field 'article', it has 'body', 'abstract', 'key', 'part'; did",
     ):
         read_corpus(corpus)
     with pytest.raises(

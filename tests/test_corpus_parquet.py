@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow.parquet import encryption
-from support.corpus_records import read_corpus
+from support.corpus_records import place_and_reason, read_corpus
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import DeadLetter
 
 
 def _table(count, kind=None):
@@ -73,13 +73,16 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
     )
     path = f"{tmp_path}/a.parquet"
     _, records = read_corpus(f"parquet:{path}")
-    assert [u[:3] for u in records[:3]] == [
+    assert [place_and_reason(u) for u in records[:3]] == [
         (path, "row group 0 row 0", "wrong_type"),
         (path, "row group 0 row 1", "invalid_utf8"),
         (path, "row group 0 row 2", "missing_field"),
     ]
     assert records[0].raw == b'{"article": "good", "id": 1.5}'
-    assert (records[3].article, records[3].highlights) == ("", None)
+    assert (records[3].reason, records[3].raw) == (
+        "empty_article",
+        b'{"article": "", "id": null}',
+    )
 
 
 @pytest.mark.parametrize("compression", ["zstd", "none"])
@@ -117,9 +120,9 @@ def test_the_row_groups_beside_a_damaged_row_group_are_read(tmp_path, compressio
         read_corpus(f"parquet:{path}", task_bytes=size)[1] for size in (10, 1 << 30)
     ]
     assert results[0] == results[1]
-    lost, null = [u for u in results[0] if isinstance(u, Unreadable)]
-    assert null[:3] == (str(path), "row group 2 row 10", "missing_field")
-    assert lost[:3] == (str(path), "row group 1 row 0", "broken_parquet")
+    lost, null = [u for u in results[0] if isinstance(u, DeadLetter)]
+    assert place_and_reason(null) == (str(path), "row group 2 row 10", "missing_field")
+    assert place_and_reason(lost) == (str(path), "row group 1 row 0", "broken_parquet")
     assert lost.detail.startswith("rows 0 to 29 of the row group are lost: ")
     documents = [d for d in results[0] if isinstance(d, Document)]
     rows = [*range(30), *range(60, 70), *range(71, 90)]
@@ -147,12 +150,12 @@ def test_a_row_beyond_the_limit_is_unreadable(tmp_path, kind):
     first, second, third, lost, last = read_corpus(corpus, max_record_mb=1)[1]
     assert [d.article for d in (first, second, last)] == [long, long[1:] + "a", "short"]
     assert third.reason == "missing_field"
-    assert lost[1:] == (
-        "row group 0 row 3",
-        "record_too_large",
-        "the record has 1,048,577 bytes, more than 1,048,576 (--max_record_mb)",
+    assert (lost.source_position, lost.reason, lost.raw) == (
+        *("row group 0 row 3", "record_too_large"),
         b"",
-        1,
+    )
+    assert lost.detail == (
+        "the record has 1,048,577 bytes, more than 1,048,576 (--max_record_mb)"
     )
 
 
@@ -187,7 +190,7 @@ def test_fields_and_files_are_checked(tmp_path):
     ]
     with pytest.raises(
         UsageError,
-        match="has no field 'article', it has 'body', 'abstract', 'key', 'part' ",
+        match="has no field 'article', it has 'body', 'abstract', 'key', 'part'; did",
     ):
         read_corpus(corpus)
     with pytest.raises(UsageError, match="no field 'highlights'"):
@@ -231,7 +234,7 @@ def test_a_file_without_a_footer_is_lost_by_its_name(tmp_path, damage):
     path.write_bytes(content)
     *documents, lost = read_corpus(f"parquet:{tmp_path}/*")[1]
     assert [d.document_id for d in documents] == [str(index) for index in range(9)]
-    assert lost[:3] == (str(path), "file", "file_unreadable")
+    assert place_and_reason(lost) == (str(path), "file", "file_unreadable")
     assert lost.detail.startswith("its footer cannot be read: ")
 
 

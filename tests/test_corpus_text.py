@@ -7,7 +7,7 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.stories import parse_story
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import DeadLetter
 
 
 @pytest.fixture
@@ -65,13 +65,9 @@ def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path):
     broken, large, whole, empty = read_corpus(
         f"text:{tmp_path}/*.txt", max_record_mb=1
     )[1]
-    assert broken == (
-        f"{tmp_path}/a.txt",
-        "file",
-        "invalid_utf8",
-        "byte 5: invalid start byte",
-        b"good \xff bad",
-        1,
+    assert broken == DeadLetter(
+        *("read", "invalid_utf8", "byte 5: invalid start byte", None),
+        *(f"{tmp_path}/a.txt", "file", b"good \xff bad"),
     )
     assert (large.reason, large.detail) == (
         "record_too_large",
@@ -79,7 +75,7 @@ def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path):
     )
     assert whole.article == "y" * ((1 << 20) - 3)
     assert (whole.source_file, whole.source_position) == (f"{tmp_path}/c.txt", "file")
-    assert (empty.article, empty.document_id) == ("", "d[1]")
+    assert (empty.reason, empty.document_id) == ("empty_article", "d[1]")
     assert (empty.source_file, empty.source_position) == (
         f"{tmp_path}/d[1].txt",
         "file",
@@ -133,7 +129,7 @@ def test_stories_are_read_from_all_folders(tmp_path):
     for task_bytes, count in ((1, 3), (1000, 1)):
         tasks, records = read_corpus(f"stories:{tmp_path}", task_bytes=task_bytes)
         assert len(tasks) == count
-        assert isinstance(records.pop(1), Unreadable)
+        assert isinstance(records.pop(1), DeadLetter)
         assert [(d.document_id, d.article, d.highlights) for d in records] == [
             ("a1", "One.", "H."),
             ("b2", "Two.", None),
@@ -149,8 +145,11 @@ def test_stories_are_read_from_all_folders(tmp_path):
         ),
     ):
         read_corpus(f"stories:{tmp_path}")
-    with pytest.raises(UsageError, match=r"there is no folder .*/none; check the path"):
+    with pytest.raises(
+        UsageError,
+        match=r"no file matches .*story \(there is no folder .*/none\); check the path",
+    ):
         read_corpus(f"stories:{tmp_path}/none")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"no file below .*/empty ends in .story"):
+    with pytest.raises(UsageError, match=r"no file matches .*/empty/\*\*/\*.story"):
         read_corpus(f"stories:{tmp_path}/empty")

@@ -2,24 +2,23 @@
 
 import hashlib
 import shutil
-import socket
 import subprocess
 import sys
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
-from support.corpus_records import read_corpus
+from support.corpus_records import place_and_reason, read_corpus
+from support.tfds_stories import prepare_from_stories
 
 from precis.model.errors import UsageError
 from precis.model.records.tfrecord import frame, read_frames
 from precis.model.text.document import Document
-from precis.pipelines.corpus import tfds_prepare, tfds_sets
+from precis.pipelines.corpus import tfds_sets
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import Unreadable
-from precis.pipelines.corpus.tfds_prepare import prepare_from_stories
+from precis.pipelines.corpus.task import DeadLetter
 from precis.pipelines.corpus.tfds_sets import feature_kind
 
 # Each story ends lines, marks highlights or breaks lines in another way.
@@ -104,28 +103,6 @@ def _texts(document):
     return (document.document_id, document.article, document.highlights)
 
 
-def test_a_missing_data_set_is_prepared_from_stories_once(raw, data_dir, tmp_path):
-    folder, _ = raw
-    flags = {
-        "stories_dir": f"{folder}/stories",
-        "urls_dir": f"{folder}/urls",
-        "data_dir": str(tmp_path),
-    }
-    _, records = read_corpus("tfds:cnn_dailymail:test", **flags)
-    _, expected = read_corpus("tfds:cnn_dailymail:test", data_dir=str(data_dir))
-    assert [d[:5] for d in records] == [d[:5] for d in expected] != []
-    written = sorted(
-        (path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tfrecord*")
-    )
-    assert read_corpus("tfds:cnn_dailymail:test", **flags)[1] == records
-    assert (
-        sorted(
-            (path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tfrecord*")
-        )
-        == written
-    )
-
-
 def test_any_cut_gives_the_same_documents(data_dir):
     counts = []
     whole = read_corpus("tfds:cnn_dailymail", data_dir=str(data_dir))[1]
@@ -195,8 +172,8 @@ def test_every_record_lost_to_damage_is_counted_whatever_the_tasks(data_dir, tmp
         for size in (1_000, 1 << 30)
     ]
     for records, is_cut in zip(results, (True, False), strict=True):
-        lost = [u for u in records if isinstance(u, Unreadable)]
-        assert lost[0][:3] == (str(shard), "record 5", "broken_shard")
+        lost = [u for u in records if isinstance(u, DeadLetter)]
+        assert place_and_reason(lost[0]) == (str(shard), "record 5", "broken_shard")
         assert lost[0].detail.startswith(
             "the shard is damaged or ends at record 5; records 5 to "
         )
@@ -216,7 +193,7 @@ def test_the_missing_records_of_a_short_shard_are_unreadable(data_dir, tmp_path)
         frames = list(read_frames(file))
     shard.write_bytes(b"".join(frame(content) for content in frames[:-2]))
     _, records = read_corpus("tfds:cnn_dailymail:train", data_dir=str(copy))
-    assert [(u.reason, u.records) for u in records if isinstance(u, Unreadable)] == [
+    assert [(u.reason, u.records) for u in records if isinstance(u, DeadLetter)] == [
         ("broken_shard", 2)
     ]
     assert sum(isinstance(d, Document) for d in records) == len(frames) - 2
@@ -224,11 +201,13 @@ def test_the_missing_records_of_a_short_shard_are_unreadable(data_dir, tmp_path)
 
 def test_a_record_beyond_the_limit_is_unreadable(data_dir):
     corpus = "tfds:cnn_dailymail:train"
-    tasks = list_tasks(CorpusOptions(corpus=corpus, data_dir=str(data_dir)))
-    sizes = [len(record.raw) for task in tasks for record in tfds_sets.read(task, 9999)]
+    options = CorpusOptions(corpus=corpus, data_dir=str(data_dir))
+    tasks = list_tasks(options)
+    sizes = [len(each.raw) for task in tasks for each in tfds_sets.read(task, options)]
     limit = sorted(sizes)[-2]
-    records = [record for task in tasks for record in tfds_sets.read(task, limit)]
-    (lost,) = [r.content for r in records if isinstance(r.content, Unreadable)]
+    small = SimpleNamespace(max_record_bytes=limit)
+    records = [record for task in tasks for record in tfds_sets.read(task, small)]
+    (lost,) = [r.content for r in records if isinstance(r.content, DeadLetter)]
     assert (
         lost.reason == "record_too_large"
         and lost.raw == records[sizes.index(max(sizes))].raw
@@ -280,75 +259,17 @@ print(documents, "tensorflow" in sys.modules)
     assert output.split() == [str(len(_STORIES)), "False"]
 
 
-def test_a_missing_data_set_fails_at_once_and_names_the_ways_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        tfds_prepare, "_unreachable", lambda url: f"{url} does not answer"
-    )
+def test_a_missing_data_set_fails_at_once_and_names_the_ways_out(tmp_path):
     with pytest.raises(
         UsageError,
-        match=(
-            rf"tfds:cnn_dailymail is not prepared in {tmp_path}/\S+ and cannot be "
-            r"downloaded \(https://drive.google.com does not answer\); "
-            "copy a prepared data_dir there .* --data_dir, "
-            "or prepare it from raw stories with --stories_dir and --urls_dir"
-        ),
+        match=rf"tfds:cnn_dailymail is not prepared in {tmp_path}/\S+; prepare it with "
+        "`tfds build cnn_dailymail`, or name the folder .* --data_dir",
     ):
         read_corpus("tfds:cnn_dailymail", data_dir=str(tmp_path))
-    with pytest.raises(
-        UsageError,
-        match="tfds:no_such_set is no data set that TensorFlow Datasets knows",
-    ):
-        read_corpus("tfds:no_such_set", data_dir=str(tmp_path))
-    with pytest.raises(
-        UsageError,
-        match=(
-            "tfds:cnn_dailymail/9.9.9 is no data set "
-            "that TensorFlow Datasets knows: .*9.9.9"
-        ),
-    ):
-        read_corpus("tfds:cnn_dailymail/9.9.9", data_dir=str(tmp_path))
-
-
-def test_the_error_of_a_failed_download_is_reported(tmp_path, monkeypatch):
-    def fail(self):
-        raise OSError("quota exceeded\nmore")
-
-    monkeypatch.setattr(tfds_prepare, "_unreachable", lambda url: "")
-    monkeypatch.setattr(
-        tfds_prepare.tfds.core.DatasetBuilder, "download_and_prepare", fail
-    )
-    with pytest.raises(
-        UsageError,
-        match=(
-            r"cannot be downloaded \(the download failed: "
-            r"OSError: quota exceeded\); copy a prepared"
-        ),
-    ):
-        read_corpus("tfds:cnn_dailymail", data_dir=str(tmp_path))
-
-
-def test_a_host_that_never_answers_costs_little_time(monkeypatch):
-    monkeypatch.setattr(tfds_prepare, "_PROBE_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as server:  # accepts and stays silent
-        url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        start = time.monotonic()
-        assert tfds_prepare._unreachable(url).startswith(f"{url} does not answer")
-        assert time.monotonic() - start < 5
-    assert tfds_prepare._unreachable(url).startswith(f"{url} does not answer")
-
-
-def test_stories_and_url_lists_must_be_there(raw, tmp_path):
-    folder, _ = raw
-    with pytest.raises(
-        UsageError,
-        match=(
-            "/cnn/stories is missing; --stories_dir holds cnn/stories "
-            "and dailymail/stories, --urls_dir all_train.txt"
-        ),
-    ):
-        prepare_from_stories(str(tmp_path), f"{folder}/urls", str(tmp_path))
-    with pytest.raises(UsageError, match="/all_train.txt is missing"):
-        prepare_from_stories(f"{folder}/stories", str(tmp_path), str(tmp_path))
+    for name in ("no_such_set", "cnn_dailymail/9.9.9"):
+        message = f"tfds:{name} is no data set that TensorFlow Datasets knows"
+        with pytest.raises(UsageError, match=message):
+            read_corpus(f"tfds:{name}", data_dir=str(tmp_path))
 
 
 @pytest.mark.slow

@@ -12,8 +12,7 @@ from support.summary_rows import make_row, rows_of, write_run
 from precis.model.text.article import Article
 from precis.pipelines.corpus import source
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.packing import pack_tasks
-from precis.pipelines.corpus.source import list_tasks, read_task
+from precis.pipelines.corpus.source import list_tasks, pack_tasks, read_task
 from precis.pipelines.corpus.task import Place
 from precis.pipelines.evaluate import shown_documents as shown_documents_module
 from precis.pipelines.evaluate.evaluate import evaluate

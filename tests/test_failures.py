@@ -3,53 +3,20 @@
 import pytest
 
 from precis.model.errors import DataError
-from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import (
     DeadLetter,
-    LetterFile,
+    DeadLetterWriter,
     check_failures,
-    empty_article_letter,
     read_letters,
-    unreadable_letter,
 )
 from precis.pipelines.corpus.failures import FailureOptions
-from precis.pipelines.corpus.task import EmptyArticle, Unreadable
 from precis.pipelines.tables.result_columns import DEAD_LETTER_COLUMNS
 
 COLUMNS = {column.name for column in DEAD_LETTER_COLUMNS}
 
 
-def test_an_unreadable_record_becomes_a_letter_with_all_it_said():
-    letter = unreadable_letter(
-        Unreadable("a.jsonl", "byte 12", "invalid_json", "unexpected end", b'{"a')
-    )
-    assert letter == DeadLetter(
-        "read",
-        "invalid_json",
-        "unexpected end",
-        None,
-        "a.jsonl",
-        "byte 12",
-        b'{"a',
-        1,
-        None,
-        False,
-        None,
-    )
-
-
-def test_the_letter_of_an_empty_article_has_its_place_and_its_bytes():
-    document = Document("d1", "test", "", source_file="a", source_position="byte 7")
-    letter = empty_article_letter(EmptyArticle(document, b"{}"))
-    assert letter == DeadLetter(
-        "read", "empty_article", "the article has no text", "d1", "a", "byte 7", b"{}"
-    )
-    nothing = empty_article_letter(EmptyArticle(Document(), b""))
-    assert (nothing.document_id, nothing.raw) == (None, None)
-
-
 def letter_file(path="", **settings):
-    return LetterFile(str(path), **{"task": 7, "run_id": "r1", **settings})
+    return DeadLetterWriter(str(path), **{"task": 7, "run_id": "r1", **settings})
 
 
 def test_letters_are_written_as_they_come_and_counted(tmp_path):

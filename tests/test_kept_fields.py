@@ -19,7 +19,7 @@ from precis.pipelines.corpus.kept_values import (
 )
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import Unreadable
+from precis.pipelines.corpus.task import DeadLetter
 
 NOON = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)
 
@@ -205,8 +205,8 @@ def test_a_value_that_python_does_not_have_costs_its_row_only(tmp_path):
     moments = pa.array([0, 2**62, 0], pa.timestamp("us"))
     corpus = _parquet(tmp_path, when=moments)
     first, lost, last = read_corpus(corpus, keep_fields="when")[1]
-    assert isinstance(lost, Unreadable)
-    assert lost[1:4] == (
+    assert isinstance(lost, DeadLetter)
+    assert (lost.source_position, lost.reason, lost.detail) == (
         "row group 0 row 1",
         "wrong_type",
         "'when' holds a value that is no valid timestamp[us]",

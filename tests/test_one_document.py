@@ -112,7 +112,7 @@ def test_a_short_document_is_its_own_summary(monkeypatch, capsys):
     )
 
 
-UTF8 = "is no UTF-8 .*byte 5.*; `iconv -f WINDOWS-1252 -t UTF-8 it.txt | precis summ"
+UTF8 = "is no UTF-8 .*byte 5.*; --encoding cp1252 fits"
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ UTF8 = "is no UTF-8 .*byte 5.*; `iconv -f WINDOWS-1252 -t UTF-8 it.txt | precis 
         (b"\x1f\x8b\x08\x00", "is compressed by gzip; `gunzip -c it.txt | precis"),
         (
             b"PK\x03\x04\xff",
-            "it is a zip file, as .docx, .odt and .epub are; save",
+            "it is a zip file, as .docx, .odt and .epub are; unpack it, or save",
         ),
         (b"PAR1\x15\0", "it is Parquet; --corpus parquet:it.txt reads its rows"),
-        (b"\xff\xfeR\0", "it is UTF-16; `iconv -f UTF-16 -t UTF-8 it.txt | precis"),
+        (b"\xff\xfeR\0", "it is UTF-16; --encoding utf-16 reads it"),
         (
             b"Rain\0fell",
             "it.txt: it holds null characters, so it is a binary file or",

@@ -7,8 +7,7 @@ from support.corpus_records import read_records
 
 from precis.pipelines.corpus.opening import check_unchanged
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.packing import join_tasks, pack_tasks
-from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.source import join_tasks, list_tasks, pack_tasks
 from precis.pipelines.corpus.task import FileFailure
 from precis.pipelines.run.job_inputs import hash_tasks
 

@@ -20,7 +20,7 @@ from precis.model.progress.counters import (
     total,
 )
 from precis.model.progress.stages import Stage, StageGroup
-from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
+from precis.pipelines.corpus.dead_letters import DeadLetter, DeadLetterWriter
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.run.progress import TaskProgress
 
@@ -181,7 +181,7 @@ def test_a_task_of_an_earlier_run_is_counted_and_starts_no_clock(counters):
 
 
 def test_dead_letters_count_the_records_that_are_lost_with_them(counters, tmp_path):
-    with LetterFile("", task=0, run_id="") as letters:
+    with DeadLetterWriter("", task=0, run_id="") as letters:
         letters.write(DeadLetter("read", "broken", "it broke off", records=3))
         letters.write(DeadLetter("read", "empty_article", "it has no text"))
     assert total(counters).dead_letters == 4

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from support.corpus_records import place_and_reason
 from support.doctor_runs import request_of, run_check
 from support.incremental_runs import CountedRuns, line, write_corpus
 from support.stage_totals import noted_stages
@@ -16,10 +17,12 @@ from support.summarize_runs import rows_of
 import precis
 from precis.model.errors import UsageError
 from precis.model.text.article import Article
+from precis.pipelines.corpus import lines as lines_module
+from precis.pipelines.corpus import records as records_module
+from precis.pipelines.corpus import sampling
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.selecting import SmallestDigests
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import Place, Task
+from precis.pipelines.corpus.task import FileFailure, Place, Task
 from precis.pipelines.doctor.sample import check_corpus
 from precis.pipelines.run.accounts import OUTCOMES
 from precis.pipelines.run.job_inputs import hash_tasks
@@ -71,28 +74,43 @@ def test_the_first_documents_are_taken_however_tasks_are_cut(corpus, limit, task
     )
 
 
-def test_tasks_behind_the_limit_are_not_read(corpus, tmp_path):
+def test_nothing_behind_the_limit_is_read(corpus, tmp_path, monkeypatch):
     (tmp_path / "corpus" / "d.jsonl").write_text("{broken\n" * 3)
     options = CorpusOptions(corpus=corpus, limit=12, task_bytes=200)
-    tasks = list_tasks(options)
-    every = list_tasks(CorpusOptions(corpus=corpus, task_bytes=200))
-    assert len(tasks) < len(every) / 2
-    assert [task.number for task in tasks] == list(range(len(tasks)))
-    readers = [read_task(task, options) for task in tasks]
-    kinds = Counter(type(record).__name__ for reader in readers for record in reader)
-    assert kinds == {"Article": 12, "EmptyArticle": 2, "Unreadable": 2}
-    assert sum(reader.read.total() for reader in readers) == 16
-    assert not any(reader.not_selected for reader in readers)
-
-
-def test_a_task_that_ends_early_is_as_large_as_what_it_reads(corpus):
-    (whole, *_) = list_tasks(CorpusOptions(corpus=corpus))
-    (task,) = list_tasks(CorpusOptions(corpus=corpus, limit=3))
-    assert 0.2 * whole.size_bytes < task.size_bytes < 0.3 * whole.size_bytes
-    options = CorpusOptions(corpus=corpus, limit=3)
+    (task,) = list_tasks(options)
+    assert task.number == 0 and len(task.files) == 4
     reader = read_task(task, options)
-    assert len(list(reader)) == 3
-    assert reader.position == (3, 1.0)
+    opened = opened_files(monkeypatch)
+    kinds = Counter(getattr(each, "reason", "document") for each in reader)
+    assert kinds == {"document": 12, "empty_article": 2, "wrong_type": 2}
+    assert {*opened} == {task.paths[0], task.paths[1]}
+    assert reader.read.total() == 16 and reader.position == (16, 1.0)
+    assert not reader.not_selected
+
+
+def opened_files(monkeypatch) -> list[str]:
+    """The files of which lines are read from now on."""
+    opened = []
+    real = lines_module.open_source
+    monkeypatch.setattr(
+        lines_module, "open_source", lambda path: opened.append(path) or real(path)
+    )
+    return opened
+
+
+def test_of_a_sample_only_the_drawn_records_are_read_again(tmp_path, monkeypatch):
+    texts = [f'{{"id": "{n}", "article": "{"Rain. " * 500}"}}\n' for n in range(4000)]
+    (tmp_path / "a.jsonl").write_text("".join(texts))
+    header, rows = "id,article\n", [f'{n},"{"Rain. " * 500}"\n' for n in range(4000)]
+    (tmp_path / "a.csv").write_text(header + "".join(rows))
+    parsed = []
+    for scheme in ("jsonl", "csv"):
+        options = CorpusOptions(corpus=f"{scheme}:{tmp_path}/a.{scheme}", sample=3)
+        (task,) = list_tasks(options)
+        with monkeypatch.context() as patch:
+            patch.setattr(records_module, "kept_values", lambda *a: parsed.append(a))
+            assert len(list(read_task(task, options))) == 3
+    assert len(parsed) == 6
 
 
 def test_the_limit_counts_documents_of_the_split(tmp_path):
@@ -176,46 +194,33 @@ def selected_places(corpus, **flags) -> list[Place]:
     ]
 
 
-def test_a_surplus_of_candidates_changes_nothing():
-    digests = [(number * 7919) % 10_007 for number in range(10_006)]
-    smallest = SmallestDigests(40)
-    for record, digest in enumerate(digests):
-        if smallest.may_take(digest, 0, record):
-            smallest.add((digest, 0, record, ("f", "p")))
-    assert len(smallest.documents) < 1100
-    smallest.cut()
-    assert [document[0] for document in smallest.documents] == list(range(40))
+def test_a_file_that_fails_while_documents_are_drawn_is_lost_by_name(
+    corpus, monkeypatch
+):
+    options = CorpusOptions(corpus=corpus, sample=12)
+    broken = str(Path(corpus.removeprefix("jsonl:")).parent / "a.jsonl")
+    real = sampling.read_records
 
-
-def test_a_file_that_fails_has_no_document_that_is_selected(corpus, monkeypatch):
-    real = read_task
-    options = CorpusOptions(corpus=corpus, limit=12)
-    broken = Path(corpus.removeprefix("jsonl:")).parent / "a.jsonl"
-    from precis.pipelines.corpus import selecting
-    from precis.pipelines.corpus.task import FileFailure
-
-    class Failing(selecting.TaskReader):
-        def __iter__(self):
-            if str(broken) in self._task.paths:
-                raise FileFailure(str(broken), "file_unreadable", "no disk")
-            return super().__iter__()
+    def failing(task, options):
+        is_broken = broken in task.paths
+        yield from list(real(task, options))[: 9 if is_broken else None]
+        if is_broken:
+            raise FileFailure(broken, "file_unreadable", "no disk")
 
     with monkeypatch.context() as patch:
-        patch.setattr(selecting, "TaskReader", Failing)
-        first, *others = list_tasks(options)
-    reader = real(first, options)
-    assert list(reader) == [] and reader.not_selected == {str(broken): 14}
-    documents = [
-        record.document.document_id
-        for task in others
-        for record in real(task, options)
-        if isinstance(record, Article)
-    ]
-    assert documents == names(*range(10, 22))
+        patch.setattr(sampling, "read_records", failing)
+        tasks = list_tasks(options)
+    lost, *documents = [each for task in tasks for each in read_task(task, options)]
+    assert place_and_reason(lost) == (broken, "file", "file_unreadable")
+    others = CorpusOptions(corpus=corpus.replace("*", "[bc]"), sample=12)
+    expected = [each for task in list_tasks(others) for each in read_task(task, others)]
+    texts = {each.document.article for each in expected}
+    assert {each.document.article for each in documents} <= texts
 
 
 def test_what_is_selected_is_part_of_the_fingerprint(corpus):
-    flags = ({}, {"limit": 3}, {"limit": 4}, {"sample": 3}, {"sample": 4})
+    # The flag --limit itself is among the inputs of a job.
+    flags = ({}, {"limit": 3}, {"sample": 3}, {"sample": 4})
     seeds = [{"sample": 3, "sample_seed": seed} for seed in (1, 2)]
     hashes = [
         hash_tasks(list_tasks(CorpusOptions(corpus=corpus, **each)))

@@ -13,7 +13,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from precis.model import files
 from precis.model.errors import JobError
 from precis.model.progress import counters
-from precis.pipelines.corpus.dead_letters import DeadLetter, LetterFile
+from precis.pipelines.corpus.dead_letters import DeadLetter, DeadLetterWriter
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.engines.tasks import (
     RunTasks,
@@ -65,7 +65,7 @@ class PartWorker:
         files.write_bytes(f"{self.folder}/closed", b"")
 
     def run(
-        self, task: RowsTask, progress: progress.TaskProgress, letters: LetterFile
+        self, task: RowsTask, progress: progress.TaskProgress, letters: DeadLetterWriter
     ) -> TaskResult[LongestFigure]:
         assert self.is_loaded
         with open(f"{self.folder}/runs", "a") as log:
@@ -82,7 +82,7 @@ class PartWorker:
             figures=LongestFigure(7 + task.number),
         )
 
-    def write_letters(self, letters: LetterFile) -> None:
+    def write_letters(self, letters: DeadLetterWriter) -> None:
         letters.write(DeadLetter("read", "broken", "the last row", source_file="a"))
 
 
@@ -234,7 +234,7 @@ def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, step):
         files=[],
         figures=LongestFigure(0),
     )
-    letters = LetterFile("", task=1, run_id="")
+    letters = DeadLetterWriter("", task=1, run_id="")
     letters.write(DeadLetter("read", "a", "b", source_file="b", records=2))
     with pytest.raises(
         JobError,

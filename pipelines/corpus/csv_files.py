@@ -1,40 +1,37 @@
-"""`csv:GLOB`: comma-separated files with a header row, plain or gzip.
+"""`csv:GLOB`: delimited files with a header row, plain or compressed.
 
 Large plain files are cut where a row begins.
 """
 
 import csv
+import functools
+import itertools
 import math
 import threading
 from collections import deque
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from precis.model.errors import UsageError
-from precis.model.text.document import Document
+from precis.pipelines.corpus import listing, records
+from precis.pipelines.corpus.compression import codec_of
+from precis.pipelines.corpus.formats import describe_file, fitting_encoding
 from precis.pipelines.corpus.kept_values import KeptField
-from precis.pipelines.corpus.lines import (
-    BROKEN_GZIP,
-    MAX_RAW_BYTES,
-    TOO_LARGE,
-    Line,
-    is_gzip,
-    read_lines,
-)
-from precis.pipelines.corpus.listing import (
-    SourceFile,
-    cut_range,
-    range_task,
-)
-from precis.pipelines.corpus.records import check_fields, invalid_utf8, to_document
+from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
-    Fields,
+    TOO_LARGE,
     Place,
     ReadRecord,
+    SourceFile,
     Task,
-    Unreadable,
+    unread,
 )
 
+# Without --delimiter the first of these whose header has all fields that are needed,
+# or else the most columns.
+_DELIMITERS = (",", ";", "\t", "|")
+_KEPT_HEADERS = 1024
 # The csv module has one limit on the size of a field for the whole process. Only the
 # holder of this lock changes it.
 _FIELD_LIMIT_LOCK = threading.Lock()
@@ -69,130 +66,144 @@ class CsvRow(NamedTuple):
     share: float = 0.0
 
 
-def list_tasks(
-    source_files: list[SourceFile],
-    *,
-    fields: Fields,
-    needed: tuple[str, ...],
-    task_bytes: int,
-    max_record_bytes: int,
-) -> list[Task]:
+class _Header(NamedTuple):
+    """The names of the columns, and what stands between the cells."""
+
+    names: tuple[str, ...]
+    delimiter: str
+
+
+def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
     """Whole files, and ranges of rows of plain files larger than `task_bytes`.
 
     Such large files are read once from end to end, to find where rows begin.
 
     Raises:
-      UsageError: the first header lacks a field of `needed`, or a file has no header or
-          one that names a column twice.
+      UsageError: the first header lacks a field that is needed, or a file has no header
+        or one that names a column twice.
     """
-    source_files = [file for file in source_files if file.size_bytes]
-    headers = [_header(file.path, max_record_bytes) for file in source_files]
-    if source_files:
-        check_fields(headers[0], needed=needed, path=source_files[0].path)
-    fields = fields._replace(kept=_with_text_kinds(fields.kept))
+    source = [file for file in source if file.size_bytes]
+    headers = [_header(file, options) for file in source]
+    for file, header in list(zip(source, headers, strict=True))[:1]:
+        rows = _rows(file, header.delimiter, options)
+        first = (
+            dict(zip(header.names, row.cells, strict=False))
+            for row in itertools.islice(rows, 1, records.FIRST_RECORDS)
+        )
+        records.check_fields(header.names, options.required_fields, file.path, first)
+    # A cell of type json is JSON already.
+    kinds = {"": "string", "json": "json_text"}
+    kept = (
+        KeptField(name, kinds.get(kind, kind)) for name, kind in options.kept_fields
+    )
+    fields = options.fields._replace(kept=tuple(kept))
     tasks = []
-    for file in source_files:
-        if is_gzip(file.path) or file.size_bytes <= task_bytes:
-            starts = [0]
-        else:
-            starts = _row_starts(file, task_bytes, max_record_bytes)
-        for start, stop in zip(starts, [*starts[1:], -1], strict=True):
-            size_bytes = (file.size_bytes if stop == -1 else stop) - start
-            tasks.append(
-                range_task(
-                    "csv", file, start, stop, size_bytes=size_bytes, fields=fields
-                )
-            )
+    for file, header in zip(source, headers, strict=True):
+        starts = _row_starts(file, header.delimiter, options)
+        for start, stop in itertools.pairwise([*starts, -1]):
+            size = (file.size_bytes if stop == -1 else stop) - start
+            tasks.append(listing.range_task("csv", file, start, stop, size, fields))
     return tasks
 
 
-def _with_text_kinds(kept: tuple[KeptField, ...]) -> tuple[KeptField, ...]:
-    """The kept fields with the types of cells: a cell of type json is JSON already."""
-    kinds = {"": "string", "json": "json_text"}
-    return tuple(KeptField(name, kinds.get(kind, kind)) for name, kind in kept)
-
-
-def _row_starts(file: SourceFile, task_bytes: int, max_record_bytes: int) -> list[int]:
+def _row_starts(file: SourceFile, delimiter: str, options: CorpusOptions) -> list[int]:
     """Where the tasks of a file begin: the first row of each of its equal pieces."""
+    is_one_task = codec_of(file.path) or options.encoding == UTF_16
+    pieces = 1 if is_one_task else -(-file.size_bytes // options.task_bytes)
     starts = [0]
-    edges = cut_range(file.size_bytes, -(-file.size_bytes // task_bytes))[1:-1]
-    for row in _rows(file.path, max_bytes=max_record_bytes):
-        is_first_of_piece = False
-        while edges and row.start >= edges[0]:
-            edges.pop(0)
-            is_first_of_piece = True
-        if is_first_of_piece:
+    edges = listing.cut_range(file.size_bytes, pieces)[1:-1]
+    for row in _rows(file, delimiter, options) if edges else ():
+        if edges and row.start >= edges[0]:
             starts.append(row.start)
+            edges = [edge for edge in edges if edge > row.start]
     return starts
 
 
-def _header(path: str, max_record_bytes: int) -> list[str]:
-    rows = _rows(path, max_bytes=max_record_bytes)
+def _header(file: SourceFile, options: CorpusOptions) -> _Header:
+    """The header of a file, with the delimiter that is named or fits it best."""
+    given = options.delimiter.replace("\\t", "\t")
+    headers = []
+    errors = []
+    for delimiter in (given,) if given else _DELIMITERS:
+        try:
+            headers.append(_Header(_column_names(file, delimiter, options), delimiter))
+        except UsageError as error:  # Cells in quotes need the right delimiter.
+            errors.append(error)
+            continue
+        if set(options.required_fields) <= set(headers[-1].names):
+            return headers[-1]
+    best = max(headers, key=lambda header: len(header.names), default=None)
+    if best is None or (errors and len(best.names) == 1):
+        raise errors[0]
+    return best
+
+
+@functools.lru_cache(_KEPT_HEADERS)
+def _column_names(
+    file: SourceFile, delimiter: str, options: CorpusOptions
+) -> tuple[str, ...]:
+    rows = _rows(file, delimiter, options)
     first = next((row for row in rows if row.problem or row.cells), None)
     problem = "it has no rows" if first is None else first.detail
+    names: list[str] = []
     try:
-        names = [_decode(cell) for cell in first.cells] if first else []
+        names = (
+            [_decode(cell, options.encoding) for cell in first.cells] if first else []
+        )
     except UnicodeDecodeError as error:
-        problem = f"it is not UTF-8: {error.reason}"
-    if problem:
+        fitting = fitting_encoding(first.raw if first else b"")
+        problem = (
+            f"it is not {options.encoding.upper()}: {error.reason}; --encoding "
+            f"{fitting} fits"
+        )
+    other = "" if options.encoding == UTF_16 else describe_file(file.path)
+    if problem or other:
         raise UsageError(
-            f"{path} has no header row ({problem}); its first row must name the columns"
+            f"{file.path} has no header row "
+            f"({f'it is {other}' if other else problem}); its first row must name the "
+            "columns"
         )
     for name in names:
         # Columns without a name cannot be chosen, so none of them is chosen wrongly.
         if name and names.count(name) > 1:
             raise UsageError(
-                f"{path} has {names.count(name)} columns named {name!r}, of which only "
-                "one could be read; give each column its own name"
+                f"{file.path} has {names.count(name)} columns named {name!r}, of which "
+                "only one could be read; give each column its own name"
             )
-    return names
+    return tuple(names)
 
 
-def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
+def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """The records of a task. Blank lines are no rows."""
-    (path,) = task.paths
-    header = _header(path, max_record_bytes)
-    wanted = task.fields.names
-    columns = [(index, name) for index, name in enumerate(header) if name in wanted]
+    (file,) = task.files
+    names, delimiter = _header(file, options)
+    columns = [each for each in enumerate(names) if each[1] in task.fields.names]
     is_before_header = task.start == 0
-    for row in _rows(
-        path,
-        task.start,
-        task.stop,
-        max_bytes=max_record_bytes,
-        version=task.files[0].version,
-    ):
-        if not row.problem and row.cells and is_before_header:
-            is_before_header = False
-        elif row.problem or row.cells:
-            place = Place(path, f"byte {row.start}")
-            problem = row.problem
-            detail = row.detail
-            if not problem and len(row.cells) != len(header):
-                problem = "wrong_columns"
-                detail = (
-                    f"the row has {len(row.cells)} columns, the header {len(header)}"
-                )
-            content: Document | Unreadable
-            if problem:
-                content = Unreadable(*place, problem, detail, row.raw[:MAX_RAW_BYTES])
-            else:
-                content = _to_document(row, columns, task.fields, place)
-            yield ReadRecord(content, row.share, row.raw[:MAX_RAW_BYTES])
+    for row in _rows(file, delimiter, options, task.start, task.stop, file.version):
+        place = Place(file.path, f"byte {row.start}")
+        content: Any
+        if row.problem:
+            content = unread(place, row.problem, row.detail, row.raw)
+        elif not row.cells or is_before_header:
+            is_before_header = is_before_header and not row.cells
+            continue
+        elif len(row.cells) != len(names):
+            detail = f"the row has {len(row.cells)} columns, the header {len(names)}"
+            content = unread(place, "wrong_columns", detail, row.raw)
+        else:
+            try:
+                record = {
+                    name: _decode(row.cells[index], options.encoding)
+                    for index, name in columns
+                }
+                content = records.to_document(record, task.fields, place, row.raw)
+            except UnicodeDecodeError as error:
+                content = records.undecodable(error, "a cell", place, row.raw)
+        yield ReadRecord(content, row.share, row.raw)
 
 
-def _to_document(
-    row: CsvRow, columns: list[tuple[int, str]], fields: Fields, place: Place
-) -> Document | Unreadable:
-    try:
-        record = {name: _decode(row.cells[index]) for index, name in columns}
-    except UnicodeDecodeError as error:
-        return invalid_utf8(error, "a cell", place=place, raw=row.raw)
-    return to_document(record, fields, place=place, raw=row.raw)
-
-
-def _decode(cell: str) -> str:
-    return cell.encode("latin-1").decode()
+def _decode(cell: str, encoding: str) -> str:
+    return cell.encode("latin-1").decode("utf-8" if encoding == UTF_16 else encoding)
 
 
 class _RowLines:
@@ -258,15 +269,27 @@ class _RowLines:
 
 
 def _rows(
-    path: str, start: int = 0, stop: int = -1, *, max_bytes: int, version: str = ""
+    file: SourceFile,
+    delimiter: str,
+    options: CorpusOptions,
+    start: int = 0,
+    stop: int = -1,
+    version: str = "",
 ) -> Iterator[CsvRow]:
-    """The rows that begin in [start, stop), two positions where rows begin.
+    """The rows that begin in [start, stop); a row begins at `start`.
 
     After a malformed row the line behind its first one begins a row.
     """
-    read = read_lines(path, start, stop, max_bytes=max_bytes, version=version)
+    max_bytes = options.max_record_bytes
+    read = read_lines(
+        file.path,
+        start,
+        max_bytes=max_bytes,
+        version=version,
+        encoding=options.encoding,
+    )
     lines = _RowLines(read, max_bytes)
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
     while True:
         lines.row_lines = []
         cells: list[str] = []
@@ -277,17 +300,19 @@ def _rows(
         except csv.Error as error:
             problem = lines.row_lines[-1].problem or _MALFORMED
             detail = str(error)
-            if len(lines.row_lines) > 1 and problem != BROKEN_GZIP:
+            is_broken = problem not in (_MALFORMED, TOO_LARGE)
+            if len(lines.row_lines) > 1 and not is_broken:
                 problem, detail = _MALFORMED, _NOT_CLOSED
                 lines.read_again()
-        if not lines.row_lines:
+        if not lines.row_lines or 0 <= stop <= lines.row_lines[0].start:
             return
         raw = b"".join(line.text for line in lines.row_lines)
         if cells and len(raw) > max_bytes:
             problem = TOO_LARGE
             detail = f"the row has more than {max_bytes:,} bytes (--max_record_mb)"
         first, last = lines.row_lines[0], lines.row_lines[-1]
-        yield CsvRow(first.start, cells, raw, problem, detail, last.share)
+        share = (first.start - start) / (stop - start) if stop >= 0 else last.share
+        yield CsvRow(first.start, cells, raw, problem, detail, share)
 
 
 def _next_cells(reader: Iterator[list[str]], max_bytes: int) -> list[str]:

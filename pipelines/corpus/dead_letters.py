@@ -8,9 +8,10 @@ Parquet files of a result does not match them.
 import base64
 import contextlib
 import gzip
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -19,62 +20,26 @@ from precis.model.errors import DataError
 from precis.model.isolation import Failure, attempt
 from precis.model.progress.counters import count
 from precis.model.text.article import Article
+from precis.pipelines.corpus.compression import CODECS
 from precis.pipelines.corpus.failures import FailureOptions
+from precis.pipelines.corpus.formats import fitting_encoding
 from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
-from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Unreadable
+from precis.pipelines.corpus.task import (
+    EMPTY_ARTICLE,
+    DeadLetter,
+    FileFailure,
+)
 
-# What is lost with these is not known: a damaged gzip file and a file that cannot be
-# read do not say how many records they held.
+# What is lost with these is not known: a damaged compressed file and a file that cannot
+# be read do not say how many records they held.
 UNCOUNTED = {
-    "read/broken_gzip": "gzip file(s) are damaged",
+    **{
+        f"read/broken_{codec}": f"{codec} file(s) are damaged"
+        for codec in (*CODECS.values(), "utf16")
+    },
     f"read/{CHANGED}": "file(s) changed after the corpus was listed",
     f"read/{UNREADABLE}": "file(s) or folder(s) could not be read",
 }
-EMPTY_ARTICLE = "empty_article"
-
-
-class DeadLetter(NamedTuple):
-    """A record or document that ended before its result.
-
-    Attributes:
-      stage: where it ended, as in `read`.
-      reason: a short constant name; dead letters are counted by it.
-      detail: one line that says what was wrong, without the document's text.
-      document_id: None where there was no document yet, or it has no id of its own.
-      source_file: the file it stands in; "" where there is none.
-      source_position: its place in that file, as in `byte 1234`.
-      raw: the record's bytes, cut at 64 KiB, or None.
-      records: how many records are lost with it.
-      error_class: the name of the exception, or None where there was none.
-      retryable: whether the same record may succeed another time: the machine failed,
-          not the data.
-      content_sha256: as in the summaries; None where no text was read.
-    """
-
-    stage: str
-    reason: str
-    detail: str
-    document_id: str | None = None
-    source_file: str = ""
-    source_position: str = ""
-    raw: bytes | None = None
-    records: int = 1
-    error_class: str | None = None
-    retryable: bool = False
-    content_sha256: str | None = None
-
-
-def unreadable_letter(record: Unreadable) -> DeadLetter:
-    """The dead letter of a record that is no document."""
-    return DeadLetter(
-        "read",
-        record.reason,
-        record.detail,
-        source_file=record.source_file,
-        source_position=record.source_position,
-        raw=record.raw,
-        records=record.records,
-    )
 
 
 def file_failure_letter(failure: FileFailure) -> DeadLetter:
@@ -86,20 +51,6 @@ def file_failure_letter(failure: FileFailure) -> DeadLetter:
         source_file=failure.path,
         source_position="file",
         retryable=True,
-    )
-
-
-def empty_article_letter(empty: EmptyArticle) -> DeadLetter:
-    """The dead letter of a document that has no text to summarize."""
-    document = empty.document
-    return DeadLetter(
-        "read",
-        EMPTY_ARTICLE,
-        "the article has no text",
-        document.document_id or None,
-        document.source_file,
-        document.source_position,
-        raw=empty.raw or None,
     )
 
 
@@ -121,10 +72,14 @@ def document_letter(article: Article, failure: Failure) -> DeadLetter:
     )
 
 
-class LetterFile(contextlib.AbstractContextManager["LetterFile"]):
+# So many dead letters show which encoding their file has.
+_LETTERS_FOR_ENCODING = 100
+
+
+class DeadLetterWriter(contextlib.AbstractContextManager["DeadLetterWriter"]):
     """The dead letters of one task, written as they come.
 
-        with LetterFile(path, task=3, run_id=job.run_id) as letters:
+        with DeadLetterWriter(path, task=3, run_id=job.run_id) as letters:
             letters.write(letter)
 
     The file is published when the block ends. Without a letter there is no file.
@@ -180,8 +135,7 @@ def _as_json(letter: DeadLetter) -> dict[str, Any]:
 def read_letters(path: str) -> Iterator[dict[str, Any]]:
     """The dead letters of a file, as JSON with `raw` in bytes."""
     with files.open_read(path) as opened, gzip.open(opened) as lines:
-        for line in lines:
-            letter = orjson.loads(line)
+        for letter in map(orjson.loads, lines):
             raw = letter["raw"]
             yield {**letter, "raw": None if raw is None else base64.b64decode(raw)}
 
@@ -217,7 +171,7 @@ def check_failures(
         )
     left_out = ("other_split", "not_selected")
     read = counts["read"] - sum(counts.get(name, 0) for name in left_out)
-    failed = counts["failed"]
+    failed, empty = counts["failed"], counts["empty"]
     if failed > allowed.max_failed_share * read:
         most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])
         listed = ", ".join(f"{reason} {count}" for reason, count in most_frequent_first)
@@ -226,11 +180,23 @@ def check_failures(
             f"--max_failed_share {allowed.max_failed_share:g} allows; see "
             f"{dead_letters}, mend the corpus and name another --output, or allow more "
             "and run the command again to finish"
+            + _encoding_hint(reasons, dead_letters)
         )
-    empty = counts["empty"]
     if empty > allowed.max_empty_share * read:
         raise DataError(
             f"{empty} of {read} articles have no text, more than --max_empty_share "
             f"{allowed.max_empty_share:g} allows; check --article_field, or allow more "
             "and run the command again to finish"
         )
+
+
+def _encoding_hint(reasons: Mapping[str, int], folder: str) -> str:
+    """The encoding that fits records that are no UTF-8, where most failed for that."""
+    if 2 * reasons.get("read/invalid_utf8", 0) < sum(reasons.values()):
+        return ""
+    letters = itertools.chain.from_iterable(
+        map(read_letters, files.glob(files.join(folder, "*.gz")))
+    )
+    raws = (each["raw"] for each in letters if each["reason"] == "invalid_utf8")
+    raw = b"".join(itertools.islice(raws, _LETTERS_FOR_ENCODING))
+    return f"; the texts are no UTF-8, --encoding {fitting_encoding(raw)} fits them"

@@ -10,13 +10,15 @@ import orjson
 
 from precis.model.errors import UsageError
 
+KINDS = ("string", "int64", "double", "bool", "date", "timestamp", "json")
 _INT64 = range(-(2**63), 2**63)
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _NUMBER = re.compile(
     r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)",
     re.ASCII | re.IGNORECASE,
 )
-_BOOLS = {"true": True, "false": False, "1": True, "0": False}
+# What a conversion raises for a value that is not of the type.
+_NO_VALUE = (KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
 
 class KeptField(NamedTuple):
@@ -60,13 +62,29 @@ def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
 
 
 def with_kinds(
-    kept: Iterable[KeptField], kinds: Mapping[str, str]
+    kept: Iterable[KeptField], kind_of: Callable[[str], str]
 ) -> tuple[KeptField, ...]:
-    """The fields, those without a type with the one that `kinds` has for them."""
+    """The fields, those without a type with the one that the source has for them."""
     return tuple(
-        field if field.kind else KeptField(field.name, kinds[field.name])
+        field if field.kind else KeptField(field.name, kind_of(field.name))
         for field in kept
     )
+
+
+def field_value(record: Mapping[str, Any], name: str) -> Any:
+    """The value of a field; `doc.body` is the field `body` within `doc`.
+
+    A field whose own name has the dot comes first.
+    """
+    value = record.get(name)
+    if value is not None or "." not in name:
+        return value
+    *path, last = name.split(".")
+    for part in path:
+        record = record.get(part, value)
+        if not isinstance(record, Mapping):
+            return None
+    return record.get(last)
 
 
 def infer_kind(values: Iterable[Any]) -> str:
@@ -83,13 +101,9 @@ def infer_kind(values: Iterable[Any]) -> str:
 
 
 def _kind_of(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return "int64" if value in _INT64 else "json"
-    if isinstance(value, float):
-        return "double"
-    return "string" if isinstance(value, str) else "json"
+    return {bool: "bool", float: "double", str: "string"}.get(type(value), "json")
 
 
 def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[str, Any]:
@@ -100,11 +114,11 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
     """
     values = {}
     for name, kind in kept:
-        value = record.get(name)
+        value = field_value(record, name)
         if value is not None and kind:
             try:
-                value = _CONVERTERS[kind](value)
-            except (ValueError, OverflowError, TypeError, RecursionError) as error:
+                value = _converted(value, kind)
+            except _NO_VALUE as error:
                 kind = kind.removesuffix("_text")
                 raise ValueError(
                     f"{name!r} holds a {type(value).__name__} that is no {kind}"
@@ -113,75 +127,57 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
     return values
 
 
+def _converted(value: Any, kind: str) -> Any:
+    """The value as one of a type; a blank text is none, unless it may be a text."""
+    if isinstance(value, str) and kind not in ("string", "json"):
+        text = value.strip()
+        if not text:
+            return None
+        value = value if kind == "json_text" else text
+    return _CONVERTERS[kind](value)
+
+
 def _string(value: Any) -> str:
-    if isinstance(value, str):
-        return value
     if isinstance(value, datetime.date):
         return value.isoformat()
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
-    raise TypeError
-
-
-def _int64(value: Any) -> int | None:
-    if isinstance(value, str):
-        text = value.strip()
-        if not text:
-            return None
-        if not _INTEGER.fullmatch(text):
-            raise ValueError
-        value = int(text)
-    elif isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value not in _INT64:
+    if not isinstance(value, str | int | float):
         raise TypeError
-    return value
+    return value if isinstance(value, str) else json.dumps(value)
 
 
-def _double(value: Any) -> float | None:
-    if isinstance(value, str):
-        text = value.strip()
-        if not text:
-            return None
-        if not _NUMBER.fullmatch(text):
-            raise ValueError
-        return float(text)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def _int64(value: Any) -> int:
+    is_text = isinstance(value, str) and _INTEGER.fullmatch(value)
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    number = int(value) if is_text or is_whole else value
+    if type(number) is not int or number not in _INT64:
+        raise TypeError
+    return number
+
+
+def _double(value: Any) -> float:
+    is_text = isinstance(value, str) and _NUMBER.fullmatch(value)
+    if not is_text and type(value) not in (int, float):
         raise TypeError
     return float(value)
 
 
-def _bool(value: Any) -> bool | None:
+def _bool(value: Any) -> bool:
+    return {"true": True, "false": False, "1": True, "0": False}[f"{value}".lower()]
+
+
+def _date(value: Any) -> datetime.date:
     if isinstance(value, str):
-        text = value.strip().lower()
-        if not text:
-            return None
-        if text not in _BOOLS:
-            raise ValueError
-        return _BOOLS[text]
-    if isinstance(value, int) and value in (0, 1):
-        return bool(value)
-    raise TypeError
+        return datetime.date.fromisoformat(value)
+    if type(value) is not datetime.date:
+        raise TypeError
+    return value
 
 
-def _date(value: Any) -> datetime.date | None:
-    if isinstance(value, str):
-        text = value.strip()
-        return datetime.date.fromisoformat(text) if text else None
-    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return value
-    raise TypeError
-
-
-def _timestamp(value: Any) -> datetime.datetime | None:
+def _timestamp(value: Any) -> datetime.datetime:
     """A time in UTC; one without a zone is taken for UTC."""
     if isinstance(value, str):
-        if not value.strip():
-            return None
-        value = datetime.datetime.fromisoformat(value.strip())
-    elif not isinstance(value, datetime.datetime):
-        if not isinstance(value, datetime.date):
-            raise TypeError
+        value = datetime.datetime.fromisoformat(value)
+    if not isinstance(value, datetime.datetime):
         value = datetime.datetime.combine(value, datetime.time())
     if value.tzinfo is None:
         value = value.replace(tzinfo=datetime.UTC)
@@ -205,14 +201,8 @@ def _plain(value: Any) -> Any:
     raise TypeError
 
 
-def check_json_text(text: str) -> str | None:
-    """A text that is JSON itself, as a cell of CSV may be; None for an empty one.
-
-    Raises:
-      ValueError: it is no JSON.
-    """
-    if not text.strip():
-        return None
+def _json_text(text: str) -> str:
+    """A text that is JSON itself, as a cell of CSV may be."""
     orjson.loads(text)
     return text
 
@@ -225,6 +215,5 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "date": _date,
     "timestamp": _timestamp,
     "json": _json,
-    "json_text": check_json_text,
+    "json_text": _json_text,
 }
-KINDS = ("string", "int64", "double", "bool", "date", "timestamp", "json")

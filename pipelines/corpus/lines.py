@@ -1,30 +1,27 @@
-"""The lines of a byte range of a large text file, plain or gzip, in bounded memory."""
+"""The lines of a byte range of a large text file, plain or compressed."""
 
+import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator
 from typing import IO, NamedTuple
 
-from precis.pipelines.corpus.gzip_blocks import (
+from precis.pipelines.corpus.compression import (
     Block,
-    BrokenGzip,
-    find_damage,
-    gzip_blocks,
+    BrokenFile,
+    codec_of,
+    decompressed,
 )
 from precis.pipelines.corpus.opening import open_source
+from precis.pipelines.corpus.task import MAX_RAW_BYTES, TOO_LARGE
 
-# The part of a record that its dead letter keeps.
-MAX_RAW_BYTES = 64 << 10
 _BLOCK_BYTES = 1 << 20
 # Millions of line breaks shrink to some kilobytes, so they are not taken one by one.
 _LINE_BREAKS = re.compile(rb"[\r\n]*\n")
 _BLANK_LINES = re.compile(rb"\s*\n")
 _SPACE = 32  # no byte that is white space is higher
-_BOM = b"\xef\xbb\xbf"
-# The reasons of a record that is longer than `--max_record_mb` allows, and of one in
-# which a damaged file ends.
-TOO_LARGE = "record_too_large"
-BROKEN_GZIP = "broken_gzip"
+# The encoding whose line breaks are not the byte 10: such files become UTF-8 first.
+UTF_16 = "utf-16"
 
 
 class Line(NamedTuple):
@@ -33,7 +30,8 @@ class Line(NamedTuple):
     Attributes:
       start: position of its first byte in the (uncompressed) file.
       text: its bytes; only the beginning if the line has a problem.
-      problem: "", `record_too_large` or `broken_gzip`.
+      problem: "", `record_too_large`, or that the file is damaged from there on, as
+          `broken_gzip`.
       detail: the problem in words.
       share: how much of the range is read with the line, from 0 to 1.
     """
@@ -45,11 +43,6 @@ class Line(NamedTuple):
     share: float = 0.0
 
 
-def is_gzip(path: str) -> bool:
-    """Whether a file's name says that it is compressed."""
-    return path.endswith(".gz")
-
-
 def read_lines(
     path: str,
     start: int = 0,
@@ -58,6 +51,7 @@ def read_lines(
     max_bytes: int,
     spaces_are_blank: bool = False,
     version: str = "",
+    encoding: str = "utf-8",
 ) -> Iterator[Line]:
     """The lines whose first byte lies in [start, stop).
 
@@ -75,23 +69,27 @@ def read_lines(
       start, stop: the range; a `stop` of -1 is the end of the file.
       max_bytes: a longer line has the problem `record_too_large`.
       spaces_are_blank: whether lines of white space are blank, too.
-      version: of the file, as in `SourceFile`. With it a gzip file is checked first,
-        and the lines of a damaged member are left out.
+      version: of the file, as in `SourceFile`. With it a compressed file is checked
+        first, and no line of a damaged part is read.
+      encoding: of the file. UTF-16 is read from the beginning, as UTF-8, whose bytes
+        the positions count.
     """
-    blank = _BLANK_LINES if spaces_are_blank else _LINE_BREAKS
     # Reading begins one byte early: a line break there shows that a line begins at
     # `start`.
     begin = max(start - 1, 0)
     with open_source(path) as file:
         disk_size = file.seek(0, os.SEEK_END)
-        if is_gzip(path):
-            damage = find_damage(path, version) if version else None
-            blocks = gzip_blocks(file, begin, damage)
+        codec = codec_of(path)
+        if codec:
+            blocks = decompressed(file, path, begin, version)
         else:
             blocks = _plain_blocks(file, begin)
+        if encoding == UTF_16:
+            codec = codec or "utf16"
+            blocks = _as_utf_8(blocks)
         disk_start = 0.0
-        lines = _split_lines(blocks, begin, max_bytes, blank)
-        for line, disk_end in lines:
+        blank = _BLANK_LINES if spaces_are_blank else _LINE_BREAKS
+        for line, disk_end in _split_lines(blocks, begin, max_bytes, blank, codec):
             if line.start < start:
                 disk_start = disk_end
                 continue
@@ -103,9 +101,10 @@ def read_lines(
             else:
                 share = (disk_end - disk_start) / max(disk_size - disk_start, 1)
                 share = min(share, 1.0)  # it may be rounded up
-            if line.start == 0 and line.text.startswith(_BOM):
-                line = line._replace(text=line.text[len(_BOM) :])
-            yield line._replace(share=share)
+            text = line.text
+            if line.start == 0:
+                text = text.removeprefix(codecs.BOM_UTF8)
+            yield line._replace(text=text, share=share)
 
 
 def _plain_blocks(file: IO[bytes], begin: int) -> Iterator[Block]:
@@ -116,8 +115,27 @@ def _plain_blocks(file: IO[bytes], begin: int) -> Iterator[Block]:
         position = end
 
 
+def _as_utf_8(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks of a file in UTF-16, from its beginning on, as UTF-8.
+
+    Half of a surrogate pair becomes bytes that are no UTF-8, and so costs its record.
+    """
+    decoder = codecs.getincrementaldecoder(UTF_16)("surrogatepass")
+    start = 0
+    for block in blocks:
+        content = decoder.decode(block.content).encode(errors="surrogatepass")
+        yield block._replace(content=content, start=start)
+        start += len(content)
+    if decoder.getstate()[0]:
+        raise BrokenFile("the file ends within a character")
+
+
 def _split_lines(
-    blocks: Iterable[Block], start: int, max_bytes: int, blank: re.Pattern[bytes]
+    blocks: Iterable[Block],
+    start: int,
+    max_bytes: int,
+    blank: re.Pattern[bytes],
+    codec: str,
 ) -> Iterator[tuple[Line, float]]:
     """The lines of blocks whose first byte is at `start` of the file, each with the
     position on disk at its end.
@@ -128,7 +146,7 @@ def _split_lines(
     try:
         for block, _, disk_start, disk_stop in blocks:
             position = 0
-            disk_ratio = (disk_stop - disk_start) / len(block)
+            disk_ratio = (disk_stop - disk_start) / max(len(block), 1)
             while end := block.find(b"\n", position) + 1:
                 if block[position] <= _SPACE and not unfinished_bytes:
                     blank_lines = blank.match(block, position)
@@ -147,10 +165,10 @@ def _split_lines(
                     parts.append(block[position:])
                 else:
                     parts = [b"".join(parts)[:MAX_RAW_BYTES]]
-    except BrokenGzip as error:
-        detail = f"the gzip stream is damaged, the rest of the file is lost: {error}"
+    except BrokenFile as error:
+        detail = f"the {codec} stream is damaged, the rest of the file is lost: {error}"
         text = b"".join(parts)[:MAX_RAW_BYTES]
-        yield Line(start, text, BROKEN_GZIP, detail), disk_end
+        yield Line(start, text, f"broken_{codec}", detail), disk_end
         return
     if unfinished_bytes:
         yield _to_line(start, parts, unfinished_bytes, max_bytes), disk_end

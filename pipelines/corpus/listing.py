@@ -1,27 +1,44 @@
-"""Finds the files of a corpus and cuts them into tasks."""
+"""Finds the files of a corpus, hashed and with their problems, and makes tasks of them.
 
+    link to a file                       read under the name of the link
+    link to a folder                     followed, unless it leads back above itself
+    link to nothing, or to itself        dangling_link
+    FIFO, socket, device                 not_a_file
+    file that may not be opened          permission_denied
+    file that cannot be read otherwise   read_error
+    folder that cannot be listed         file_unreadable
+
+A local file that is matched under two names is read under each of them.
+"""
+
+import concurrent.futures
+import errno
+import functools
 import hashlib
-from collections.abc import Iterable, Iterator
-from typing import Any
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from fsspec.implementations.local import make_path_posix
+from fsspec.utils import glob_translate
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.corpus import local_listing
-from precis.pipelines.corpus.opening import UNREADABLE, object_version
-from precis.pipelines.corpus.task import (
-    Fields,
-    ReadRecord,
-    SourceFile,
-    Task,
-    Unreadable,
-)
+from precis.pipelines.corpus import opening
+from precis.pipelines.corpus.names import local_name, written_name
+from precis.pipelines.corpus.task import UNREADABLE_SCHEME, Fields, SourceFile, Task
 
-_WILDCARDS = "*?[{"
-# The scheme of the files that cannot be read, and how many of them a task has.
-UNREADABLE_SCHEME = "unreadable"
-_UNREADABLE_FILES = 1000
+ItemT = TypeVar("ItemT")
+ANY_FOLDERS = "**"
+_WILDCARDS = re.compile(r"[*?[]")
+# Reading and hashing release the interpreter lock.
+_HASHING_THREADS = 8
+_HASHED_AT_ONCE = 10_000  # files that wait for a thread; there may be millions
+_UNREADABLE_FILES = 1000  # of one task
 # What these problems hide may be thousands of records or one.
 _PROBLEMS_OF_CONTENT = ("permission_denied", "read_error")
+_DANGLING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def list_files(pattern: str) -> list[SourceFile]:
@@ -33,77 +50,35 @@ def list_files(pattern: str) -> list[SourceFile]:
     Raises:
       UsageError: nothing matches.
     """
+    fs, name = files.filesystem(pattern)
     if files.is_local(pattern):
-        source_files = local_listing.list_matches(pattern)
-        is_folder = local_listing.is_folder(pattern)
+        source_files = _local_files(pattern)
     else:
-        fs, name = files.filesystem(pattern)
-        if fs.isfile(name) and not local_listing.matches_itself(name):
-            infos = [fs.info(name)]
-        else:
-            infos = list(fs.glob(name, detail=True).values())
-        source_files = _objects(fs, infos)
-        is_folder = not source_files and fs.isdir(name)
-    if not source_files and is_folder:
+        is_name = fs.isfile(name) and not _matches_itself(name)
+        infos = [fs.info(name)] if is_name else fs.glob(name, detail=True).values()
+        source_files = [
+            SourceFile(
+                fs.unstrip_protocol(info["name"]),
+                info["size"],
+                opening.object_version(info),
+            )
+            for info in infos
+            if info["type"] == "file"
+        ]
+    if not source_files and fs.isdir(name):
         raise UsageError(
             f"{pattern} is a folder; name the files in it, "
             f"as in {pattern.rstrip('/')}/*"
         )
     if not source_files:
+        root = fixed_root(pattern)
+        exists = root and fs.isdir(files.filesystem(root)[1])
+        state = f"the folder {root} exists" if exists else f"there is no folder {root}"
+        state = state if root else "in the working directory"
         raise UsageError(
-            f"no file matches {pattern} ({_root_state(pattern)}); "
-            "check the path and quote the pattern"
+            f"no file matches {pattern} ({state}); check the path and quote the pattern"
         )
-    return source_files
-
-
-def _root_state(pattern: str) -> str:
-    """Whether the folder exists in which a pattern's files would be."""
-    root = fixed_root(pattern)
-    if not root:
-        return "in the working directory"
-    return (
-        f"the folder {root} exists" if _is_dir(root) else f"there is no folder {root}"
-    )
-
-
-def _is_dir(folder: str) -> bool:
-    if files.is_local(folder):
-        return local_listing.is_folder(folder)
-    fs, name = files.filesystem(folder)
-    return bool(fs.isdir(name))
-
-
-def list_folder(folder: str, suffix: str) -> list[SourceFile]:
-    """The files below a folder whose names end in `suffix`, sorted by path.
-
-    Raises:
-      UsageError: there is no such folder, or no such file in it.
-    """
-    if not _is_dir(folder):
-        raise UsageError(f"there is no folder {folder}; check the path")
-    if files.is_local(folder):
-        source_files = local_listing.list_below(folder, suffix)
-    else:
-        fs, name = files.filesystem(folder)
-        infos = fs.find(name, detail=True).values()
-        source_files = _objects(
-            fs, (info for info in infos if str(info["name"]).endswith(suffix))
-        )
-    if not source_files:
-        raise UsageError(f"no file below {folder} ends in {suffix}; check the path")
-    return source_files
-
-
-def _objects(fs: Any, infos: Iterable[dict[str, Any]]) -> list[SourceFile]:
-    """The files of an object store."""
-    return sorted(
-        SourceFile(
-            fs.unstrip_protocol(info["name"]), info["size"], object_version(info)
-        )
-        for info in infos
-        if info["type"] == "file"
-    )
+    return sorted(source_files)
 
 
 def fixed_root(pattern: str) -> str:
@@ -113,11 +88,130 @@ def fixed_root(pattern: str) -> str:
     gs://bucket/*.txt   ->  gs://bucket
     *.txt               ->  (empty)
     """
-    first = min(
-        (pattern.index(sign) for sign in _WILDCARDS if sign in pattern),
-        default=len(pattern),
-    )
-    return pattern[:first].rpartition("/")[0]
+    return re.split(r"[*?[{]", pattern, maxsplit=1)[0].rpartition("/")[0]
+
+
+def absolute_path(path: str) -> str:
+    """A local path as `os` has it, of one as the user gave it."""
+    path = local_name(path.removeprefix("file://"))
+    return make_path_posix(path).rstrip("/") or "/"
+
+
+def split_pattern(name: str) -> tuple[str, list[str]]:
+    """The folder in front of the first wildcard, and the parts of the pattern."""
+    parts = name.split("/")
+    wild = [place for place, part in enumerate(parts) if _WILDCARDS.search(part)]
+    fixed = wild[0] if wild else len(parts)
+    return "/".join(parts[:fixed]) or "/", [part for part in parts[fixed:] if part]
+
+
+@functools.lru_cache
+def matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    """What matches a name with a pattern."""
+    return re.compile(glob_translate(pattern)).match
+
+
+def _matches_itself(name: str) -> bool:
+    """Whether a name is a pattern that matches the file of that name: `*.txt` does,
+    `a[1].txt` does not.
+    """
+    try:
+        return bool(_WILDCARDS.search(name) and matcher(name)(name))
+    except ValueError:
+        return False
+
+
+def _local_files(pattern: str) -> list[SourceFile]:
+    """The local files that a pattern matches, with their checksums or problems."""
+    name = absolute_path(pattern)
+    # `notes[1].txt` may be the name of a file. As a pattern it matches another file.
+    # `*.txt` is always a pattern, and matches a file of that name too.
+    if os.path.lexists(name) and not _matches_itself(name):
+        found = [] if os.path.isdir(name) else [name]
+        errors: list[OSError] = []
+    else:
+        errors = []
+        try:
+            found = list(_walk(*split_pattern(name), errors))
+        except ValueError as error:
+            raise UsageError(f"{pattern}: {error}; write **/ for folders") from error
+    states = [
+        SourceFile(
+            written_name(error.filename),
+            0,
+            "",
+            problem=opening.UNREADABLE,
+            detail=f"the folder cannot be listed: {error.strerror}",
+        )
+        for error in errors
+        if not isinstance(error, FileNotFoundError | NotADirectoryError)
+    ]
+    with concurrent.futures.ThreadPoolExecutor(_HASHING_THREADS) as pool:
+        for start in range(0, len(found), _HASHED_AT_ONCE):
+            states += pool.map(_read_state, found[start : start + _HASHED_AT_ONCE])
+    return states
+
+
+def _walk(root: str, parts: list[str], errors: list[OSError]) -> Iterator[str]:
+    """The files below a folder that match the parts of a pattern.
+
+    Args:
+      root: the folder, as `os` has it.
+      parts: of the pattern; `**` stands for any number of folders.
+      errors: takes those of folders that cannot be listed.
+    """
+    is_match = matcher("/".join(parts))
+    fixed = parts.index(ANY_FOLDERS) if ANY_FOLDERS in parts else len(parts)
+    for folder, folders, names in os.walk(
+        root, onerror=errors.append, followlinks=True
+    ):
+        inner = folder[len(root) :].strip("/")
+        depth = len(inner.split("/")) if inner else 0
+        yield from (
+            os.path.join(folder, name)
+            for name in names
+            if is_match(os.path.join(inner, name))
+        )
+        if depth < fixed:
+            is_on_way = matcher("/".join(parts[: depth + 1]))
+            folders[:] = [
+                name
+                for name in folders
+                if depth + 1 < len(parts) and is_on_way(os.path.join(inner, name))
+            ]
+        else:
+            folders[:] = [
+                name for name in folders if not _leads_back(folder, name, root)
+            ]
+
+
+def _leads_back(folder: str, name: str, root: str) -> bool:
+    """Whether a name in a folder is a link to a folder above, down from a root."""
+    path = os.path.join(folder, name)
+    if not os.path.islink(path):
+        return False
+    while not os.path.samefile(path, folder):
+        if len(folder) <= len(root):
+            return False
+        folder = os.path.dirname(folder)
+    return True
+
+
+def _read_state(name: str) -> SourceFile:
+    """A file with its checksum or its problem."""
+    path = written_name(name)
+    try:
+        return opening.read_state(path)
+    except PermissionError as error:
+        problem, detail = "permission_denied", f"{error.strerror}"
+    except OSError as error:
+        problem, detail = "read_error", f"{error.strerror or error}"
+        if error.errno in _DANGLING and os.path.islink(name):
+            problem = "dangling_link"
+            detail = f"the link leads to {written_name(os.readlink(name))}: {detail}"
+        elif error.errno == errno.EINVAL:
+            problem = "not_a_file"
+    return SourceFile(path, 0, "", problem=problem, detail=detail)
 
 
 def range_task(
@@ -125,10 +219,8 @@ def range_task(
     file: SourceFile,
     start: int,
     stop: int,
-    *,
     size_bytes: int,
     fields: Fields,
-    split: str = "",
 ) -> Task:
     """The task that reads the range [start, stop) of one file."""
     return Task(
@@ -137,31 +229,25 @@ def range_task(
         (file,),
         start,
         stop,
-        split=split,
         fields=fields,
         version=file.version,
         size_bytes=size_bytes,
     )
 
 
-def group_tasks(
-    scheme: str, source_files: Iterable[SourceFile], task_bytes: int
-) -> list[Task]:
-    """Tasks that read runs of small files, about `task_bytes` each."""
-    return [
-        Task(
-            0,
-            scheme,
-            tuple(group),
-            version=_group_version(group),
-            size_bytes=sum(file.size_bytes for file in group),
-        )
-        for group in _groups(source_files, task_bytes)
-    ]
+def files_task(scheme: str, group: Sequence[SourceFile]) -> Task:
+    """The task that reads some files as a whole."""
+    return Task(
+        0,
+        scheme,
+        tuple(group),
+        version=combined_version(file.version or file.problem for file in group),
+        size_bytes=sum(file.size_bytes for file in group),
+    )
 
 
 def unreadable_tasks(
-    source_files: Iterable[SourceFile], *, holds_one_document: bool
+    source_files: Sequence[SourceFile], *, holds_one_document: bool
 ) -> list[Task]:
     """Tasks whose records are files that could not be read, each one lost record.
 
@@ -172,47 +258,32 @@ def unreadable_tasks(
           problem, as the number of its records is not known.
     """
     named = [
-        file
-        if holds_one_document or file.problem not in _PROBLEMS_OF_CONTENT
-        else file._replace(problem=UNREADABLE)
+        file._replace(problem=opening.UNREADABLE)
+        if file.problem in _PROBLEMS_OF_CONTENT and not holds_one_document
+        else file
         for file in source_files
     ]
-    groups = (
-        named[start : start + _UNREADABLE_FILES]
-        for start in range(0, len(named), _UNREADABLE_FILES)
-    )
     return [
-        Task(0, UNREADABLE_SCHEME, tuple(group), version=_group_version(group))
-        for group in groups
+        files_task(UNREADABLE_SCHEME, named[start : start + _UNREADABLE_FILES])
+        for start in range(0, len(named), _UNREADABLE_FILES)
     ]
 
 
-def read_unreadable(task: Task) -> Iterator[ReadRecord]:
-    """The records of a task of `unreadable_tasks`."""
-    for number, file in enumerate(task.files, start=1):
-        content = Unreadable(file.path, "file", file.problem, file.detail, b"")
-        yield ReadRecord(content, number / len(task.files))
-
-
-def _groups(
-    source_files: Iterable[SourceFile], task_bytes: int
-) -> Iterator[list[SourceFile]]:
-    group: list[SourceFile] = []
-    group_bytes = 0
-    for file in source_files:
-        if group and group_bytes + file.size_bytes > task_bytes:
+def groups_of(
+    items: Iterable[ItemT], size_of: Callable[[ItemT], int], most: int
+) -> Iterator[list[ItemT]]:
+    """Runs of neighbours with a size of at most `most`; a larger one is alone."""
+    group: list[ItemT] = []
+    size = 0
+    for item in items:
+        size += size_of(item)
+        if group and size > most:
             yield group
             group = []
-            group_bytes = 0
-        group.append(file)
-        group_bytes += file.size_bytes
+            size = size_of(item)
+        group.append(item)
     if group:
         yield group
-
-
-def _group_version(group: Iterable[SourceFile]) -> str:
-    """One version for several files: it changes when any of them does."""
-    return combined_version(file.version or file.problem for file in group)
 
 
 def combined_version(versions: Iterable[str]) -> str:

@@ -50,6 +50,8 @@ def open_source(path: str) -> IO[bytes]:
 
 def _open_local(path: str) -> io.BufferedReader:
     name = local_name(path)
+    if not stat.S_ISREG(os.stat(name).st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", name)
     descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -67,10 +69,10 @@ def read_state(path: str) -> SourceFile:
         # Taken before the content is read: what is written meanwhile changes it.
         status = os.fstat(file.fileno())
         checksum = hashlib.file_digest(file, "sha256").hexdigest()
-    return SourceFile(path, status.st_size, f"sha256:{checksum}", file_stamp(status))
+    return SourceFile(path, status.st_size, f"sha256:{checksum}", _stamp(status))
 
 
-def file_stamp(status: os.stat_result) -> str:
+def _stamp(status: os.stat_result) -> str:
     """What changes when a file is written to or replaced.
 
     Empty while a further change might leave it as it is, as the times are coarse. The
@@ -99,37 +101,44 @@ def check_unchanged(source_files: Sequence[SourceFile]) -> None:
     Raises:
       FileFailure: the content of one is another, or it is gone.
     """
-    if not source_files:
-        return
-    details: Iterable[str]
-    if files.is_local(source_files[0].path):
-        details = map(_local_change, source_files)
-    else:
+    details: Iterable[str] = map(_change, source_files)
+    if source_files and not files.is_local(source_files[0].path):
         with concurrent.futures.ThreadPoolExecutor(_REQUESTS) as pool:
-            details = list(pool.map(_object_change, source_files))
+            details = list(pool.map(_change, source_files))
     for file, detail in zip(source_files, details, strict=True):
         if detail:
             raise FileFailure(file.path, CHANGED, detail)
 
 
-def _local_change(file: SourceFile) -> str:
-    """What happened to a local file, in words; "" if its content is the same."""
+def _change(file: SourceFile) -> str:
+    """What happened to a file, in words; "" if its content is the same."""
     try:
-        status = os.stat(local_name(file.path))
-        if not stat.S_ISREG(status.st_mode):
-            return "it was replaced by what is not a file after the corpus was listed"
-        stamp = file_stamp(status)
-        if stamp and stamp == file.stamp:
-            return ""
-        if status.st_size != file.size_bytes:
-            return (
-                f"it has {status.st_size:,} bytes and had {file.size_bytes:,} when the "
-                "corpus was listed"
-            )
-        read_version = _version_at if stamp else _version_at.__wrapped__
-        is_same = read_version(file.path, stamp) == file.version
+        if files.is_local(file.path):
+            return _local_change(file)
+        fs, name = files.filesystem(file.path)
+        version = object_version(fs.info(name))
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and not files.is_local(file.path):
+            return "it was removed after the corpus was listed"
         return f"it cannot be read any more: {error.strerror or error}"
+    is_same = version == file.version
+    return "" if is_same else "its content changed after the corpus was listed"
+
+
+def _local_change(file: SourceFile) -> str:
+    status = os.stat(local_name(file.path))
+    if not stat.S_ISREG(status.st_mode):
+        return "it was replaced by what is not a file after the corpus was listed"
+    stamp = _stamp(status)
+    if stamp and stamp == file.stamp:
+        return ""
+    if status.st_size != file.size_bytes:
+        return (
+            f"it has {status.st_size:,} bytes and had {file.size_bytes:,} when the "
+            "corpus was listed"
+        )
+    read_version = _version_at if stamp else _version_at.__wrapped__
+    is_same = read_version(file.path, stamp) == file.version
     return "" if is_same else "its content changed after the corpus was listed"
 
 
@@ -140,18 +149,6 @@ def _version_at(path: str, stamp: str) -> str:
     Hundreds of tasks may read one large file, which is hashed once for all of them.
     """
     return read_state(path).version
-
-
-def _object_change(file: SourceFile) -> str:
-    fs, name = files.filesystem(file.path)
-    try:
-        version = object_version(fs.info(name))
-    except FileNotFoundError:
-        return "it was removed after the corpus was listed"
-    except OSError as error:
-        return f"it cannot be read any more: {error.strerror or error}"
-    is_same = version == file.version
-    return "" if is_same else "its content changed after the corpus was listed"
 
 
 def file_failure(error: OSError, source_files: Sequence[SourceFile]) -> FileFailure:

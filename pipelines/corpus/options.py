@@ -1,5 +1,6 @@
 """The flags of a corpus, and the syntax `scheme:where` of `--corpus`."""
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,18 +9,19 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus.clean import clean_flag
 from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
 from precis.pipelines.corpus.names import written_argument
+from precis.pipelines.corpus.schemes import SCHEMES, help_of
 from precis.pipelines.corpus.task import Fields
 
-SCHEMES = ("tfds", "stories", "jsonl", "csv", "parquet", "text", "sample")
 _HASH_SPLITS = ("train", "validation", "test")
-_SCHEMES_WITH_FIELDS = ("tfds", "jsonl", "csv", "parquet")
+ENCODINGS = ("utf-8", "latin-1", "cp1252", "utf-16")
+_WITH_FIELDS = tuple(name for name in SCHEMES if SCHEMES[name].has_fields)
 
 # The flags that decide what text of a document is read.
 CLEANING_FLAGS = ("clean", "strip_boilerplate")
 
 
 class Address(NamedTuple):
-    """The value of `--corpus`: `jsonl:news/*.jsonl` has the scheme `jsonl`."""
+    """A corpus of `--corpus`: `jsonl:news/*.jsonl` has the scheme `jsonl`."""
 
     scheme: str
     where: str
@@ -31,10 +33,10 @@ class CorpusOptions:
 
     # Where the documents come from.
     corpus: str = required(
-        "the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a "
-        "file), stories:DIR (raw CNN/DailyMail), tfds:NAME[:SPLIT] or sample:[COUNT]; "
-        "a GLOB may be local, gs:// or s3://",
+        f"the corpus: {', '.join(map(help_of, SCHEMES))}; a GLOB may be local, gs:// "
+        "or s3://; several corpora are read one after another",
         metavar="SCHEME:WHERE",
+        takes_list=True,
         is_common=True,
     )
     # The field names of jsonl, csv, parquet and tfds records; None if the user gave no
@@ -50,8 +52,7 @@ class CorpusOptions:
     )
     id_field: str | None = flag(
         None,
-        "field that holds the document's id; "
-        "id where the records have it, else the text's hash",
+        "field that holds the id; id where the records have it, else the text's hash",
         metavar="FIELD",
         is_common=True,
     )
@@ -69,12 +70,19 @@ class CorpusOptions:
         metavar="FIELD[:TYPE],...",
         takes_list=True,
     )
+    # How the files are written.
+    delimiter: str = flag(
+        "",
+        "what stands between the cells of csv: files, as ';' or '\\t'; without it the "
+        "one of , ; tab | that fits the header",
+        metavar="SIGN",
+    )
+    encoding: str = flag(
+        "utf-8", "encoding of jsonl, csv and text files", choices=ENCODINGS
+    )
     # Which documents to take.
     split: str = flag(
-        "",
-        "read only documents of this split, such as test",
-        metavar="NAME",
-        is_common=True,
+        "", "read only documents of this split", metavar="NAME", is_common=True
     )
     limit: int = flag(
         0,
@@ -92,36 +100,20 @@ class CorpusOptions:
         word_for_zero="all",
     )
     sample_seed: int = flag(17, "decides which documents --sample draws", metavar="N")
-    # TensorFlow Datasets.
     data_dir: str = flag(
         "", "folder of prepared TensorFlow Datasets; theirs by default", metavar="DIR"
-    )
-    stories_dir: str = flag(
-        "",
-        "for tfds:cnn_dailymail: folder with cnn/stories and dailymail/stories, "
-        "to prepare the data set from",
-        metavar="DIR",
-    )
-    urls_dir: str = flag(
-        "",
-        "for tfds:cnn_dailymail: folder with all_train.txt, all_val.txt and "
-        "all_test.txt, to go with --stories_dir",
-        metavar="DIR",
     )
     # The size of a task: small tasks balance better, large tasks make fewer files.
     task_bytes: int = flag(
         16 << 20,
-        "about how many bytes of the corpus one task reads and turns into one "
-        "output file",
+        "about how many bytes one task reads and turns into one output file",
         metavar="BYTES",
         default_text="16 MiB",
     )
     # A record that is longer is seldom one text. Its memory and its time would be those
     # of all other documents together.
     max_record_mb: int = flag(
-        8,
-        "longest record in MiB; a longer one becomes a dead letter",
-        metavar="MIB",
+        8, "longest record in MiB; a longer one becomes a dead letter", metavar="MIB"
     )
     # What counts as the article's text.
     clean: str = clean_flag()
@@ -137,34 +129,46 @@ class CorpusOptions:
         metavar="N",
     )
     validation_share: float = flag(
-        0.05,
-        "share of validation documents in a corpus without splits",
-        metavar="SHARE",
+        0.05, "share of validation documents without a split", metavar="SHARE"
     )
     test_share: float = flag(
-        0.05, "share of test documents in a corpus without splits", metavar="SHARE"
+        0.05, "share of test documents without a split", metavar="SHARE"
     )
 
     def __post_init__(self) -> None:
         check_choices(self)
         # Results record the flag, and they are UTF-8.
         object.__setattr__(self, "corpus", written_argument(self.corpus))
-        address = parse_address(self.corpus)
-        if self.task_bytes < 1:
+        addresses = parse_addresses(self.corpus)
+        for name in ("task_bytes", "max_record_mb", "limit", "sample"):
+            value = getattr(self, name)
+            if value < (1 if name in ("task_bytes", "max_record_mb") else 0):
+                raise UsageError(
+                    f"--{name} must be at least 1, not {value}; leave it out for all "
+                    "documents, or for the usual size"
+                )
+        if self.limit and self.sample:
             raise UsageError(
-                f"--task_bytes must be at least 1, not {self.task_bytes}; "
-                "leave it out for 16 MiB"
+                "--limit takes the first documents and --sample some from all over the "
+                "corpus; leave one of them out"
             )
-        if self.max_record_mb < 1:
+        shares = self.validation_share, self.test_share
+        if min(shares) < 0 or sum(shares) > 1:
             raise UsageError(
-                f"--max_record_mb must be at least 1, not {self.max_record_mb}; "
-                "leave it out for 8"
+                "--validation_share and --test_share lie between 0 and 1 and add up to "
+                f"at most 1, not {shares[0]:g} and {shares[1]:g}; 0.05 is one document "
+                "in twenty"
             )
-        _check_selection(self.limit, self.sample)
-        _check_shares(self.validation_share, self.test_share)
-        _check_fields(self, address.scheme)
-        _check_tfds_folders(self, address)
-        _check_split(self, address.scheme)
+        if self.delimiter not in ("", "\\t") and len(self.delimiter) != 1:
+            raise UsageError(
+                f"--delimiter is one sign, as ';' or '\\t', not {self.delimiter!r}"
+            )
+        if not self.article_field:
+            raise UsageError(
+                "--article_field is empty; name the field that holds the text, "
+                "or leave the flag out for 'article'"
+            )
+        _check_schemes(self, {scheme for scheme, _ in addresses})
 
     @property
     def fields(self) -> Fields:
@@ -190,110 +194,62 @@ class CorpusOptions:
     @property
     def required_fields(self) -> tuple[str, ...]:
         """The fields that records must have: the article's and those the user named."""
-        names = (
-            self.article_field,
-            self.highlights_field,
-            self.id_field,
-            self.split_field,
-            *(field.name for field in self.kept_fields),
-        )
-        return tuple(name for name in names if name)
+        names = self.highlights_field, self.id_field, self.split_field
+        kept = (field.name for field in self.kept_fields)
+        return (self.article_field, *filter(None, names), *kept)
 
 
-def parse_address(corpus: str) -> Address:
-    """Divides the value of `--corpus` at its first colon.
+def parse_addresses(corpus: str) -> list[Address]:
+    """The corpora of `--corpus`: one, or several with commas between them.
 
     Raises:
       UsageError: there is no such scheme, or nothing follows it.
     """
-    scheme, colon, where = corpus.partition(":")
-    if not colon or scheme not in SCHEMES:
-        raise UsageError(
-            f"unknown corpus {corpus!r}; write scheme:where, as in "
-            f"'jsonl:news/*.jsonl'; the schemes are {', '.join(SCHEMES)}"
-        )
-    if not where and scheme != "sample":
-        raise UsageError(
-            f"{corpus!r} says no place; "
-            f"write {scheme}:where, as in 'jsonl:news/*.jsonl'"
-        )
-    return Address(scheme, where)
-
-
-def _check_selection(limit: int, sample: int) -> None:
-    for name, documents in (("limit", limit), ("sample", sample)):
-        if documents < 0:
+    addresses = []
+    for part in re.split(rf",(?=(?:{'|'.join(SCHEMES)}):)", corpus):
+        scheme, colon, where = part.partition(":")
+        if not colon or scheme not in SCHEMES:
             raise UsageError(
-                f"--{name} must be at least 1, not {documents}; leave it out for all "
-                "documents"
+                f"unknown corpus {part!r}; write scheme:where, as in "
+                f"'jsonl:news/*.jsonl'; the schemes are {', '.join(SCHEMES)}"
             )
-    if limit and sample:
-        raise UsageError(
-            "--limit takes the first documents and --sample some from all over the "
-            "corpus; leave one of them out"
-        )
+        if not where and not SCHEMES[scheme].where.startswith("["):
+            raise UsageError(
+                f"{part!r} says no place; "
+                f"write {scheme}:where, as in 'jsonl:news/*.jsonl'"
+            )
+        addresses.append(Address(scheme, where))
+    return addresses
 
 
-def _check_shares(validation_share: float, test_share: float) -> None:
-    for name, share in (
-        ("validation_share", validation_share),
-        ("test_share", test_share),
+def parse_address(corpus: str) -> Address:
+    """The first corpus of `--corpus`."""
+    return parse_addresses(corpus)[0]
+
+
+def _check_schemes(options: CorpusOptions, schemes: set[str]) -> None:
+    """Refuses flags that go with other corpora."""
+    listed = "/".join(sorted(schemes))
+    without_fields = schemes.difference(_WITH_FIELDS)
+    names = *options.required_fields[1:], options.article_field != "article"
+    if (
+        any(names)
+        and without_fields
+        and (schemes == without_fields or options.keep_fields)
     ):
-        if not 0 <= share <= 1:
-            raise UsageError(
-                f"--{name} must lie between 0 and 1, not {share}; "
-                "0.05 is one document in twenty"
-            )
-    if validation_share + test_share > 1:
         raise UsageError(
-            "--validation_share and --test_share must add up to at most 1, "
-            f"not {validation_share + test_share:g}; lower one"
+            f"{'/'.join(sorted(without_fields))}: has no fields to name; "
+            f"--article_field and the like go with {', '.join(_WITH_FIELDS)}"
         )
-
-
-def _check_fields(options: CorpusOptions, scheme: str) -> None:
-    any_named = (
-        options.article_field != "article"
-        or options.highlights_field
-        or options.id_field
-        or options.split_field
-        or options.kept_fields
-    )
-    if any_named and scheme not in _SCHEMES_WITH_FIELDS:
-        raise UsageError(
-            f"{scheme}: has no fields to name; --article_field and the like go with "
-            f"{', '.join(_SCHEMES_WITH_FIELDS)}"
-        )
-    if not options.article_field:
-        raise UsageError(
-            "--article_field is empty; name the field that holds the text, "
-            "or leave the flag out for 'article'"
-        )
-
-
-def _check_tfds_folders(options: CorpusOptions, address: Address) -> None:
-    if options.data_dir and address.scheme != "tfds":
+    if options.data_dir and "tfds" not in schemes:
         raise UsageError(
             f"--data_dir goes with tfds: alone, not with {options.corpus}; leave it out"
         )
-    if bool(options.stories_dir) != bool(options.urls_dir):
-        raise UsageError(
-            "--stories_dir and --urls_dir go together; give both or neither"
-        )
-    is_cnn_dailymail = address.scheme == "tfds" and address.where.startswith(
-        "cnn_dailymail"
+    has_splits = options.split_field or all(
+        SCHEMES[name].has_splits for name in schemes
     )
-    if options.stories_dir and not is_cnn_dailymail:
+    if options.split not in ("", *_HASH_SPLITS) and not has_splits:
         raise UsageError(
-            f"--stories_dir prepares tfds:cnn_dailymail alone, not {options.corpus}; "
-            "stories:DIR reads raw stories as they are"
-        )
-
-
-def _check_split(options: CorpusOptions, scheme: str) -> None:
-    names_any_split = scheme == "tfds" or options.split_field
-    if options.split and not names_any_split and options.split not in _HASH_SPLITS:
-        raise UsageError(
-            f"{scheme}: has the splits {', '.join(_HASH_SPLITS)}, "
+            f"{listed}: has the splits {', '.join(_HASH_SPLITS)}, "
             f"not {options.split!r}; --split_field names a field that holds others"
         )

@@ -1,19 +1,21 @@
 """Refuses an output folder that a corpus reads from, or would read from next time."""
 
+import functools
 import os
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.local_listing import (
+from precis.pipelines.corpus.listing import (
     ANY_FOLDERS,
     absolute_path,
-    matches,
+    matcher,
     split_pattern,
 )
 from precis.pipelines.corpus.names import local_name
-from precis.pipelines.corpus.options import CorpusOptions, parse_address
+from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
+from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.corpus.task import Task
 
 
@@ -40,14 +42,14 @@ def check_output_apart(
                 f"{path} is a file of the corpus and lies in --output {output}; name "
                 "a folder outside the corpus"
             )
-    scheme, where = parse_address(options.corpus)
-    if scheme == "stories":
-        where = posixpath.join(where, ANY_FOLDERS)
-    if scheme not in ("sample", "tfds") and _reaches(where, place):
-        raise UsageError(
-            f"--output {output} lies where {options.corpus} reads, so that the next "
-            "run would read what this one writes; name a folder outside the corpus"
-        )
+    for scheme, where in parse_addresses(options.corpus):
+        pattern = SCHEMES[scheme].pattern(where)
+        if pattern and _reaches(pattern, place):
+            raise UsageError(
+                f"--output {output} lies where {options.corpus} reads, so that the "
+                "next run would read what this one writes; name a folder outside the "
+                "corpus"
+            )
 
 
 def resolve(path: str) -> str:
@@ -58,19 +60,15 @@ def resolve(path: str) -> str:
     return str(fs.unstrip_protocol(name)).rstrip("/")
 
 
-def _resolved_paths(tasks: Iterable[Task]) -> set[str]:
+def _resolved_paths(tasks: Iterable[Task]) -> Iterator[str]:
     """The files of a corpus, without links in their paths."""
-    folders: dict[str, str] = {}
-    resolved = set()
+    resolve_folder = functools.cache(resolve)
     for path in {path for task in tasks for path in task.paths}:
         if files.is_local(path) and os.path.islink(local_name(path)):
-            resolved.add(resolve(path))
-            continue
-        folder, name = posixpath.split(path)
-        if folder not in folders:
-            folders[folder] = resolve(folder)
-        resolved.add(posixpath.join(folders[folder], name))
-    return resolved
+            yield resolve(path)
+        else:
+            folder, name = posixpath.split(path)
+            yield posixpath.join(resolve_folder(folder), name)
 
 
 def is_within(path: str, folder: str) -> bool:
@@ -85,14 +83,10 @@ def _reaches(pattern: str, place: str) -> bool:
     root = resolve(root)
     if not parts or not is_within(place, root):
         return False
-    return _reaches_below(
-        parts, [part for part in place[len(root) :].split("/") if part]
-    )
-
-
-def _reaches_below(parts: Sequence[str], folders: Sequence[str]) -> bool:
-    if not parts or not folders:
-        return True
-    if parts[0] == ANY_FOLDERS:
-        return True
-    return matches(parts[0], folders[0]) and _reaches_below(parts[1:], folders[1:])
+    folders = [part for part in place[len(root) :].split("/") if part]
+    for part, folder in zip(parts, folders, strict=False):
+        if part == ANY_FOLDERS:
+            return True
+        if not matcher(part)(folder):
+            return False
+    return True

@@ -3,44 +3,77 @@
 Field names are checked before the work begins, values during the work.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus.kept_values import kept_values
-from precis.pipelines.corpus.lines import MAX_RAW_BYTES, TOO_LARGE
-from precis.pipelines.corpus.task import Fields, Place, Unreadable
+from precis.pipelines.corpus.kept_values import field_value, kept_values
+from precis.pipelines.corpus.task import TOO_LARGE, DeadLetter, Fields, Place, unread
+
+Record = Mapping[str, Any]
+# So many records are read before the work begins, for their fields and types.
+FIRST_RECORDS = 20
 
 
-def check_fields(present: Iterable[str], *, needed: Iterable[str], path: str) -> None:
+def check_fields(
+    present: Iterable[str],
+    needed: Sequence[str],
+    path: str,
+    records: Iterable[Record] = (),
+) -> None:
     """Refuses a file that lacks a field.
 
     Args:
-      present: the names that the file has.
-      needed: the names that it must have.
+      present: the names that the file has, those of fields within fields as `doc.body`.
+      needed: the names that it must have, that of the article first.
       path: the file, for the message.
+      records: the first records, of which the longest text is proposed as the article.
 
     Raises:
       UsageError: naming the field, the fields there are, and the flag.
     """
     names = list(present)
-    for name in needed:
-        if name not in names:
-            question = suggestion(name, names)
-            guess = f"; {question}" if question else ""
-            raise UsageError(
-                f"{path} has no field {name!r}, "
-                f"it has {', '.join(map(repr, names)) or 'none'}{guess} "
-                "(--article_field, --highlights_field, --id_field, --split_field and "
-                "--keep_fields name the fields)"
-            )
+    missing = [name for name in needed if name not in names]
+    if not missing:
+        return
+    question = suggestion(missing[0], names)
+    longest = _longest_text(records) if missing[0] == needed[0] else ""
+    if longest:
+        question = f"did you mean {longest}, which has the longest texts?"
+    raise UsageError(
+        f"{path} has no field {missing[0]!r}, "
+        f"it has {', '.join(map(repr, names)) or 'none'}"
+        + (f"; {question}" if question else "")
+        + " (--article_field, --highlights_field, --id_field, --split_field and "
+        "--keep_fields name the fields)"
+    )
+
+
+def field_names(record: Record) -> list[str]:
+    """The names of a record's fields, those of objects within it as `doc.body`."""
+    names = list(record)
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            names += [f"{name}.{inner}" for inner in field_names(value)]
+    return names
+
+
+def _longest_text(records: Iterable[Record]) -> str:
+    """The field with the most characters of text."""
+    sizes: Counter[str] = Counter()
+    for record in records:
+        for name in field_names(record):
+            value = field_value(record, name)
+            sizes[name] += len(value) if isinstance(value, str) else 0
+    return max(sizes, key=sizes.__getitem__, default="")
 
 
 def to_document(
-    record: Mapping[str, Any], fields: Fields, *, place: Place, raw: bytes
-) -> Document | Unreadable:
+    record: Record, fields: Fields, place: Place, raw: bytes
+) -> Document | DeadLetter:
     """The document of a record; its id and split are empty if the record has none.
 
     The article must be a string. Highlights may be absent or null; an id may be a
@@ -50,19 +83,14 @@ def to_document(
       record: values by field name.
       fields: the names of the fields to read.
       place: where the record stands.
-      raw: the record's bytes, for the unreadable record.
+      raw: the record's bytes, for the dead letter.
     """
-    article = record.get(fields.article)
+    article, highlights, document_id, split = (
+        field_value(record, name) if name else None for name in fields[:4]
+    )
     if article is None:
-        return Unreadable(
-            *place,
-            "missing_field",
-            f"{fields.article!r} is missing or null",
-            raw[:MAX_RAW_BYTES],
-        )
-    highlights = record.get(fields.highlights)
-    document_id = record.get(fields.document_id)
-    split = record.get(fields.split) if fields.split else None
+        detail = f"{fields.article!r} is missing or null"
+        return unread(place, "missing_field", detail, raw)
     for name, value, kinds in (
         (fields.article, article, str),
         (fields.highlights, highlights, (str, type(None))),
@@ -72,31 +100,25 @@ def to_document(
         # A bool is an int to Python, but no id.
         if not isinstance(value, kinds) or isinstance(value, bool):
             detail = f"{name!r} holds a value of type {type(value).__name__}"
-            return Unreadable(*place, "wrong_type", detail, raw[:MAX_RAW_BYTES])
+            return unread(place, "wrong_type", detail, raw)
     try:
         metadata = kept_values(record, fields.kept)
     except ValueError as error:
-        return Unreadable(*place, "wrong_type", str(error), raw[:MAX_RAW_BYTES])
-    return Document(
-        "" if document_id is None else str(document_id),
-        split or "",
-        article,
-        highlights,
-        metadata,
-        *place,
-    )
+        return unread(place, "wrong_type", str(error), raw)
+    name = "" if document_id is None else str(document_id)
+    return Document(name, split or "", article, highlights, metadata, *place)
 
 
-def too_large(size: int, max_bytes: int, place: Place, raw: bytes) -> Unreadable:
-    """The unreadable record for one of more than `max_bytes`."""
+def too_large(size: int, max_bytes: int, place: Place, raw: bytes) -> DeadLetter:
+    """The dead letter of a record of more than `max_bytes`."""
     detail = f"the record has {size:,} bytes, more than {max_bytes:,} (--max_record_mb)"
-    return Unreadable(*place, TOO_LARGE, detail, raw[:MAX_RAW_BYTES])
+    return unread(place, TOO_LARGE, detail, raw)
 
 
-def invalid_utf8(
-    error: UnicodeDecodeError, part: str, *, place: Place, raw: bytes
-) -> Unreadable:
-    """The unreadable record for bytes that are not UTF-8.
+def undecodable(
+    error: UnicodeDecodeError, part: str, place: Place, raw: bytes
+) -> DeadLetter:
+    """The dead letter of bytes that are not of the encoding of their file.
 
     Args:
       error: of the decoder.
@@ -104,5 +126,6 @@ def invalid_utf8(
       place: where the record stands.
       raw: the record's bytes.
     """
-    detail = f"byte {error.start} of {part}: {error.reason}"
-    return Unreadable(*place, "invalid_utf8", detail, raw[:MAX_RAW_BYTES])
+    detail = f"byte {error.start}{part and f' of {part}'}: {error.reason}"
+    reason = "invalid_utf8" if error.encoding == "utf-8" else "invalid_encoding"
+    return unread(place, reason, detail, raw)

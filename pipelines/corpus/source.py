@@ -1,113 +1,119 @@
 """Lists a corpus as tasks, and reads a task as articles."""
 
+from collections.abc import Sequence
+from itertools import groupby
+
 from precis.model.errors import UsageError
-from precis.pipelines.corpus import csv_files, jsonl, stories
 from precis.pipelines.corpus.listing import (
-    group_tasks,
+    combined_version,
+    groups_of,
     list_files,
-    list_folder,
     unreadable_tasks,
 )
-from precis.pipelines.corpus.options import CorpusOptions, parse_address
-from precis.pipelines.corpus.packing import pack_tasks
-from precis.pipelines.corpus.sample import source as sample
-from precis.pipelines.corpus.selecting import select_documents
-from precis.pipelines.corpus.task import SourceFile, Task
+from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
+from precis.pipelines.corpus.sampling import draw_documents
+from precis.pipelines.corpus.schemes import SCHEMES
+from precis.pipelines.corpus.task import UNREADABLE_SCHEME, Task
 from precis.pipelines.corpus.task_reader import TaskReader
 
-# A built-in document counts as this much, so that a task of the default size has a
-# thousand documents: the built-in corpus is made for small machines.
-_SAMPLE_DOCUMENT_BYTES = 16 << 10
-_SCHEMES_OF_DOCUMENTS = ("text", "stories")  # one document a file
+# Each task leaves files and a receipt, and the process that starts a job knows them
+# all. So their number is bounded, and not their size: a million small files become some
+# thousand tasks.
+MOST_TASKS = 16_384
+# About what a document has, for the size of a limited corpus.
+_DOCUMENT_BYTES = 16 << 10
 
 
 def list_tasks(options: CorpusOptions) -> list[Task]:
     """Cuts the corpus into tasks, after a look at its files.
 
-    With `options.limit` and `options.sample` documents are read to select them.
+    With `options.limit` one task reads the documents one after another, and ends with
+    the last one. For `options.sample` the corpus is read to draw documents.
 
     Raises:
       UsageError: nothing is there to read, or not what the options say.
     """
-    tasks = _list_scheme(options)
+    tasks: list[Task] = []
+    paths: set[str] = set()
+    for scheme, where in parse_addresses(options.corpus):
+        listed = _list_scheme(scheme, where, options)
+        of_scheme = {path for task in listed for path in task.paths}
+        if paths & of_scheme:
+            raise UsageError(
+                f"{min(paths & of_scheme)} is a file of two corpora; name it once"
+            )
+        paths |= of_scheme
+        tasks += listed
     if not tasks:
         raise UsageError(f"{options.corpus} holds no documents; its files are empty")
-    tasks = [
-        task._replace(number=number) for number, task in enumerate(pack_tasks(tasks))
-    ]
-    return select_documents(tasks, options)
+    if options.limit:
+        task = join_tasks(tasks)
+        size_bytes = min(task.size_bytes, options.limit * _DOCUMENT_BYTES)
+        return [task._replace(number=0, size_bytes=size_bytes)]
+    packed = enumerate(pack_tasks(tasks))
+    tasks = [task._replace(number=number) for number, task in packed]
+    return draw_documents(tasks, options) if options.sample else tasks
 
 
-def _list_scheme(options: CorpusOptions) -> list[Task]:
-    """The tasks of the corpus, listed by its scheme.
-
-    Here and below, the modules of Parquet and TFDS are imported where they are needed:
-    their packages are slow to import, and not every installation has them.
-    """
-    scheme, where = parse_address(options.corpus)
-    if scheme == "tfds":
-        return _list_tfds(where, options)
-    if scheme == "sample":
-        task_documents = max(1, options.task_bytes // _SAMPLE_DOCUMENT_BYTES)
-        return sample.list_tasks(where, task_documents=task_documents)
-    if scheme == "stories":
-        source_files = list_folder(where, stories.SUFFIX)
+def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
+    """The tasks of one corpus of the run."""
+    scheme = SCHEMES[name]
+    if scheme.files:
+        source_files = list_files(scheme.pattern(where))
+        readable = [file for file in source_files if not file.problem]
+        lost = [file for file in source_files if file.problem]
+        tasks = [
+            *scheme.load().list_tasks(readable, options),
+            *unreadable_tasks(lost, holds_one_document=scheme.holds_one_document),
+        ]
     else:
-        source_files = list_files(where)
-    readable = [file for file in source_files if not file.problem]
-    unreadable = [file for file in source_files if file.problem]
+        tasks = scheme.load().list_tasks(where, options)
+    return [task._replace(where=where) for task in tasks]
+
+
+def pack_tasks(tasks: Sequence[Task], *, most: int = MOST_TASKS) -> list[Task]:
+    """Tasks of consecutive ones, where there are more than `most`.
+
+    Args:
+      tasks: of a corpus, in order.
+      most: about how many there may be; those of another kind begin a further one.
+    """
+    if len(tasks) <= most:
+        return list(tasks)
+    total = sum(task.size_bytes for task in tasks)
+    # An empty file costs no bytes and some time, so tasks are counted too.
+    weight = total // len(tasks) + 1
+    target = -(-(total + weight * len(tasks)) // most)
     return [
-        *_list_files(scheme, readable, options),
-        *unreadable_tasks(
-            unreadable, holds_one_document=scheme in _SCHEMES_OF_DOCUMENTS
-        ),
+        join_tasks(group)
+        for _, of_kind in groupby(tasks, key=_kind)
+        for group in groups_of(of_kind, lambda task: task.size_bytes + weight, target)
     ]
 
 
-def _list_files(
-    scheme: str, source_files: list[SourceFile], options: CorpusOptions
-) -> list[Task]:
-    """The tasks that read files."""
-    if scheme == "text":
-        return group_tasks("text", source_files, options.task_bytes)
-    if scheme == "stories":
-        return stories.list_tasks(source_files, task_bytes=options.task_bytes)
-    if scheme == "parquet":
-        from precis.pipelines.corpus import parquet
-
-        return parquet.list_tasks(
-            source_files,
-            fields=options.fields,
-            needed=options.required_fields,
-            task_bytes=options.task_bytes,
-        )
-    module = jsonl if scheme == "jsonl" else csv_files
-    return module.list_tasks(
-        source_files,
-        fields=options.fields,
-        needed=options.required_fields,
-        task_bytes=options.task_bytes,
-        max_record_bytes=options.max_record_bytes,
-    )
+def _kind(task: Task) -> tuple[object, ...]:
+    return task.scheme, task.split, task.fields, task.where
 
 
-def _list_tfds(where: str, options: CorpusOptions) -> list[Task]:
-    from precis.pipelines.corpus import tfds_prepare, tfds_sets
-
-    if options.stories_dir:
-        tfds_prepare.prepare_from_stories(
-            options.stories_dir, options.urls_dir, options.data_dir
-        )
-    return tfds_sets.list_tasks(
-        where,
-        fields=options.fields,
-        needed=options.required_fields,
-        split=options.split,
-        data_dir=options.data_dir,
-        task_bytes=options.task_bytes,
+def join_tasks(pieces: Sequence[Task]) -> Task:
+    """The task that reads other ones, one after another."""
+    first = pieces[0]
+    if len(pieces) == 1:
+        return first
+    is_unreadable = all(piece.scheme == UNREADABLE_SCHEME for piece in pieces)
+    return first._replace(
+        number=0,
+        files=tuple(dict.fromkeys(file for piece in pieces for file in piece.files)),
+        start=0,
+        stop=-1,
+        version=combined_version(
+            f"{piece.version}:{piece.start}:{piece.stop}" for piece in pieces
+        ),
+        size_bytes=sum(piece.size_bytes for piece in pieces),
+        pieces=() if is_unreadable else tuple(pieces),
     )
 
 
 def read_task(task: Task, options: CorpusOptions) -> TaskReader:
-    """The articles, empty articles and unreadable records of a task."""
+    """The articles and dead letters of a task."""
     return TaskReader(task, options)

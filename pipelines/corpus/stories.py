@@ -5,56 +5,55 @@ equal texts.
 """
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus.listing import SourceFile, group_tasks
-from precis.pipelines.corpus.task import ReadRecord, Task, Unreadable
-from precis.pipelines.corpus.text_files import read_files, whole_file
+from precis.pipelines.corpus import text_files
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.task import ReadRecord, SourceFile, Task
 
-SUFFIX = ".story"
 _MARK = "@highlight"
 # A line that ends in one of these needs no full stop; the last two are the closing
 # curly quotes.
 _SENTENCE_ENDS = (".", "!", "?", "'", "`", '"', ")", "\u2019", "\u201d")
 
 
-def list_tasks(source_files: list[SourceFile], *, task_bytes: int) -> list[Task]:
+def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
     """Runs of files of about `task_bytes` each.
 
     Raises:
       UsageError: two stories have one name.
     """
-    _check_names(source_files)
-    return group_tasks("stories", source_files, task_bytes)
-
-
-def _check_names(source_files: list[SourceFile]) -> None:
     paths: dict[str, str] = {}
-    for file in source_files:
-        other = paths.setdefault(story_id(file.path), file.path)
+    for file in source:
+        other = paths.setdefault(_story_id(file.path), file.path)
         if other != file.path:
             raise UsageError(
                 f"{other} and {file.path} have one name, and the name is the id; "
                 "read their folders one at a time"
             )
+    tasks = text_files.list_tasks(source, options)
+    return [task._replace(scheme="stories") for task in tasks]
 
 
-def story_id(path: str) -> str:
+def _story_id(path: str) -> str:
     """The file's name without `.story`."""
-    return posixpath.basename(path).removesuffix(SUFFIX)
+    return posixpath.basename(path).removesuffix(".story")
 
 
-def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
+def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """The records of a task."""
-    for path, text, share, raw in read_files(task, max_record_bytes):
-        if isinstance(text, Unreadable):
-            yield ReadRecord(text, share, raw)
-        else:
-            story = parse_story(text)
-            document = Document(story_id(path), "", *story, {}, *whole_file(path))
-            yield ReadRecord(document, share, raw)
+    for record in text_files.read(task, options):
+        content = record.content
+        if isinstance(content, Document):
+            article, highlights = parse_story(content.article)
+            content = content._replace(
+                document_id=_story_id(content.source_file),
+                article=article,
+                highlights=highlights,
+            )
+        yield record._replace(content=content)
 
 
 def parse_story(text: str) -> tuple[str, str | None]:

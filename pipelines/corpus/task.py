@@ -7,6 +7,13 @@ from typing import Any, NamedTuple
 from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_values import KeptField
 
+# The part of a record that its dead letter keeps.
+MAX_RAW_BYTES = 64 << 10
+UNREADABLE_SCHEME = "unreadable"
+# The reason of a record that is longer than --max_record_mb allows.
+TOO_LARGE = "record_too_large"
+EMPTY_ARTICLE = "empty_article"
+
 
 class Fields(NamedTuple):
     """Names of the fields of a record in the user's files; empty if there is none.
@@ -67,25 +74,10 @@ class FileFailure(Exception):
 
     def __init__(self, path: str, reason: str, detail: str) -> None:
         super().__init__(f"{path}: {detail}")
-        self.path = path
-        self.reason = reason
-        self.detail = detail
+        self.path, self.reason, self.detail = path, reason, detail
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FileFailure, (self.path, self.reason, self.detail)
-
-
-class RetriedFile(NamedTuple):
-    """The records of a file that are read again, and no others.
-
-    Attributes:
-      positions: of the records, as in `Place`.
-      begin: the numbers of a position from which on all records are read; None where
-          there is no such position.
-    """
-
-    positions: frozenset[str]
-    begin: tuple[int, ...] | None
 
 
 class Place(NamedTuple):
@@ -101,31 +93,13 @@ class Place(NamedTuple):
     source_position: str
 
 
-class Selection(NamedTuple):
-    """The records of a task that `--limit` or `--sample` takes.
-
-    Attributes:
-      drawn: their positions, by file; None where all are taken up to `last`.
-      last: behind this record nothing is read; None where the task is read to its end.
-    """
-
-    drawn: Mapping[str, frozenset[str]] | None = None
-    last: Place | None = None
-
-    def takes(self, place: Place) -> bool:
-        """Whether the record at a place is taken."""
-        if self.drawn is None:
-            return True
-        return place.source_position in self.drawn.get(place.source_file, ())
-
-
 class Task(NamedTuple):
     """A piece of a corpus that one worker reads without a break; minutes of work.
 
     Attributes:
       number: position among the tasks of the corpus; names the output.
-      scheme: the source's scheme, as in `jsonl`, or `unreadable` for files that could
-          not be read when the corpus was listed.
+      scheme: a row of `SCHEMES`, or UNREADABLE_SCHEME for files that could not be read
+          when the corpus was listed.
       files: the files read, in order. Empty for the built-in corpus.
       start, stop: the half-open range within the corpus or file; its unit (byte,
           record, row group) is the scheme's. stop is -1 where the range goes to the
@@ -136,9 +110,13 @@ class Task(NamedTuple):
       version: changes when the content of the files does. For the job's fingerprint.
       size_bytes: about how much there is to read, for progress; as it lies on disk
           where the scheme can tell.
-      only: the records to read, by file; None for all.
+      only: the records to read, by file: their positions, as in `Place`, with how many
+          records are read from there on; 0 stands for all that follow in the file. None
+          where all are read.
       pieces: tasks that are read one after another in its place; `files` are theirs.
-      selected: the records to take; None for all.
+      left_out: how many records of each file `--sample` did not draw; they are counted
+          and not read.
+      where: what `--corpus` says behind the scheme.
     """
 
     number: int
@@ -150,9 +128,10 @@ class Task(NamedTuple):
     fields: Fields = Fields()
     version: str = ""
     size_bytes: int = 0
-    only: Mapping[str, RetriedFile] | None = None
+    only: Mapping[str, Mapping[str, int]] | None = None
     pieces: tuple["Task", ...] = ()
-    selected: Selection | None = None
+    left_out: Mapping[str, int] = {}
+    where: str = ""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -168,38 +147,59 @@ def position_numbers(position: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", position)))
 
 
-class Unreadable(NamedTuple):
-    """A record of a source that cannot be read as a document.
+class DeadLetter(NamedTuple):
+    """A record or document that ended before its result.
 
     Attributes:
-      source_file, source_position: as in `Place`.
-      reason: a short constant name such as `invalid_json`, by which dead letters are
-          counted.
-      detail: one line that says what is wrong, without the document's text.
-      raw: the record's bytes, cut at 64 KiB.
-      records: how many records are lost; more than one if a file is damaged from this
-          position on.
+      stage: where it ended, as in `read`.
+      reason: a short constant name; dead letters are counted by it.
+      detail: one line that says what was wrong, without the document's text.
+      document_id: None where there was no document yet, or it has no id of its own.
+      source_file: the file it stands in; "" where there is none.
+      source_position: its place in that file, as in `byte 1234`.
+      raw: the record's bytes, cut at 64 KiB, or None.
+      records: how many records are lost: this one and those that follow it in the file,
+          lost for the same reason.
+      error_class: the name of the exception, or None where there was none.
+      retryable: whether the same record may succeed another time: the machine failed,
+          not the data.
+      content_sha256: as in the summaries; None where no text was read.
     """
 
-    source_file: str
-    source_position: str
+    stage: str
     reason: str
     detail: str
-    raw: bytes
+    document_id: str | None = None
+    source_file: str = ""
+    source_position: str = ""
+    raw: bytes | None = None
     records: int = 1
+    error_class: str | None = None
+    retryable: bool = False
+    content_sha256: str | None = None
 
 
-class EmptyArticle(NamedTuple):
-    """A document without a text to summarize.
+def unread(
+    place: Place, reason: str, detail: str, raw: bytes = b"", records: int = 1
+) -> DeadLetter:
+    """The dead letter of a record that cannot be read as a document."""
+    return DeadLetter(
+        "read", reason, detail, None, *place, raw[:MAX_RAW_BYTES], records
+    )
 
-    Attributes:
-      document: the document. Without an id of its own its id is empty: all empty
-          articles have one content hash.
-      raw: the record's bytes, cut at 64 KiB, where the reader had them.
-    """
 
-    document: Document
-    raw: bytes
+def unread_file(path: str, reason: str, detail: str) -> DeadLetter:
+    """The dead letter of a file that cannot be read."""
+    return unread(Place(path, "file"), reason, detail)
+
+
+def empty_article(document: Document, raw: bytes = b"") -> DeadLetter:
+    """The dead letter of a document that has no text to summarize."""
+    place = Place(document.source_file, document.source_position)
+    letter = unread(place, EMPTY_ARTICLE, "the article has no text", raw)
+    return letter._replace(
+        document_id=document.document_id or None, raw=letter.raw or None
+    )
 
 
 class ReadRecord(NamedTuple):
@@ -211,13 +211,11 @@ class ReadRecord(NamedTuple):
           on disk, compressed ones where the file is compressed, or of the records where
           the files are cut by record.
       raw: the record's bytes, cut at 64 KiB, where they cost nothing.
-      is_taken: whether it is among the records that its task takes.
     """
 
-    content: Document | Unreadable
+    content: Document | DeadLetter
     share: float
     raw: bytes = b""
-    is_taken: bool = True
 
 
 class Position(NamedTuple):

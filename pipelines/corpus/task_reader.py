@@ -1,43 +1,47 @@
 """Reads a task of a corpus as articles."""
 
+import hashlib
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from precis.model.text.article import Article
 from precis.model.text.document import Document
-from precis.pipelines.corpus import csv_files, jsonl, stories, text_files
-from precis.pipelines.corpus.listing import UNREADABLE_SCHEME, read_unreadable
+from precis.pipelines.corpus.compression import codec_of
+from precis.pipelines.corpus.lines import UTF_16
 from precis.pipelines.corpus.opening import check_unchanged, file_failure
-from precis.pipelines.corpus.options import CorpusOptions, parse_address
-from precis.pipelines.corpus.sample import source as sample
-from precis.pipelines.corpus.splits import is_split_name, split_of
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.corpus.task import (
-    EmptyArticle,
+    UNREADABLE_SCHEME,
+    DeadLetter,
     Place,
     Position,
     ReadRecord,
-    RetriedFile,
     Task,
-    Unreadable,
+    empty_article,
     position_numbers,
+    unread,
 )
+
+_SPLIT_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")  # It may name files.
 
 
 class TaskReader:
-    """Iterates over the articles of a task, each with an id and a split, its empty
-    articles and its unreadable records.
+    """Iterates over the articles of a task, each with an id and a split, and its dead
+    letters: records that are no documents, and documents without a text.
 
     An article without an id has its content hash as the id. With `options.split` only
     the articles of that split are returned; an unreadable record belongs to no split
-    and is always returned.
+    and is always returned. Dead letters that follow each other and differ in nothing
+    but their position come as one.
 
     Iterating raises `FileFailure` where a file of the task cannot be read or is not the
     one that was listed, at the latest behind the last record. The records before it are
     not to be used.
 
     Attributes:
-      position: how far the task is read, behind the record that was read last; its
-          `records` leave out those that are not taken.
+      position: how far the task is read, behind the record that was read last.
       read: the records read so far, by source file, those left out included.
       other_split: the documents that were left out, as they are not in
           `options.split`, by source file.
@@ -46,38 +50,68 @@ class TaskReader:
 
     def __init__(self, task: Task, options: CorpusOptions) -> None:
         self.position = Position()
-        self.read: Counter[str] = Counter()
+        self.read: Counter[str] = Counter(task.left_out)
         self.other_split: Counter[str] = Counter()
-        self.not_selected: Counter[str] = Counter()
+        self.not_selected: Counter[str] = Counter(task.left_out)
         self._task = task
         self._options = options
 
-    def __iter__(self) -> Iterator[Article | EmptyArticle | Unreadable]:
-        records = 0
-        for content, share, raw, is_taken in read_records(self._task, self._options):
-            lost = content.records if isinstance(content, Unreadable) else 1
-            self.read[content.source_file] += lost
-            if not is_taken:
-                self.not_selected[content.source_file] += lost
-                self.position = Position(records, share)
+    def __iter__(self) -> Iterator[Article | DeadLetter]:
+        letter: DeadLetter | None = None  # It waits for those that are like it.
+        for record, position in self._records():
+            if letter is not None and isinstance(record, DeadLetter):
+                alike = record._replace(
+                    source_position=letter.source_position, records=letter.records
+                )
+                if alike == letter:
+                    records = letter.records + record.records
+                    letter, self.position = letter._replace(records=records), position
+                    continue
+            if letter is not None:
+                yield letter
+            letter, self.position = None, position
+            if isinstance(record, DeadLetter):
+                letter = record
+            elif record is not None:
+                yield record
+        if letter is not None:
+            yield letter
+
+    def _records(self) -> Iterator[tuple[Article | DeadLetter | None, Position]]:
+        """The records, with the position behind each; None for those left out."""
+        records = documents = 0
+        limit = self._options.limit
+        for (content, share, raw), is_read in read_records(self._task, self._options):
+            if not is_read and not limit:
                 continue
             record = self.to_article(content, raw)
-            if not self._is_asked_for(record):
-                self.other_split[content.source_file] += 1
-                self.position = Position(records, share)
-                continue
-            records += lost
-            self.position = Position(records, share)
-            if isinstance(record, Unreadable) or record.body:
-                yield record
-            else:
-                yield _empty_article(record, raw)
+            is_asked_for = self._is_asked_for(record)
+            if isinstance(record, Article) and is_asked_for:
+                if record.body:
+                    documents += 1
+                else:
+                    document = record.document
+                    if document.document_id == record.content_sha256:
+                        # The hash of no text is no id.
+                        document = document._replace(document_id="")
+                    record = empty_article(document, raw)
+            if is_read:
+                lost = content.records if isinstance(content, DeadLetter) else 1
+                self.read[content.source_file] += lost
+                records += lost if is_asked_for else 0
+                self.other_split[content.source_file] += not is_asked_for
+                if limit:
+                    share = max(share, documents / limit)
+                yield record if is_asked_for else None, Position(records, share)
+            if limit and documents == limit:
+                _check_read(self._task, self.read)
+                return
 
     def to_article(
-        self, content: Document | Unreadable, raw: bytes
-    ) -> Article | Unreadable:
+        self, content: Document | DeadLetter, raw: bytes
+    ) -> Article | DeadLetter:
         """The article of a record, with an id and a split."""
-        if isinstance(content, Unreadable):
+        if isinstance(content, DeadLetter):
             return content
         options = self._options
         article = Article(
@@ -85,16 +119,14 @@ class TaskReader:
         )
         document_id = content.document_id or article.content_sha256
         split = self._task.split or content.split or split_of(document_id, options)
-        if is_split_name(split):
+        if _SPLIT_NAME.fullmatch(split):
             return article.with_id_and_split(document_id, split)
         # A field that holds text may have been named for the split.
         detail = (
             f"the split is {split[:80]!r}; it names files, so it must be of at most 40 "
             "letters, digits and underscores"
         )
-        return Unreadable(
-            content.source_file, content.source_position, "bad_split", detail, raw
-        )
+        return unread(_place(content), "bad_split", detail, raw)
 
     def is_document(self, content: Document) -> bool:
         """Whether a record has a text, and is of the split that is asked for."""
@@ -102,95 +134,93 @@ class TaskReader:
         is_article = isinstance(record, Article) and bool(record.body)
         return is_article and self._is_asked_for(record)
 
-    def _is_asked_for(self, record: Article | Unreadable) -> bool:
-        if isinstance(record, Unreadable):
+    def _is_asked_for(self, record: Article | DeadLetter) -> bool:
+        if isinstance(record, DeadLetter):
             return True
         return self._options.split in ("", record.document.split)
 
 
-def read_records(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of a task, and whether it takes them.
+def split_of(document_id: str, options: CorpusOptions) -> str:
+    """The split by the hash of a document's id, the same in every run.
+
+    The hash is taken as a number from 0 to 1. With a validation share of 0.2 and a test
+    share of 0.3:
+
+        0          0.2         0.5                  1
+        | validation |   test   |       train       |
+    """
+    digest = hashlib.sha256(f"{options.seed}:{document_id}".encode()).digest()
+    place = int.from_bytes(digest[:8], "big") / 2**64
+    if place < options.validation_share:
+        return "validation"
+    return "test" if place < options.validation_share + options.test_share else "train"
+
+
+def read_records(
+    task: Task, options: CorpusOptions
+) -> Iterator[tuple[ReadRecord, bool]]:
+    """The records of a task, and whether it reads each of them.
+
+    Where it names those that it reads, nothing is read behind the last one.
 
     Raises:
       FileFailure: a file of the task cannot be read or is not the one that was listed.
     """
-    yield from _asked_for(_selected(_read_unchanged(task, options), task), task)
-
-
-def _selected(records: Iterator[ReadRecord], task: Task) -> Iterator[ReadRecord]:
-    """The records of a task, each with whether it is taken, up to the last to read."""
-    if task.selected is None:
-        yield from records
-        return
-    for record in records:
-        place = Place(record.content.source_file, record.content.source_position)
-        if place == task.selected.last:
-            check_unchanged(task.files)
-            yield record._replace(share=1.0)
-            return
-        yield record._replace(is_taken=task.selected.takes(place))
-
-
-def _asked_for(records: Iterator[ReadRecord], task: Task) -> Iterator[ReadRecord]:
-    """The records that a task reads; where it names each of them, nothing is read
-    behind the last one.
-    """
     if task.only is None:
-        yield from records
+        yield from ((record, True) for record in _read(task, options))
         return
-    missing = {
-        (path, position)
-        for path, retried in task.only.items()
-        for position in retried.positions
+    missing = {(path, each) for path in task.only for each in task.only[path]}
+    is_open = any(set(ranges.values()) - {1} for ranges in task.only.values())
+    begins = {
+        path: min(position_numbers(each) for each, count in ranges.items() if not count)
+        for path, ranges in task.only.items()
+        if 0 in ranges.values()
     }
-    is_open = any(retried.begin is not None for retried in task.only.values())
-    for record in records:
-        content = record.content
-        if _is_asked_for(content, task.only):
-            missing.discard((content.source_file, content.source_position))
-            yield record
-        elif not missing and not is_open:
-            if task.scheme != UNREADABLE_SCHEME:
-                check_unchanged(task.files)
+    left: Counter[str] = Counter()  # of a range, by file
+    for record in _read(task, options):
+        path, position = place = _place(record.content)
+        left[path] = max(left[path], task.only.get(path, {}).get(position, 0))
+        is_behind = path in begins and position_numbers(position) >= begins[path]
+        yield record, left[path] > 0 or is_behind
+        left[path] -= getattr(record.content, "records", 1)
+        missing.discard(place)
+        if not missing and not is_open:
+            _check_read(task, task.only)
             return
 
 
-def _is_asked_for(
-    content: Document | Unreadable, only: Mapping[str, RetriedFile]
-) -> bool:
-    """Whether a task that reads some records reads this one."""
-    retried = only.get(content.source_file)
-    if retried is None:
-        return False
-    if content.source_position in retried.positions:
-        return True
-    numbers = position_numbers(content.source_position)
-    return retried.begin is not None and numbers >= retried.begin
+def _place(content: Document | DeadLetter) -> Place:
+    return Place(content.source_file, content.source_position)
 
 
-def _empty_article(article: Article, raw: bytes) -> EmptyArticle:
-    """An article without a body; the hash of its content is no id."""
-    document = article.document
-    if document.document_id == article.content_sha256:
-        document = document._replace(document_id="")
-    return EmptyArticle(document, raw)
-
-
-def _read_unchanged(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of a task whose files are those that were listed.
+def _read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
+    """The records of a task; those that it does not name may be left out.
 
     Raises:
-      FileFailure: one is not, before or after it was read, or cannot be read.
+      FileFailure: a file is not the one that was listed, before or after it was read,
+        or cannot be read.
     """
-    if task.scheme == UNREADABLE_SCHEME:
-        yield from read_unreadable(task)
-        return
     if task.pieces:
-        yield from _read_pieces(task, options)
+        for number, piece in enumerate(task.pieces):
+            for record in _read(piece._replace(only=task.only), options):
+                share = (number + record.share) / len(task.pieces)
+                yield record._replace(share=share)
         return
+    if task.scheme == UNREADABLE_SCHEME:
+        for number, file in enumerate(task.files, start=1):
+            letter = unread(Place(file.path, "file"), file.problem, file.detail)
+            yield ReadRecord(letter, number / len(task.files))
+        return
+    if task.only is not None and not options.limit:
+        files = tuple(file for file in task.files if file.path in task.only)
+        if task.files and not files:
+            return
+        task = task._replace(files=files)
+    scheme = SCHEMES[task.scheme].load()
     check_unchanged(task.files)
     try:
-        yield from _read_scheme(task, options)
+        for start, stop in _ranges(task, options):
+            yield from scheme.read(task._replace(start=start, stop=stop), options)
     except OSError as error:
         check_unchanged(task.files)
         raise file_failure(error, task.files) from error
@@ -201,30 +231,31 @@ def _read_unchanged(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     check_unchanged(task.files)
 
 
-def _read_pieces(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of the pieces of a task."""
-    for number, piece in enumerate(task.pieces):
-        for record in read_records(piece, options):
-            yield record._replace(share=(number + record.share) / len(task.pieces))
+def _ranges(task: Task, options: CorpusOptions) -> list[tuple[int, int]]:
+    """The range of a task, or those of the few records of it that are read.
+
+    The range of a task and the first number of a position have one unit.
+    """
+    whole = [(task.start, task.stop)]
+    seek_bytes = SCHEMES[task.scheme].seek_bytes
+    is_transformed = options.encoding == UTF_16 or any(map(codec_of, task.paths))
+    if task.only is None or not seek_bytes or is_transformed or options.limit:
+        return whole
+    named = [task.only[path] for path in task.paths or task.only]
+    if any(set(ranges.values()) - {1} for ranges in named):
+        return whole
+    firsts = {position_numbers(each)[0] for ranges in named for each in ranges}
+    if len(firsts) * seek_bytes > task.size_bytes:
+        return whole
+    return [
+        (first, first + 1)
+        for first in sorted(firsts)
+        if task.start <= first and (first < task.stop or task.stop == -1)
+    ]
 
 
-def _read_scheme(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    max_bytes = options.max_record_bytes
-    if task.scheme == "text":
-        pattern = parse_address(options.corpus).where
-        return text_files.read(task, pattern, max_bytes)
-    if task.scheme == "stories":
-        return stories.read(task, max_bytes)
-    if task.scheme == "sample":
-        return sample.read(task)
-    if task.scheme == "jsonl":
-        return jsonl.read(task, max_bytes)
-    if task.scheme == "csv":
-        return csv_files.read(task, max_bytes)
-    if task.scheme == "parquet":
-        from precis.pipelines.corpus import parquet
-
-        return parquet.read(task, max_bytes)
-    from precis.pipelines.corpus import tfds_sets
-
-    return tfds_sets.read(task, max_bytes)
+def _check_read(task: Task, read: Collection[str]) -> None:
+    """Compares the files that a task has read, before its end, with those listed."""
+    check_unchanged(
+        [file for file in task.files if file.path in read and not file.problem]
+    )

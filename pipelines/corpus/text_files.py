@@ -1,87 +1,68 @@
 """`text:GLOB`: text files, one document a file."""
 
 import posixpath
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from precis.model import files
 from precis.model.text.document import Document
-from precis.pipelines.corpus.lines import MAX_RAW_BYTES, TOO_LARGE
-from precis.pipelines.corpus.listing import fixed_root
-from precis.pipelines.corpus.local_listing import absolute_path
+from precis.pipelines.corpus import listing
+from precis.pipelines.corpus.formats import other_format
 from precis.pipelines.corpus.names import written_name
 from precis.pipelines.corpus.opening import open_source
-from precis.pipelines.corpus.task import Place, ReadRecord, Task, Unreadable
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.records import undecodable
+from precis.pipelines.corpus.task import (
+    TOO_LARGE,
+    DeadLetter,
+    Place,
+    ReadRecord,
+    SourceFile,
+    Task,
+    unread,
+)
 
 
-class TextFile(NamedTuple):
-    """A file of a task.
-
-    Attributes:
-      path: the file.
-      text: its content, or why there is none.
-      share: how much of the task's bytes is read with it, from 0 to 1.
-      raw: its first 64 KiB.
-    """
-
-    path: str
-    text: str | Unreadable
-    share: float
-    raw: bytes
+def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
+    """Runs of files of about `task_bytes` each."""
+    groups = listing.groups_of(source, lambda file: file.size_bytes, options.task_bytes)
+    return [listing.files_task("text", group) for group in groups]
 
 
-def read(task: Task, pattern: str, max_record_bytes: int) -> Iterator[ReadRecord]:
-    """The records of a task that was listed from `pattern`."""
-    for path, text, share, raw in read_files(task, max_record_bytes):
-        if isinstance(text, Unreadable):
-            yield ReadRecord(text, share, raw)
-        else:
-            name = document_id(path, pattern)
-            document = Document(name, "", text, None, {}, *whole_file(path))
-            yield ReadRecord(document, share, raw)
-
-
-def whole_file(path: str) -> Place:
-    """The place of a document that is a file."""
-    return Place(path, "file")
-
-
-def read_files(task: Task, max_record_bytes: int) -> Iterator[TextFile]:
-    """The UTF-8 files of a task, none larger than that, without byte order marks."""
+def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
+    """The records of a task."""
     bytes_read = 0
     for path in task.paths:
         with open_source(path) as file:
-            content = file.read(max_record_bytes + 1)
-        bytes_read += len(content)
-        text = decode(path, content, max_record_bytes)
-        share = bytes_read / max(task.size_bytes, 1)
-        yield TextFile(path, text, share, content[:MAX_RAW_BYTES])
+            raw = file.read(options.max_record_bytes + 1)
+        bytes_read += len(raw)
+        content = to_document(path, raw, options)
+        if isinstance(content, Document):
+            content = content._replace(document_id=document_id(path, task.where))
+        yield ReadRecord(content, bytes_read / max(task.size_bytes, 1), raw)
 
 
-def decode(path: str, content: bytes, max_record_bytes: int) -> str | Unreadable:
-    """The text of a file, or why it has none.
+def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | DeadLetter:
+    """A file as a document without an id, or why it is none.
 
     Args:
       path: of the file.
-      content: its bytes; more than `max_record_bytes` are too many.
-      max_record_bytes: the longest text.
+      raw: its bytes; more than `max_record_bytes` are too many.
+      options: its encoding and the longest text.
     """
-    if len(content) > max_record_bytes:
-        return Unreadable(
-            *whole_file(path),
-            TOO_LARGE,
-            f"the file has more than {max_record_bytes:,} bytes (--max_record_mb)",
-            content[:MAX_RAW_BYTES],
-        )
+    place = Place(path, "file")
+    most = options.max_record_bytes
+    if len(raw) > most:
+        detail = f"the file has more than {most:,} bytes (--max_record_mb)"
+        return unread(place, TOO_LARGE, detail, raw)
     try:
-        return content.decode("utf-8-sig")
+        # Without a byte order mark.
+        is_utf_8 = options.encoding == "utf-8"
+        text = raw.decode("utf-8-sig" if is_utf_8 else options.encoding)
     except UnicodeDecodeError as error:
-        return Unreadable(
-            *whole_file(path),
-            "invalid_utf8",
-            f"byte {error.start}: {error.reason}",
-            content[:MAX_RAW_BYTES],
-        )
+        letter = undecodable(error, "", place, raw)
+        other = other_format(raw, "FILE")
+        return letter._replace(detail=f"it is {other}") if other else letter
+    return Document("", "", text, None, {}, *place)
 
 
 def document_id(path: str, pattern: str) -> str:
@@ -93,12 +74,11 @@ def document_id(path: str, pattern: str) -> str:
     news/*/*       news/2024/storm.txt  ->  2024/storm.txt
     """
     # The path is absolute, and the pattern may be relative or begin with `~`.
-    root = fixed_root(pattern) or "."
+    root = listing.fixed_root(pattern) or "."
     if files.is_local(pattern):
-        root = written_name(absolute_path(root))
-        name = path
+        root = written_name(listing.absolute_path(root))
     else:
         _, root = files.filesystem(root)
-        _, name = files.filesystem(path)
-    below_root = posixpath.relpath(name, root)
+        _, path = files.filesystem(path)
+    below_root = posixpath.relpath(path, root)
     return below_root.removesuffix(posixpath.splitext(pattern)[1])

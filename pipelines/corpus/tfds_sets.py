@@ -4,6 +4,7 @@ TFDS gives the paths of the files and decodes the examples. TensorFlow is not im
 """
 
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,26 +14,13 @@ import tensorflow_datasets as tfds
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.records.tfrecord import read_frames
-from precis.model.text.document import Document
+from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.kept_values import with_kinds
-from precis.pipelines.corpus.lines import MAX_RAW_BYTES
-from precis.pipelines.corpus.listing import cut_range, list_files, range_task
 from precis.pipelines.corpus.opening import open_source
-from precis.pipelines.corpus.records import (
-    check_fields,
-    invalid_utf8,
-    to_document,
-    too_large,
-)
-from precis.pipelines.corpus.task import (
-    Fields,
-    Place,
-    ReadRecord,
-    Task,
-    Unreadable,
-)
-from precis.pipelines.corpus.tfds_prepare import prepared_builder
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.task import Place, ReadRecord, Task, unread
 
+_VERSION = re.compile(r"(.+)/(\d+\.\d+\.\d+)")
 # The types of kept fields, by the kind of the features' NumPy types.
 _KINDS = {
     **dict.fromkeys("iu", "int64"),
@@ -42,66 +30,79 @@ _KINDS = {
 }
 
 
-def list_tasks(
-    where: str,
-    *,
-    fields: Fields,
-    needed: tuple[str, ...],
-    split: str,
-    data_dir: str,
-    task_bytes: int,
-) -> list[Task]:
+def list_tasks(source: str, options: CorpusOptions) -> list[Task]:
     """Ranges of records of the shards, about `task_bytes` each.
 
-    A data set that is not prepared is downloaded.
-
     Args:
-      where: `cnn_dailymail`, `cnn_dailymail:test` or `cnn_dailymail/3.4.0:test`.
-      fields: names of the features to read.
-      needed: features that must be there.
-      split: the only split to list, or "" for all.
-      data_dir: where TFDS keeps its data sets; "" for its default.
-      task_bytes: about the size of a task.
+      source: `cnn_dailymail`, `cnn_dailymail:test` or `cnn_dailymail/3.4.0:test`.
+      options: how it is read.
 
     Raises:
       UsageError: the data set, the split or a feature is not there, or the files have a
           format other than TFRecord.
     """
-    name, _, named_split = where.partition(":")
-    if split and named_split and split != named_split:
+    name, _, named_split = source.partition(":")
+    if options.split and named_split and options.split != named_split:
         raise UsageError(
-            f"tfds:{where} names one split and --split {split} another; "
+            f"tfds:{source} names one split and --split {options.split} another; "
             "give one of the two"
         )
-    builder = prepared_builder(name, data_dir)
+    builder = _builder(name, options.data_dir)
     features = builder.info.features
-    check_fields(sorted(features), needed=needed, path=str(builder.data_dir))
-    kinds = {
-        field.name: feature_kind(field.name, features[field.name])
-        for field in fields.kept
-        if not field.kind
-    }
-    fields = fields._replace(kept=with_kinds(fields.kept, kinds))
+    folder = str(builder.data_dir)
+    records.check_fields(sorted(features), options.required_fields, folder)
+    fields = options.fields._replace(
+        kept=with_kinds(
+            options.kept_fields, lambda field: feature_kind(field, features[field])
+        )
+    )
     if builder.info.file_format.value != "tfrecord":
         raise UsageError(
-            f"{builder.data_dir} is kept as {builder.info.file_format.value}; "
+            f"{folder} is kept as {builder.info.file_format.value}; "
             "prepare it again with file_format='tfrecord'"
         )
-    tasks: list[Task] = []
-    for split_name in _split_names(builder, name, split or named_split):
-        info = builder.info.splits[split_name]
-        for shard, records in zip(info.filenames, info.shard_lengths, strict=True):
-            path = files.join(str(builder.data_dir), shard)
-            tasks.extend(
-                _shard_tasks(
-                    path,
-                    records,
-                    split=split_name,
-                    fields=fields,
-                    task_bytes=task_bytes,
-                )
-            )
+    splits = list(builder.info.splits)
+    only_split = options.split or named_split
+    if only_split and only_split not in splits:
+        raise UsageError(
+            f"tfds:{name} has no split {only_split!r}; it has {', '.join(splits)}"
+        )
+    tasks = []
+    for split in [only_split] if only_split else splits:
+        info = builder.info.splits[split]
+        for shard, count in zip(info.filenames, info.shard_lengths, strict=True):
+            if not count:
+                continue
+            (file,) = listing.list_files(files.join(folder, shard))
+            pieces = min(count, -(-file.size_bytes // options.task_bytes))
+            for start, stop in itertools.pairwise(listing.cut_range(count, pieces)):
+                size = file.size_bytes * (stop - start) // count
+                task = listing.range_task("tfds", file, start, stop, size, fields)
+                tasks.append(task._replace(split=split))
     return tasks
+
+
+def _builder(name: str, data_dir: str) -> Any:
+    """The builder of a prepared data set.
+
+    Raises:
+      UsageError: there is no such data set, or it is not prepared.
+    """
+    match = _VERSION.fullmatch(name)
+    set_name, version = match.groups() if match else (name, None)
+    try:
+        builder = tfds.builder(set_name, version=version, data_dir=data_dir or None)
+    except (tfds.core.DatasetNotFoundError, AssertionError, ValueError) as error:
+        raise UsageError(
+            f"tfds:{name} is no data set that TensorFlow Datasets knows: "
+            f"{str(error).splitlines()[0]}"
+        ) from error
+    if not builder.is_prepared():
+        raise UsageError(
+            f"tfds:{name} is not prepared in {builder.data_dir}; prepare it with "
+            f"`tfds build {name}`, or name the folder of a prepared one with --data_dir"
+        )
+    return builder
 
 
 def feature_kind(name: str, feature: Any) -> str:
@@ -120,39 +121,7 @@ def feature_kind(name: str, feature: Any) -> str:
     )
 
 
-def _split_names(builder: Any, name: str, only_split: str) -> list[str]:
-    """The splits of a data set, or only the split that is named."""
-    names = list(builder.info.splits)
-    if not only_split:
-        return names
-    if only_split not in names:
-        raise UsageError(
-            f"tfds:{name} has no split {only_split!r}; it has {', '.join(names)}"
-        )
-    return [only_split]
-
-
-def _shard_tasks(
-    path: str, records: int, *, split: str, fields: Fields, task_bytes: int
-) -> Iterator[Task]:
-    if not records:
-        return
-    (file,) = list_files(path)
-    edges = cut_range(records, min(records, -(-file.size_bytes // task_bytes)))
-    for start, stop in itertools.pairwise(edges):
-        size_bytes = file.size_bytes * (stop - start) // records
-        yield range_task(
-            "tfds",
-            file,
-            start,
-            stop,
-            size_bytes=size_bytes,
-            fields=fields,
-            split=split,
-        )
-
-
-def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
+def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """The records of a task.
 
     Where a shard is damaged, its records from there on are lost. Each task reports the
@@ -162,52 +131,46 @@ def read(task: Task, max_record_bytes: int) -> Iterator[ReadRecord]:
     features = tfds.core.features.FeaturesDict.from_config(path.rpartition("/")[0])
     with open_source(path) as file:
         frames = read_frames(file, name=path)
-        for index in itertools.count():
-            if index == task.stop:
-                return
+        for index in range(task.stop):
             try:
                 frame = next(frames, None)
             except DataError:
                 frame = None
+            place = Place(path, f"record {max(index, task.start)}")
             if frame is None:
-                yield ReadRecord(_lost_records(path, index, task), 1.0)
+                lost = task.stop - max(index, task.start)
+                detail = (
+                    f"the shard is damaged or ends at record {index}; "
+                    f"records {task.stop - lost} to {task.stop - 1} are lost"
+                )
+                yield ReadRecord(
+                    unread(place, "broken_shard", detail, records=lost), 1.0
+                )
                 return
             if index >= task.start:
-                place = Place(path, f"record {index}")
-                content: Document | Unreadable
-                if len(frame) > max_record_bytes:
-                    content = too_large(len(frame), max_record_bytes, place, frame)
-                else:
-                    content = _to_document(frame, features, task.fields, place)
+                content = _to_document(frame, features, task, place, options)
                 share = (index + 1 - task.start) / (task.stop - task.start)
-                yield ReadRecord(content, share, frame[:MAX_RAW_BYTES])
-
-
-def _lost_records(path: str, damaged: int, task: Task) -> Unreadable:
-    first = max(damaged, task.start)
-    detail = (
-        f"the shard is damaged or ends at record {damaged}; "
-        f"records {first} to {task.stop - 1} are lost"
-    )
-    place = Place(path, f"record {first}")
-    return Unreadable(*place, "broken_shard", detail, b"", task.stop - first)
+                yield ReadRecord(content, share, frame)
 
 
 def _to_document(
-    frame: bytes, features: Any, fields: Fields, place: Place
-) -> Document | Unreadable:
+    frame: bytes, features: Any, task: Task, place: Place, options: CorpusOptions
+) -> Any:
+    if len(frame) > options.max_record_bytes:
+        return records.too_large(len(frame), options.max_record_bytes, place, frame)
     example = features.deserialize_example_np(frame)
-    wanted = fields.names
     try:
         record = {
-            name: _text(value) for name, value in example.items() if name in wanted
+            name: _plain(value)
+            for name, value in example.items()
+            if name in task.fields.names
         }
     except UnicodeDecodeError as error:
-        return invalid_utf8(error, "a feature", place=place, raw=frame)
-    return to_document(record, fields, place=place, raw=frame)
+        return records.undecodable(error, "a feature", place, frame)
+    return records.to_document(record, task.fields, place, frame)
 
 
-def _text(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """The Python value of a feature: a string for text, a number for a number."""
     if isinstance(value, bytes):
         return value.decode()

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from precis.model.config import suggestion
 from precis.model.errors import PrecisError, UsageError
-from precis.pipelines.corpus.options import parse_address
+from precis.pipelines.corpus.options import parse_addresses
+from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.flags.command_parser import HelpText
 from precis.pipelines.flags.command_words import parse_words, read_command_line
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
@@ -60,7 +61,7 @@ _INPUT_FLAGS = (
         "text",
     ),
     *("summary", "word_vectors", "tokenizer", "source_tokenizer", "reuse"),
-    *("retry_failures", "stories_dir", "urls_dir", "data_dir"),
+    *("retry_failures", "data_dir"),
 )
 
 ConcernT = TypeVar("ConcernT")
@@ -152,10 +153,8 @@ class Request(NamedTuple):
         for name in _INPUT_FLAGS:
             named += str(self.value(name)).split(",")
         corpus = str(self.value("corpus"))
-        if corpus:
-            scheme, where = parse_address(corpus)
-            if scheme not in ("sample", "tfds"):
-                named.append(where)
+        for scheme, where in parse_addresses(corpus) if corpus else ():
+            named += [where] if SCHEMES[scheme].files else []
         for name in ("temp_location", "staging_location"):
             named.append(self.beam_flag(name))
         return [name.strip() for name in [*named, self.output] if name.strip()]

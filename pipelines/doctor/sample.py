@@ -9,7 +9,7 @@ from precis.model.text.words import words
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import RetriedFile, Task, Unreadable
+from precis.pipelines.corpus.task import DeadLetter, Task
 from precis.pipelines.corpus.task_reader import TaskReader
 from precis.pipelines.doctor.findings import (
     OK,
@@ -140,13 +140,11 @@ def _look(tasks: Sequence[Task], corpus: CorpusOptions) -> _Looked:
         for record in reader:
             if isinstance(record, Article):
                 articles.append((task, record))
-            elif isinstance(record, Unreadable):
-                faults[record.reason] += 1
+            elif isinstance(record, DeadLetter):
+                faults[record.reason] += record.records
                 first_fault = first_fault or (
                     f"{record.source_file}, {record.source_position}: {record.detail}"
                 )
-            else:
-                faults["empty_article"] += 1
             if len(articles) == DOCUMENTS or _looked_at(reader) >= _MOST_RECORDS:
                 size_bytes += task.size_bytes * reader.position.share
                 break
@@ -230,7 +228,7 @@ def _trial_tasks(articles: Sequence[tuple[Task, Article]]) -> list[Task]:
             number=number,
             size_bytes=1,
             only={
-                path: RetriedFile(frozenset(of_file), None)
+                path: dict.fromkeys(of_file, 1)
                 for path, of_file in positions[original].items()
             },
         )

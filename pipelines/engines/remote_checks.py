@@ -24,7 +24,8 @@ from apache_beam.options.pipeline_options import (
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.storage.clients import extra_of
-from precis.pipelines.corpus.options import parse_address
+from precis.pipelines.corpus.options import parse_addresses
+from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.engines.runner_names import runner_name
 from precis.pipelines.engines.store_checks import (
     bucket_of,
@@ -45,7 +46,6 @@ _PATH_FLAGS = (
     *("bundle", "extractive_bundle", "keyphrase_bundle", "reuse"),
     *("tokenizer", "source_tokenizer"),
 )
-_SCHEMES_WITHOUT_FILES = ("tfds", "sample")
 # Where the SDK's processes are started elsewhere, so that they have another working
 # directory.
 _ENVIRONMENTS_ELSEWHERE = ("DOCKER", "PROCESS", "EXTERNAL")
@@ -147,12 +147,14 @@ def job_paths(flags: Mapping[str, Any]) -> list[JobPath]:
             names = value if is_list else os.fspath(value).split(",")
         else:
             names = [value]
+        if flag == "corpus" and value:
+            names = [
+                where
+                for scheme, where in parse_addresses(value)
+                if SCHEMES[scheme].files
+            ]
         for name in names:
             path = os.fspath(name).strip()
-            if flag == "corpus" and path:
-                scheme, path = parse_address(path)
-                if scheme in _SCHEMES_WITHOUT_FILES:
-                    continue
             if path:
                 paths.append(JobPath(flag, path))
     return paths

@@ -30,7 +30,7 @@ from apache_beam.metrics import Metrics
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.progress.counters import count_earlier, enter_step
-from precis.pipelines.corpus.dead_letters import LetterFile, file_failure_letter
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter, file_failure_letter
 from precis.pipelines.corpus.task import FileFailure
 from precis.pipelines.engines.local_processes import in_processes
 from precis.pipelines.run.accounts import (
@@ -137,7 +137,7 @@ class TaskWorker(abc.ABC):
 
     @abc.abstractmethod
     def run(
-        self, task: Any, progress: TaskProgress, letters: LetterFile
+        self, task: Any, progress: TaskProgress, letters: DeadLetterWriter
     ) -> TaskResult[Any]:
         """Does one task, publishes its files and writes its dead letters."""
 
@@ -239,14 +239,14 @@ class _RunTask(beam.DoFn):
         return publish_report(task.number, result, letters, self._step)
 
 
-def open_letters(step: Step[Any] | None, number: int) -> LetterFile:
+def open_letters(step: Step[Any] | None, number: int) -> DeadLetterWriter:
     """The dead letters of a task, which are only counted where there is no step."""
     if step is None:
-        return LetterFile("", task=number, run_id="")
+        return DeadLetterWriter("", task=number, run_id="")
     job = step.job
     name = f"{step.name}-{job.run_id[:8]}-{number:05d}.jsonl.gz"
     path = files.join(job.output, DEAD_LETTERS_FOLDER, name)
-    return LetterFile(path, task=number, run_id=job.run_id)
+    return DeadLetterWriter(path, task=number, run_id=job.run_id)
 
 
 def report_failure(
@@ -282,7 +282,7 @@ def report_failure(
 def publish_report(
     number: int,
     result: TaskResult[FiguresT],
-    letters: LetterFile,
+    letters: DeadLetterWriter,
     step: Step[FiguresT] | None,
 ) -> TaskReport[FiguresT]:
     """The report of a task whose dead letters are published; with a step, its receipt.
@@ -302,7 +302,7 @@ def publish_report(
 def make_report(
     number: int,
     result: TaskResult[FiguresT],
-    letters: LetterFile,
+    letters: DeadLetterWriter,
     step: Step[FiguresT] | None,
 ) -> TaskReport[FiguresT]:
     """The report of a task whose dead letters are published.

@@ -15,7 +15,7 @@ from precis.model import files
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
-from precis.pipelines.corpus.dead_letters import LetterFile
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.engines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.engines.local_processes import count_workers
@@ -171,7 +171,7 @@ class ScoreWorker(TaskWorker):
         return task.rows
 
     def run(
-        self, task: RowRange, progress: TaskProgress, letters: LetterFile
+        self, task: RowRange, progress: TaskProgress, letters: DeadLetterWriter
     ) -> TaskResult[RangeScores]:
         """Scores the rows that have a reference; without any there is no part."""
         del letters

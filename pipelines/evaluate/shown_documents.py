@@ -29,13 +29,12 @@ from precis.model.errors import PrecisError, UsageError
 from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
-from precis.pipelines.corpus.listing import UNREADABLE_SCHEME
-from precis.pipelines.corpus.options import CorpusOptions, parse_address
+from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import (
+    UNREADABLE_SCHEME,
     FileFailure,
     Place,
-    RetriedFile,
     Task,
     position_numbers,
 )
@@ -224,11 +223,11 @@ def find_articles(
     Only the tasks that hold such a place are read, and each only up to the last one.
     """
     articles: dict[Place, Article | str] = dict.fromkeys(places, _GONE)
-    scheme, _ = parse_address(corpus.corpus)
+    schemes = [scheme for scheme, _ in parse_addresses(corpus.corpus)]
     groups: dict[str, list[Place]] = {}
     for place in articles:
-        is_named = scheme in _SCHEMES_OF_FILES
-        address = f"{scheme}:{place.source_file}" if is_named else corpus.corpus
+        is_named = len(schemes) == 1 and schemes[0] in _SCHEMES_OF_FILES
+        address = f"{schemes[0]}:{place.source_file}" if is_named else corpus.corpus
         groups.setdefault(address, []).append(place)
     for address, group in groups.items():
         try:
@@ -249,12 +248,9 @@ def _read(places: Sequence[Place], corpus: CorpusOptions) -> Iterator[Article]:
     for listed in list_tasks(corpus):
         for task in listed.pieces or (listed,):
             held = [place for place in places if _holds(task, place)]
-            only = {
-                path: RetriedFile(
-                    frozenset(at for name, at in held if name == path), None
-                )
-                for path, _ in held
-            }
+            only: dict[str, dict[str, int]] = {}
+            for path, position in held:
+                only.setdefault(path, {})[position] = 1
             if only:
                 records = read_task(task._replace(only=only), corpus)
                 yield from (each for each in records if isinstance(each, Article))

@@ -103,6 +103,21 @@ class _Once(argparse.Action):
         _set_once(self, parser, namespace, values)
 
 
+class _Listed(argparse.Action):
+    """Several values of a flag that takes a list."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        earlier = getattr(namespace, self.dest, None)
+        value = values if earlier is None else f"{earlier},{values}"
+        setattr(namespace, self.dest, value)
+
+
 class _BooleanOnce(argparse.BooleanOptionalAction):
     """`_Once` for a flag without a value."""
 
@@ -208,7 +223,7 @@ def _add_flag(group: Any, name: str, kind: type, info: FlagInfo, text: str) -> N
     if kind is bool:
         settings["action"] = _BooleanOnce
     else:
-        settings["action"] = _Once
+        settings["action"] = _Listed if info.takes_list else _Once
         settings["type"] = _or_word(info.word_for_zero, kind)
         if info.choices:
             settings["metavar"] = "|".join(info.choices)

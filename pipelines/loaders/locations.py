@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.progress.stages import say
-from precis.pipelines.corpus.local_listing import absolute_path
+from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.loaders.dialects import Dialect, literal
 from precis.pipelines.options.loaders import (
     BIGQUERY,

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from precis.model.storage.clients import extra_of
-from precis.pipelines.corpus.options import parse_address
+from precis.pipelines.corpus.options import parse_addresses
+from precis.pipelines.corpus.schemes import SCHEMES
 
 BEAM_COMMANDS = ("prepare", "summarize", "evaluate")
 TRAINING_COMMANDS = ("train", "train-extractor", "train-keyphrases")
@@ -42,6 +43,6 @@ def command_extras(
     if command == "report":
         extras.add("report")
     corpus = str(flags.get("corpus") or "")
-    if corpus and parse_address(corpus).scheme == "tfds":
-        extras.add("tfds")
+    addresses = parse_addresses(corpus) if corpus else []
+    extras |= {SCHEMES[scheme].extra for scheme, _ in addresses} - {""}
     return extras

@@ -22,13 +22,11 @@ from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources
 from precis.model.tokenization.target import encode_targets
 from precis.pipelines.corpus.dead_letters import (
-    LetterFile,
-    empty_article_letter,
-    unreadable_letter,
+    DeadLetterWriter,
 )
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
-from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
+from precis.pipelines.corpus.task import DeadLetter, Task
 from precis.pipelines.engines.tasks import TaskResult, TaskWorker
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.targets import SENTENCE_PAIRS
@@ -104,7 +102,7 @@ class EncodeWorker(TaskWorker):
             self._chooser = SourceChooser(self._options, self._tokenizers.source)
 
     def run(
-        self, task: Task, progress: TaskProgress, letters: LetterFile
+        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
     ) -> TaskResult[LengthCounts]:
         """Writes the shards of a task."""
         duplicates = read_duplicates(self._job, task.number)
@@ -124,11 +122,8 @@ class EncodeWorker(TaskWorker):
                 window.clear()
 
             for position, article in enumerate(reader):
-                if isinstance(article, Unreadable):
-                    letters.write(unreadable_letter(article))
-                    continue
-                if isinstance(article, EmptyArticle):
-                    letters.write(empty_article_letter(article))
+                if isinstance(article, DeadLetter):
+                    letters.write(article)
                     continue
                 source_file = article.document.source_file
                 pairs = read_pairs(article, self._options)

@@ -32,10 +32,10 @@ from precis.model.tokenization.folder import (
     save_tokenizers,
 )
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
-from precis.pipelines.corpus.dead_letters import LetterFile
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
-from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unreadable
+from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task
 from precis.pipelines.engines.tasks import RunTasks, Step, TaskResult, TaskWorker
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare.training_pairs import (
@@ -116,7 +116,7 @@ class ScanWorker(TaskWorker):
         return task.size_bytes
 
     def run(
-        self, task: Task, progress: TaskProgress, letters: LetterFile
+        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
     ) -> TaskResult[ScanFigures]:
         """Writes the files of a task; dead letters are written by the second pass.
 
@@ -132,7 +132,7 @@ class ScanWorker(TaskWorker):
             for record, article in enumerate(reader):
                 if record % _SHOWN_DOCUMENTS == 0:
                     progress.advance_to(reader.position)
-                if isinstance(article, EmptyArticle | Unreadable):
+                if isinstance(article, DeadLetter):
                     continue
                 pairs = read_pairs(article, self._options)
                 if isinstance(pairs, str):

@@ -41,37 +41,21 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     root = os.path.commonprefix(paths).rpartition("/")[0]
     content = [
         (
-            # The version of a task stands for its pieces, the last field but one.
-            *task._replace(files=(), only=_described(task))[:-2],
+            # The version of a task stands for its pieces, and the fields behind `only`
+            # follow from the others.
+            *task._replace(files=(), only=_described(task, root))[:10],
             [path[len(root) :] for path in task.paths],
-            *_described_selection(task, root),
         )
         for task in tasks
     ]
     return files.sha256_json(content)
 
 
-def _described(task: Task) -> Any:
+def _described(task: Task, root: str) -> Any:
     """The records that a task reads, as JSON; None for all."""
     if task.only is None:
         return None
     return {
-        path: [sorted(retried.positions), retried.begin]
-        for path, retried in task.only.items()
+        path.removeprefix(root): dict(sorted(positions.items()))
+        for path, positions in sorted(task.only.items())
     }
-
-
-def _described_selection(task: Task, root: str) -> list[Any]:
-    """The records that a task takes, as JSON; nothing where it takes all."""
-    if task.selected is None:
-        return []
-    drawn, last = task.selected
-    return [
-        last and [last.source_file.removeprefix(root), last.source_position],
-        None
-        if drawn is None
-        else {
-            path.removeprefix(root): sorted(positions)
-            for path, positions in sorted(drawn.items())
-        },
-    ]

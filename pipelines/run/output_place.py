@@ -7,7 +7,7 @@ import os
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.local_listing import absolute_path
+from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.corpus.placement import is_within, resolve
 
 

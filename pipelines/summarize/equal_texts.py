@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.text.article import Article
-from precis.pipelines.corpus.dead_letters import LetterFile
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import FileFailure, Task
@@ -181,7 +181,7 @@ class KeyWorker(TaskWorker):
         return key_size(task.corpus_task) if task.corpus_task else 0
 
     def run(
-        self, task: KeyTask, progress: TaskProgress, letters: LetterFile
+        self, task: KeyTask, progress: TaskProgress, letters: DeadLetterWriter
     ) -> TaskResult[KeyFigures]:
         """Writes the keys; dead letters are written when the documents are used.
 
@@ -259,7 +259,7 @@ class JoinWorker(TaskWorker):
         return 0
 
     def run(
-        self, task: JoinTask, progress: TaskProgress, letters: LetterFile
+        self, task: JoinTask, progress: TaskProgress, letters: DeadLetterWriter
     ) -> TaskResult[KeyFigures]:
         """Writes the links.
 

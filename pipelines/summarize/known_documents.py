@@ -16,13 +16,8 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import JobError
 from precis.model.text.article import Article
-from precis.pipelines.corpus.dead_letters import (
-    DeadLetter,
-    LetterFile,
-    empty_article_letter,
-    unreadable_letter,
-)
-from precis.pipelines.corpus.task import EmptyArticle, Task, Unreadable
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
+from precis.pipelines.corpus.task import DeadLetter, Task
 from precis.pipelines.engines.tasks import Step, TaskResult, TaskWorker, receipt_path
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import TASKS_FOLDER, Job
@@ -63,7 +58,6 @@ _COPY_COLUMNS = [
     pa.field("_source_file", pa.string()),
     pa.field("_source_position", pa.string()),
 ]
-Record = Article | EmptyArticle | Unreadable
 
 
 class KnownDocuments:
@@ -93,14 +87,12 @@ class KnownDocuments:
         self._firsts: dict[tuple[str, str], str | None] = {}
 
     def new_articles(
-        self, records: Iterable[Record], letters: LetterFile
+        self, records: Iterable[Article | DeadLetter], letters: DeadLetterWriter
     ) -> Iterator[Article]:
         """The articles that are left to be summarized; writes the other records."""
         for number, record in enumerate(records):
-            if isinstance(record, Unreadable):
-                letters.write(unreadable_letter(record))
-            elif isinstance(record, EmptyArticle):
-                letters.write(empty_article_letter(record))
+            if isinstance(record, DeadLetter):
+                letters.write(record)
             else:
                 link = self._links.get(number)
                 if link is None or not self._take(record, link):
@@ -211,7 +203,7 @@ class CopyWorker(TaskWorker):
         return 0
 
     def run(
-        self, task: Task, progress: TaskProgress, letters: LetterFile
+        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
     ) -> TaskResult[RowFigures]:
         """Writes the part with the rows of the duplicates of a task."""
         with files.open_read(_duplicates_path(self._run.job, task.number)) as file:

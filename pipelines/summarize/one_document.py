@@ -13,14 +13,19 @@ from typing import Any
 from precis.model import files
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.text.article import Article
-from precis.model.text.document import Document
 from precis.pipelines.corpus.clean import check_cleaning
-from precis.pipelines.corpus.lines import TOO_LARGE
+from precis.pipelines.corpus.formats import fitting_encoding, other_format
 from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import EmptyArticle, FileFailure, Task, Unreadable
+from precis.pipelines.corpus.task import (
+    EMPTY_ARTICLE,
+    TOO_LARGE,
+    DeadLetter,
+    FileFailure,
+    Task,
+)
 from precis.pipelines.corpus.task_reader import TaskReader
-from precis.pipelines.corpus.text_files import decode, whole_file
+from precis.pipelines.corpus.text_files import to_document
 from precis.pipelines.flags.flags import option_names, read_flags
 from precis.pipelines.options.one_document import STANDARD_INPUT
 from precis.pipelines.options.summarize import NOT_FOR_A_TEXT, SUMMARIZE
@@ -36,19 +41,9 @@ from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 # Two sets of settings, such as two networks to compare, stay loaded.
 _MOST_LOADED = 2
 # The flags of a corpus that concern the text of one document.
-_OF_THE_TEXT = ("clean", "strip_boilerplate", "max_record_mb")
+_OF_THE_TEXT = ("clean", "strip_boilerplate", "max_record_mb", "encoding")
 _READS_INPUT = "precis summarize --text -"
-# What begins with these bytes is no plain text; the words say what it is, and how it
-# becomes text.
-_OTHER_FORMATS = {
-    b"%PDF-": f"a PDF; `pdftotext FILE - | {_READS_INPUT}` reads its text",
-    b"\x1f\x8b": f"compressed by gzip; `gunzip -c FILE | {_READS_INPUT}` reads it",
-    b"PK\x03\x04": "a zip file, as .docx, .odt and .epub are; save it as plain text",
-    b"PAR1": "Parquet; --corpus parquet:FILE reads its rows",
-    b"{\\rtf": "rich text; save it as plain text",
-    b"\xff\xfe": f"UTF-16; `iconv -f UTF-16 -t UTF-8 FILE | {_READS_INPUT}` reads it",
-    b"\xfe\xff": f"UTF-16; `iconv -f UTF-16 -t UTF-8 FILE | {_READS_INPUT}` reads it",
-}
+_EMPTY = "it holds no text to summarize; give it an article in plain text"
 _NULLS = (
     "it holds null characters, so it is a binary file or UTF-16; give plain text in "
     "UTF-8"
@@ -199,18 +194,13 @@ def _name(file: str) -> str:
     return "the standard input" if file == STANDARD_INPUT else file
 
 
-def _read_input(options: CorpusOptions) -> Article | Unreadable:
+def _read_input(options: CorpusOptions) -> Article | DeadLetter:
     content = sys.stdin.buffer.read(options.max_record_bytes + 1)
-    text = decode(STANDARD_INPUT, content, options.max_record_bytes)
-    if isinstance(text, Unreadable):
-        return text
-    document = Document("", "", text, None, {}, *whole_file(STANDARD_INPUT))
+    document = to_document(STANDARD_INPUT, content, options)
     return TaskReader(Task(0, "text", ()), options).to_article(document, content)
 
 
-def _read_file(
-    path: str, options: CorpusOptions
-) -> Article | EmptyArticle | Unreadable:
+def _read_file(path: str, options: CorpusOptions) -> Article | DeadLetter:
     """The document of a file, as a run over it reads it."""
     if not files.exists(path):
         raise UsageError(
@@ -230,31 +220,30 @@ def _read_file(
     return record
 
 
-def _fault(file: str, record: Article | EmptyArticle | Unreadable) -> str:
+def _fault(file: str, record: Article | DeadLetter) -> str:
     """Why a document cannot be summarized, and the way out; "" where it can.
 
     Args:
       file: its path as a shell takes it.
       record: the document.
     """
-    text = ""
-    if isinstance(record, Unreadable):
-        beginning = record.raw
+    if isinstance(record, DeadLetter):
+        raw = record.raw or b""
     else:  # A file may be UTF-8 by chance, as some PDF files are.
-        text = record.document.article
-        beginning = text[:8].encode(errors="replace")
-    for mark, words in _OTHER_FORMATS.items():
-        if beginning.startswith(mark):
-            return f"it is {words.replace('FILE', file)}"
-    if not isinstance(record, Unreadable):
-        if isinstance(record, EmptyArticle) or not record.body:
-            return "it holds no text to summarize; give it an article in plain text"
-        return _NULLS if "\0" in text else ""
+        raw = record.document.article[:1000].encode(errors="replace")
+    other = other_format(raw, file, is_text=True)
+    if other:
+        return f"it is {other}"
+    if isinstance(record, Article):
+        if not record.body:
+            return _EMPTY
+        return _NULLS if "\0" in record.document.article else ""
+    if record.reason == EMPTY_ARTICLE:
+        return _EMPTY
     if record.reason == "invalid_utf8":
-        return (
-            f"it is no UTF-8 ({record.detail}); `iconv -f WINDOWS-1252 -t UTF-8 {file} "
-            f"| {_READS_INPUT}` reads the most frequent other encoding"
-        )
+        encoding = fitting_encoding(raw)
+        way_out = f"; --encoding {encoding} fits" if encoding else ""
+        return f"it is no UTF-8 ({record.detail}){way_out}"
     if record.reason == TOO_LARGE:
         return f"{record.detail}; raise --max_record_mb to read it as one document"
     return (

@@ -6,7 +6,7 @@ from typing import Any
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.corpus.dead_letters import UNCOUNTED, read_letters
-from precis.pipelines.corpus.task import RetriedFile, Task, position_numbers
+from precis.pipelines.corpus.task import Task, position_numbers
 from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     check_description,
@@ -15,8 +15,8 @@ from precis.pipelines.run.result_files import (
 )
 
 
-def retried_files(run: str) -> dict[str, RetriedFile]:
-    """The places of the records that a run has lost, by source file.
+def retried_files(run: str) -> dict[str, dict[str, int]]:
+    """The records that a run has lost, by source file, as in `Task.only`.
 
     Raises:
       UsageError: it is no run, or has lost none.
@@ -48,24 +48,17 @@ def retried_files(run: str) -> dict[str, RetriedFile]:
     return retried
 
 
-def _by_file(letters: Iterable[Mapping[str, Any]]) -> dict[str, RetriedFile]:
-    positions: dict[str, set[str]] = {}
-    begins: dict[str, tuple[int, ...]] = {}
+def _by_file(letters: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    ranges: dict[str, dict[str, int]] = {}
     for letter in letters:
-        file, position = letter["source_file"], letter["source_position"]
-        positions.setdefault(file, set()).add(position)
-        reason = f"{letter['stage']}/{letter['reason']}"
-        if letter["records"] > 1 or reason in UNCOUNTED:
-            place = position_numbers(position)
-            begins[file] = min(begins.get(file, place), place)
-    return {
-        file: RetriedFile(frozenset(positions[file]), begins.get(file))
-        for file in positions
-    }
+        is_counted = f"{letter['stage']}/{letter['reason']}" not in UNCOUNTED
+        of_file = ranges.setdefault(letter["source_file"], {})
+        of_file[letter["source_position"]] = letter["records"] if is_counted else 0
+    return ranges
 
 
 def retried_tasks(
-    tasks: Sequence[Task], retried: Mapping[str, RetriedFile], run: str
+    tasks: Sequence[Task], retried: Mapping[str, Mapping[str, int]], run: str
 ) -> list[Task]:
     """The tasks that read such records, and no others.
 
@@ -82,6 +75,8 @@ def retried_tasks(
         paths = {path: retried[path] for path in task.paths if path in retried}
         if task.scheme == "sample" and "sample:" in retried:
             paths = dict(retried)
+        if paths and task.only is not None:  # It reads what --sample has drawn.
+            task, paths = _of_drawn(task, paths)
         if paths:
             kept.append(task._replace(number=len(kept), only=paths))
     if not kept:
@@ -90,3 +85,31 @@ def retried_tasks(
             "that run has lost; name the same --corpus"
         )
     return kept
+
+
+def _of_drawn(
+    task: Task, lost: Mapping[str, Mapping[str, int]]
+) -> tuple[Task, dict[str, Mapping[str, int]]]:
+    """A task of --sample that counts the lost records that are not drawn, and those of
+    them that are.
+    """
+    only: dict[str, Mapping[str, int]] = {}
+    left_out: dict[str, int] = {}
+    for path, ranges in lost.items():
+        begins = [position_numbers(place) for place in ranges if ranges[place] != 1]
+        only[path] = {
+            place: 1
+            for place in (task.only or {}).get(path, ())
+            if place in ranges or any(position_numbers(place) >= b for b in begins)
+        }
+        left_out[path] = sum(
+            max(count, 1)
+            for place, count in ranges.items()
+            if place not in only[path] and _is_within(place, task)
+        )
+    return task._replace(left_out=left_out), only
+
+
+def _is_within(position: str, task: Task) -> bool:
+    numbers = position_numbers(position) or (task.start,)
+    return task.start <= numbers[0] and (task.stop == -1 or numbers[0] < task.stop)

@@ -6,7 +6,7 @@ from apache_beam.utils.shared import Shared
 
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.search_cost import SearchCost, summary_tokens
-from precis.pipelines.corpus.dead_letters import LetterFile
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Position, Task
 from precis.pipelines.engines.tasks import TaskResult, TaskWorker
@@ -49,7 +49,7 @@ class SummarizeWorker(TaskWorker):
         self._summarizer.close()
 
     def run(
-        self, task: Task, progress: TaskProgress, letters: LetterFile
+        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
     ) -> TaskResult[RowFigures]:
         """Writes the part of a task."""
         run = self._run

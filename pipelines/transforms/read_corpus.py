@@ -6,20 +6,10 @@ from typing import Any, Literal
 import apache_beam as beam
 
 from precis.model.text.document import Document
-from precis.pipelines.corpus.dead_letters import (
-    DeadLetter,
-    empty_article_letter,
-    file_failure_letter,
-    unreadable_letter,
-)
+from precis.pipelines.corpus.dead_letters import file_failure_letter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import (
-    EmptyArticle,
-    FileFailure,
-    Task,
-    Unreadable,
-)
+from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task
 from precis.pipelines.flags.flags import read_flags
 
 DOCUMENTS = "documents"
@@ -80,10 +70,8 @@ def read_documents(
     """
     try:
         for record in read_task(task, options):
-            if isinstance(record, Unreadable):
-                yield TaggedLetter(DEAD_LETTERS, unreadable_letter(record))
-            elif isinstance(record, EmptyArticle):
-                yield TaggedLetter(DEAD_LETTERS, empty_article_letter(record))
+            if isinstance(record, DeadLetter):
+                yield TaggedLetter(DEAD_LETTERS, record)
             else:
                 yield record.document
     except FileFailure as failure:

@@ -11,8 +11,7 @@ from precis.model.inference.process_limits import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.clean import check_cleaning
-from precis.pipelines.corpus.dead_letters import DeadLetter, empty_article_letter
-from precis.pipelines.corpus.task import EmptyArticle
+from precis.pipelines.corpus.task import DeadLetter, empty_article
 from precis.pipelines.summarize.search_processes import limit_search_processes
 from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
@@ -124,7 +123,7 @@ class _SummarizeBatch(beam.DoFn):
                 if article.body:
                     articles.append(article)
                     continue
-                letter = empty_article_letter(EmptyArticle(document, b""))
+                letter = empty_article(document)
             yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
         for window in self._summarizer.summarize(articles):
             for letter in window.letters:

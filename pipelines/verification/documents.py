@@ -18,7 +18,7 @@ from precis.model.progress.stages import stage
 from precis.model.text.article import Article
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import TaskReader, list_tasks, read_task
-from precis.pipelines.corpus.task import FileFailure, Task, Unreadable
+from precis.pipelines.corpus.task import FileFailure, Task
 from precis.pipelines.tables.part_files import read_row_groups
 from precis.pipelines.verification.findings import Finding
 from precis.pipelines.verification.letters import LetterPlaces
@@ -147,7 +147,7 @@ def _check_task(
     articles: dict[_Place, Article] = {}
     others: list[_Place] = []
     for record in reader:
-        content = record if isinstance(record, Unreadable) else record.document
+        content = record.document if isinstance(record, Article) else record
         place = moved.name_in_run(content.source_file), content.source_position
         if isinstance(record, Article):
             articles[place] = record

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from precis.model import files
-from precis.pipelines.corpus.dead_letters import EMPTY_ARTICLE, read_letters
+from precis.pipelines.corpus.dead_letters import UNCOUNTED, read_letters
+from precis.pipelines.corpus.task import EMPTY_ARTICLE
 from precis.pipelines.verification.findings import Finding
 
 # Reasons of letters that stand for a file, or a part of one: it is not known which
 # records are lost.
-_FILE_REASONS = ("file_changed", "file_unreadable", "broken_gzip")
+_FILE_REASONS = {name.removeprefix("read/") for name in UNCOUNTED}
 
 
 class LetterCheck:

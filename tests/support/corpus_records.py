@@ -7,11 +7,11 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import EmptyArticle, Position, Task, Unreadable
+from precis.pipelines.corpus.task import DeadLetter, Position, Task
 
 
-def read_records(task: Task, options: CorpusOptions) -> Iterator[Document | Unreadable]:
-    """`read_task`, with the document of each article, empty articles included.
+def read_records(task: Task, options: CorpusOptions) -> Iterator[Document | DeadLetter]:
+    """`read_task`, with the document of each article.
 
     Checks on the way that the reader's position only grows, to the end of the task.
     """
@@ -22,13 +22,17 @@ def read_records(task: Task, options: CorpusOptions) -> Iterator[Document | Unre
         assert position.records > before.records
         assert before.share <= position.share <= 1
         before = position
-        is_document = isinstance(record, Article | EmptyArticle)
-        yield record.document if is_document else record
+        yield record.document if isinstance(record, Article) else record
+
+
+def place_and_reason(letter: DeadLetter) -> tuple[str, str, str]:
+    """Where a record stands that cannot be read, and why."""
+    return letter.source_file, letter.source_position, letter.reason
 
 
 def read_corpus(
     corpus: str, **options: Any
-) -> tuple[list[Task], list[Document | Unreadable]]:
+) -> tuple[list[Task], list[Document | DeadLetter]]:
     """The tasks of a corpus, and the records of all tasks in order."""
     corpus_options = CorpusOptions(corpus=corpus, **options)
     tasks = list_tasks(corpus_options)

@@ -17,7 +17,7 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines.corpus.dead_letters import LetterFile
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks
@@ -143,7 +143,7 @@ def encode(
     prepare_options = PrepareOptions(output=output, **{**SMALL, **options})
     worker = EncodeWorker(corpus_options, prepare_options, job)
     worker.load()
-    letters = LetterFile("", task=0, run_id="")
+    letters = DeadLetterWriter("", task=0, run_id="")
     result = worker.run(task, TaskProgress(task.size_bytes), letters)
     sources = with_letters(result.sources, letters.failed, letters.empty)
     return {**result.counts, **total_counts(sources)}
@@ -159,7 +159,7 @@ def scan_corpus(tasks, corpus: CorpusOptions, options: PrepareOptions) -> None:
     """The first pass over some tasks, without Beam."""
     job = records_job(options.output, len(tasks))
     scan = ScanWorker(corpus, options, job)
-    letters = LetterFile("", task=0, run_id="")
+    letters = DeadLetterWriter("", task=0, run_id="")
     for task in tasks:
         scan.run(task, TaskProgress(task.size_bytes), letters)
     publish_scan(options, job)

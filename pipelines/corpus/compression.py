@@ -1,0 +1,211 @@
+"""The uncompressed bytes of compressed files, in bounded memory.
+
+A compressed file can only be read from its beginning, its checksum stands at the end,
+and a damaged part of it may decompress to other text without an error before. So a
+process checks a file as a whole before it uses it:
+
+    gzip              members in front of a damaged one are used; on the way the states
+                      of the decompression are kept, from which a range is read later
+    bzip2, xz, zstd   nothing of a damaged file is used; one task reads the whole file
+"""
+
+import bz2
+import functools
+import lzma
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+from precis.pipelines.corpus.opening import open_source
+
+# What compresses a file, by the end of its name.
+CODECS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+_BLOCK_BYTES = 1 << 20
+_COMPRESSED_BYTES = 64 << 10
+_CHECKED_FILES = 16  # whose states a process keeps, at most 3 MB each
+_STATES = 64
+_LEAST_DISTANCE = 1 << 20  # of two states, in compressed bytes
+_GZIP_FORMAT = 16 + zlib.MAX_WBITS
+
+
+class Block(NamedTuple):
+    """Some bytes of a file.
+
+    Attributes:
+      content: the bytes.
+      start: the position of the first one in the (uncompressed) file.
+      disk_start, disk_end: the positions in the file on disk before and after them.
+    """
+
+    content: bytes
+    start: int
+    disk_start: int
+    disk_end: int
+
+
+class BrokenFile(Exception):
+    """The file cannot be decompressed or decoded beyond this point."""
+
+
+class _State(NamedTuple):
+    """Where the decompression of a gzip file can begin.
+
+    Attributes:
+      start: the position in the uncompressed file.
+      disk: the position on disk.
+      member_start: the position in the uncompressed file where the member begins.
+      member: the decompressor; None between two members.
+    """
+
+    start: int = 0
+    disk: int = 0
+    member_start: int = 0
+    member: Any = None
+
+
+class _Damage(NamedTuple):
+    start: int
+    detail: str
+
+
+def codec_of(path: str) -> str:
+    """What compresses a file by its name; "" for a plain file."""
+    return next((CODECS[end] for end in CODECS if path.endswith(end)), "")
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether content is damaged; an error of a disk or a network has a number."""
+    if isinstance(error, OSError):
+        return type(error) is OSError and error.errno is None
+    return isinstance(error, EOFError | ValueError | lzma.LZMAError | zlib.error)
+
+
+def decompressed(
+    file: IO[bytes], path: str, begin: int, version: str
+) -> Iterator[Block]:
+    """The uncompressed blocks of a file from `begin` on, up to its damage.
+
+    Args:
+      file: the file, open.
+      path: its path.
+      begin: the position of the first byte to return.
+      version: as in `SourceFile`; with it the file is checked first, once a process.
+
+    Raises:
+      BrokenFile: the file is damaged.
+    """
+    codec = codec_of(path)
+    check = _gzip_states if codec == "gzip" else _other_states
+    states, damage = check(path, version) if version else ([_State()], None)
+    state = states[bisect_right(states, begin, key=lambda state: state.start) - 1]
+    blocks = _inflated(file, state) if codec == "gzip" else _streamed(file, codec)
+    for block in blocks:
+        content, start = block.content, block.start
+        if damage and start + len(content) > damage.start:
+            content = content[: max(damage.start - start, 0)]
+        if start + len(content) > begin:
+            skipped = max(begin - start, 0)
+            yield block._replace(content=content[skipped:], start=start + skipped)
+        if damage and start + len(block.content) > damage.start:
+            break
+    if damage:
+        raise BrokenFile(damage.detail)
+
+
+def _inflated(
+    file: IO[bytes], state: _State, kept: list[_State] | None = None, distance: int = 0
+) -> Iterator[Block]:
+    """The blocks of a gzip file from a state on.
+
+    Args:
+      file: the file, open.
+      state: where to begin.
+      kept: takes a state every `distance` compressed bytes, and at the end the one of
+          the member that was read last.
+      distance: of two states.
+    """
+    start, disk, member_start, member = state
+    member = member and member.copy()
+    file.seek(disk)
+    try:
+        while compressed := file.read(_COMPRESSED_BYTES):
+            chunk_end = disk + len(compressed)
+            # Zeros may stand between members and behind the last one.
+            while compressed := compressed if member else compressed.lstrip(b"\0"):
+                member = member or zlib.decompressobj(_GZIP_FORMAT)
+                content = member.decompress(compressed, _BLOCK_BYTES)
+                compressed = (
+                    member.unused_data if member.eof else member.unconsumed_tail
+                )
+                disk_end = chunk_end - len(compressed)
+                if content:
+                    yield Block(content, start, disk, disk_end)
+                start, disk = start + len(content), disk_end
+                if member.eof:
+                    member_start, member = start, None
+            disk = chunk_end
+            if kept and disk - kept[-1].disk >= distance:
+                copy = member and member.copy()
+                kept.append(_State(start, disk, member_start, copy))
+    except zlib.error as error:
+        raise BrokenFile(str(error)) from error
+    finally:
+        if kept:
+            kept.append(_State(start, disk, member_start))
+    if member:
+        raise BrokenFile("the file ends within the stream")
+
+
+@functools.lru_cache(_CHECKED_FILES)
+def _gzip_states(path: str, version: str) -> tuple[list[_State], _Damage | None]:
+    """The states of a gzip file and its first damaged member."""
+    states = [_State()]
+    damage = None
+    with open_source(path) as file:
+        distance = max(file.seek(0, 2) // _STATES, _LEAST_DISTANCE)
+        try:
+            for _ in _inflated(file, _State(), states, distance):
+                pass
+        except BrokenFile as error:
+            damage = _Damage(states[-1].member_start, str(error))
+    return states[:-1], damage
+
+
+@functools.lru_cache(_CHECKED_FILES)
+def _other_states(path: str, version: str) -> tuple[list[_State], _Damage | None]:
+    damage = None
+    with open_source(path) as file:
+        try:
+            for _ in _streamed(file, codec_of(path)):
+                pass
+        except BrokenFile as error:
+            damage = _Damage(0, str(error))
+    return [_State()], damage
+
+
+def _streamed(file: IO[bytes], codec: str) -> Iterator[Block]:
+    """The blocks of a file that is compressed otherwise."""
+    start = disk = 0
+    file.seek(0)
+    stream: Any
+    if codec == "bzip2":
+        stream = bz2.BZ2File(file)
+    elif codec == "xz":
+        stream = lzma.LZMAFile(file)
+    else:
+        import pyarrow as pa
+
+        stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
+    while True:
+        try:
+            content = stream.read(_BLOCK_BYTES)
+        except Exception as error:
+            if not is_damage(error):
+                raise
+            raise BrokenFile(str(error)) from error
+        if not content:
+            return
+        disk_end = file.tell()
+        yield Block(content, start, disk, disk_end)
+        start, disk = start + len(content), disk_end

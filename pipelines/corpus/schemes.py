@@ -1,0 +1,70 @@
+"""The formats of corpora: one row of `SCHEMES` and one module each.
+
+Listing, reading, help and refusals are made of the rows. docs/CORPORA.md shows how a
+format is added.
+"""
+
+import glob
+import importlib
+from typing import Any, NamedTuple
+
+
+class Scheme(NamedTuple):
+    """A format of corpora.
+
+    Attributes:
+      module: in this package. Its `list_tasks(source, options)` cuts a corpus into
+          tasks, its `read(task, options)` yields the records of a task.
+      where: what the help writes behind the colon.
+      help: what the help says of it.
+      files: the pattern of its files, with `{}` for what stands behind the colon; their
+          list is the `source` of `list_tasks`. Without a pattern the source is what
+          stands behind the colon.
+      has_fields: whether records have fields, which flags name.
+      has_splits: whether the source names the splits.
+      holds_one_document: whether a file is one document.
+      seek_bytes: about how much is read for one record of which the position is known;
+          0 where a file is read from its beginning for it.
+      extra: of setup.py that it needs.
+    """
+
+    module: str
+    where: str = "GLOB"
+    help: str = ""
+    files: str = "{}"
+    has_fields: bool = False
+    has_splits: bool = False
+    holds_one_document: bool = False
+    seek_bytes: int = 0
+    extra: str = ""
+
+    def pattern(self, where: str) -> str:
+        """The pattern of the files of a corpus; "" where it has none."""
+        return self.files.format(where if self.files == "{}" else glob.escape(where))
+
+    def load(self) -> Any:
+        """The module; some are slow to import, and their packages may be missing."""
+        return importlib.import_module(f"precis.pipelines.corpus.{self.module}")
+
+
+SCHEMES = {
+    "tfds": Scheme(
+        "tfds_sets", "NAME[:SPLIT]", "TensorFlow Datasets", "", True, True, extra="tfds"
+    ),
+    "stories": Scheme(
+        "stories", "DIR", "raw stories", "{}/**/*.story", holds_one_document=True
+    ),
+    "jsonl": Scheme("jsonl", has_fields=True, seek_bytes=1 << 20),
+    "csv": Scheme("csv_files", has_fields=True, seek_bytes=1 << 20),
+    "parquet": Scheme("parquet", has_fields=True, seek_bytes=1),
+    "text": Scheme(
+        "text_files", "GLOB", "one document a file", holds_one_document=True
+    ),
+    "sample": Scheme("sample.source", "[COUNT]", "built in", "", seek_bytes=1),
+}
+
+
+def help_of(name: str) -> str:
+    """What the help says of a format."""
+    scheme = SCHEMES[name]
+    return f"{name}:{scheme.where}" + (f" ({scheme.help})" if scheme.help else "")
