@@ -14,7 +14,7 @@ from precis.model.errors import (
     UsageError,
     describe_system_error,
 )
-from precis.pipelines.engines import beam_runner
+from precis.pipelines.engines.runner_errors import as_precis_error
 
 ROOM = "make room, and run the same command again"
 
@@ -116,7 +116,7 @@ def test_an_error_of_a_task_is_one_line(
     ],
 )
 def test_an_error_of_another_process_is_read_from_its_traceback(message, expected):
-    found = beam_runner._as_precis_error(RuntimeError(message))
+    found = as_precis_error(RuntimeError(message))
     assert (type(found), str(found)) == (type(expected), str(expected))
 
 
@@ -126,7 +126,7 @@ def test_an_error_of_the_connection_to_a_worker_is_one_line():
             return "Socket closed"
 
     dump = "<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = 14\n>"
-    found = beam_runner._as_precis_error(Unavailable(dump))
+    found = as_precis_error(Unavailable(dump))
     assert str(found) == "the pipeline failed: Unavailable: Socket closed"
 
 

@@ -19,15 +19,11 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
     PrismRunnerOptions,
 )
-from apache_beam.portability.api import (
-    beam_job_api_pb2,
-    beam_job_api_pb2_grpc,
-    beam_provision_api_pb2,
-)
+from apache_beam.portability.api import beam_provision_api_pb2
 
 from precis.model.errors import UsageError
 from precis.pipelines.engines import engine_options
-from precis.pipelines.engines.beam_runner import pipeline_options
+from precis.pipelines.engines.beam_runner import counts_progress, pipeline_options
 from precis.pipelines.engines.engine_options import cancel_on_flink
 from precis.pipelines.engines.engine_worker import worker_environment
 
@@ -39,31 +35,23 @@ def overview():
 
 
 @pytest.fixture
-def settings():
-    """The configuration of the cluster; a test may change it."""
-    return {"restart-strategy.type": "fixed-delay", "rest.port": "8081"}
-
-
-@pytest.fixture
 def jobs():
     """The jobs of the cluster: names and states."""
     return {"precis-1": "FINISHED", "other": "RUNNING"}
 
 
 @pytest.fixture
-def master(overview, settings, jobs):
+def master(overview, jobs):
     """The address of a job manager."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            entries = [{"key": key, "value": settings[key]} for key in settings]
             described = [
                 {"jid": f"id-{name}", "name": name, "state": state}
                 for name, state in jobs.items()
             ]
             pages = {
                 "/overview": overview,
-                "/jobmanager/config": entries,
                 "/jobs/overview": {"jobs": described},
             }
             self.send_response(200 if self.path in pages else 404)
@@ -88,21 +76,9 @@ def master(overview, settings, jobs):
 
 @pytest.fixture
 def job_server():
-    """The address of a job server that takes two flags."""
-    kinds = beam_job_api_pb2.PipelineOptionType
-
-    class Service(beam_job_api_pb2_grpc.JobServiceServicer):
-        def DescribePipelineOptions(self, request, context):
-            option = beam_job_api_pb2.PipelineOptionDescriptor
-            options = [
-                option(name="object_reuse", type=kinds.BOOLEAN),
-                option(name="number_of_execution_retries", type=kinds.INTEGER),
-            ]
-            return beam_job_api_pb2.DescribePipelineOptionsResponse(options=options)
-
+    """The address of a job server, of which nothing is asked."""
     server = grpc.server(ThreadPoolExecutor(2))
     port = server.add_insecure_port("localhost:0")
-    beam_job_api_pb2_grpc.add_JobServiceServicer_to_server(Service(), server)
     server.start()
     yield f"localhost:{port}"
     server.stop(None).wait()
@@ -165,18 +141,9 @@ def test_what_the_command_line_says_of_flink_is_kept(master, job_server):
     assert portable.environment_config == "localhost:5000"
 
 
-def test_beams_own_job_server_is_of_the_version_of_the_cluster(master, monkeypatch):
-    monkeypatch.setattr(engine_options.shutil, "which", lambda _: "/usr/bin/java")
+def test_beams_own_job_server_is_of_the_version_of_the_cluster(master):
     options = flink_options("--flink_master", master.removeprefix("http://"))
     assert options.view_as(FlinkRunnerOptions).flink_version == "1.19"
-
-
-def test_a_job_server_alone_does_not_say_how_many_slots_there_are(job_server, capsys):
-    options = flink_options("--job_endpoint", job_server)
-    assert options.view_as(FlinkRunnerOptions).parallelism == -1
-    assert "precis: --parallelism is not given" in capsys.readouterr().err
-    flink_options("--job_endpoint", job_server, "--parallelism", "4")
-    assert capsys.readouterr().err == ""
 
 
 def test_a_flink_that_beam_starts_is_left_to_beam():
@@ -189,34 +156,18 @@ def test_a_flink_that_beam_starts_is_left_to_beam():
     [
         (
             {"taskmanagers": 0, "slots-total": 0},
-            "has 0 task managers and no slot, .* start a task manager",
+            "the cluster has no slot, .* for ever; start a task manager",
         ),
-        ({"flink-version": "1.17.2"}, "Beam does not run on Flink 1.17.2; .* 1.19, "),
+        (
+            {"flink-version": "1.17.2"},
+            "Beam refuses .* --flink_version: invalid choice: '1.17' .* '1.19', ",
+        ),
     ],
 )
 def test_a_cluster_that_cannot_run_the_job_is_refused(master, overview, said, message):
     overview |= said
     with pytest.raises(UsageError, match=message):
         flink_options("--flink_master", master)
-
-
-@pytest.mark.parametrize(
-    ("said", "is_noted"),
-    [
-        ({"restart-strategy.type": "fixed-delay"}, False),
-        ({"restart-strategy": "exponential-delay"}, False),
-        ({"restart-strategy.type": "none"}, True),
-        ({}, True),
-    ],
-)
-def test_a_cluster_that_ends_a_job_with_its_first_worker_is_noted(
-    master, job_server, settings, said, is_noted, capsys
-):
-    settings.clear()
-    settings |= said
-    flink_options("--flink_master", master, "--job_endpoint", job_server)
-    noted = "ends a job that loses a worker; set restart-strategy.type: fixed-delay"
-    assert (noted in capsys.readouterr().err) == is_noted
 
 
 @pytest.mark.parametrize(
@@ -227,17 +178,10 @@ def test_a_cluster_that_ends_a_job_with_its_first_worker_is_noted(
         (["--runner=PrismRunner", "--environment_type=PROCESS"], False),
         (["--runner=FlinkRunner", "--environment_type=LOOPBACK"], True),
         (["--runner=dataflow"], False),
-        (["--runner=apache_beam.runners.PrismRunner"], True),
     ],
 )
 def test_workers_elsewhere_count_no_progress_here(arguments, is_here):
-    assert engine_options.counts_progress(pipeline_options(arguments)) == is_here
-
-
-def test_a_missing_java_is_refused(master, monkeypatch):
-    monkeypatch.setattr(engine_options.shutil, "which", lambda _: None)
-    with pytest.raises(UsageError, match="`java` is not found, .* --job_endpoint"):
-        flink_options("--flink_master", master)
+    assert counts_progress(pipeline_options(arguments)) == is_here
 
 
 def test_an_engine_that_does_not_answer_is_refused(nobody, overview, monkeypatch):
@@ -254,26 +198,7 @@ def test_another_service_is_no_job_manager(master, overview):
         flink_options("--flink_master", master)
 
 
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--object_reuze", "'--object_reuze' .*; did you mean --object_reuse"),
-        ("--xyzzyqq=3", "'--xyzzyqq' is a flag neither of precis nor of Beam"),
-    ],
-)
-def test_a_flag_that_the_job_server_does_not_take_is_refused(job_server, flag, message):
-    with pytest.raises(UsageError, match=message):
-        flink_options("--job_endpoint", job_server, "--parallelism=1", flag)
-
-
 def test_prism_is_looked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("apache_beam.version.__version__", "9.8.7")
-    message = "--prism_location nowhere: .* `go install .*/cmd/prism@v9.8.7` and give"
-    with pytest.raises(UsageError, match=message):
-        pipeline_options(["--runner=PrismRunner", "--prism_location=nowhere"])
-    name = "apache_beam.runners.portability.prism_runner.PrismRunner"
-    with pytest.raises(UsageError, match="--prism_location nowhere: .* `go install"):
-        pipeline_options([f"--runner={name}", "--prism_location=nowhere"])
     with pytest.raises(UsageError, match="'--xyzzyqq' is a flag neither"):
         pipeline_options(["--runner=PrismRunner", "--xyzzyqq"])
     program = tmp_path / "prism"
@@ -289,11 +214,10 @@ def test_a_worker_knows_its_engine():
     info.pipeline_options.update({"beam:option:job_name:v1": "x"})
     info.control_endpoint.url = "localhost:1"
     info.logging_endpoint.url = "localhost:2"
-    flags = {"control_endpoint": "localhost:3", "logging_endpoint": ""}
-    assert worker_environment("7-1", info, flags) == {
+    assert worker_environment("7-1", info) == {
         "WORKER_ID": "7-1",
         "PIPELINE_OPTIONS": '{"beam:option:job_name:v1": "x"}',
         "RUNNER_CAPABILITIES": "a b",
-        "CONTROL_API_SERVICE_DESCRIPTOR": 'url: "localhost:3"',
+        "CONTROL_API_SERVICE_DESCRIPTOR": 'url: "localhost:1"',
         "LOGGING_API_SERVICE_DESCRIPTOR": 'url: "localhost:2"',
     }

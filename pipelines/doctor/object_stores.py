@@ -17,7 +17,7 @@ from precis.pipelines.doctor.findings import (
     problem_of,
 )
 from precis.pipelines.doctor.request import Request
-from precis.pipelines.engines.store_checks import (
+from precis.pipelines.doctor.store_checks import (
     bucket_of,
     check_bucket,
     find_credentials,

@@ -178,7 +178,7 @@ class Request(NamedTuple):
     @property
     def is_local(self) -> bool:
         """Whether Beam runs on this machine, in this process or its children."""
-        from precis.pipelines.engines.runner_names import (
+        from precis.pipelines.engines.beam_runner import (
             LOCAL_RUNNER,
             LOCAL_RUNNERS,
             canonical_runner,

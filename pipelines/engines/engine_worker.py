@@ -2,29 +2,25 @@
 
     --environment_type PROCESS --environment_config '{"command": ".../precis-worker"}'
 
-Flink and Prism start it with the addresses of their services, as they start `boot` in
-Beam's containers. Unlike `boot` it fetches no packages: it runs in the environment that
-it is installed in. It ends with the connection to its engine, also in the middle of a
-task, because the engine runs that task again elsewhere.
+Flink and Prism start it with the address of the service that describes a worker, as
+they start `boot` in Beam's containers. Unlike `boot` it fetches no packages: it runs in
+the environment that it is installed in. It ends with the connection to its engine, also
+in the middle of a task, because the engine runs that task again elsewhere.
 """
 
 import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import grpc
 from apache_beam.portability.api import (
     beam_provision_api_pb2,
     beam_provision_api_pb2_grpc,
-    endpoints_pb2,
 )
 from google.protobuf import json_format, text_format
 
-# Services whose addresses a worker may be given as flags; the engine's own description
-# of the worker holds those that it is not given.
-_SERVICES = ("control", "logging", "status")
 _CONNECTION_SECONDS = 60.0
 
 
@@ -33,12 +29,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="precis-worker", description=__doc__)
     parser.add_argument("--id", required=True, help="the worker's name")
     parser.add_argument("--provision_endpoint", required=True, help="HOST:PORT")
-    for service in _SERVICES:
-        parser.add_argument(f"--{service}_endpoint", default="", help="HOST:PORT")
     flags, _ = parser.parse_known_args(argv)
     worker = flags.id.strip("'")  # Prism puts the name in quotes.
     info = _provision_info(flags.provision_endpoint, worker)
-    os.environ.update(worker_environment(worker, info, vars(flags)))
+    os.environ.update(worker_environment(worker, info))
     # Beam reads the variables when this is imported.
     from apache_beam.runners.worker import sdk_worker_main
 
@@ -53,28 +47,24 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def worker_environment(
-    worker: str, info: beam_provision_api_pb2.ProvisionInfo, flags: Mapping[str, str]
+    worker: str, info: beam_provision_api_pb2.ProvisionInfo
 ) -> dict[str, str]:
     """The variables by which Beam's worker knows its engine.
 
     Args:
       worker: its name.
       info: what the engine says of it.
-      flags: may hold `control_endpoint` and the like, which take precedence.
     """
+    options = json_format.MessageToDict(info.pipeline_options)
     variables = {
         "WORKER_ID": worker,
-        "PIPELINE_OPTIONS": json.dumps(
-            json_format.MessageToDict(info.pipeline_options)
-        ),
+        "PIPELINE_OPTIONS": json.dumps(options),
         "RUNNER_CAPABILITIES": " ".join(info.runner_capabilities),
     }
-    for service in _SERVICES:
-        name = f"{service}_endpoint"
-        url = flags.get(name) or getattr(info, name).url
-        if url:
-            descriptor = endpoints_pb2.ApiServiceDescriptor(url=url)
-            text = text_format.MessageToString(descriptor, as_one_line=True)
+    for service in ("control", "logging", "status"):
+        endpoint = getattr(info, f"{service}_endpoint")
+        if endpoint.url:
+            text = text_format.MessageToString(endpoint, as_one_line=True)
             variables[f"{service.upper()}_API_SERVICE_DESCRIPTOR"] = text
     return variables
 

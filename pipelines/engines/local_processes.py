@@ -21,8 +21,7 @@ from apache_beam.transforms.window import GlobalWindows
 
 from precis.model.errors import UsageError
 from precis.model.inference.process_limits import usable_cores
-from precis.pipelines.engines.beam_runner import works_in_this_process
-from precis.pipelines.engines.runner_names import runner_name
+from precis.pipelines.engines.beam_runner import runner_name, works_in_this_process
 from precis.pipelines.run.pool import Work, run_in_processes
 
 # A corpus of fewer bytes is done before further processes have started. Those of

@@ -46,13 +46,16 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
-from precis.pipelines.engines.beam_runner import pipeline_options, run_pipeline
+from precis.pipelines.engines.beam_runner import (
+    check_tensorflow,
+    pipeline_options,
+    run_pipeline,
+)
 from precis.pipelines.engines.local_processes import (
     LEAST_BYTES_OF_PREPARE,
     count_workers,
 )
 from precis.pipelines.engines.remote_checks import stage_remote
-from precis.pipelines.engines.runner_names import check_tensorflow
 from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions

@@ -16,9 +16,12 @@ from precis.model.inference.fork_server import (
 )
 from precis.model.inference.process_limits import count_processes
 from precis.pipelines.corpus.task import Task
-from precis.pipelines.engines.beam_runner import works_in_this_process
+from precis.pipelines.engines.beam_runner import (
+    LOCAL_RUNNERS,
+    runner_name,
+    works_in_this_process,
+)
 from precis.pipelines.engines.local_processes import WORKER_IMPORTS
-from precis.pipelines.engines.runner_names import LOCAL_RUNNERS, runner_name
 from precis.pipelines.options.summarize import SummarizeOptions
 
 # Bytes of a corpus that surely has more batches than this process would search itself.

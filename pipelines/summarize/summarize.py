@@ -15,7 +15,8 @@ Documents are never shuffled; keys are.
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -36,10 +37,14 @@ from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
-from precis.pipelines.engines.beam_runner import pipeline_options, run_pipeline
+from precis.pipelines.engines.beam_runner import (
+    check_tensorflow,
+    pipeline_options,
+    run_pipeline,
+)
 from precis.pipelines.engines.local_processes import count_workers
-from precis.pipelines.engines.remote_checks import saves_template, stage_remote
-from precis.pipelines.engines.runner_names import check_tensorflow
+from precis.pipelines.engines.remote_checks import stage_remote
+from precis.pipelines.engines.saved_jobs import SavedEnding
 from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.flags.flags import (
     check_values,
@@ -53,9 +58,8 @@ from precis.pipelines.options.results import (
 )
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.run.job import (
-    abandon_job,
+    Job,
     finish_job,
-    is_unused,
     open_job,
     say_finished,
     warn_of_damage,
@@ -81,7 +85,6 @@ from precis.pipelines.summarize.run_manifest import (
     publish_manifest,
     write_manifest,
 )
-from precis.pipelines.summarize.run_on_workers import finish_on_workers
 from precis.pipelines.summarize.run_parts import RowFigures, SummaryRun
 from precis.pipelines.summarize.search_processes import (
     check_precision,
@@ -145,7 +148,6 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
     with own_output(output) as ownership:
-        is_new = is_unused(output)
         job = open_job(
             output,
             kind="summaries",
@@ -167,18 +169,11 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
                 deduplicates=earlier.deduplicate or bool(earlier.reused_folders),
                 unique_ids=result.on_duplicate_id == FAIL,
             )
-            if saves_template(beam_options):
-                try:
-                    _run(run, tasks, workers.workers, beam_options, failures)
-                finally:
-                    if is_new:
-                        abandon_job(job)
+            finish = functools.partial(_finish, job, corpus, failures)
+            if not _run(run, tasks, workers.workers, beam_options, finish):
                 return {}
-            _run(run, tasks, workers.workers, beam_options)
-            check_run(job, corpus, failures)
             ownership.check()
-            publish_manifest(job)
-            finish_job(job)
+            finish()
         if result.table:
             load_run(output, result.table)
     return read_run_manifest(files.join(output, MANIFEST_FILE))
@@ -199,11 +194,10 @@ def _run(
     tasks: Sequence[Task],
     workers: int,
     beam_options: PipelineOptions,
-    failures: FailureOptions | None = None,
-) -> None:
-    """Runs the pipeline of a job.
-
-    With `failures` the workers finish the run; else the caller does.
+    finish: Callable[[], None],
+) -> bool:
+    """Runs the pipeline of a job, or saves it as one that calls `finish` by itself;
+    whether it ran.
     """
     options = run.settings.options
     size = sum(task.size_bytes for task in tasks)
@@ -231,13 +225,12 @@ def _run(
         readers=1 if options.bundle or uses_accelerator else processes,
         starts_early=not run.has_keys and is_much_to_search(tasks),
     )
-    if failures is not None:
-        finish_on_workers(written, run.job, run.corpus, failures)
     keys = sum(key_size(task) for task in tasks) if run.has_keys else 0
     stages = [Stage(name="summarize", step=SUMMARIZE_STEP, size=size - keys)]
     if keys:
         stages.insert(0, Stage(name="keys", step="keys", size=keys))
-    run_pipeline(pipeline, stages)
+    ending = SavedEnding(run.job, written, finish)
+    return run_pipeline(pipeline, stages, ending=ending)
 
 
 def add_steps(
@@ -329,6 +322,17 @@ def _with_duplicates(
 ) -> list[Task]:
     """The tasks with documents that wait for the rows of others."""
     return [tasks[report.task] for report in reports if report.figures.has_duplicates]
+
+
+def _finish(job: Job, corpus: CorpusOptions, failures: FailureOptions) -> None:
+    """Checks a run and publishes it.
+
+    Raises:
+      DataError: too many records failed.
+    """
+    check_run(job, corpus, failures)
+    publish_manifest(job)
+    finish_job(job)
 
 
 def run_inputs(

@@ -226,15 +226,6 @@ def test_a_job_manager_that_does_not_answer_is_refused_before_anything_is_writte
     assert not (tmp_path / "out").exists()
 
 
-def test_flags_that_the_job_server_does_not_know_are_refused(flink, jobs, tmp_path):
-    flags = [*flink.flags, "--object_reuze"]
-    printed = finish(start_precis(jobs.prepare, tmp_path / "out", flags), exit_code=2)
-    (line,) = printed.splitlines()
-    assert "'--object_reuze' is a flag neither of precis nor of Beam" in line
-    assert "did you mean --object_reuse" in line
-    assert not (tmp_path / "out").exists()
-
-
 def test_subprocesses_of_the_tests_end_with_them(tmp_path):
     """A process of `start` dies with a parent that is killed."""
     code = (

@@ -74,12 +74,12 @@ def test_what_is_wrong_with_a_store_is_said_in_one_line(gcs, tmp_path):
             ([*summary, "gs://news/run"], dead),
         )
     expected = [
-        (2, "--output gs://nobucket/run: there is no bucket gs://nobucket; make it"),
-        (2, r"--corpus gs://nobucket/\*.jsonl: there is no bucket gs://nobucket; make"),
+        (2, "gs://nobucket/run cannot be written: .* or no bucket nobucket; check the"),
+        (1, r"gs://nobucket/\*.jsonl: .* or no bucket nobucket; check the name, or cr"),
         (2, "no file matches gs://news/in/nothing-.*check the path"),
         (2, "gs://news/nothing"),
-        (2, "--output gs://news/run: gs://news cannot be read: .*docs/STORAGE.md"),
-        (2, r"--corpus gs://news/\*: gs://news cannot be read: .*docs/STORAGE.md"),
+        (2, "gs://news/run cannot be written: .*no permission .*docs/STORAGE.md"),
+        (2, r"gs://news/\*: no permission .*docs/STORAGE.md"),
         (2, f"127.0.0.1:{port} cannot be reached"),
     ]
     for (code, shown), (expected_code, words) in zip(results, expected, strict=True):

@@ -1,18 +1,27 @@
-"""Tests of a run that its workers begin and finish."""
+"""Tests of a job that its workers begin and finish, as `--template_location` saves it.
+Here it runs at once.
+"""
 
 import pytest
 from support.command_line import write_jsonl
 
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import DataError, JobError, UsageError
+from precis.pipelines.engines.saved_jobs import begin_job
 from precis.pipelines.run.job import abandon_job, is_unused, open_job
-from precis.pipelines.summarize.run_on_workers import begin_job
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.verification.digest import digest
 from precis.pipelines.verification.verify import verify
 
+SAVED = ["--template_location=here"]
+
 
 @pytest.fixture
-def corpus(tmp_path):
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    # That a template is for Dataflow alone is checked there.
+    monkeypatch.setattr(
+        "precis.pipelines.summarize.summarize.stage_remote", lambda *_: None
+    )
     lines = [
         {"id": str(number), "article": f"Rain fell on day {number}. It was cold."}
         for number in range(6)
@@ -20,25 +29,11 @@ def corpus(tmp_path):
     return write_jsonl(tmp_path / "news.jsonl", [*lines, "not JSON"])
 
 
-@pytest.fixture
-def saved(monkeypatch):
-    """`summarize` as with --template_location, but that the job runs at once."""
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    monkeypatch.setattr(
-        "precis.pipelines.summarize.summarize.saves_template", lambda _: True
-    )
-
-
 @pytest.mark.slow
-def test_the_workers_finish_a_run(corpus, tmp_path, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+def test_the_workers_finish_a_run(corpus, tmp_path):
     flags = {"corpus": corpus, "max_failed_share": 0.5}
     summarize(output=tmp_path / "waited", **flags)
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            "precis.pipelines.summarize.summarize.saves_template", lambda _: True
-        )
-        assert summarize(output=tmp_path / "saved", **flags) == {}
+    assert summarize(output=tmp_path / "saved", beam_args=SAVED, **flags) == {}
     assert digest(run=tmp_path / "saved") == digest(run=tmp_path / "waited")
     assert verify(folder=tmp_path / "saved").findings == []
     assert not (tmp_path / "saved" / "_tasks").exists()
@@ -47,31 +42,38 @@ def test_the_workers_finish_a_run(corpus, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_workers_fail_a_run_that_lost_too_much(saved, corpus, tmp_path):
+def test_the_same_command_continues_a_saved_job_that_failed(corpus, tmp_path):
+    run = tmp_path / "run"
     with pytest.raises(DataError, match="1 of 7 records failed"):
-        summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.1)
-    assert not (tmp_path / "run" / "_SUCCESS").exists()
-    assert is_unused(str(tmp_path / "run"))
+        summarize(output=run, corpus=corpus, max_failed_share=0.1, beam_args=SAVED)
+    assert not (run / "_SUCCESS").exists()
+    receipt = next((run / "_tasks" / "summarize").iterdir())
+    summarize(output=run, corpus=corpus, max_failed_share=0.5)
+    assert not receipt.exists()
+    assert verify(folder=run).findings == []
 
 
 @pytest.mark.slow
-def test_the_same_command_continues_a_saved_job_that_failed(
-    corpus, tmp_path, monkeypatch
-):
+def test_a_job_that_is_saved_leaves_its_output_as_it_was(corpus, tmp_path, monkeypatch):
+    """Of a job that was begun before, what is done is kept."""
+    run = tmp_path / "run"
+
+    def save(pipeline):
+        raise OSError(5, "the store is gone")
+
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "precis.pipelines.summarize.summarize.saves_template", lambda _: True
-        )
-        # The process that saved the job has ended before the job begins.
-        patch.setattr(
-            "precis.pipelines.summarize.summarize.abandon_job", lambda _: None
-        )
-        with pytest.raises(DataError, match="1 of 7 records failed"):
-            summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.1)
-    receipt = next((tmp_path / "run" / "_tasks" / "summarize").iterdir())
-    summarize(output=tmp_path / "run", corpus=corpus, max_failed_share=0.5)
-    assert not receipt.exists()
-    assert verify(folder=tmp_path / "run").findings == []
+        patch.setattr("apache_beam.Pipeline.run", save)
+        with pytest.raises(JobError, match="the store is gone"):
+            summarize(output=run, corpus=corpus, beam_args=SAVED)
+        assert is_unused(str(run))
+    with pytest.raises(DataError, match="1 of 7 records failed"):
+        summarize(output=run, corpus=corpus)
+    receipt = next((run / "_tasks" / "summarize").iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr("apache_beam.Pipeline.run", save)
+        with pytest.raises(JobError, match="the store is gone"):
+            summarize(output=run, corpus=corpus, beam_args=SAVED)
+    assert receipt.exists() and not is_unused(str(run))
 
 
 @pytest.fixture
