@@ -65,14 +65,10 @@ def change_after_listing(monkeypatch):
 
         def change_and_open(*arguments, **keywords):
             change()
-            monkeypatch.setattr(
-                "precis.pipelines.summarize.summarize.open_job", open_job
-            )
+            monkeypatch.setattr("precis.pipelines.run.job.open_job", open_job)
             return open_job(*arguments, **keywords)
 
-        monkeypatch.setattr(
-            "precis.pipelines.summarize.summarize.open_job", change_and_open
-        )
+        monkeypatch.setattr("precis.pipelines.run.job.open_job", change_and_open)
 
     return set_change
 

@@ -72,4 +72,4 @@ def test_a_method_that_cannot_choose_is_refused(changes, message):
 
 
 def test_without_a_method_records_depend_on_no_extractor():
-    assert check_method(options()) == {}
+    assert check_method(options()) == {"extractive_bundle": ""}

@@ -146,7 +146,7 @@ def test_a_disk_that_fails_outside_of_a_task_exits_with_1_and_one_line(
     def fail(*_):
         raise OSError(28, "No space left on device", "out/_SUCCESS")
 
-    monkeypatch.setattr("precis.pipelines.summarize.summarize.finish_job", fail)
+    monkeypatch.setattr("precis.pipelines.run.job.finish_job", fail)
     assert exit_code("summarize", *NEEDED["summarize"]) == 1
     stderr = capsys.readouterr().err
     assert error_lines(stderr, "summarize") == [

@@ -10,7 +10,7 @@ from precis.pipelines.corpus import opening
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import FileFailure
-from precis.pipelines.run.job_inputs import hash_tasks
+from precis.pipelines.run.job import hash_tasks
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from support.damaged_results import edit_description
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.run.job import finish_job, open_job
+from precis.pipelines.run.result_files import read_checksummed, write_checksummed
 from precis.pipelines.summarize.summarize import has_references
 
 ABC = {"rows": 0, "bytes": 3, "sha256": hashlib.sha256(b"abc").hexdigest()}
@@ -86,7 +86,11 @@ def place(extractive, prepared_records, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("field", "command"),
     [
-        ("files", "summarize --output run --task_bytes 4000 --min_source_words 0"),
+        (
+            "files",
+            "summarize --output run --task_bytes 4000 --min_source_words 0 "
+            "--deduplicate",
+        ),
         ("dead_letters", "summarize --output run --reuse run --extractive lead"),
         ("files", "summarize --output other --reuse run"),
         ("source_files", "summarize --output other --retry_failures run"),

@@ -9,7 +9,7 @@ from precis.pipelines.corpus.opening import check_unchanged
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import join_tasks, list_tasks, pack_tasks
 from precis.pipelines.corpus.task import FileFailure
-from precis.pipelines.run.job_inputs import hash_tasks
+from precis.pipelines.run.job import hash_tasks
 
 
 @pytest.fixture

@@ -128,9 +128,9 @@ def test_a_result_is_whole_until_it_is_replaced(generations, runs, monkeypatch):
     assert runs.inferred == ["d040", "d041"]
     assert is_whole(out) and contents(out).items() >= old.items()
     with monkeypatch.context() as patch:
-        observe(patch, summarize, "check_run", check_old)
-        observe(patch, summarize, "publish_manifest", check_old)
-        kill(patch, summarize, "finish_job")
+        observe(patch, job, "check_pending", check_old)
+        observe(patch, job, "publish_result", check_old)
+        kill(patch, job, "finish_job")
         with pytest.raises(Killed):
             runs.run(out, corpus, reuse=out)
     assert len(checked) >= 5 and all(checked)
@@ -212,7 +212,7 @@ def test_an_interrupted_replacement_gives_way_to_the_next_one(tmp_path, monkeypa
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("precis.pipelines.summarize.summarize.check_run", fail)
+        patch.setattr("precis.pipelines.run.job.check_pending", fail)
         with pytest.raises(OSError, match="Input/output"):
             run("Rain fell.", "Snow fell.")
     counts = run("Rain fell.", "Hail fell.")["counts"]

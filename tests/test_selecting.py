@@ -25,7 +25,7 @@ from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import FileFailure, Place, Task
 from precis.pipelines.doctor.sample import check_corpus
 from precis.pipelines.run.accounts import OUTCOMES
-from precis.pipelines.run.job_inputs import hash_tasks
+from precis.pipelines.run.job import hash_tasks
 from precis.pipelines.summarize import summary_rows
 
 EMPTY = {"id": "empty", "article": " "}

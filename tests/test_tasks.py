@@ -26,9 +26,12 @@ from precis.pipelines.engines.tasks import (
 )
 from precis.pipelines.run import progress
 from precis.pipelines.run.accounts import sum_counts
-from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.run.job import open_job
-from precis.pipelines.run.result_files import describe_file
+from precis.pipelines.run.result_files import (
+    describe_file,
+    read_checksummed,
+    write_checksummed,
+)
 
 
 class RowsTask(NamedTuple):

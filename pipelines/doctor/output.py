@@ -23,8 +23,8 @@ from precis.pipelines.doctor.request import Request
 from precis.pipelines.flags.flags import recorded_flags
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.options.results import EarlierRunOptions, normal_path
+from precis.pipelines.run.job import TASKS_FOLDER, OutputState, examine_output
 from precis.pipelines.run.output_lock import check_free
-from precis.pipelines.run.output_state import TASKS_FOLDER, OutputState, examine_output
 
 # The kind of bundle that a command writes.
 _WRITTEN_KINDS: Mapping[str, Sequence[str]] = {

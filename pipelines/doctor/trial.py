@@ -33,9 +33,7 @@ from precis.pipelines.doctor.fresh_process import run_module
 from precis.pipelines.doctor.request import Request
 from precis.pipelines.doctor.sample import DOCUMENTS, Sample
 from precis.pipelines.doctor.trial_process import RESULT_FILE
-from precis.pipelines.run.build_time import current_time
-from precis.pipelines.run.job import Job
-from precis.pipelines.run.output_state import TASKS_FOLDER
+from precis.pipelines.run.job import TASKS_FOLDER, Job, current_time
 
 # A large network on one core takes minutes to load and to search ten documents.
 _SECONDS = 3600.0

@@ -15,9 +15,8 @@ import apache_beam as beam
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.run.job import TASKS_FOLDER, Job, abandon_job
-from precis.pipelines.run.output_state import JOB_FILE
-from precis.pipelines.run.result_files import read_success
+from precis.pipelines.run.job import Job, abandon_job
+from precis.pipelines.run.result_files import JOB_FILE, TASKS_FOLDER, read_success
 
 
 class SavedEnding(NamedTuple):

@@ -39,7 +39,6 @@ from precis.pipelines.run.accounts import (
     source_counts,
     with_letters,
 )
-from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import METRICS_NAMESPACE, TaskProgress
 from precis.pipelines.run.result_files import (
@@ -47,6 +46,8 @@ from precis.pipelines.run.result_files import (
     PublishedFile,
     describe_file,
     is_whole,
+    read_checksummed,
+    write_checksummed,
 )
 
 # The keys of a receipt that every kind of job has; the others are its figures.

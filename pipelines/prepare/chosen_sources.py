@@ -60,8 +60,8 @@ def check_method(options: PrepareOptions) -> dict[str, str]:
     """Checks the method that chooses sources.
 
     Returns:
-      The model_id of its bundle under the flag that names the bundle, where it has one:
-      what records depend on.
+      What records depend on: the model_id of its bundle, "" without one, under the flag
+      that names the bundle.
 
     Raises:
       UsageError: there is no such method, or it and its bundle are not named together.
@@ -69,7 +69,7 @@ def check_method(options: PrepareOptions) -> dict[str, str]:
     """
     method, bundle = options.extractive, options.extractive_bundle
     if not method and not bundle:
-        return {}
+        return {"extractive_bundle": ""}
     from precis.model.extractive.methods import METHODS
     from precis.pipelines.summarize.extractive_summaries import NEURAL
 
@@ -82,7 +82,5 @@ def check_method(options: PrepareOptions) -> dict[str, str]:
             "--extractive neural and --extractive_bundle, the --output of `precis "
             "train-extractor`, belong together; name both or neither"
         )
-    if not bundle:
-        return {}
-    contents = open_bundle_config(bundle, EXTRACTIVE)
-    return {"extractive_bundle": contents.model_id}
+    model_id = open_bundle_config(bundle, EXTRACTIVE).model_id if bundle else ""
+    return {"extractive_bundle": model_id}

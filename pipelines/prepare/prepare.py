@@ -13,17 +13,15 @@ There is a source_tokenizer/ only where the articles have a tokenizer of their o
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import Stage, stage
 from precis.model.records.dataset import (
-    DATASET_FILE,
     FORMAT_VERSION,
     DatasetInfo,
     Lengths,
@@ -40,8 +38,6 @@ from precis.model.tokenization.folder import (
     tokenizer_files,
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
-from precis.pipelines.corpus.dead_letters import check_failures
-from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
@@ -59,7 +55,6 @@ from precis.pipelines.engines.remote_checks import stage_remote
 from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
 from precis.pipelines.options.prepare import PREPARE, PrepareOptions
-from precis.pipelines.options.workers import WorkerOptions
 from precis.pipelines.prepare.chosen_sources import check_method
 from precis.pipelines.prepare.encoding_pass import EncodeWorker, LengthCounts
 from precis.pipelines.prepare.vocabulary_pass import (
@@ -69,19 +64,14 @@ from precis.pipelines.prepare.vocabulary_pass import (
 )
 from precis.pipelines.run.accounts import sum_counts, sum_sources, total_counts
 from precis.pipelines.run.job import (
-    TASKS_FOLDER,
     Job,
-    finish_job,
-    open_job,
-    say_finished,
-    warn_of_damage,
+    job_provenance,
+    result_inputs,
+    run_job,
+    write_description,
 )
-from precis.pipelines.run.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.run.job_progress import load_tensorflow, shown
-from precis.pipelines.run.output_lock import own_output
 from precis.pipelines.run.result_files import (
-    DEAD_LETTERS_FOLDER,
-    WAY_OUT,
     describe_file,
 )
 
@@ -91,8 +81,6 @@ _TOKENIZER_FOLDERS = {
     "tokenizer": (TOKENIZER_FOLDER,),
     "source_tokenizer": (SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER),
 }
-# Flags that change no record.
-_WITHOUT_EFFECT = ("max_failed_share", "workers")
 
 
 def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
@@ -128,31 +116,7 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(concerns)
     inputs = records_inputs(recorded, tasks, fingerprints | model_ids)
-    with own_output(options.output) as ownership:
-        job = open_job(options.output, kind="records", inputs=inputs, tasks=len(tasks))
-        if job is not None:
-            provenance = job_provenance("prepare", recorded, inputs)
-            _run(job, tasks, corpus, options, workers, beam_options, provenance)
-            _check(job, failures)
-            ownership.check()
-            files.move(_pending_path(job), files.join(job.output, DATASET_FILE))
-            finish_job(job)
-        else:
-            say_finished("prepare", options.output)
-    return load_dataset(options.output)
-
-
-def _run(
-    job: Job,
-    tasks: Sequence[Task],
-    corpus: CorpusOptions,
-    options: PrepareOptions,
-    workers: WorkerOptions,
-    beam_options: PipelineOptions,
-    provenance: Mapping[str, Any],
-) -> None:
-    """Runs the passes of a job that are not done yet."""
-    warn_of_damage("prepare", job)
+    provenance = job_provenance("prepare", recorded, inputs)
     size = sum(task.size_bytes for task in tasks)
     processes = count_workers(
         workers.workers,
@@ -161,36 +125,39 @@ def _run(
         size=size,
         least=LEAST_BYTES_OF_PREPARE,
     )
-    if not read_scan(job):
-        pipeline = beam.Pipeline(options=beam_options)
-        build_scan(
-            pipeline,
-            tasks,
-            corpus=corpus,
-            options=options,
-            job=job,
-            processes=processes,
-        )
-        run_pipeline(
-            pipeline,
-            [
+
+    def run(job: Job, _: Callable[[], None]) -> bool:
+        passes: dict[str, Any] = {
+            "corpus": corpus,
+            "options": options,
+            "job": job,
+            "processes": processes,
+        }
+        if not read_scan(job):
+            pipeline = beam.Pipeline(options=beam_options)
+            build_scan(pipeline, tasks, **passes)
+            stages = [
                 Stage(name="scan", step="scan", size=size),
                 Stage(name="vocabulary", step=JOIN_STEP),
-            ],
-        )
-    pipeline = beam.Pipeline(options=beam_options)
-    build_encode(
-        pipeline,
-        tasks,
-        corpus=corpus,
-        options=options,
-        job=job,
-        provenance=provenance,
-        processes=processes,
+            ]
+            run_pipeline(pipeline, stages)
+        pipeline = beam.Pipeline(options=beam_options)
+        build_encode(pipeline, tasks, provenance=provenance, **passes)
+        if processes == 1:
+            load_tensorflow()
+        return run_pipeline(pipeline, [Stage(name="encode", size=size)])
+
+    run_job(
+        "prepare",
+        options.output,
+        kind="records",
+        inputs=inputs,
+        tasks=len(tasks),
+        run=run,
+        check=check_written,
+        failures=failures,
     )
-    if processes == 1:
-        load_tensorflow()
-    run_pipeline(pipeline, [Stage(name="encode", size=size)])
+    return load_dataset(options.output)
 
 
 def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
@@ -228,17 +195,12 @@ def _tokenizer_folder(name: str, path: str) -> str:
 
 
 def records_inputs(
-    flags: Mapping[str, Any], tasks: Sequence[Task], fingerprints: Mapping[str, str]
+    flags: Mapping[str, Any], tasks: Sequence[Task], others: Mapping[str, str]
 ) -> dict[str, Any]:
     """Everything that the records depend on: the flags, with the fingerprints of
     tokenizers and the model_id of an extractor in place of their folders.
     """
-    return {
-        **{name: flags[name] for name in flags if name not in _WITHOUT_EFFECT},
-        **fingerprints,
-        "format_version": FORMAT_VERSION,
-        "tasks_sha256": hash_tasks(tasks),
-    }
+    return result_inputs(flags, tasks, {**others, "format_version": FORMAT_VERSION})
 
 
 def build_encode(
@@ -302,12 +264,7 @@ def publish_dataset(
         fingerprint=job.fingerprint,
         provenance=provenance,
     )
-    files.write_json(_pending_path(job), info.to_json())
-
-
-def _pending_path(job: Job) -> str:
-    """Where dataset.json waits until it is checked: in its place it is of a result."""
-    return files.join(job.output, TASKS_FOLDER, DATASET_FILE)
+    write_description(job, info.to_json())
 
 
 def _describe_tokenizers(output: str) -> tuple[dict[str, Any], ...]:
@@ -346,20 +303,11 @@ def _sum_lengths(counts: Iterable[Mapping[int, int]], limit: int) -> Lengths:
     return summarise_lengths(total, limit=limit)
 
 
-def _check(job: Job, failures: FailureOptions) -> None:
-    """Raises DataError where too much failed or nothing was written."""
-    path = _pending_path(job)
-    content = files.read_object(path, way_out=WAY_OUT)
-    with files.naming_damage(path, way_out=WAY_OUT):
-        info = DatasetInfo.from_json(content)
-    check_failures(
-        info.counts,
-        info.failures,
-        allowed=failures,
-        dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
-    )
-    if not info.counts["written"]:
+def check_written(description: Mapping[str, Any]) -> None:
+    """Raises DataError where no record was written."""
+    counts = description["counts"]
+    if not counts["written"]:
         raise DataError(
-            f"no record was written: {dict(info.counts)}; check --article_field, "
+            f"no record was written: {counts}; check --article_field, "
             "--highlights_field and --split"
         )

@@ -43,10 +43,15 @@ from precis.pipelines.prepare.training_pairs import (
     read_pairs,
     sources_are_normalised,
 )
-from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import TaskProgress
-from precis.pipelines.run.result_files import PublishedFile, describe_file, is_whole
+from precis.pipelines.run.result_files import (
+    PublishedFile,
+    describe_file,
+    is_whole,
+    read_checksummed,
+    write_checksummed,
+)
 
 TRAIN_SPLIT = "train"
 JOIN_STEP = "join"

@@ -32,11 +32,12 @@ from precis.pipelines.options.train_summarizer import (
     TrainedCorpusOptions,
 )
 from precis.pipelines.options.workers import WorkerOptions
+from precis.pipelines.run.job import WITHOUT_EFFECT
 
 SETTINGS_FILE = "summarizer.json"
 _WARMUP_SHARE = 0.1  # of the steps, at most
 # They change nothing that is written, or stand among the flags of the steps.
-_WITHOUT_EFFECT = ("max_failed_share", "workers", "writer_steps")
+_LEFT_OUT = (*WITHOUT_EFFECT, "writer_steps")
 _WAY_OUT = "name another --output, or remove that folder to start anew"
 
 
@@ -65,13 +66,13 @@ class StepFlags(NamedTuple):
         of_command = {
             name: value
             for name, value in self.request["flags"].items()
-            if name not in _WITHOUT_EFFECT
+            if name not in _LEFT_OUT
         }
         steps = {
             f"{name} of the {step}": value
             for step in ("records", "extractor", "pairs", "writer")
             for name, value in getattr(self, step).items()
-            if name not in ("output", "records", *of_command, *_WITHOUT_EFFECT)
+            if name not in ("output", "records", *of_command, *_LEFT_OUT)
         }
         return {**of_command, **steps}
 

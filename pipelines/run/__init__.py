@@ -1,8 +1,6 @@
 """A job, its output folder and the process that does it, whatever the job does.
 
-job               begins or resumes a job in a folder, and finishes it there
-job_inputs        what a result depends on, and how that is recorded
-output_state      what a job finds in its folder before it changes anything
+job               runs a job in a folder, or goes on with it, and what it depends on
 output_lock       one process at a time owns a folder
 result_files      which files a finished result has, whether they are whole
 accounts          what became of every record

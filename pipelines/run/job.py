@@ -1,41 +1,77 @@
 """A job and its output folder: beginning or resuming it there, and finishing it.
 
-    _tasks/lock.json    which process owns the folder (`output_lock`)
-    _tasks/job.json     which job runs here; there from the start to the end
-    _tasks/infer/...    receipts of finished tasks (`precis.pipelines.engines.tasks`)
-    _SUCCESS            the job's fingerprint, and the checksum of the file that
-                        describes the result; written when everything else is there
+    _tasks/lock.json      which process owns the folder (`output_lock`)
+    _tasks/job.json       which job runs here; there from the start to the end
+    _tasks/infer/...      receipts of finished tasks (`precis.pipelines.engines.tasks`)
+    _tasks/manifest.json  describes the result, until it is checked
+    _SUCCESS              the job's fingerprint, and the checksum of the file that
+                          describes the result; written when everything else is there
+
+What a job finds in its output folder:
+
+    nothing, or an empty folder          it begins
+    its own unfinished job               it goes on
+    its own result, whole                nothing is left to do
+    its own result without _SUCCESS      _SUCCESS is written again
+    its own result, damaged              it begins again and repairs it
+    another job or result, other files   refused, unless the result may be replaced
 
 `finish_job` empties `_tasks`, and the process that gives back its lock removes it, so a
 finished folder holds only the result.
 """
 
 import datetime
+import functools
+import importlib.metadata
+import os
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.errors import NO_ROOM, JobError, PrecisError, UsageError
+from precis.model.config import describe_differences
+from precis.model.errors import JobError, UsageError
 from precis.model.progress.stages import say
-from precis.pipelines.run.build_time import current_time
-from precis.pipelines.run.checksummed_json import write_checksummed
-from precis.pipelines.run.output_state import (
-    JOB_FILE,
-    LOCK_FILE,
-    TASKS_FOLDER,
-    examine_output,
-    read_job_description,
-)
+from precis.pipelines.corpus.dead_letters import check_failures
+from precis.pipelines.corpus.failures import FailureOptions
+from precis.pipelines.corpus.task import Task
+from precis.pipelines.run.accounts import check_sources, total_counts
+from precis.pipelines.run.output_lock import own_output
 from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
+    JOB_FILE,
+    LOCK_FILE,
     SOURCES_FOLDER,
     SUCCESS_FILE,
+    TASKS_FOLDER,
+    WAY_OUT,
+    Success,
+    damaged_files,
     described_files,
+    not_writable,
+    read_checksummed,
     read_success,
+    write_checksummed,
 )
+
+# Flags that change no result: where models lie, whose ids are recorded, how fast a job
+# is, when it fails, and who takes its result.
+WITHOUT_EFFECT = (
+    *("bundle", "extractive_bundle", "keyphrase_bundle"),
+    *("workers", "search_processes", "window_documents"),
+    *("max_failed_share", "max_empty_share", "table"),
+)
+# What the settings whose values are checksums stand for.
+_LABELS = {
+    "tasks_sha256": "the files of the corpus",
+    "model_id": "the weights of --bundle",
+    "extractive_model_id": "the weights of --extractive_bundle",
+    "keyphrase_model_id": "the weights of --keyphrase_bundle",
+    "tokenizer": "the pieces of --tokenizer",
+    "source_tokenizer": "the pieces of --source_tokenizer",
+}
 
 
 class Job(NamedTuple):
@@ -60,6 +96,167 @@ class Job(NamedTuple):
     created_at: datetime.datetime
     tasks: int
     damaged: tuple[str, ...] = ()
+
+
+def run_job(
+    command: str,
+    output: str,
+    *,
+    kind: str,
+    inputs: Mapping[str, Any],
+    tasks: int,
+    run: Callable[[Job, Callable[[], None]], bool],
+    check: Callable[[Mapping[str, Any]], None],
+    failures: FailureOptions,
+    may_replace: bool = False,
+    load: Callable[[], None] | None = None,
+) -> bool:
+    """Runs a job in its output folder, unless its result is there.
+
+        own the folder -> begin or resume -> run -> check -> publish
+
+    Args:
+      command: for messages, such as `prepare`.
+      output, kind, inputs, tasks, may_replace: as in `open_job`.
+      run: runs the steps of the job that are not done yet, whose last one calls
+          `write_description`, and returns True; or saves the job for workers that end
+          it by the function that is given, and returns False.
+      check: takes the description of the result, and raises where there must be none.
+      failures: how many records may fail.
+      load: takes the result elsewhere while the folder is still owned.
+
+    Returns:
+      Whether the result is there; False where the job was saved.
+
+    Raises:
+      UsageError: as `open_job`, or another process owns the folder.
+      DataError: too many records failed, or what `check` raises.
+      JobError: the folder was lost to another process, or the disk is full.
+    """
+    with own_output(output) as ownership:
+        job = open_job(
+            output, kind=kind, inputs=inputs, tasks=tasks, may_replace=may_replace
+        )
+        if job is None:
+            say(f"precis {command}: {output} was finished before; nothing was done")
+        else:
+            for name in job.damaged:
+                say(f"precis {command}: {name} is damaged; repairing")
+            finish = functools.partial(_finish, job, check, failures)
+            if not run(job, finish):
+                return False
+            ownership.check()
+            finish()
+        if load is not None:
+            load()
+    return True
+
+
+def write_description(job: Job, content: Mapping[str, Any]) -> None:
+    """Writes the description of a result where it waits until it is checked."""
+    files.write_json(_pending_path(job), content)
+
+
+def _pending_path(job: Job) -> str:
+    return files.join(job.output, TASKS_FOLDER, DESCRIPTION_FILES[job.kind])
+
+
+def _finish(
+    job: Job, check: Callable[[Mapping[str, Any]], None], failures: FailureOptions
+) -> None:
+    """Checks the description of a result, and publishes it.
+
+    Raises:
+      DataError: too many records failed, or what `check` raises.
+    """
+    fields = {"counts": dict, "failures": dict}
+    content = files.read_object(_pending_path(job), way_out=WAY_OUT, fields=fields)
+    check_failures(
+        content["counts"],
+        content["failures"],
+        allowed=failures,
+        dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
+    )
+    check(content)
+    publish_result(job)
+
+
+def publish_result(job: Job) -> None:
+    """Puts the description in its place and marks the result as complete.
+
+    A result that it replaces is there till then. A description that _SUCCESS does not
+    name would seem to be damaged, so the result is not finished in between.
+    """
+    content = files.read_bytes(_pending_path(job))
+    files.remove(files.join(job.output, SUCCESS_FILE))
+    files.write_bytes(files.join(job.output, DESCRIPTION_FILES[job.kind]), content)
+    finish_job(job)
+
+
+def result_inputs(
+    flags: Mapping[str, Any], tasks: Sequence[Task], others: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Everything that the result of a job depends on, as JSON.
+
+    Args:
+      flags: with their values; those of `WITHOUT_EFFECT` are left out.
+      tasks: of the corpus.
+      others: further settings, also in place of flags.
+    """
+    kept = {name: flags[name] for name in flags if name not in WITHOUT_EFFECT}
+    return {**kept, **others, "tasks_sha256": hash_tasks(tasks)}
+
+
+def job_provenance(
+    command: str, flags: Mapping[str, Any], inputs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """How a result was made, for its description.
+
+    `precis COMMAND --config` reads the flags from there, and `open_job` what a refused
+    job has different.
+
+    Args:
+      command: such as `summarize`.
+      flags: every flag with its value.
+      inputs: as in `open_job`; those that are no flags are kept beside them.
+    """
+    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
+    others = {
+        name: value
+        for name, value in inputs.items()
+        if name not in flags or flags[name] != value
+    }
+    return {"command": command, "flags": dict(flags), "inputs": others}
+
+
+def hash_tasks(tasks: Sequence[Task]) -> str:
+    """A sha256 of what each task reads, for the inputs of a job.
+
+    Files count by content and by their paths below the folder that holds them all: a
+    file that is touched and a corpus that is moved keep the hash.
+    """
+    paths = [path for task in tasks for path in task.paths]
+    root = os.path.commonprefix(paths).rpartition("/")[0]
+    content = [
+        (
+            # The version of a task stands for its pieces, and the fields behind `only`
+            # follow from the others.
+            *task._replace(files=(), only=_described(task, root))[:10],
+            [path[len(root) :] for path in task.paths],
+        )
+        for task in tasks
+    ]
+    return files.sha256_json(content)
+
+
+def _described(task: Task, root: str) -> Any:
+    """The records that a task reads, as JSON; None for all."""
+    if task.only is None:
+        return None
+    return {
+        path.removeprefix(root): dict(sorted(positions.items()))
+        for path, positions in sorted(task.only.items())
+    }
 
 
 def open_job(
@@ -132,8 +329,10 @@ def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> N
         "inputs": inputs,
         "replaces": list(replaces),
     }
-    job_path = files.join(job.output, TASKS_FOLDER, JOB_FILE)
-    _write_description(job.output, job_path, description)
+    try:
+        write_checksummed(files.join(job.output, TASKS_FOLDER, JOB_FILE), description)
+    except OSError as error:
+        raise not_writable(job.output, error) from error
     if job.damaged:
         files.remove(files.join(job.output, SUCCESS_FILE))
 
@@ -142,17 +341,6 @@ def is_unused(output: str) -> bool:
     """Whether a folder holds neither a job nor a result."""
     job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
     return not files.exists(job_path) and read_success(output) is None
-
-
-def warn_of_damage(command: str, job: Job) -> None:
-    """Says which files of a finished result a job makes again."""
-    for name in job.damaged:
-        say(f"precis {command}: {name} is damaged; repairing")
-
-
-def say_finished(command: str, output: str) -> None:
-    """Says that a job has nothing to do, as its result is there."""
-    say(f"precis {command}: {output} was finished before; nothing was done")
 
 
 def _first_created_at(output: str, kind: str) -> datetime.datetime:
@@ -164,23 +352,183 @@ def _first_created_at(output: str, kind: str) -> datetime.datetime:
         return current_time()
 
 
-def _write_description(
-    output: str, job_path: str, description: Mapping[str, Any]
-) -> None:
-    try:
-        write_checksummed(job_path, description)
-    except OSError as error:
-        raise not_writable(output, error) from error
+class OutputState(NamedTuple):
+    """What a job finds in its output folder.
+
+    Attributes:
+      fingerprint: of the job.
+      inputs: what it depends on, the version of precis included.
+      success: of the finished result there, or what _SUCCESS must say where that file
+        alone is missing; None where there is none.
+      damaged: files of the job's own finished result that are not as they were.
+      unfinished: job.json of the same job, which was interrupted.
+      given_up: job.json of another job that nobody goes on with.
+    """
+
+    fingerprint: str
+    inputs: Mapping[str, Any]
+    success: Success | None
+    damaged: tuple[str, ...] = ()
+    unfinished: Mapping[str, Any] | None = None
+    given_up: Mapping[str, Any] | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the job's own result is there and whole."""
+        is_own = self.success and self.success.fingerprint == self.fingerprint
+        return bool(is_own) and not self.damaged
 
 
-def not_writable(output: str, error: OSError) -> PrecisError:
-    """The error for a folder in which a job cannot begin."""
-    if error.errno in NO_ROOM:
-        return JobError(
-            f"{output} cannot be written: {error}; make room and run the same command "
-            "again"
+def examine_output(
+    output: str, *, kind: str, inputs: Mapping[str, Any], may_replace: bool = False
+) -> OutputState:
+    """Looks at an output folder as `open_job` does, and changes nothing.
+
+    Args and Raises are those of `open_job`.
+    """
+    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
+    fingerprint = files.sha256_json({"kind": kind, **inputs})
+    description = read_job_description(output)
+    success = read_success(output)
+    if not description and not (success and success.fingerprint):
+        success = _lost_success(output, kind, fingerprint, inputs)
+    if success and success.fingerprint == fingerprint:
+        damaged = damaged_files(output, kind, success)
+        return OutputState(fingerprint, inputs, success, tuple(damaged))
+    if description and (
+        not success
+        # A job that was killed while it cleared up is finished. One that was to replace
+        # the result of the folder gives way to the next one that is to.
+        or description["fingerprint"] != success.fingerprint
+        and (not may_replace or description["fingerprint"] == fingerprint)
+    ):
+        _check_same_job(output, fingerprint, inputs, description)
+        return OutputState(fingerprint, inputs, success, unfinished=description)
+    if success and not may_replace:
+        replace = "; --reuse that folder replaces it" if kind == "summaries" else ""
+        raise UsageError(
+            f"{output} holds the finished result of another job: "
+            f"{_differences(output, kind, inputs)}; {WAY_OUT}{replace}"
         )
-    return UsageError(f"{output} cannot be written: {error}; name another --output")
+    if not success:
+        _check_empty(output)
+    return OutputState(fingerprint, inputs, success, given_up=description)
+
+
+def read_job_description(output: str) -> dict[str, Any] | None:
+    """What job.json says; None where there is none.
+
+    Raises:
+      DataError: it is damaged, or names a file outside of the folder.
+    """
+    path = files.join(output, TASKS_FOLDER, JOB_FILE)
+    if not files.exists(path):
+        return None
+    fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
+    content = read_checksummed(
+        path, way_out=WAY_OUT, fields={**fields, "replaces": list}
+    )
+    for name in content["replaces"]:
+        files.path_within(output, name, listed_in=path)
+    return content
+
+
+def _lost_success(
+    output: str, kind: str, fingerprint: str, inputs: Mapping[str, Any]
+) -> Success | None:
+    """What _SUCCESS says of a job's own result that has lost that file alone; None
+    where there is no description of a result.
+
+    Raises:
+      UsageError: the result is that of another job.
+      DataError: its description is damaged.
+    """
+    path = files.join(output, DESCRIPTION_FILES[kind])
+    if not files.exists(path):
+        return None
+    content = files.read_object(path, way_out=WAY_OUT)
+    if content.get("kind", kind) != kind or "fingerprint" not in content:
+        return None  # It describes a bundle, or is a file of somebody else.
+    if content["fingerprint"] != fingerprint:
+        raise UsageError(
+            f"{output} holds the result of another job, which has lost its "
+            f"{SUCCESS_FILE}: {_differences(output, kind, inputs)}; run the command of "
+            f"that job again, {WAY_OUT}"
+        )
+    with files.naming_damage(path, way_out=WAY_OUT):
+        try:
+            _check_counts(content)
+        except JobError as error:
+            raise ValueError(str(error).partition(";")[0]) from error
+    return Success(fingerprint, files.sha256_file(path))
+
+
+def _check_counts(description: Mapping[str, Any]) -> None:
+    """Compares the counts of a description with each other and with its files.
+
+    Raises:
+      ValueError, JobError: they do not agree.
+    """
+    counts = description["counts"]
+    sources = description.get("sources") or {"": counts}
+    check_sources(sources, what="the job")
+    if not total_counts(sources).items() <= counts.items():
+        raise ValueError("its counts are not the sums of those of its source files")
+    if "splits" in description:
+        splits = description["splits"].values()
+        rows = sum(shard["records"] for split in splits for shard in split["shards"])
+        # Of single sentences a document makes one record or several.
+        is_complete = rows >= counts["written"]
+    else:
+        rows = sum(file["rows"] for file in description["files"])
+        documents = counts["written"] + counts["reused"] + counts["duplicates"]
+        is_complete = rows == documents
+    if not is_complete:
+        raise ValueError(f"its files have {rows} rows, which are not those it counts")
+
+
+def _differences(output: str, kind: str, inputs: Mapping[str, Any]) -> str:
+    """How the settings of the result in a folder differ from those of a job."""
+    differences = ""
+    path = files.join(output, DESCRIPTION_FILES[kind])
+    if files.exists(path):
+        content = files.read_object(path, way_out=WAY_OUT)
+        with files.naming_damage(path, way_out=WAY_OUT):
+            provenance = content.get("provenance", {})
+            earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
+        if earlier:
+            differences = describe_differences(earlier, inputs, labels=_LABELS)
+    return differences or "its settings are not recorded"
+
+
+def _check_same_job(
+    output: str,
+    fingerprint: str,
+    inputs: Mapping[str, Any],
+    description: Mapping[str, Any],
+) -> None:
+    """Refuses to go on with the unfinished job of other settings."""
+    if description["fingerprint"] != fingerprint:
+        differences = describe_differences(
+            description["inputs"], inputs, labels=_LABELS
+        )
+        raise UsageError(
+            f"{output} holds an unfinished job with other settings: "
+            f"{differences or 'it is of another kind'}; "
+            "finish that one, name another --output, or remove that folder"
+        )
+
+
+def _check_empty(output: str) -> None:
+    """Refuses a folder that holds anything but `_tasks`.
+
+    A job that was killed before it wrote job.json leaves a folder with `_tasks` alone.
+    """
+    if any(entry != TASKS_FOLDER for entry in files.list_folder(output)):
+        raise UsageError(
+            f"{output} is not empty and no job of precis began it; "
+            "name an empty or new folder as --output"
+        )
 
 
 def finish_job(job: Job) -> None:
@@ -245,3 +593,22 @@ def _clear_tasks(output: str) -> None:
     files.remove(files.join(folder, JOB_FILE))
     if entries and LOCK_FILE not in entries:
         files.remove(folder)
+
+
+def current_time() -> datetime.datetime:
+    """This second in UTC, or the one that SOURCE_DATE_EPOCH names.
+
+    See https://reproducible-builds.org/docs/source-date-epoch/.
+
+    Raises:
+      UsageError: SOURCE_DATE_EPOCH is no number.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
+        return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    if not epoch.isdecimal():
+        raise UsageError(
+            f"SOURCE_DATE_EPOCH is {epoch!r} and must be whole seconds since 1970; "
+            "set it right or unset it"
+        )
+    return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)

@@ -38,7 +38,7 @@ from precis.model import files
 from precis.model.errors import JobError, UsageError
 from precis.model.storage.store import ObjectStore
 from precis.pipelines.run import interruption
-from precis.pipelines.run.job import (
+from precis.pipelines.run.result_files import (
     LOCK_FILE,
     SUCCESS_FILE,
     TASKS_FOLDER,

@@ -5,14 +5,18 @@ _SUCCESS                        the job's fingerprint, and the checksum of the
                                 description; written last
 """
 
+import json
 import posixpath
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from precis.model import files
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import NO_ROOM, DataError, JobError, PrecisError, UsageError
 
 SUCCESS_FILE = "_SUCCESS"
+TASKS_FOLDER = "_tasks"
+JOB_FILE = "job.json"
+LOCK_FILE = "lock.json"
 WAY_OUT = "name another --output, or remove that folder"
 DATA_FOLDER = "data"
 DEAD_LETTERS_FOLDER = "dead_letters"
@@ -274,3 +278,50 @@ def read_run_manifest(path: str) -> dict[str, Any]:
     with files.naming_damage(path, way_out=WAY_OUT):
         listed_names(path, manifest)
     return manifest
+
+
+def not_writable(output: str, error: OSError) -> PrecisError:
+    """The error for a folder in which a job cannot begin."""
+    if error.errno in NO_ROOM:
+        return JobError(
+            f"{output} cannot be written: {error}; make room and run the same command "
+            "again"
+        )
+    return UsageError(f"{output} cannot be written: {error}; name another --output")
+
+
+_CHECKSUM_FIELD = "content_sha256"
+
+
+def write_checksummed(path: str, content: Mapping[str, Any]) -> None:
+    """Publishes a JSON object with its checksum.
+
+    Args:
+      path: the file.
+      content: of the object.
+    """
+    files.write_json(path, {**content, _CHECKSUM_FIELD: _checksum(content)})
+
+
+def read_checksummed(
+    path: str, *, way_out: str, fields: Mapping[str, type] | None = None
+) -> dict[str, Any]:
+    """The JSON object in a file of `write_checksummed`.
+
+    Args:
+      path, way_out, fields: as in `files.read_object`.
+
+    Raises:
+      DataError: the file is not as it was written.
+    """
+    content = files.read_object(path, way_out=way_out, fields=fields)
+    if content.pop(_CHECKSUM_FIELD, None) != _checksum(content):
+        raise DataError(
+            f"{path}: damaged (its checksum is not that of its content); {way_out}"
+        )
+    return content
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    # JSON turns keys that are numbers into text, which sorts in another order.
+    return files.sha256_json(json.loads(json.dumps(content)))

@@ -20,14 +20,15 @@ from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import say
 from precis.model.text.article import Article
 from precis.pipelines.options.results import normal_path
-from precis.pipelines.run.checksummed_json import read_checksummed, write_checksummed
 from precis.pipelines.run.job import TASKS_FOLDER, Job, abandon_job
 from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     SUCCESS_FILE,
     WAY_OUT,
     check_description,
+    read_checksummed,
     read_run_manifest,
+    write_checksummed,
 )
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.part_files import read_part, read_row_groups

@@ -7,8 +7,6 @@ from typing import Any
 from precis.model import files
 from precis.model.errors import DataError, JobError
 from precis.model.inference.search_cost import SearchCost, describe
-from precis.pipelines.corpus.dead_letters import check_failures
-from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.engines.tasks import TaskReport
 from precis.pipelines.run.accounts import (
@@ -18,15 +16,13 @@ from precis.pipelines.run.accounts import (
     sum_sources,
     total_counts,
 )
-from precis.pipelines.run.job import TASKS_FOLDER, Job
+from precis.pipelines.run.job import Job, write_description
 from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
-    SUCCESS_FILE,
-    listed_names,
+    listed_files,
     other_files,
-    read_run_manifest,
 )
 from precis.pipelines.run.source_files import describe_sources
 from precis.pipelines.summarize.run_parts import RowFigures, SummaryRun, data_files
@@ -100,30 +96,15 @@ def write_manifest(
         "files": published,
         "dead_letters": [file for report in reports for file in report.dead_letters],
     }
-    files.write_json(_pending_path(run.job), manifest)
-
-
-def _pending_path(job: Job) -> str:
-    return files.join(job.output, TASKS_FOLDER, MANIFEST_FILE)
-
-
-def publish_manifest(job: Job) -> None:
-    """Puts the manifest in its place; the result that it replaces is there till then.
-
-    A manifest that _SUCCESS does not name would seem to be damaged, so the result is
-    not finished from here until `finish_job` has ended.
-    """
-    content = files.read_bytes(_pending_path(job))
-    _remove_unlisted(job, read_run_manifest(_pending_path(job)))
-    files.remove(files.join(job.output, SUCCESS_FILE))
-    files.write_bytes(files.join(job.output, MANIFEST_FILE), content)
+    _remove_unlisted(run.job, manifest)
+    write_description(run.job, manifest)
 
 
 def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
     """Removes files of this job that are not in the manifest: a task that was killed
     before its receipt may have failed when it was tried again.
     """
-    listed = set(listed_names(_pending_path(job), manifest))
+    listed = {file["file"] for file in listed_files(manifest)}
     for folder in (DATA_FOLDER, DEAD_LETTERS_FOLDER):
         for name in other_files(files.join(job.output, folder), ()):
             path = files.join(folder, name)
@@ -151,16 +132,9 @@ def check_rows(sources: SourceCounts, written: Iterable[Mapping[str, int]]) -> N
             )
 
 
-def check_run(job: Job, corpus: CorpusOptions, failures: FailureOptions) -> None:
-    """Raises DataError where there was nothing to read or too much failed."""
-    manifest = read_run_manifest(_pending_path(job))
+def check_run(corpus: CorpusOptions, manifest: Mapping[str, Any]) -> None:
+    """Raises DataError where there was nothing to read."""
     counts = manifest["counts"]
     of_split = f" of the split {corpus.split!r}; check --split" if corpus.split else ""
     if not counts["read"] - counts["other_split"] - counts["not_selected"]:
         raise DataError(f"{corpus.corpus} holds no document{of_split}")
-    check_failures(
-        counts,
-        manifest["failures"],
-        allowed=failures,
-        dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
-    )

@@ -32,7 +32,6 @@ from precis.model.inference.process_limits import (
     refuse_within_import,
 )
 from precis.model.progress.stages import Stage, stage
-from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
 from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
@@ -59,14 +58,11 @@ from precis.pipelines.options.results import (
 from precis.pipelines.options.summarize import SUMMARIZE
 from precis.pipelines.run.job import (
     Job,
-    finish_job,
-    open_job,
-    say_finished,
-    warn_of_damage,
+    job_provenance,
+    result_inputs,
+    run_job,
 )
-from precis.pipelines.run.job_inputs import hash_tasks, job_provenance
 from precis.pipelines.run.job_progress import load_tensorflow, shown
-from precis.pipelines.run.output_lock import own_output
 from precis.pipelines.run.result_files import read_run_manifest
 from precis.pipelines.summarize.earlier_runs import find_earlier_runs
 from precis.pipelines.summarize.equal_texts import (
@@ -82,7 +78,6 @@ from precis.pipelines.summarize.retried_records import retried_files, retried_ta
 from precis.pipelines.summarize.run_manifest import (
     MANIFEST_FILE,
     check_run,
-    publish_manifest,
     write_manifest,
 )
 from precis.pipelines.summarize.run_parts import RowFigures, SummaryRun
@@ -94,7 +89,6 @@ from precis.pipelines.summarize.search_processes import (
 )
 from precis.pipelines.summarize.summarize_task import SummarizeWorker
 from precis.pipelines.summarize.summary_settings import (
-    WITHOUT_EFFECT,
     SummarySettings,
     summary_settings,
 )
@@ -102,8 +96,6 @@ from precis.pipelines.tables.part_layout import part_layout
 from precis.pipelines.warehouse.load_run import check_table, load_run
 
 SUMMARIZE_STEP = "summarize"
-# Beside those of `WITHOUT_EFFECT`: when a run fails, and who takes its result.
-_BEYOND_THE_RUN = ("max_failed_share", "max_empty_share", "table", "workers")
 
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
@@ -147,36 +139,34 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
         check_table(result.table)
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
-    with own_output(output) as ownership:
-        job = open_job(
-            output,
-            kind="summaries",
-            inputs=inputs,
-            tasks=len(tasks),
-            may_replace=normal_path(output) in earlier.reused_folders,
+
+    def run(job: Job, finish: Callable[[], None]) -> bool:
+        summary_run = SummaryRun(
+            job=job,
+            corpus=corpus,
+            settings=settings,
+            layout=layout.begun_at(job.created_at),
+            provenance=provenance,
+            earlier=find_earlier_runs(job, earlier.reused_folders, settings),
+            deduplicates=earlier.deduplicate or bool(earlier.reused_folders),
+            unique_ids=result.on_duplicate_id == FAIL,
         )
-        if job is None:
-            say_finished("summarize", output)
-        else:
-            warn_of_damage("summarize", job)
-            run = SummaryRun(
-                job=job,
-                corpus=corpus,
-                settings=settings,
-                layout=layout.begun_at(job.created_at),
-                provenance=provenance,
-                earlier=find_earlier_runs(job, earlier.reused_folders, settings),
-                deduplicates=earlier.deduplicate or bool(earlier.reused_folders),
-                unique_ids=result.on_duplicate_id == FAIL,
-            )
-            finish = functools.partial(_finish, job, corpus, failures)
-            if not _run(run, tasks, workers.workers, beam_options, finish):
-                return {}
-            ownership.check()
-            finish()
-        if result.table:
-            load_run(output, result.table)
-    return read_run_manifest(files.join(output, MANIFEST_FILE))
+        return _run(summary_run, tasks, workers.workers, beam_options, finish)
+
+    load = functools.partial(load_run, output, result.table)
+    is_there = run_job(
+        "summarize",
+        output,
+        kind="summaries",
+        inputs=inputs,
+        tasks=len(tasks),
+        run=run,
+        check=functools.partial(check_run, corpus),
+        failures=failures,
+        may_replace=normal_path(output) in earlier.reused_folders,
+        load=load if result.table else None,
+    )
+    return read_run_manifest(files.join(output, MANIFEST_FILE)) if is_there else {}
 
 
 def list_run_tasks(corpus: CorpusOptions, output: str, retried_run: str) -> list[Task]:
@@ -324,31 +314,15 @@ def _with_duplicates(
     return [tasks[report.task] for report in reports if report.figures.has_duplicates]
 
 
-def _finish(job: Job, corpus: CorpusOptions, failures: FailureOptions) -> None:
-    """Checks a run and publishes it.
-
-    Raises:
-      DataError: too many records failed.
-    """
-    check_run(job, corpus, failures)
-    publish_manifest(job)
-    finish_job(job)
-
-
 def run_inputs(
     flags: Mapping[str, Any], settings: SummarySettings, tasks: Sequence[Task]
 ) -> dict[str, Any]:
     """Everything that the result depends on: the settings of the summaries, the other
     flags, and the content of the corpus.
     """
-    described = settings.described
     of_summaries = set(recorded_flags(settings[:5]))
-    others = {
-        name: value
-        for name, value in flags.items()
-        if name not in of_summaries and name not in (*WITHOUT_EFFECT, *_BEYOND_THE_RUN)
-    }
-    return {**others, **described, "tasks_sha256": hash_tasks(tasks)}
+    others = {name: flags[name] for name in flags if name not in of_summaries}
+    return result_inputs(others, tasks, settings.described)
 
 
 def has_references(output: str, manifest: Mapping[str, Any]) -> bool:

@@ -38,6 +38,7 @@ from precis.pipelines.options.summarize import (
     SummarizeOptions,
     decode_id,
 )
+from precis.pipelines.run.job import WITHOUT_EFFECT
 from precis.pipelines.summarize.extractive_summaries import (
     check_methods,
     check_writing,
@@ -51,14 +52,6 @@ SUMMARY_OPTIONS = (
     QualityConfig,
     FallbackConfig,
     SearchConfig,
-)
-# Flags that change no summary: where models lie, and how fast a run is.
-WITHOUT_EFFECT = (
-    "bundle",
-    "extractive_bundle",
-    "keyphrase_bundle",
-    "search_processes",
-    "window_documents",
 )
 MODEL_COLUMNS = ("model_id", "extractive_model_id", "keyphrase_model_id")
 
