@@ -91,6 +91,8 @@ def test_another_corpus_setting_or_tokenizer_is_another_job(tmp_path):
     path = write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(8)])
     first = inputs()
     assert inputs(output="elsewhere") == first
+    patience = {"max_failed_share": 0.5, "max_empty_share": 0.9, "workers": 2}
+    assert records_inputs(patience, [], {}) == records_inputs({}, [], {})
     others = [
         inputs(fingerprint="g"),
         inputs(corpus={"seed": 3}),

@@ -109,7 +109,7 @@ def run_job(
     check: Callable[[Mapping[str, Any]], None],
     failures: FailureOptions,
     may_replace: bool = False,
-    load: Callable[[], None] | None = None,
+    load: Callable[[], object] | None = None,
 ) -> bool:
     """Runs a job in its output folder, unless its result is there.
 
@@ -402,7 +402,12 @@ def examine_output(
         or description["fingerprint"] != success.fingerprint
         and (not may_replace or description["fingerprint"] == fingerprint)
     ):
-        _check_same_job(output, fingerprint, inputs, description)
+        if description["fingerprint"] != fingerprint:
+            raise UsageError(
+                f"{output} holds an unfinished job with other settings: "
+                f"{_compare(description['inputs'], inputs) or 'it is of another kind'}"
+                "; finish that one, name another --output, or remove that folder"
+            )
         return OutputState(fingerprint, inputs, success, unfinished=description)
     if success and not may_replace:
         replace = "; --reuse that folder replaces it" if kind == "summaries" else ""
@@ -410,9 +415,17 @@ def examine_output(
             f"{output} holds the finished result of another job: "
             f"{_differences(output, kind, inputs)}; {WAY_OUT}{replace}"
         )
-    if not success:
-        _check_empty(output)
+    # A job that was killed before it wrote job.json leaves `_tasks` alone.
+    if not success and {*files.list_folder(output)} - {TASKS_FOLDER}:
+        raise UsageError(
+            f"{output} is not empty and no job of precis began it; "
+            "name an empty or new folder as --output"
+        )
     return OutputState(fingerprint, inputs, success, given_up=description)
+
+
+def _compare(earlier: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+    return describe_differences(earlier, inputs, labels=_LABELS)
 
 
 def read_job_description(output: str) -> dict[str, Any] | None:
@@ -489,46 +502,15 @@ def _check_counts(description: Mapping[str, Any]) -> None:
 
 def _differences(output: str, kind: str, inputs: Mapping[str, Any]) -> str:
     """How the settings of the result in a folder differ from those of a job."""
-    differences = ""
+    earlier: dict[str, Any] = {}
     path = files.join(output, DESCRIPTION_FILES[kind])
     if files.exists(path):
         content = files.read_object(path, way_out=WAY_OUT)
         with files.naming_damage(path, way_out=WAY_OUT):
             provenance = content.get("provenance", {})
             earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
-        if earlier:
-            differences = describe_differences(earlier, inputs, labels=_LABELS)
+    differences = earlier and _compare(earlier, inputs)
     return differences or "its settings are not recorded"
-
-
-def _check_same_job(
-    output: str,
-    fingerprint: str,
-    inputs: Mapping[str, Any],
-    description: Mapping[str, Any],
-) -> None:
-    """Refuses to go on with the unfinished job of other settings."""
-    if description["fingerprint"] != fingerprint:
-        differences = describe_differences(
-            description["inputs"], inputs, labels=_LABELS
-        )
-        raise UsageError(
-            f"{output} holds an unfinished job with other settings: "
-            f"{differences or 'it is of another kind'}; "
-            "finish that one, name another --output, or remove that folder"
-        )
-
-
-def _check_empty(output: str) -> None:
-    """Refuses a folder that holds anything but `_tasks`.
-
-    A job that was killed before it wrote job.json leaves a folder with `_tasks` alone.
-    """
-    if any(entry != TASKS_FOLDER for entry in files.list_folder(output)):
-        raise UsageError(
-            f"{output} is not empty and no job of precis began it; "
-            "name an empty or new folder as --output"
-        )
 
 
 def finish_job(job: Job) -> None:
