@@ -1,7 +1,7 @@
 """Beam pipelines and the command line. The packages, the highest first:
 
 command_line   the commands, and the functions of `import precis`
-doctor         what would stop a command
+doctor         what a command lacks
 transforms     ReadCorpus, SummarizeDocuments, WriteSummaries
 preparation    corpus -> records
 summarizing    corpus -> run

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from support.corpus_records import place_and_reason
-from support.doctor_runs import request_of, run_check
 from support.incremental_runs import CountedRuns, line, write_corpus
 from support.stage_totals import noted_stages
 from support.summarize_runs import rows_of
@@ -23,7 +22,6 @@ from precis.pipelines.corpus import sampling
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import FileFailure, Place, Task
-from precis.pipelines.doctor.sample import check_corpus
 from precis.pipelines.run.accounts import OUTCOMES
 from precis.pipelines.run.job import hash_tasks
 from precis.pipelines.summarize import summary_rows
@@ -244,13 +242,6 @@ def test_what_is_selected_is_part_of_the_fingerprint(corpus):
 def test_impossible_selections_are_refused(flags, message):
     with pytest.raises(UsageError, match=message):
         CorpusOptions(corpus="sample:", **flags)
-
-
-def test_doctor_looks_at_what_is_taken(corpus):
-    flags = {"corpus": corpus, "sample": 4, "output": "out"}
-    findings, sample = run_check(check_corpus(request_of("summarize", **flags)))
-    assert [finding.level for finding in findings] == ["ok", "ok"]
-    assert len(sample.articles) == 4
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ and a command line that takes its result, but for --quiet and the steps of `run`
 without --output prints SQL alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.pipelines.command_line.bundle_commands import (
@@ -33,7 +33,7 @@ from precis.pipelines.command_line.train_commands import (
     run_train_keyphrases,
     run_train_summarizer,
 )
-from precis.pipelines.doctor.doctor_command import run_doctor
+from precis.pipelines.doctor.findings import Diagnosis
 from precis.pipelines.flags.command_parser import HelpText
 from precis.pipelines.options.bundles import ATTENTION, CARD, EXPORT, IMPORT
 from precis.pipelines.options.doctor import DOCTOR
@@ -99,6 +99,36 @@ def _command(
     uses_beam: bool = False,
 ) -> Command:
     return Command(HelpText(summary, examples, uses_beam), tuple(concerns), run)
+
+
+def doctor(
+    *,
+    command: str = "",
+    flags: Mapping[str, Any] | None = None,
+    beam_args: Sequence[str] = (),
+) -> list[Diagnosis]:
+    """Checks the installation, or what a command needs, before anything is spent.
+
+    Args:
+      command: such as `summarize`; without one, the installation alone is checked.
+      flags: of that command, by name.
+      beam_args: flags for Beam itself.
+
+    Returns:
+      What was found, with what to do about it.
+
+    Raises:
+      UsageError: there is no such command, or it refuses its flags.
+    """
+    from precis.pipelines.doctor.doctor import examine, read_request
+
+    return list(examine(read_request(command, flags or {}, beam_args, COMMANDS)))
+
+
+def _run_doctor(values: dict[str, Any], _: list[str]) -> int:
+    from precis.pipelines.doctor.doctor import run_doctor
+
+    return run_doctor(values, COMMANDS)
 
 
 COMMANDS: dict[str, Command] = {
@@ -205,9 +235,9 @@ COMMANDS: dict[str, Command] = {
         "precis verify summaries --corpus 'jsonl:news/*.jsonl'",
     ),
     "doctor": _command(
-        "Check what would stop a command, before anything is spent on it.",
+        "Say what an installation has, and what a command lacks.",
         DOCTOR,
-        lambda values, _: run_doctor(values, COMMANDS),
+        _run_doctor,
         "precis doctor",
         "precis doctor summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
     ),

@@ -56,7 +56,7 @@ _MODULES = {
     "attention": "bundles.attention",
     "card": "bundles.card",
     "digest": "verification.digest",
-    "doctor": "doctor.doctor",
+    "doctor": "command_line.commands",
     "evaluate": "evaluate.evaluate",
     "export": "bundles.export",
     "import_checkpoint": "bundles.import_checkpoint",

@@ -1,197 +1,191 @@
-"""Runs the checks of `precis doctor` in order; each lies in the file of its subject.
+"""The command `precis doctor`: the checks in their order, and what it prints.
 
-They are the job's own, and write nothing that stays.
+They write nothing. Exit codes: 0 no problem; 1 problems; 2 the command line is wrong.
 """
 
-import importlib.util
-import posixpath
+import contextlib
+import dataclasses
+import importlib.metadata
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from precis.model.inference.process_limits import usable_cores
+from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
+from precis.model.config import suggestion
+from precis.model.errors import PrecisError, UsageError
+from precis.model.progress.stages import stage
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.doctor.findings import (
     NOTE,
     PROBLEM,
     RUN_AGAIN,
-    Check,
     Diagnosis,
+    as_json,
+    as_lines,
     checked,
+    count,
+    last_line,
 )
-from precis.pipelines.doctor.machine import (
-    Memory,
-    check_machine,
-    check_memory,
-)
-from precis.pipelines.doctor.models import check_bundle, check_records, check_run
-from precis.pipelines.doctor.object_stores import check_object_stores
-from precis.pipelines.doctor.output import (
-    check_bundle_place,
-    check_job,
-    check_owner,
+from precis.pipelines.doctor.needs import (
+    check_bucket,
+    check_corpus,
+    check_devices,
+    check_engine,
+    check_inputs,
+    stored_paths,
 )
 from precis.pipelines.doctor.packages import check_packages
-from precis.pipelines.doctor.place import (
-    check_place,
-    check_room,
-    check_temporary_folder,
-)
-from precis.pipelines.doctor.request import (
-    CommandLine,
-    Request,
-    check_command,
-    read_request,
-)
-from precis.pipelines.options.evaluate import EvaluateOptions
-from precis.pipelines.options.extras import BEAM_COMMANDS, TRAINING_COMMANDS
-
-# Commands that read a corpus, and whose output a job owns.
-_JOBS = ("prepare", "summarize")
+from precis.pipelines.flags.command_words import parse_words, read_command_line
+from precis.pipelines.flags.flags import read_flags
+from precis.pipelines.options.extras import BEAM_COMMANDS, command_extras
+from precis.pipelines.options.one_document import OneDocumentOptions
+from precis.pipelines.options.progress import ProgressOptions, split_progress
+from precis.pipelines.options.recipes import RECIPES
 
 
-def doctor(
-    *,
-    command: str = "",
-    flags: Mapping[str, Any] | None = None,
-    beam_args: Sequence[str] = (),
-) -> list[Diagnosis]:
-    """Checks the installation, or what a command needs, before anything is spent.
+class Request(NamedTuple):
+    """A command line that is checked.
+
+    Attributes:
+      command: its name; "" where the installation alone is checked.
+      concerns: the dataclasses with its flags.
+      beam_args: the flags for Beam.
+    """
+
+    command: str = ""
+    concerns: Sequence[Any] = ()
+    beam_args: Sequence[str] = ()
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """The values of its flags, by name."""
+        return {
+            name: value
+            for concern in self.concerns
+            for name, value in dataclasses.asdict(concern).items()
+        }
+
+
+def run_doctor(values: Mapping[str, Any], commands: Mapping[str, Any]) -> int:
+    """Examines a command line and prints the findings; returns the exit code.
 
     Args:
-      command: such as `summarize`; without one, the installation alone is checked.
-      flags: of that command, by name.
-      beam_args: flags for Beam itself.
+      values: the flags of `DoctorOptions`, with the words of the command line.
+      commands: all commands by name, as `command_line.commands.COMMANDS` has them.
+    """
+    line = read_words(values.get("command_line") or [], commands)
+    request = read_request(*line, commands)
+    command = request.command
+    with stage(f"examining {command or 'the installation'}", is_brief=True):
+        findings = list(examine(request))
+    if values.get("json"):
+        version = importlib.metadata.version("precis")
+        print(as_json(findings, command=command, version=version))
+    else:
+        # In a file or a pipe, a finding is one line.
+        is_terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size().columns if is_terminal else sys.maxsize
+        for text in as_lines(findings, width=width):
+            print(text)
+        print(last_line(findings, command))
+    return 1 if count(findings, PROBLEM) else 0
 
-    Returns:
-      What was found, with what to do about it.
+
+def read_words(
+    words: Sequence[str], commands: Mapping[str, Any]
+) -> tuple[str, dict[str, Any], Sequence[str]]:
+    """The command, its flags and those for Beam of a command line without `precis`.
+
+    Raises:
+      UsageError: there is no such command, or it has no such flag.
+    """
+    if not words:
+        return "", {}, ()
+    name, *arguments = words
+    command = _find(name, commands)
+    concerns = (*command.concerns, ProgressOptions)
+    parsed = parse_words(name, concerns, command.text, arguments)
+    given = read_command_line(name, concerns, command.text, parsed)
+    return name, split_progress(given.flags)[1], given.beam_args
+
+
+def _find(name: str, commands: Mapping[str, Any]) -> Any:
+    known = [command for command in commands if command != "doctor"]
+    if name not in known:
+        way_out = suggestion(name, known) or "`precis --help` shows them"
+        raise UsageError(f"there is no command {name!r} to check; {way_out}")
+    return commands[name]
+
+
+def read_request(
+    name: str,
+    flags: Mapping[str, Any],
+    beam_args: Sequence[str],
+    commands: Mapping[str, Any],
+) -> Request:
+    """Reads the flags of a command as the command does.
 
     Raises:
       UsageError: there is no such command, or it refuses its flags.
     """
-    if command:
-        check_command(command)
-    return list(examine(read_request(CommandLine(command, flags or {}, beam_args))))
+    if not name:
+        return Request()
+    if "text" in flags and name == "summarize":
+        raise UsageError(
+            f"--text {flags['text']}: doctor checks jobs over a corpus, and one "
+            "document is summarized in seconds; name a --corpus in its place"
+        )
+    if name == "train":
+        flags = {**RECIPES.get(str(flags.get("recipe", "")), {}), **flags}
+    if name == "summarize":
+        # A bundle that is damaged is reported by the check of bundles.
+        with contextlib.suppress(PrecisError, OSError):
+            flags = with_flags_of_bundle(flags)
+    concerns = _find(name, commands).concerns
+    kinds = [kind for kind in concerns if kind is not OneDocumentOptions]
+    return Request(name, read_flags(kinds, dict(flags)), beam_args)
 
 
 def examine(request: Request) -> Iterator[Diagnosis]:
     """The findings, in order, as they are made."""
-    may_import = yield from checked("packages", check_packages(request))
-    memory = yield from checked("memory", check_machine())
-    yield from checked("disk", check_temporary_folder())
-    if not may_import and request.command:
-        yield _left_out("packages", "what needs those packages was not checked")
-        yield from _check_output(request, request.output)
-        return
-    if not request.command or request.is_network_used:
-        from precis.pipelines.doctor.accelerator import check_accelerator
-
-        # An installation without TensorFlow is none that is damaged.
-        if may_import and importlib.util.find_spec("tensorflow") is not None:
-            yield from checked("accelerator", check_accelerator(request))
-    if not request.command:
-        return
-    are_reached = yield from checked("bucket", check_object_stores(request))
-    if not are_reached:
-        yield _left_out("bucket", "what lies there was not checked")
-        return
-    place = yield from checked("output", _written_folder(request))
-    is_writable = yield from _check_output(request, place or "")
-    are_whole = True
-    for path in request.bundles.values():
-        for finding in checked("bundle", check_bundle(path)):
-            are_whole = are_whole and finding.level != PROBLEM
-            yield finding
-    for folder in request.runs:
-        yield from checked("run", check_run(folder))
-    if request.command in TRAINING_COMMANDS:
-        yield from checked("records", check_records(request))
-    if request.command in BEAM_COMMANDS:
-        yield from _check_beam_job(
-            request, memory, place if is_writable else None, are_models_whole=are_whole
+    command, flags = request.command, request.flags
+    extras = needed_extras(request) if command else None
+    findings = list(checked("packages", check_packages(extras)))
+    yield from findings
+    if command and count(findings, PROBLEM):
+        yield Diagnosis(
+            NOTE, "packages", "what needs those packages was not checked", RUN_AGAIN
         )
-    elif place and is_writable:
-        yield from checked("disk", check_room(place, estimated_bytes=None))
-
-
-def _left_out(subject: str, found: str) -> Diagnosis:
-    """The note of checks that have to wait."""
-    return Diagnosis(NOTE, subject, found, RUN_AGAIN)
-
-
-def _written_folder(request: Request) -> Check[str]:
-    """The folder that a command writes into; "" where it writes nothing."""
-    yield from ()
-    if request.command == "evaluate":
-        from precis.pipelines.evaluate.evaluate import output_folder
-
-        return output_folder(request.options(EvaluateOptions))
-    if not request.output:  # A card is printed.
-        return ""
-    if request.command in ("attention", "card", "report"):  # Their output is a file.
-        return posixpath.dirname(request.output) or "."
-    return request.output
-
-
-def _check_output(request: Request, place: str) -> Check[bool | None]:
-    """Checks the owner of the output and whether it can be written."""
-    if not place:
-        return None
-    if request.command in _JOBS:
-        yield from checked("output", check_owner(request.output))
-    else:
-        yield from checked("output", check_bundle_place(request))
-    return (yield from checked("output", check_place(place)))
-
-
-def _check_beam_job(
-    request: Request,
-    memory: Memory | None,
-    place: str | None,
-    *,
-    are_models_whole: bool,
-) -> Iterator[Diagnosis]:
-    """Checks engine, corpus and job, and tries ten documents.
-
-    Args:
-      request: the command.
-      memory: of this machine; None where it is not known.
-      place: the folder that it writes into; None where that cannot be written.
-      are_models_whole: whether documents can be tried.
-    """
-    from precis.pipelines.doctor.engine import check_engine
-    from precis.pipelines.doctor.sample import check_corpus
-    from precis.pipelines.doctor.trial import try_documents
-
-    yield from checked("engine", check_engine(request))
-    sample = None
-    if request.command in _JOBS:
-        sample = yield from checked("corpus", check_corpus(request))
-        if sample is None:
-            return
-    if not are_models_whole:
-        yield _left_out("trial", "no document was tried without that bundle")
         return
-    if sample is not None:
-        yield from checked("output", check_job(request, sample.tasks))
-    measured = yield from checked("trial", try_documents(request, sample))
-    if measured is None:
+    if extras is None or extras & {"inference", "network"}:
+        yield from checked("accelerator", check_devices())
+    paths = stored_paths(flags, request.beam_args)
+    buckets = [each for path in paths for each in checked("bucket", check_bucket(path))]
+    yield from buckets
+    if count(buckets, PROBLEM):
+        yield Diagnosis(NOTE, "bucket", "what lies there was not checked", RUN_AGAIN)
         return
-    if memory is not None and request.is_local:
-        # What `evaluate` reads was not counted: it asks for all workers.
-        tasks = len(sample.tasks) if sample else usable_cores()
-        size = sample.size_bytes if sample else sys.maxsize
-        yield from checked(
-            "memory",
-            check_memory(
-                request,
-                memory,
-                tasks=tasks,
-                size=size,
-                worker_bytes=measured.peak_bytes,
-            ),
-        )
-    if place:
-        estimated = None
-        if sample is not None and sample.documents:
-            estimated = sample.documents * measured.document_bytes
-        yield from checked("disk", check_room(place, estimated_bytes=estimated))
+    yield from checked("inputs", check_inputs(flags))
+    if command in BEAM_COMMANDS:
+        kinds = [type(concern) for concern in request.concerns]
+        engine = check_engine(command, kinds, flags, request.beam_args)
+        yield from checked("engine", engine)
+    for concern in request.concerns:
+        if isinstance(concern, CorpusOptions):
+            yield from checked("corpus", check_corpus(concern, flags["output"]))
+
+
+def needed_extras(request: Request) -> set[str]:
+    """The extras of setup.py that the packages of a command line come from."""
+    flags = request.flags
+    paths = stored_paths(flags, request.beam_args)
+    extras = command_extras(request.command, flags, paths)
+    # The table of `loaders` is a name in SQL, which needs no package.
+    table = "" if request.command == "loaders" else str(flags.get("table") or "")
+    if table:
+        extras.add("delta" if table.startswith("delta:") else "iceberg")
+    # Beam, which knows the names of its runners, may not be installed.
+    if "dataflow" in " ".join(request.beam_args).lower():
+        extras.add("dataflow")
+    return extras

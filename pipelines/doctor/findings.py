@@ -2,11 +2,10 @@
 
 import json
 import textwrap
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from precis.model.errors import PrecisError
-from precis.pipelines.corpus.task import FileFailure
+from precis.model.errors import PrecisError, describe_system_error
 
 OK = "ok"
 NOTE = "note"
@@ -16,8 +15,6 @@ PROBLEM = "problem"
 RUN_AGAIN = "correct that, and run `precis doctor` again"
 # What an error of a library may have as its first line.
 _LONGEST_MESSAGE = 300
-
-ResultT = TypeVar("ResultT")
 
 
 class Diagnosis(NamedTuple):
@@ -37,36 +34,19 @@ class Diagnosis(NamedTuple):
     advice: str = ""
 
 
-# A check yields its findings and may return what later checks need.
-Check = Generator[Diagnosis, None, ResultT]
-
-
-def checked(subject: str, check: Check[ResultT]) -> Check[ResultT | None]:
-    """The findings of a check; what it raises becomes a finding too.
-
-    Returns:
-      What the check returned, or None where it raised an exception.
-    """
+def checked(subject: str, check: Iterator[Diagnosis]) -> Iterator[Diagnosis]:
+    """The findings of a check; what it raises becomes a finding too."""
     try:
-        return (yield from check)
+        yield from check
     except PrecisError as error:
         yield problem_of(subject, str(error))
-    except FileFailure as failure:
-        yield Diagnosis(PROBLEM, subject, str(failure), "replace or restore that file")
-    except ModuleNotFoundError as error:
-        name = (error.name or str(error)).partition(".")[0]
-        yield Diagnosis(
-            PROBLEM,
-            subject,
-            f"{name} cannot be imported",
-            "install the packages that the lines above name",
-        )
+    except OSError as error:
+        yield problem_of(subject, str(describe_system_error(error)))
     # Whatever a library raises, the other checks go on, and this one has failed.
     except Exception as error:
-        lines = str(error).split("\n")
-        message = f"{type(error).__name__}: {lines[0]}"[:_LONGEST_MESSAGE]
+        line = str(error).split("\n")[0]
+        message = f"{type(error).__name__}: {line}"[:_LONGEST_MESSAGE]
         yield Diagnosis(PROBLEM, subject, message, RUN_AGAIN)
-    return None
 
 
 def problem_of(subject: str, message: str) -> Diagnosis:
@@ -121,7 +101,7 @@ def count(findings: Sequence[Diagnosis], level: str) -> int:
 
 def as_json(findings: Sequence[Diagnosis], *, command: str, version: str) -> str:
     """The findings as a JSON document."""
-    content: Mapping[str, Any] = {
+    content = {
         "precis_version": version,
         "command": command,
         "problems": count(findings, PROBLEM),
@@ -129,12 +109,3 @@ def as_json(findings: Sequence[Diagnosis], *, command: str, version: str) -> str
         "findings": [finding._asdict() for finding in findings],
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
-
-
-def readable_bytes(size: float) -> str:
-    """A number of bytes with a unit: 1.5 GB."""
-    for unit in ("bytes", "KB", "MB", "GB", "TB"):
-        if size < 1000 or unit == "TB":
-            return f"{size:.0f} {unit}" if size >= 100 else f"{size:.3g} {unit}"
-        size /= 1000
-    raise AssertionError

@@ -1,11 +1,8 @@
 """Calls `precis doctor` and reads its findings; faults that tests seed for it."""
 
 import contextlib
-import importlib.abc
+import importlib.metadata
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,14 +11,8 @@ from typing import Any
 
 import pytest
 
-from precis.pipelines.doctor.findings import Check, Diagnosis
-from precis.pipelines.doctor.request import CommandLine, Request, read_request
+from precis.pipelines.doctor.findings import Diagnosis
 from support.command_line import exit_code
-
-
-def request_of(command: str, *beam_args: str, **flags: Any) -> Request:
-    """The request that a command line gives."""
-    return read_request(CommandLine(command, flags, beam_args))
 
 
 def diagnose(capsys: Any, *argv: str) -> tuple[int, list[Diagnosis]]:
@@ -32,35 +23,27 @@ def diagnose(capsys: Any, *argv: str) -> tuple[int, list[Diagnosis]]:
     return code, [Diagnosis(**finding) for finding in content["findings"]]
 
 
-def problems(findings: Iterable[Diagnosis] | Check[Any]) -> list[Diagnosis]:
+def problems(findings: Iterable[Diagnosis]) -> list[Diagnosis]:
     """The findings that are problems."""
     return [finding for finding in findings if finding.level == "problem"]
 
 
-def the_problem(findings: Iterable[Diagnosis] | Check[Any]) -> Diagnosis:
+def the_problem(findings: Iterable[Diagnosis]) -> Diagnosis:
     """The only problem among findings."""
     (problem,) = problems(findings)
     return problem
 
 
-class HidingFinder(importlib.abc.MetaPathFinder):
-    """Finds no module of a name, as if it was not installed."""
+def hide_distribution(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
+    """Makes a distribution look as if it was not installed."""
+    find = importlib.metadata.version
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def version(name: str) -> str:
+        if name == hidden:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return find(name)
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        if fullname.partition(".")[0] == self._name:
-            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
-        return None
-
-
-def hide_module(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Makes a module impossible to import."""
-    for loaded in list(sys.modules):
-        if loaded.partition(".")[0] == name:
-            monkeypatch.delitem(sys.modules, loaded)
-    monkeypatch.setattr(sys, "meta_path", [HidingFinder(name), *sys.meta_path])
+    monkeypatch.setattr(importlib.metadata, "version", version)
 
 
 def install_metadata(folder: Path, name: str, version: str, *lines: str) -> None:
@@ -69,33 +52,6 @@ def install_metadata(folder: Path, name: str, version: str, *lines: str) -> None
     described.mkdir(parents=True)
     content = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *lines]
     (described / "METADATA").write_text("\n".join(content) + "\n")
-
-
-@contextlib.contextmanager
-def small_disk(folder: Path, *, size: str, options: str = "") -> Iterator[Path]:
-    """A file system of a few kilobytes, mounted on a folder; skips the test where this
-    process may not mount.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    settings = f"size={size}{options}"
-    command = ["mount", "-t", "tmpfs", "-o", settings, "tmpfs", str(folder)]
-    try:
-        done = subprocess.run(command, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("there is no mount")
-    if done.returncode:
-        pytest.skip(f"cannot mount: {done.stderr.decode().strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-def fill_disk(folder: Path) -> None:
-    """Writes a file until the disk is full."""
-    with contextlib.suppress(OSError), open(folder / "other.bin", "wb", 0) as file:
-        while True:
-            file.write(bytes(4096))
 
 
 @contextlib.contextmanager
@@ -124,33 +80,3 @@ def serve_json(pages: Mapping[str, Any]) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def write_machine(
-    root: Path, *, free_kb: int, limit: str | None = None, used: int = 0
-) -> str:
-    """Files of `proc` and `sys` of a machine below a folder, with a container's limit
-    of memory.
-    """
-    (root / "proc" / "self").mkdir(parents=True)
-    (root / "proc" / "meminfo").write_text(
-        f"MemTotal:  16000000 kB\nMemFree: 1 kB\nMemAvailable: {free_kb} kB\n"
-    )
-    (root / "proc" / "self" / "cgroup").write_text("0::/pod/worker\n")
-    group = root / "sys" / "fs" / "cgroup" / "pod"
-    group.mkdir(parents=True)
-    if limit is not None:
-        (group / "memory.max").write_text(f"{limit}\n")
-        (group / "memory.current").write_text(f"{used}\n")
-        (group / "memory.stat").write_text("anon 5\ninactive_file 1000\n")
-    return os.fspath(root)
-
-
-def run_check(check: Check[Any]) -> tuple[list[Diagnosis], Any]:
-    """The findings of a check, and what it returns at its end."""
-    findings = []
-    while True:
-        try:
-            findings.append(next(check))
-        except StopIteration as end:
-            return findings, end.value
