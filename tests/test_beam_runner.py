@@ -12,14 +12,12 @@ from apache_beam.options.pipeline_options import (
 
 from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
-from precis.pipelines.engines import beam_runner
 from precis.pipelines.engines.beam_runner import (
     LOCAL_RUNNERS,
     pipeline_options,
     run_pipeline,
     works_in_this_process,
 )
-from precis.pipelines.run.job_progress import shown
 
 
 def test_local_runner_is_pinned_and_the_main_session_is_not_saved():
@@ -108,29 +106,3 @@ def test_a_job_elsewhere_is_cancelled_when_its_program_is_interrupted(
     with pytest.raises(kind):
         run_pipeline(pipeline, [Stage(name="x")])
     assert asked == ["cancel"]
-
-
-def test_the_counts_of_an_engine_are_shown_at_the_end(monkeypatch, capsys):
-    def counter(step, name, committed):
-        key = SimpleNamespace(step=step, metric=SimpleNamespace(name=name))
-        return SimpleNamespace(key=key, committed=committed)
-
-    counters = [
-        *(counter("scan", "documents", 40), counter("infer", "documents", 38)),
-        counter("infer", "dead_letters", 3),
-        counter("infer", "tokens", None),
-    ]
-    result = SimpleNamespace(
-        wait_until_finish=lambda: None,
-        metrics=lambda: SimpleNamespace(query=lambda _: {"counters": counters}),
-    )
-    pipeline = beam.Pipeline(options=pipeline_options([]))
-    monkeypatch.setattr(pipeline, "run", lambda: result)
-    monkeypatch.setattr(beam_runner, "counts_progress", lambda _: False)
-    with shown("summarize"):
-        run_pipeline(
-            pipeline, [Stage(name="scan", size=1), Stage(name="write", size=9)]
-        )
-    first, last = capsys.readouterr().err.splitlines()
-    assert first == "write  running on the engine  0:00"
-    assert last == "write  40 documents  0:00  3 dead letters"

@@ -85,7 +85,7 @@ def check(arguments, command="summarize", **flags) -> PipelineOptions:
         (
             (*PLACED, "--setup_file=nowhere/setup.py"),
             RUN,
-            "^--setup_file nowhere/setup.py: there is no such file$",
+            "^nowhere/setup.py: there is no such file to stage$",
         ),
         (
             ("--template_location=gs://bucket/job",),
@@ -161,7 +161,7 @@ def test_the_paths_of_a_job():
         "bundle": "",
         "split": "test",
     }
-    assert [str(path) for path in job_paths(flags)] == [
+    assert [named for named, _ in job_paths(flags)] == [
         "--corpus gs://b/*.parquet",
         "--reuse runs/a",
         "--reuse runs/b",
@@ -224,9 +224,10 @@ def test_a_check_alone_writes_nothing(tmp_path):
 
 def test_a_wheel_stands_for_the_sources(tmp_path):
     wheel = tmp_path / "precis-0.1.0-py3-none-any.whl"
+    wheel.touch()
     options = check((*PLACED, f"--extra_package={wheel}"), **RUN)
     path = options.view_as(SetupOptions).requirements_file
-    assert path == f"{tmp_path}/worker-requirements.txt"
+    assert path == f"{tmp_path}/build/worker-requirements.txt"
 
 
 def test_a_requirements_file_of_the_user_is_kept(tmp_path):

@@ -13,7 +13,6 @@ import importlib.util
 from collections.abc import Sequence
 
 import apache_beam as beam
-from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import (
     DirectOptions,
     GoogleCloudOptions,
@@ -26,7 +25,6 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from precis.model.config import suggestion
 from precis.model.errors import JobError, UsageError
-from precis.model.progress.counters import count_earlier
 from precis.model.progress.stages import Stage, stages
 from precis.pipelines.engines.engine_options import cancel_on_flink, engine_flags
 from precis.pipelines.engines.runner_errors import as_precis_error
@@ -36,7 +34,6 @@ from precis.pipelines.flags.command_words import refuse_strays
 from precis.pipelines.flags.flags import option_names
 from precis.pipelines.options.progress import ProgressOptions
 from precis.pipelines.run import interruption
-from precis.pipelines.run.progress import METRICS, METRICS_NAMESPACE
 
 # The DirectRunner, Beam's default, tries to download another runner first and may never
 # come back.
@@ -180,8 +177,6 @@ def _run(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
                 except (KeyboardInterrupt, SystemExit):  # In a caller's own program.
                     cancel()
                     raise
-            if several[-1].is_elsewhere:
-                _count_metrics(result)
     # Runners wrap what a worker raised in exceptions of many kinds, with its traceback
     # as text.
     except Exception as error:
@@ -202,18 +197,6 @@ def counts_progress(options: PipelineOptions) -> bool:
     if not environment:
         return runner in (*LOCAL_RUNNERS, "PrismRunner")
     return environment.upper() == "LOOPBACK"
-
-
-def _count_metrics(result: PipelineResult) -> None:
-    """Counts what the workers of an engine have counted, as far as it says so."""
-    sums = dict.fromkeys(METRICS, 0)
-    with contextlib.suppress(Exception):  # Some engines have no metrics.
-        wanted = MetricsFilter().with_namespace(METRICS_NAMESPACE)
-        for counter in result.metrics().query(wanted)["counters"]:
-            # Each step that reads the corpus has counted its documents.
-            name = counter.key.metric.name
-            sums[name] = max(sums[name], counter.committed or 0)
-    count_earlier(**sums)
 
 
 def _cancel(options: PipelineOptions, result: PipelineResult) -> None:

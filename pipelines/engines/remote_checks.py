@@ -11,7 +11,7 @@ Workers of Dataflow get precis in one of two ways:
                             packages that this command needs, at the versions of the
                             process that starts the job
 
-The list is `build/worker-requirements.txt` beside setup.py, or beside the wheel that
+The list is `build/worker-requirements.txt` beside setup.py, or beside the package that
 --extra_package names. It does not have Beam, whose version is that of the worker's
 image.
 
@@ -21,8 +21,8 @@ reads may still be closed to the workers.
 
 import importlib.metadata
 import os
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from apache_beam.options.pipeline_options import (
     DebugOptions,
@@ -55,16 +55,6 @@ _PATH_FLAGS = (
 _ENVIRONMENTS_ELSEWHERE = ("DOCKER", "PROCESS", "EXTERNAL")
 
 
-class JobPath(NamedTuple):
-    """A path that workers read or write, and the flag that names it."""
-
-    flag: str
-    path: str
-
-    def __str__(self) -> str:
-        return f"--{self.flag} {self.path}"
-
-
 def stage_remote(
     options: PipelineOptions, command: str, flags: Mapping[str, Any]
 ) -> None:
@@ -81,7 +71,7 @@ def stage_remote(
     """
     check_remote(options, command, flags)
     if runner_name(options) == "DataflowRunner":
-        paths = [path.path for path in job_paths(flags)]
+        paths = [path for _, path in job_paths(flags)]
         _stage_requirements(options, command_extras(command, flags, paths))
         # Beam would upload a list of the packages of this machine, with its paths and
         # the addresses of repositories, which may hold a password.
@@ -99,25 +89,38 @@ def check_remote(
         raise UsageError(f"Beam refuses its flags: {' '.join(errors)}")
     if cloud.template_location:
         _check_template(runner, command, flags)
-    local = [path for path in job_paths(flags) if files.is_local(path.path)]
-    if runner != "DataflowRunner":
-        _check_absolute(options, local)
-        return
+    local = [each for each in job_paths(flags) if files.is_local(each[1])]
+    if runner == "DataflowRunner":
+        _check_dataflow(cloud)
+        for named, _ in local:
+            raise UsageError(
+                f"{named}: the workers of Dataflow cannot reach this machine; give a "
+                "path on gs://BUCKET/..., and copy there what they read"
+            )
+        _staged_file(options)
+    environment = options.view_as(PortableOptions).environment_type or ""
+    for named, path in local:
+        if environment.upper() in _ENVIRONMENTS_ELSEWHERE and not os.path.isabs(path):
+            raise UsageError(
+                f"{named}: workers of --environment_type {environment} have another "
+                f"working directory; write {os.path.abspath(path)}, on a disk that all "
+                "machines share, or a path on gs://"
+            )
+
+
+def _check_dataflow(cloud: GoogleCloudOptions) -> None:
+    """Refuses a job without its project, or whose files would lie elsewhere; without a
+    folder on `gs://` Beam would make a bucket.
+    """
     needed = ("project", "region", "temp_location")
     if missing := [f"--{name}" for name in needed if not getattr(cloud, name)]:
         raise UsageError(f"--runner DataflowRunner needs {', '.join(missing)} too")
     for name in ("temp_location", "staging_location"):
-        path = getattr(cloud, name)
-        if path and not path.startswith("gs://"):
+        path = getattr(cloud, name) or "gs://"
+        if not path.startswith("gs://"):
             raise UsageError(
                 f"--{name} {path}: Dataflow needs a folder gs://BUCKET/..."
             )
-    if local:
-        raise UsageError(
-            f"{local[0]}: the workers of Dataflow cannot reach this machine; give a "
-            "path on gs://BUCKET/..., and copy there what they read"
-        )
-    _check_packages(options)
 
 
 def _check_template(runner: str, command: str, flags: Mapping[str, Any]) -> None:
@@ -138,8 +141,8 @@ def _check_template(runner: str, command: str, flags: Mapping[str, Any]) -> None
         )
 
 
-def job_paths(flags: Mapping[str, Any]) -> list[JobPath]:
-    """The paths that workers read or write.
+def job_paths(flags: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The paths that workers read or write, each as `--flag path` and alone.
 
     Raises:
       UsageError: the corpus has no scheme.
@@ -147,58 +150,37 @@ def job_paths(flags: Mapping[str, Any]) -> list[JobPath]:
     paths = []
     for flag in _PATH_FLAGS:
         value = flags.get(flag) or ""
-        names = value if isinstance(value, list | tuple) else [os.fspath(value)]
+        names = value if isinstance(value, list | tuple) else [value]
+        names = [os.fspath(name).strip() for name in names]
         if flag == "reuse":
-            names = [part for name in names for part in os.fspath(name).split(",")]
+            names = [path.strip() for name in names for path in name.split(",")]
         if flag == "corpus" and value:
-            names = [
-                where
-                for scheme, where in parse_addresses(value)
-                if SCHEMES[scheme].files
-            ]
-        for name in names:
-            path = os.fspath(name).strip()
-            if path:
-                paths.append(JobPath(flag, path))
+            addresses = parse_addresses(value)
+            names = [path for scheme, path in addresses if SCHEMES[scheme].files]
+        paths += [(f"--{flag} {name}", name) for name in names if name]
     return paths
 
 
-def _check_absolute(options: PipelineOptions, local: Sequence[JobPath]) -> None:
-    """Refuses relative paths where workers have another working directory."""
-    environment = options.view_as(PortableOptions).environment_type or ""
-    for path in local if environment.upper() in _ENVIRONMENTS_ELSEWHERE else ():
-        if not os.path.isabs(path.path):
-            raise UsageError(
-                f"{path}: workers of --environment_type {environment} have another "
-                f"working directory; write {os.path.abspath(path.path)}, on a disk "
-                "that all machines share, or a path on gs://"
-            )
+def _staged_file(options: PipelineOptions) -> str:
+    """The setup.py or the package by which workers get precis; "" where they run an
+    image of the user's.
 
-
-def _has_image(options: PipelineOptions) -> bool:
-    """Whether the workers run an image of the user's."""
-    worker = options.view_as(WorkerOptions)
-    return bool(worker.sdk_container_image or worker.worker_harness_container_image)
-
-
-def _precis_package(options: PipelineOptions) -> str:
-    """The package of precis among those that the user stages."""
-    packages = options.view_as(SetupOptions).extra_packages or ()
-    ours = (path for path in packages if os.path.basename(path).startswith("precis-"))
-    return next(ours, "")
-
-
-def _check_packages(options: PipelineOptions) -> None:
-    """Refuses a job whose workers would not have precis."""
-    setup_file = options.view_as(SetupOptions).setup_file
-    if setup_file and not os.path.isfile(setup_file):
-        raise UsageError(f"--setup_file {setup_file}: there is no such file")
-    if not (_has_image(options) or setup_file or _precis_package(options)):
+    Raises:
+      UsageError: there is none.
+    """
+    setup = options.view_as(SetupOptions)
+    if options.view_as(WorkerOptions).sdk_container_image:
+        return ""
+    staged = setup.setup_file or "".join((setup.extra_packages or [])[:1])
+    if not staged:
         raise UsageError(
             "the workers of Dataflow would not have precis; give --setup_file "
             "./setup.py from the sources of precis, or --sdk_container_image with an "
             "image of dataflow/Dockerfile"
         )
+    if not os.path.isfile(staged):
+        raise UsageError(f"{staged}: there is no such file to stage")
+    return staged
 
 
 def _stage_requirements(options: PipelineOptions, extras: Collection[str]) -> None:
@@ -206,16 +188,13 @@ def _stage_requirements(options: PipelineOptions, extras: Collection[str]) -> No
     image, or the user has named a requirements file.
     """
     setup = options.view_as(SetupOptions)
-    if _has_image(options) or setup.requirements_file:
+    staged = _staged_file(options)
+    if not staged or setup.requirements_file:
         return
-    if setup.setup_file:
-        # Beam changes to the folder of the file, which must have a name.
-        folder, name = os.path.split(setup.setup_file)
-        setup.setup_file = os.path.join(folder or ".", name)
-        folder = os.path.join(folder or ".", "build")
-    else:
-        folder = os.path.dirname(_precis_package(options)) or "."
-    path = os.path.join(folder, REQUIREMENTS_FILE)
+    folder = os.path.dirname(staged) or "."
+    if setup.setup_file:  # Beam changes to its folder, which must have a name.
+        setup.setup_file = os.path.join(folder, os.path.basename(staged))
+    path = os.path.join(folder, "build", REQUIREMENTS_FILE)
     lines = "".join(f"{line}\n" for line in worker_requirements(extras))
     files.write_bytes(path, lines.encode())
     setup.requirements_file = path

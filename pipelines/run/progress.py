@@ -12,7 +12,6 @@ from precis.pipelines.corpus.task import Position
 
 # Beam's counters: `precis/documents` and so on.
 METRICS_NAMESPACE = "precis"
-METRICS = ("documents", "tokens", "dead_letters", "flagged")
 
 
 class TaskProgress:
