@@ -1,7 +1,6 @@
 """The Parquet tables: their columns, and how rows lie in files.
 
-columns         the columns of the summaries; measure_columns has those of a quality,
-                result_columns those of other tables
+columns         the columns of the summaries and of the scores, with descriptions
 schema          Arrow schemas, strict conversion of rows, the writer
 flat_columns    nested columns as plain ones, and back again
 partitions      the folder of a row, for --partition_by

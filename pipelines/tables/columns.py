@@ -1,286 +1,224 @@
-"""The columns of the summaries: names, types and descriptions.
+"""The columns of the tables: a name, a type and a description each.
 
-Each field carries its description in its metadata; docs/SCHEMA.md is made from them.
-`schema` makes the schemas of the tables from these columns.
+A `?` behind a type says that the column may be null. `strings` is a list of strings,
+`struct` and `list` have the fields that stand beside the table.
 """
+
+import re
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from precis.pipelines.tables.measure_columns import (
-    COMPARED_MEASURES,
-    FLAGS,
-    MEASURES,
-    NETWORK_MEASURES,
-    ROUNDED,
-    STRINGS,
-    column,
-    list_of,
+from precis.pipelines.tables.score_rounding import MARGIN_DECIMALS, SCORE_DIGITS
+
+_STRINGS = pa.list_(pa.field("element", pa.string(), nullable=False))
+
+
+def _columns(table: str, **nested: Sequence[pa.Field]) -> list[pa.Field]:
+    """The columns of a table of names, types and descriptions.
+
+    Args:
+      table: a column a line; lines that begin further right go on with a description.
+      **nested: the fields of structs, and of the structs in lists.
+    """
+    fields = []
+    for line in re.split(r"\n    (?=\S)", table.strip()):
+        name, kind, *words = line.split()
+        is_nullable = kind.endswith("?")
+        kind = kind.rstrip("?")
+        if kind == "strings":
+            stored = _STRINGS
+        elif kind == "struct":
+            stored = pa.struct(nested[name])
+        elif kind == "list":
+            item = pa.field("element", pa.struct(nested[name]), nullable=False)
+            stored = pa.list_(item)
+        else:
+            stored = pa.type_for_alias(kind)
+        metadata = {"description": " ".join(words)}
+        fields.append(pa.field(name, stored, is_nullable, metadata))
+    return fields
+
+
+# The measures of every summary; `model.quality.measures.Quality` defines them.
+_MEASURES = _columns("""
+    words                int32    length of the summary in words
+    novel_1grams_percent double?  1-grams of the summary's sentences that the article
+                                  does not have (See et al. 2017); null where there are
+                                  none
+    novel_2grams_percent double?  2-grams of the summary's sentences that the article
+                                  does not have (See et al. 2017); null where there are
+                                  none
+    novel_3grams_percent double?  3-grams of the summary's sentences that the article
+                                  does not have (See et al. 2017); null where there are
+                                  none
+    novel_4grams_percent double?  4-grams of the summary's sentences that the article
+                                  does not have (See et al. 2017); null where there are
+                                  none
+    coverage             double?  share of the words within an extractive fragment
+                                  (Grusky et al. 2018); null without words
+    density              double?  mean squared length of the fragments, by words (Grusky
+                                  et al. 2018); null without words
+    compression          double?  words of the article over words of the summary; null
+                                  without words
+    length_ratio         double?  words of the summary over words of the article; null
+                                  where the article has none
+    repetition_rate      double   share of the trigrams that the summary has written
+                                  before
+    unsupported_numbers  strings  numbers that the article does not hold, whatever their
+                                  form
+    unsupported_dates    strings  weekdays, months and days of a month that the article
+                                  does not hold
+    unsupported_names    strings? capitalised names that the article does not hold; null
+                                  where the summary has no capital letter
+""")
+_NETWORK_MEASURES = _columns(f"""
+    mean_log_prob float  mean log-probability of the tokens with the end token, rounded
+                         to {SCORE_DIGITS} significant digits; low_confidence is decided
+                         by the rounded value
+    beam_margin   float? score of the best hypothesis less that of the second, rounded
+                         to {MARGIN_DECIMALS} decimals; null with beam width 1
+""")
+_FLAGS = _columns("""
+    flags strings what the measures warn of; the names stand below
+""")
+# Of summaries that are only compared, the measures that `precis evaluate` shows.
+_COMPARED = [
+    *(_MEASURES[place] for place in (0, 2, 9)),  # words, 2-grams, repetition
+    *_FLAGS,
+]
+
+SUMMARY_COLUMNS = _columns(
+    """
+    document_id          string   the source's own id, unique if the source's ids are,
+                                  or the sha256 of the normalised article
+    split                string   train, validation, test, or another name that the
+                                  source uses
+    source_file          string   the file of the corpus that holds the document
+    source_position      string   place in source_file: byte, record, or row of a row
+                                  group, each from 0
+    content_sha256       string   sha256 of the normalised article, in hexadecimal
+    duplicate_of         string?  with --deduplicate, document_id of the first document
+                                  of the corpus with the same content; null for that
+                                  document itself
+    source_tokens        int32?   length of the article in tokens; null where no network
+                                  read it
+    seen_tokens          int32?   those of them that the network read, each counted
+                                  once; null as above
+    seen_ratio           double?  seen_tokens / source_tokens, from 0 to 1; null as
+                                  above
+    chunks               int32?   passages that the network read, whose summaries are
+                                  merged; null as above
+    abstractive_method   string?  what the network wrote of: whole, sentences that the
+                                  extractor chose, or head, chunk_merge,
+                                  extract_then_write of a document that is too long for
+                                  it; null as above
+    truncated            bool?    seen_tokens < source_tokens, and no extractor has read
+                                  all sentences; null as above
+    article_words        int32    length of the article in words
+    summary              string   the text to show, one sentence a line; never longer
+                                  than the article, in words
+    summary_method       string   abstractive, the name of an extractive method, or
+                                  source where the article is its own summary
+    quality_flags        strings  what is to be said against `summary`; the names stand
+                                  below
+    extractive_summary   string   sentences of extractive_method in document order, one
+                                  a line
+    extractive_method    string   name of the method behind extractive_summary
+    extractive           list     the sentences that every method chose
+    abstractive_summary  string?  the best candidate; null where no network read the
+                                  article
+    abstractive          list?    the candidates, best first, or the merged summary;
+                                  null as above
+    extractive_quality   struct   measures of extractive_summary
+    abstractive_quality  struct?  measures of abstractive_summary; null where there is
+                                  none
+    other_quality        list     measures of the summaries by the other extractive
+                                  methods, and of `summary` where it is the article
+    keyphrases           list?    phrases that say what the article is about, each
+                                  method's best first; null without a bundle for them
+    reference_keyphrases strings? candidates of the article that its reference names, as
+                                  stems; null without a bundle for keyphrases or a
+                                  reference
+    reference_summary    string?  the highlights, one sentence a line; null if none
+    reference_quality    struct?  measures of reference_summary; null where there is
+                                  none, or where measuring failed
+    model_id             string?  fingerprint of the bundle; null without a network
+    extractive_model_id  string?  fingerprint of the bundle behind the method neural;
+                                  null without one
+    keyphrase_model_id   string?  fingerprint of the bundle behind keyphrases; null
+                                  without one
+    decode_id            string?  fingerprint of the decoding settings; null without a
+                                  network
+    settings_id          string   fingerprint of all settings that a summary depends on,
+                                  those of models and search included
+    reused_from          string?  run_id of the earlier run that computed the summaries;
+                                  null where this run did
+    run_id               string   the run that wrote the row
+    schema_version       int32    version of this schema
+    """,
+    extractive=_columns(f"""
+    method string name of the extractive method that chose the sentence
+    rank   int32  place among the method's sentences by score, from 1
+    score  double the method's score of the sentence, rounded to {SCORE_DIGITS}
+                  significant digits
+    start  int64  offset of the first character in the article as it was read
+    end    int64  offset past the last character: article[start:end] is text
+    text   string the sentence, as it stands in the article
+    """),
+    abstractive=_columns(
+        f"""
+    rank    int32  place among the candidates, from 1
+    score   float  log-probability after the length penalty, rounded to {SCORE_DIGITS}
+                   significant digits; of written sentences the mean, without those left
+                   as they stand
+    text    string the summary, one sentence a line
+    support list?  the sentence of the article that each line was written of; null where
+                   the network wrote of more than a sentence
+        """,
+        support=_columns("""
+    start int32 its first character in the article
+    end   int32 behind its last character
+        """),
+    ),
+    extractive_quality=[*_MEASURES, *_FLAGS],
+    abstractive_quality=[*_MEASURES, *_NETWORK_MEASURES, *_FLAGS],
+    other_quality=[
+        *_columns("""
+    system string an extractive method as in extractive[].method, or source where the
+                  article is its own summary
+        """),
+        *_COMPARED,
+    ],
+    keyphrases=_columns(f"""
+    method string classifier, or frequency: the baseline, only where there is a
+                  reference
+    phrase string the phrase, as the document writes it most often
+    score  double probability by the classifier, or one over the rank by frequency,
+                  rounded to {SCORE_DIGITS} significant digits
+    """),
+    reference_quality=_COMPARED,
 )
 
-RUN_ID = column("run_id", pa.string(), "the run that wrote the row")
-
-_SENTENCES = list_of(
-    column(
-        "method", pa.string(), "name of the extractive method that chose the sentence"
-    ),
-    column("rank", pa.int32(), "place among the method's sentences by score, from 1"),
-    column("score", pa.float64(), f"the method's score of the sentence, {ROUNDED}"),
-    column(
-        "start",
-        pa.int64(),
-        "offset of the first character in the article as it was read",
-    ),
-    column(
-        "end", pa.int64(), "offset past the last character: article[start:end] is text"
-    ),
-    column("text", pa.string(), "the sentence, as it stands in the article"),
-)
-
-_ABSTRACTIVE_SUMMARIES = list_of(
-    column("rank", pa.int32(), "place among the candidates, from 1"),
-    column(
-        "score",
-        pa.float32(),
-        f"log-probability after the length penalty, {ROUNDED}; of written sentences "
-        "the mean, without those left as they stand",
-    ),
-    column("text", pa.string(), "the summary, one sentence a line"),
-    column(
-        "support",
-        list_of(
-            column("start", pa.int32(), "its first character in the article"),
-            column("end", pa.int32(), "behind its last character"),
-        ),
-        "the sentence of the article that each line was written of; null where the "
-        "network wrote of more than a sentence",
-        nullable=True,
-    ),
-)
-
-_KEYPHRASES = list_of(
-    column(
-        "method",
-        pa.string(),
-        "classifier, or frequency: the baseline, only where there is a reference",
-    ),
-    column("phrase", pa.string(), "the phrase, as the document writes it most often"),
-    column(
-        "score",
-        pa.float64(),
-        f"probability by the classifier, or one over the rank by frequency, {ROUNDED}",
-    ),
-)
-
-_DOCUMENT = (
-    column(
-        "document_id",
-        pa.string(),
-        "the source's own id, unique if the source's ids are, "
-        "or the sha256 of the normalised article",
-    ),
-    column(
-        "split",
-        pa.string(),
-        "train, validation, test, or another name that the source uses",
-    ),
-    column(
-        "source_file", pa.string(), "the file of the corpus that holds the document"
-    ),
-    column(
-        "source_position",
-        pa.string(),
-        "place in source_file: byte, record, or row of a row group, each from 0",
-    ),
-    column(
-        "content_sha256",
-        pa.string(),
-        "sha256 of the normalised article, in hexadecimal",
-    ),
-    column(
-        "duplicate_of",
-        pa.string(),
-        "with --deduplicate, document_id of the first document of the corpus with the "
-        "same content; null for that document itself",
-        nullable=True,
-    ),
-    column(
-        "source_tokens",
-        pa.int32(),
-        "length of the article in tokens; null where no network read it",
-        nullable=True,
-    ),
-    column(
-        "seen_tokens",
-        pa.int32(),
-        "those of them that the network read, each counted once; null as above",
-        nullable=True,
-    ),
-    column(
-        "seen_ratio",
-        pa.float64(),
-        "seen_tokens / source_tokens, from 0 to 1; null as above",
-        nullable=True,
-    ),
-    column(
-        "chunks",
-        pa.int32(),
-        "passages that the network read, whose summaries are merged; null as above",
-        nullable=True,
-    ),
-    column(
-        "abstractive_method",
-        pa.string(),
-        "what the network wrote of: whole, sentences that the extractor chose, or "
-        "head, chunk_merge, extract_then_write of a document that is too long for it; "
-        "null as above",
-        nullable=True,
-    ),
-    column(
-        "truncated",
-        pa.bool_(),
-        "seen_tokens < source_tokens, and no extractor has read all sentences; null as "
-        "above",
-        nullable=True,
-    ),
-    column("article_words", pa.int32(), "length of the article in words"),
-)
-_SUMMARIES = (
-    column(
-        "summary",
-        pa.string(),
-        "the text to show, one sentence a line; "
-        "never longer than the article, in words",
-    ),
-    column(
-        "summary_method",
-        pa.string(),
-        "abstractive, the name of an extractive method, "
-        "or source where the article is its own summary",
-    ),
-    column(
-        "quality_flags",
-        STRINGS,
-        "what is to be said against `summary`; the names stand below",
-    ),
-    column(
-        "extractive_summary",
-        pa.string(),
-        "sentences of extractive_method in document order, one a line",
-    ),
-    column(
-        "extractive_method",
-        pa.string(),
-        "name of the method behind extractive_summary",
-    ),
-    column("extractive", _SENTENCES, "the sentences that every method chose"),
-    column(
-        "abstractive_summary",
-        pa.string(),
-        "the best candidate; null where no network read the article",
-        nullable=True,
-    ),
-    column(
-        "abstractive",
-        _ABSTRACTIVE_SUMMARIES,
-        "the candidates, best first, or the merged summary; null as above",
-        nullable=True,
-    ),
-    column(
-        "extractive_quality",
-        pa.struct([*MEASURES, FLAGS]),
-        "measures of extractive_summary",
-    ),
-    column(
-        "abstractive_quality",
-        pa.struct([*MEASURES, *NETWORK_MEASURES, FLAGS]),
-        "measures of abstractive_summary; null where there is none",
-        nullable=True,
-    ),
-    column(
-        "other_quality",
-        list_of(
-            column(
-                "system",
-                pa.string(),
-                "an extractive method as in extractive[].method"
-                ", or source where the article is its own summary",
-            ),
-            *COMPARED_MEASURES,
-            FLAGS,
-        ),
-        "measures of the summaries by the other extractive methods, and of `summary` "
-        "where it is the article",
-    ),
-)
-_KEYPHRASES_AND_REFERENCE = (
-    column(
-        "keyphrases",
-        _KEYPHRASES,
-        "phrases that say what the article is about, each method's best first; "
-        "null without a bundle for them",
-        nullable=True,
-    ),
-    column(
-        "reference_keyphrases",
-        STRINGS,
-        "candidates of the article that its reference names, as stems; "
-        "null without a bundle for keyphrases or a reference",
-        nullable=True,
-    ),
-    column(
-        "reference_summary",
-        pa.string(),
-        "the highlights, one sentence a line; null if none",
-        nullable=True,
-    ),
-    column(
-        "reference_quality",
-        pa.struct([*COMPARED_MEASURES, FLAGS]),
-        "measures of reference_summary; null where there is none, or where measuring "
-        "failed",
-        nullable=True,
-    ),
-)
-_ORIGIN = (
-    column(
-        "model_id",
-        pa.string(),
-        "fingerprint of the bundle; null without a network",
-        nullable=True,
-    ),
-    column(
-        "extractive_model_id",
-        pa.string(),
-        "fingerprint of the bundle behind the method neural; null without one",
-        nullable=True,
-    ),
-    column(
-        "keyphrase_model_id",
-        pa.string(),
-        "fingerprint of the bundle behind keyphrases; null without one",
-        nullable=True,
-    ),
-    column(
-        "decode_id",
-        pa.string(),
-        "fingerprint of the decoding settings; null without a network",
-        nullable=True,
-    ),
-    column(
-        "settings_id",
-        pa.string(),
-        "fingerprint of all settings that a summary depends on, "
-        "those of models and search included",
-    ),
-    column(
-        "reused_from",
-        pa.string(),
-        "run_id of the earlier run that computed the summaries; "
-        "null where this run did",
-        nullable=True,
-    ),
-    RUN_ID,
-    column("schema_version", pa.int32(), "version of this schema"),
-)
-
-SUMMARY_COLUMNS = (*_DOCUMENT, *_SUMMARIES, *_KEYPHRASES_AND_REFERENCE, *_ORIGIN)
+SCORES_COLUMNS = _columns("""
+    document_id          string   the document; with run_id it names the row of the
+                                  summaries
+    run_id               string   the run that wrote the summary
+    system               string   an extractive method as in extractive[].method, or
+                                  abstractive, or summary; or reference, which has
+                                  measures and no ROUGE
+    rouge1               double?  F1 of ROUGE-1, 0 to 1; null for the reference
+    rouge2               double?  F1 of ROUGE-2, 0 to 1; null as above
+    rougeL               double?  F1 of ROUGE-L of the unsplit texts, 0 to 1; what
+                                  papers on news call ROUGE-L is rougeLsum; null as
+                                  above
+    rougeLsum            double?  F1 of ROUGE-Lsum of the texts split at line breaks, 0
+                                  to 1; null as above
+    words                int32?   length of the text in words; null where the run does
+                                  not hold its measures
+    novel_2grams_percent double?  2-grams that the article does not have; null as above
+                                  or where there are none
+    repetition_rate      double?  share of the trigrams that the text has written
+                                  before; null as words
+    flags                strings? what the measures warn of; null as words
+""")

@@ -7,15 +7,12 @@
     extractive          [{method: lead, rank: 1}]       -> [{"method":"lead","rank":1}]
 
 The fields of a struct become columns. A list, and whatever is nested deeper, becomes
-JSON text. `unflatten` gives back the very values, so a flat run can be reused and
-evaluated.
+JSON text. `unflatten` gives back the very values of the summaries, so a flat run can be
+reused and evaluated.
 """
 
 import base64
-import datetime
-import decimal
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,7 +44,8 @@ def flat_schema(schema: pa.Schema) -> pa.Schema:
                     "the field of --keep_fields another name in the corpus"
                 )
             origin[name] = field.name
-            fields.append(flat)
+            is_json = pa.types.is_nested(flat.type)
+            fields.append(flat.with_type(pa.string()) if is_json else flat)
     return pa.schema(fields, {**(schema.metadata or {}), FLAT_KEY: "true"})
 
 
@@ -58,16 +56,13 @@ def is_flat(schema: pa.Schema) -> bool:
 
 def flatten(table: pa.Table) -> pa.Table:
     """The rows of a table in its flat schema."""
-    schema = flat_schema(table.schema)
     columns: list[pa.Array] = []
     for field, column in zip(table.schema, table.columns, strict=True):
         array = column.combine_chunks()
-        if not _is_spread(field):
-            columns.append(_as_text(array))
-            continue
         # `flatten` makes the fields of a null struct null.
-        columns += [_as_text(child) for child in array.flatten()]
-    return pa.Table.from_arrays(columns, schema=schema)
+        children = array.flatten() if _is_spread(field) else [array]
+        columns += map(_as_text, children)
+    return pa.Table.from_arrays(columns, schema=flat_schema(table.schema))
 
 
 def unflatten(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -75,23 +70,21 @@ def unflatten(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
     Args:
       table: flat rows. Further columns are left out.
-      schema: of the rows before they were flat.
+      schema: of the rows before they were flat: strings, numbers that are finite,
+          lists and structs of these.
     """
     columns = []
     for field in schema:
-        flat = [table.column(name).combine_chunks() for name in flat_names(field)]
-        if not _is_spread(field):
-            columns.append(_from_text(flat[0], field.type))
-            continue
-        children = [
-            _from_text(array, child.type)
-            for array, child in zip(flat, field.type, strict=True)
+        flat = [
+            _from_text(table.column(child.name).combine_chunks(), child.type)
+            for child in _flat_fields(field)
         ]
-        mask = None
-        if field.nullable:
-            mask = children[_witness(field)].is_null()
+        if not _is_spread(field):
+            columns += flat
+            continue
+        mask = flat[_witness(field)].is_null() if field.nullable else None
         columns.append(
-            pa.StructArray.from_arrays(children, fields=list(field.type), mask=mask)
+            pa.StructArray.from_arrays(flat, fields=list(field.type), mask=mask)
         )
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -108,14 +101,10 @@ def json_names(schema: pa.Schema) -> list[str]:
       schema: of the rows before they were flat.
     """
     return [
-        name
+        flat.name
         for field in schema
-        for name, child in zip(
-            flat_names(field),
-            field.type if _is_spread(field) else [field],
-            strict=True,
-        )
-        if pa.types.is_nested(child.type)
+        for flat in _flat_fields(field)
+        if pa.types.is_nested(flat.type)
     ]
 
 
@@ -126,20 +115,19 @@ def as_json_text(value: Any, kind: pa.DataType) -> str:
       value: as Python has it.
       kind: its type in Arrow.
     """
-    return orjson.dumps(_to_json(value, kind)).decode()
+    return orjson.dumps(_to_json(value, kind), default=_plain_text).decode()
 
 
-def _flat_fields(field: pa.Field) -> Iterator[pa.Field]:
+def _flat_fields(field: pa.Field) -> list[pa.Field]:
+    """The flat columns of a column, with the types that they had."""
     if not _is_spread(field):
-        yield _text_field(field)
-        return
-    for child in field.type:
-        flat = _text_field(child).with_name(f"{field.name}_{child.name}")
-        yield flat.with_nullable(child.nullable or field.nullable)
-
-
-def _text_field(field: pa.Field) -> pa.Field:
-    return field.with_type(pa.string()) if pa.types.is_nested(field.type) else field
+        return [field]
+    return [
+        child.with_name(f"{field.name}_{child.name}").with_nullable(
+            child.nullable or field.nullable
+        )
+        for child in field.type
+    ]
 
 
 def _is_spread(field: pa.Field) -> bool:
@@ -174,15 +162,12 @@ def _as_text(array: pa.Array) -> pa.Array:
 def _from_text(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if not pa.types.is_nested(kind):
         return array
-    values = [
-        None if text is None else _from_json(orjson.loads(text), kind)
-        for text in array.to_pylist()
-    ]
-    return pa.array(values, kind)
+    texts = array.to_pylist()
+    return pa.array([text and orjson.loads(text) for text in texts], kind)
 
 
 def _to_json(value: Any, kind: pa.DataType) -> Any:
-    """A value as JSON has it."""
+    """A value as JSON has it; dates and times become ISO 8601 text."""
     types = pa.types
     if value is None:
         return None
@@ -195,34 +180,9 @@ def _to_json(value: Any, kind: pa.DataType) -> Any:
             return str(value)  # JSON has no such numbers.
         # The shortest digits of a single-precision number give it back.
         return float(str(np.float32(value))) if types.is_float32(kind) else value
-    if types.is_binary(kind):
-        return base64.b64encode(value).decode()
-    if types.is_decimal(kind):
-        return str(value)
-    if types.is_temporal(kind):
-        return value.isoformat()
     return value
 
 
-def _from_json(value: Any, kind: pa.DataType) -> Any:
-    """The inverse of `_to_json`."""
-    types = pa.types
-    if value is None:
-        return None
-    if types.is_struct(kind):
-        return {child.name: _from_json(value[child.name], child.type) for child in kind}
-    if types.is_list(kind):
-        return [_from_json(item, kind.value_type) for item in value]
-    if types.is_floating(kind):
-        return float(value)
-    if types.is_binary(kind):
-        return base64.b64decode(value)
-    if types.is_decimal(kind):
-        return decimal.Decimal(value)
-    if types.is_date(kind):
-        return datetime.date.fromisoformat(value)
-    if types.is_time(kind):
-        return datetime.time.fromisoformat(value)
-    if types.is_timestamp(kind):
-        return datetime.datetime.fromisoformat(value)
-    return value
+def _plain_text(value: Any) -> str:
+    """Bytes in base64, a decimal as it is written."""
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

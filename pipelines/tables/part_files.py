@@ -60,25 +60,26 @@ def read_row_groups(
       groups: the numbers of the row groups.
       columns: as in `read_part`.
     """
-    names = parquet.schema_arrow.names
-    if not is_flat(parquet.schema_arrow):
-        stored = [name for name in columns if name in names] if columns else columns
-        return parquet.read_row_groups(groups, columns=stored, use_threads=False)
+    stored = parquet.schema_arrow
+    if not is_flat(stored):
+        if columns is not None:
+            columns = [name for name in columns if name in stored.names]
+        return parquet.read_row_groups(groups, columns=columns, use_threads=False)
+    flat = {field: flat_names(field) for field in SUMMARY_SCHEMA}
+    known = {name for names in flat.values() for name in names}
     nested = [
         field
-        for field in SUMMARY_SCHEMA
-        if (columns is None or field.name in columns)
-        and set(flat_names(field)) <= set(names)
+        for field, names in flat.items()
+        if (columns is None or field.name in columns) and set(names) <= {*stored.names}
     ]
-    flat = [name for field in nested for name in flat_names(field)]
-    known = {name for field in SUMMARY_SCHEMA for name in flat_names(field)}
     # The types that kept fields had before they were flat are not known.
     others = [
         name
-        for name in names
+        for name in stored.names
         if name not in known and (columns is None or name in columns)
     ]
-    rows = parquet.read_row_groups(groups, columns=[*flat, *others], use_threads=False)
+    wanted = [name for field in nested for name in flat[field]] + others
+    rows = parquet.read_row_groups(groups, columns=wanted, use_threads=False)
     restored = unflatten(rows, pa.schema(nested))
     for name in others:
         restored = restored.append_column(rows.schema.field(name), rows.column(name))

@@ -66,8 +66,9 @@ def _check_finished_run(folder: str, pattern: str) -> None:
         raise UsageError(
             f"{folder} does not exist; give the --output of `precis summarize`"
         )
-    is_begun = files.exists(files.join(folder, TASKS_FOLDER))
-    if not is_begun and not files.exists(files.join(folder, DATA_FOLDER)):
+    if not any(
+        files.exists(files.join(folder, name)) for name in (TASKS_FOLDER, DATA_FOLDER)
+    ):
         raise UsageError(
             f"{folder} is no run: it has no folder `{DATA_FOLDER}`; "
             "give the --output of `precis summarize`"
@@ -126,21 +127,16 @@ def read_table(rows: RowRange, columns: Sequence[str]) -> pa.Table:
     with files.open_read(rows.path) as file:
         parquet = pq.ParquetFile(file)
         ends = np.cumsum(_row_group_sizes(parquet))
-        first_group, last_group = np.searchsorted(
-            ends, [rows.first, rows.first + rows.rows - 1], side="right"
-        ).tolist()
-        table = read_row_groups(
-            parquet, list(range(first_group, last_group + 1)), columns
-        )
-    start = rows.first - (int(ends[first_group - 1]) if first_group else 0)
+        places = [rows.first, rows.first + rows.rows - 1]
+        first, last = np.searchsorted(ends, places, side="right").tolist()
+        table = read_row_groups(parquet, list(range(first, last + 1)), columns)
+    start = rows.first - (int(ends[first - 1]) if first else 0)
     return table.slice(start, rows.rows)
 
 
 def _row_group_sizes(parquet: pq.ParquetFile) -> list[int]:
-    return [
-        parquet.metadata.row_group(index).num_rows
-        for index in range(parquet.num_row_groups)
-    ]
+    metadata = parquet.metadata
+    return [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
 
 
 def has_reference(row: Mapping[str, Any]) -> bool:
