@@ -24,8 +24,8 @@ INFERENCE = [
 # The versions that Beam's extra `interactive` takes.
 NOTEBOOK_PANDAS = "pandas>=2.2,<2.4"
 EXTRAS = {
-    # Beam pipelines: prepare, summarize, evaluate. DuckDB joins keys of documents.
-    "beam": ["apache-beam>=2.77,<3", "duckdb>=1.5,<3"],
+    # Beam pipelines: prepare, summarize, evaluate.
+    "beam": ["apache-beam>=2.77,<3"],
     # Everything that runs a network: train, and prepare and summarize with one.
     "network": [*INFERENCE, "scikit-learn>=1.8", "tensorboard>=2.21,<2.22"],
     "inference": INFERENCE,
@@ -121,6 +121,8 @@ setup(
         "precis.pipelines.report": ["*.css", "*.js", "templates/*.html"],
     },
     install_requires=[
+        # Joins keys of documents, and the rows of a run with each other.
+        "duckdb>=1.5,<3",
         "filelock>=4.2,<5",
         "fsspec>=2026.9",
         "google-crc32c>=1.9",

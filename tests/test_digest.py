@@ -89,7 +89,7 @@ def test_rows_that_stand_in_other_files_have_one_digest(extractive, tmp_path):
 
 
 def test_every_column_counts_but_those_of_the_run(extractive):
-    (path,) = list((extractive / "data").glob("*00000-of*.parquet"))
+    (path,) = list((extractive / "data").glob("*-00000.parquet"))
     table = pq.read_table(path)
     rows = encode_rows(table)
     assert len(set(rows)) == len(rows) == len(table)

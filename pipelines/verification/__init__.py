@@ -5,9 +5,9 @@ digest      one hash of the rows of a run
 findings    what is wrong, a line each, and not a million alike
 folder      the files of a result: listed, whole, and no others
 run         the manifest of a run, and its counts against rows and dead letters
-parts       schema, footer and rows of a Parquet part
-keys        keys that are unique, and rows that name rows, for millions of rows
+rows        schema, footer and rows of the parts; a table of all rows in DuckDB
 documents   rows against the corpus that they were made of
+letters     dead letters, counted
 records     shards of records, record by record
 bundle      the files of a bundle
 """

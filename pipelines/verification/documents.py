@@ -1,93 +1,83 @@
 """The rows of a run against the corpus that they were made of.
 
 The corpus is read once, a task at a time. The rows of a task lie in a few row groups,
-which are found by the least and the greatest position that each has of a file.
+which the table of `rows` names; that table also says at the end what is left over.
 """
 
+import functools
 import os
-import re
-from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
+import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
+from precis.pipelines.corpus.dead_letters import read_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import TaskReader, list_tasks, read_task
 from precis.pipelines.corpus.task import FileFailure, Task
 from precis.pipelines.tables.part_files import read_row_groups
 from precis.pipelines.verification.findings import Finding
-from precis.pipelines.verification.letters import LetterPlaces
 
 _OPEN_GROUPS = 4  # row groups that are held in memory
+_LETTERS_AT_ONCE = 1 << 16
 _COLUMNS = (
     *("document_id", "source_file", "source_position"),
     *("content_sha256", "extractive"),
 )
-_Place = tuple[str, str]
-
-
-class RowGroup(NamedTuple):
-    """A row group of a part.
-
-    Attributes:
-      part: the name of the part.
-      number: of the row group in the part.
-      first: the place of its first row in the part.
-      is_in_corpus: for each row whether its document was found.
-    """
-
-    part: str
-    number: int
-    first: int
-    is_in_corpus: np.ndarray
-
-
-class Stretch(NamedTuple):
-    """The positions that a row group has of one file: all lie between two."""
-
-    least: tuple[int, ...]
-    greatest: tuple[int, ...]
-    group: int
-
-
-class MovedFiles(NamedTuple):
-    """A corpus that lies in another folder than the run has read it from.
-
-    Attributes:
-      root: of the files of the corpus, with a slash at its end.
-      root_in_run: of the files that the run has read.
-    """
-
-    root: str
-    root_in_run: str
-
-    @classmethod
-    def of(cls, tasks: Sequence[Task], sources: Collection[str]) -> "MovedFiles":
-        """Compares the files of a corpus with those of a run."""
-        paths = sorted({path for task in tasks for path in task.paths})
-        if set(paths) & set(sources):
-            return cls("", "")
-        return cls(_folder_of(paths), _folder_of(sorted(sources)))
-
-    def name_in_run(self, path: str) -> str:
-        """The path of a file as the run has it."""
-        if not path.startswith(self.root):
-            return path
-        return self.root_in_run + path[len(self.root) :]
-
-
-def _folder_of(paths: Sequence[str]) -> str:
-    """The folder that holds all files, with a slash at its end."""
-    folder, slash, _ = os.path.commonprefix(paths).rpartition("/")
-    return folder + slash
+# Reasons of letters that stand for a file, or a part of one: it is not known which
+# records are lost.
+_FILE_REASONS = ("file_changed", "file_unreadable", "broken_gzip")
+_CREATE = """
+    CREATE TABLE documents (file VARCHAR, position VARCHAR, is_article BOOLEAN);
+    CREATE TABLE letters (name VARCHAR, file VARCHAR, position VARCHAR);
+    CREATE TABLE lost (file VARCHAR);
+"""
+_GROUPS = """
+    SELECT DISTINCT number, part, row_group FROM rows
+    SEMI JOIN batch ON source_file = file AND source_position = position
+    ORDER BY number, row_group
+"""
+_ROWS_WITHOUT_DOCUMENT = """
+    SELECT part, 'row ' || row,
+        'source_file and source_position name no document of the corpus'
+    FROM rows ANTI JOIN documents
+    ON source_file = file AND source_position = position AND is_article
+    ORDER BY number, row
+"""
+_DOCUMENTS = """
+    WITH places AS (
+        SELECT source_file AS file, source_position AS position, count(*) AS n
+        FROM rows GROUP BY ALL
+        UNION ALL SELECT DISTINCT file, position, 1 FROM letters
+    ), counts AS (SELECT file, position, sum(n) AS n FROM places GROUP BY ALL)
+    SELECT file, position, CASE
+        WHEN n > 1 AND is_article THEN 'has more than one row or dead letter'
+        WHEN n IS NULL AND is_article THEN 'has neither a row nor a dead letter'
+        WHEN n IS NULL THEN 'cannot be used and has no dead letter'
+    END AS problem
+    FROM documents LEFT JOIN counts USING (file, position)
+    WHERE problem IS NOT NULL AND (n > 1 OR file NOT IN (FROM lost))
+    ORDER BY documents.rowid
+"""
+_LETTERS = """
+    SELECT name, position, CASE
+        WHEN NOT EXISTS (
+            FROM documents AS d WHERE d.file = l.file AND d.position = l.position
+        ) THEN 'a letter is of no record of the corpus'
+        WHEN count(*) OVER (PARTITION BY file, position) > 1
+        THEN 'a record has more than one letter'
+    END AS problem
+    FROM letters AS l QUALIFY problem IS NOT NULL ORDER BY name, position
+"""
 
 
 def check_documents(
+    connection: duckdb.DuckDBPyConnection,
     folder: str,
     manifest: Mapping[str, Any],
     corpus: CorpusOptions,
@@ -96,6 +86,7 @@ def check_documents(
     """Compares every row with its document, and looks for every document.
 
     Args:
+      connection: of `open_rows`, with the rows of the parts.
       folder: of the run.
       manifest: of the run.
       corpus: how the run has read it.
@@ -105,164 +96,116 @@ def check_documents(
     Raises:
       UsageError: the corpus cannot be listed.
     """
-    parts = [file["file"] for file in manifest["files"] if file["file"] in whole]
-    letter_files = [file["file"] for file in manifest["dead_letters"]]
-    letters = LetterPlaces(folder, [name for name in letter_files if name in whole])
-    is_complete = (
-        len(parts) == len(manifest["files"])
-        and set(letter_files) <= set(whole)
-        # Such a run has the records alone that another run had lost.
-        and not manifest["provenance"]["flags"].get("retry_failures")
-    )
-    rows = RunRows(folder, parts)
-    lost = set(letters.lost_files)
+    connection.execute(_CREATE)
+    for file in manifest["dead_letters"]:
+        if file["file"] in whole:
+            _add_letters(connection, folder, file["file"])
     tasks = list_tasks(corpus)
-    moved = MovedFiles.of(tasks, manifest["sources"])
+    name_in_run = _moved_files(tasks, manifest["sources"])
+    read_group = functools.lru_cache(_OPEN_GROUPS)(
+        functools.partial(_read_group, folder)
+    )
     with stage("compare", total=manifest["counts"].get("read")) as comparing:
         for task in tasks:
             reader = read_task(task, corpus)
             try:
-                findings = list(_check_task(reader, rows, letters, lost, moved))
+                articles = _read_documents(connection, reader, name_in_run)
             except FileFailure as error:
                 yield Finding(error.path, error.detail)
-                lost.add(error.path)
+                connection.execute("INSERT INTO lost VALUES (?)", [error.path])
                 continue
             comparing.advance(reader.read.total())
-            if not is_complete:
-                findings = [finding for finding in findings if finding.file in parts]
-            yield from findings
-    yield from rows.without_document()
-    if is_complete:
-        yield from letters.findings()
+            for _, part, group in connection.execute(_GROUPS).fetchall():
+                first, rows = read_group(part, group)
+                for number, row in enumerate(rows, start=first):
+                    article = articles.get((row["source_file"], row["source_position"]))
+                    for problem in _differences(row, article) if article else ():
+                        yield Finding(part, problem, f"row {number}")
+            connection.execute("INSERT INTO documents FROM batch")
+    added = connection.execute("SELECT DISTINCT part FROM rows").fetchall()
+    missing = {file["file"] for file in manifest["dead_letters"]} - {*whole}
+    missing |= {file["file"] for file in manifest["files"]} - {
+        part for (part,) in added
+    }
+    queries = [_ROWS_WITHOUT_DOCUMENT]
+    # A run with this flag has the records alone that another run had lost.
+    if not missing and not manifest["provenance"]["flags"].get("retry_failures"):
+        queries = [_DOCUMENTS, _ROWS_WITHOUT_DOCUMENT, _LETTERS]
+    for query in queries:
+        for name, place, problem in connection.execute(query).fetchall():
+            yield Finding(name, problem, place)
 
 
-def _check_task(
-    reader: TaskReader,
-    rows: "RunRows",
-    letters: LetterPlaces,
-    lost: Collection[str],
-    moved: MovedFiles,
-) -> Iterator[Finding]:
-    """Looks for the rows and dead letters of the documents of a task."""
-    articles: dict[_Place, Article] = {}
-    others: list[_Place] = []
+def _add_letters(connection: duckdb.DuckDBPyConnection, folder: str, name: str) -> None:
+    """Adds the places of a file of dead letters to the tables."""
+    waiting: list[tuple[str, str, str]] = []
+    for letter in read_letters(files.join(folder, name)):
+        place = letter["source_file"], letter["source_position"]
+        if letter["reason"] in _FILE_REASONS:
+            connection.execute("INSERT INTO lost VALUES (?)", place[:1])
+        elif place[1]:
+            waiting.append((name, *place))
+        if len(waiting) == _LETTERS_AT_ONCE:
+            _insert_letters(connection, waiting)
+            waiting = []
+    _insert_letters(connection, waiting)
+
+
+def _insert_letters(
+    connection: duckdb.DuckDBPyConnection, letters: Sequence[tuple[str, str, str]]
+) -> None:
+    names = ("name", "file", "position")
+    rows = [dict(zip(names, letter, strict=True)) for letter in letters]
+    schema = pa.schema([(name, pa.string()) for name in names])
+    connection.register("letter_batch", pa.Table.from_pylist(rows, schema))
+    connection.execute("INSERT INTO letters FROM letter_batch")
+
+
+def _moved_files(tasks: Sequence[Task], sources: Collection[str]) -> Any:
+    """A function that gives the path of a file of the corpus as the run has it, where
+    the corpus lies in another folder than the run has read it from.
+    """
+    paths = sorted({path for task in tasks for path in task.paths})
+    if set(paths) & set(sources):
+        return lambda path: path
+    root, root_in_run = _folder_of(paths), _folder_of(sorted(sources))
+    return lambda path: (
+        root_in_run + path[len(root) :] if path.startswith(root) else path
+    )
+
+
+def _folder_of(paths: Sequence[str]) -> str:
+    """The folder that holds all files, with a slash at its end."""
+    folder, slash, _ = os.path.commonprefix(paths).rpartition("/")
+    return folder + slash
+
+
+def _read_documents(
+    connection: duckdb.DuckDBPyConnection, reader: TaskReader, name_in_run: Any
+) -> dict[tuple[str, str], Article]:
+    """The articles of a task by their places; `batch` has the places of all records."""
+    articles = {}
+    places = []
     for record in reader:
         content = record.document if isinstance(record, Article) else record
-        place = moved.name_in_run(content.source_file), content.source_position
+        place = name_in_run(content.source_file), content.source_position
         if isinstance(record, Article):
             articles[place] = record
-        else:
-            others.append(place)
-    rows_of: Counter[_Place] = Counter()
-    for group in rows.groups_of(list(articles)):
-        yield from rows.check(group, articles, rows_of)
-    has_letter = letters.find([*articles, *others])
-    for place, is_dead in zip(articles, has_letter, strict=False):
-        number = rows_of[place] + int(is_dead)
-        if number > 1:
-            yield Finding(place[0], "has more than one row or dead letter", place[1])
-        elif not number and place[0] not in lost:
-            yield Finding(place[0], "has neither a row nor a dead letter", place[1])
-    for place, is_dead in zip(others, has_letter[len(articles) :], strict=True):
-        if not is_dead and place[0] not in lost:
-            yield Finding(place[0], "cannot be used and has no dead letter", place[1])
+        places.append((*place, isinstance(record, Article)))
+    columns = list(zip(*places, strict=True)) or [(), (), ()]
+    kinds = (pa.string(), pa.string(), pa.bool_())
+    arrays = [pa.array(c, kind) for c, kind in zip(columns, kinds, strict=True)]
+    names = ["file", "position", "is_article"]
+    connection.register("batch", pa.Table.from_arrays(arrays, names))
+    return articles
 
 
-class RunRows:
-    """The rows of a run, found by the places of their documents."""
-
-    def __init__(self, folder: str, parts: Sequence[str]) -> None:
-        """Reads the places of all rows.
-
-        Args:
-          folder: of the run.
-          parts: the names of its parts, which are whole.
-        """
-        self._folder = folder
-        self._groups: list[RowGroup] = []
-        self._stretches: dict[str, list[Stretch]] = {}
-        self._open: OrderedDict[int, list[dict[str, Any]]] = OrderedDict()
-        for part in parts:
-            self._add(part)
-
-    def _add(self, part: str) -> None:
-        with files.open_read(files.join(self._folder, part)) as opened:
-            parquet = pq.ParquetFile(opened, pre_buffer=False)
-            first = 0
-            for number in range(parquet.num_row_groups):
-                size = parquet.metadata.row_group(number).num_rows
-                columns = ["source_file", "source_position"]
-                table = parquet.read_row_group(number, columns, use_threads=False)
-                pairs = zip(*(column.to_pylist() for column in table), strict=True)
-                group = RowGroup(part, number, first, np.zeros(size, bool))
-                for source, (least, greatest) in _ranges(pairs).items():
-                    stretch = Stretch(least, greatest, len(self._groups))
-                    self._stretches.setdefault(source, []).append(stretch)
-                self._groups.append(group)
-                first += size
-
-    def groups_of(self, places: Sequence[_Place]) -> list[int]:
-        """The row groups that may hold the rows of documents."""
-        groups = set()
-        for source, (least, greatest) in _ranges(places).items():
-            for stretch in self._stretches.get(source, ()):
-                if stretch.least <= greatest and least <= stretch.greatest:
-                    groups.add(stretch.group)
-        return sorted(groups)
-
-    def check(
-        self, number: int, articles: Mapping[_Place, Article], rows_of: Counter[_Place]
-    ) -> Iterator[Finding]:
-        """Compares the rows of a group that are of some articles with them.
-
-        Args:
-          number: of the group.
-          articles: by place.
-          rows_of: counts the rows of each place.
-        """
-        group = self._groups[number]
-        for row, values in enumerate(self._rows(number)):
-            place = values["source_file"], values["source_position"]
-            article = articles.get(place)
-            if article is not None:
-                group.is_in_corpus[row] = True
-                rows_of[place] += 1
-                for problem in _differences(values, article):
-                    yield Finding(group.part, problem, f"row {group.first + row}")
-
-    def _rows(self, number: int) -> list[dict[str, Any]]:
-        if number not in self._open:
-            group = self._groups[number]
-            with files.open_read(files.join(self._folder, group.part)) as opened:
-                parquet = pq.ParquetFile(opened, pre_buffer=False)
-                table = read_row_groups(parquet, [group.number], _COLUMNS)
-            self._open[number] = table.to_pylist()
-            if len(self._open) > _OPEN_GROUPS:
-                self._open.popitem(last=False)
-        self._open.move_to_end(number)
-        return self._open[number]
-
-    def without_document(self) -> Iterator[Finding]:
-        """The rows that no document was found for."""
-        for group in self._groups:
-            for row in np.flatnonzero(~group.is_in_corpus):
-                yield Finding(
-                    group.part,
-                    "source_file and source_position name no document of the corpus",
-                    f"row {group.first + row}",
-                )
-
-
-def _ranges(
-    places: Any,
-) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
-    """For each file the least and the greatest position."""
-    ranges: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {}
-    for source, position in places:
-        key = tuple(map(int, re.findall(r"\d+", position)))
-        least, greatest = ranges.get(source, (key, key))
-        ranges[source] = min(least, key), max(greatest, key)
-    return ranges
+def _read_group(folder: str, part: str, group: int) -> tuple[int, list[dict[str, Any]]]:
+    """The rows of a row group, and the number of the first of them in the part."""
+    with files.open_read(files.join(folder, part)) as opened:
+        parquet = pq.ParquetFile(opened, pre_buffer=False)
+        before = [parquet.metadata.row_group(n).num_rows for n in range(group)]
+        return sum(before), read_row_groups(parquet, [group], _COLUMNS).to_pylist()
 
 
 def _differences(row: Mapping[str, Any], article: Article) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import duckdb
+
 from precis.model import files
 from precis.model.errors import JobError
 from precis.model.progress.stages import stage
@@ -25,9 +27,13 @@ from precis.pipelines.verification.folder import (
     check_success,
     listed_rows,
 )
-from precis.pipelines.verification.keys import KeyCheck
 from precis.pipelines.verification.letters import LetterCheck
-from precis.pipelines.verification.parts import PartCheck, PartCounts
+from precis.pipelines.verification.rows import (
+    add_part,
+    compare_rows,
+    count_rows,
+    open_rows,
+)
 
 MANIFEST = DESCRIPTION_FILES["summaries"]
 _FIELDS = {
@@ -74,10 +80,11 @@ def check_run(
     yield from _check_manifest(manifest)
     yield from check_others(folder, names)
     whole = {file["file"] for file in listed} - {finding.file for finding in damaged}
-    yield from _check_parts(folder, manifest, whole)
-    yield from _check_letters(folder, manifest, whole)
-    if corpus is not None:
-        yield from check_documents(folder, manifest, corpus, whole)
+    with open_rows() as connection:
+        yield from _check_parts(connection, folder, manifest, whole)
+        yield from _check_letters(folder, manifest, whole)
+        if corpus is not None:
+            yield from check_documents(connection, folder, manifest, corpus, whole)
 
 
 def _source_files(manifest: Mapping[str, Any]) -> set[str]:
@@ -125,56 +132,27 @@ def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _check_parts(
-    folder: str, manifest: Mapping[str, Any], whole: set[str]
+    connection: duckdb.DuckDBPyConnection,
+    folder: str,
+    manifest: Mapping[str, Any],
+    whole: set[str],
 ) -> Iterator[Finding]:
     """Checks the parts that are whole; with all of them, also their counts."""
-    counts = PartCounts()
     are_all_read = True
     rows = sum(map(listed_rows, manifest["files"]))
-    with KeyCheck() as keys, stage("read", total=rows, unit="rows") as reading:
-        check = PartCheck(folder, manifest, counts, keys)
+    with stage("read", total=rows, unit="rows") as reading:
         for file in manifest["files"]:
-            findings = list(check.check(file)) if file["file"] in whole else None
+            is_right = file["file"] in whole
+            for finding in (
+                add_part(connection, folder, manifest, file) if is_right else ()
+            ):
+                is_right = False
+                yield finding
+            are_all_read = are_all_read and is_right
             reading.advance(listed_rows(file))
-            are_all_read = are_all_read and findings == []
-            yield from findings or ()
-        if are_all_read:
-            yield from keys.findings(has_lost=_has_lost(manifest))
-            yield from _check_counts(manifest, counts)
-
-
-def _check_counts(manifest: Mapping[str, Any], parts: PartCounts) -> Iterator[Finding]:
-    """Compares the counts of a manifest with those of the rows."""
-    of_sources = manifest["sources"]
-    for source in sorted({*of_sources, *parts.rows}):
-        counts = of_sources.get(source, {})
-        duplicates = counts.get("duplicates", 0)
-        rows = counts.get("written", 0) + counts.get("reused", 0) + duplicates
-        for name, expected, present in (
-            ("rows", rows, parts.rows[source]),
-            ("duplicates", duplicates, parts.duplicates[source]),
-        ):
-            if present != expected:
-                yield Finding(
-                    MANIFEST,
-                    f"the parts have {present} {name} of {source}, and the manifest "
-                    f"{expected}",
-                )
-    held_back = {name: parts.held_back[name] for name in manifest["fallbacks"]}
-    by_name: dict[str, Mapping[str, int]] = {
-        "summary_methods": parts.methods,
-        "quality_flags": parts.flags,
-        "fallbacks": held_back,
-    }
-    for name, of_rows in by_name.items():
-        yield from _compare(name, manifest[name], of_rows)
-    counts = manifest["counts"]
-    if counts.get("truncated", 0) != parts.truncated:
-        yield Finding(
-            MANIFEST,
-            f"counts.truncated is {counts.get('truncated')}, and {parts.truncated} "
-            "rows are",
-        )
+    if are_all_read:
+        yield from compare_rows(connection, has_lost=_has_lost(manifest))
+        yield from _check_counts(manifest, count_rows(connection))
 
 
 def _has_lost(manifest: Mapping[str, Any]) -> bool:
@@ -183,6 +161,41 @@ def _has_lost(manifest: Mapping[str, Any]) -> bool:
         not reason.startswith("read/") or reason in UNCOUNTED
         for reason in manifest["failures"]
     )
+
+
+def _check_counts(
+    manifest: Mapping[str, Any], present: Mapping[str, Mapping[str, int]]
+) -> Iterator[Finding]:
+    """Compares the counts of a manifest with those of the rows."""
+    of_sources = manifest["sources"]
+    for source in sorted({*of_sources, *present["rows"]}):
+        counts = of_sources.get(source, {})
+        duplicates = counts.get("duplicates", 0)
+        rows = counts.get("written", 0) + counts.get("reused", 0) + duplicates
+        for name, expected in (("rows", rows), ("duplicates", duplicates)):
+            number = present[name].get(source, 0)
+            if number != expected:
+                yield Finding(
+                    MANIFEST,
+                    f"the parts have {number} {name} of {source}, and the manifest "
+                    f"{expected}",
+                )
+    fallbacks = manifest["fallbacks"]
+    held_back = {name: present["fallbacks"].get(name, 0) for name in fallbacks}
+    yield from _compare(
+        "summary_methods", manifest["summary_methods"], present["summary_methods"]
+    )
+    yield from _compare(
+        "quality_flags", manifest["quality_flags"], present["quality_flags"]
+    )
+    yield from _compare("fallbacks", fallbacks, held_back)
+    truncated = manifest["counts"].get("truncated", 0)
+    if truncated != present["truncated"].get("truncated", 0):
+        yield Finding(
+            MANIFEST,
+            f"counts.truncated is {truncated}, and "
+            f"{present['truncated'].get('truncated', 0)} rows are",
+        )
 
 
 def _check_letters(
