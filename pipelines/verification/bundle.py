@@ -18,11 +18,10 @@ from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
-    load_tokenizer,
     tokenizer_files,
 )
 from precis.pipelines.verification.findings import Finding
-from precis.pipelines.verification.folder import check_others
+from precis.pipelines.verification.folder import check_others, check_tokenizer
 
 _CARD_WAY_OUT = "; `precis card BUNDLE --output BUNDLE/README.md` writes both anew"
 _WITHOUT_CHECKSUMS = (
@@ -53,11 +52,7 @@ def check_bundle(folder: str) -> Iterator[Finding]:
             continue
         path = files.join(folder, name)
         expected |= {files.join(name, file) for file in tokenizer_files(path)}
-        try:
-            if load_tokenizer(path).fingerprint != fingerprint:
-                yield Finding(name, f"is not the tokenizer that {MANIFEST_FILE} names")
-        except (DataError, OSError) as error:
-            yield Finding(name, f"is damaged or missing: {error}")
+        yield from check_tokenizer(folder, name, fingerprint, named_in=MANIFEST_FILE)
     yield from _check_bytes(folder, manifest, expected - {CHECKSUMS_FILE})
     parts = SUMMARIZER_PARTS.values() if manifest.get("kind") == SUMMARIZER else ()
     for part in parts:

@@ -11,6 +11,7 @@ from typing import Any
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.progress.stages import stage
+from precis.model.tokenization.folder import load_tokenizer
 from precis.pipelines.run.job import JOB_FILE, LOCK_FILE, TASKS_FOLDER
 from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
@@ -109,3 +110,14 @@ def check_others(folder: str, expected: Collection[str]) -> Iterator[Finding]:
     for name in other_files(folder, expected):
         if posixpath.dirname(name).split("/")[0] != TASKS_FOLDER:
             yield Finding(name, "is no part of the result")
+
+
+def check_tokenizer(
+    folder: str, name: str, fingerprint: str, *, named_in: str
+) -> Iterator[Finding]:
+    """Compares a tokenizer of a result with the fingerprint in its description."""
+    try:
+        if load_tokenizer(files.join(folder, name)).fingerprint != fingerprint:
+            yield Finding(name, f"is not the tokenizer that {named_in} names")
+    except (DataError, OSError) as error:
+        yield Finding(name, f"is damaged or missing: {error}")

@@ -2,8 +2,8 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.pipelines.corpus.dead_letters import read_letters
@@ -11,52 +11,64 @@ from precis.pipelines.corpus.task import EMPTY_ARTICLE
 from precis.pipelines.verification.findings import Finding
 
 
-class LetterCheck:
-    """Reads files of dead letters and counts the lost records.
+class LetterCounts(NamedTuple):
+    """The lost records of a result.
 
     Attributes:
-      failed, empty: lost records by source file.
-      reasons: failed records by `stage/reason`.
+      failed, empty: by source file.
+      reasons: those that failed, by `stage/reason`.
     """
 
-    def __init__(self, folder: str, run_id: str) -> None:
-        self.failed: Counter[str] = Counter()
-        self.empty: Counter[str] = Counter()
-        self.reasons: Counter[str] = Counter()
-        self._folder = folder
-        self._run_id = run_id
+    failed: Counter[str]
+    empty: Counter[str]
+    reasons: Counter[str]
 
-    def check(self, file: Mapping[str, Any]) -> Iterator[Finding]:
-        """Reads a file.
 
-        Args:
-          file: as the description of the result lists it.
-        """
-        rows = 0
-        name = file["file"]
-        try:
-            for row, letter in enumerate(read_letters(files.join(self._folder, name))):
-                rows += 1
-                self._count(letter)
-                if letter["run_id"] != self._run_id:
-                    yield Finding(name, "run_id is of another run", f"row {row}")
-        except (
-            OSError,
-            EOFError,
-            zlib.error,
-            ValueError,
-            KeyError,
-            TypeError,
-        ) as error:
-            yield Finding(name, f"cannot be read as dead letters: {error!r}")
-            return
-        if rows != file.get("rows"):
-            yield Finding(name, f"has {rows} rows; {file.get('rows')} are listed")
+def check_letters(
+    folder: str,
+    listed: Sequence[Mapping[str, Any]],
+    run_id: str,
+    whole: Collection[str],
+) -> tuple[list[Finding], LetterCounts | None]:
+    """Reads the dead letters of a result.
 
-    def _count(self, letter: Mapping[str, Any]) -> None:
-        source, records = letter["source_file"], int(letter["records"])
-        if letter["reason"] == EMPTY_ARTICLE:
-            self.empty[source] += records
-        else:
-            self.failed[source] += records
-            self.reasons[f"{letter['stage']}/{letter['reason']}"] += records
+    Args:
+      folder: of the result.
+      listed: the files, as the description of the result lists them.
+      run_id: that each letter must have.
+      whole: the files that are not damaged, which are read.
+
+    Returns:
+      What is wrong with them; and the lost records, None where a file is damaged.
+    """
+    counts = LetterCounts(Counter(), Counter(), Counter())
+    findings: list[Finding] = []
+    for file in listed:
+        if file["file"] in whole:
+            findings += _check_file(folder, file, run_id, counts)
+    is_damaged = findings or any(file["file"] not in whole for file in listed)
+    return findings, None if is_damaged else counts
+
+
+def _check_file(
+    folder: str, file: Mapping[str, Any], run_id: str, counts: LetterCounts
+) -> Iterator[Finding]:
+    rows = 0
+    name = file["file"]
+    try:
+        for row, letter in enumerate(read_letters(files.join(folder, name))):
+            rows += 1
+            source, records = letter["source_file"], int(letter["records"])
+            if letter["reason"] == EMPTY_ARTICLE:
+                counts.empty[source] += records
+            else:
+                counts.failed[source] += records
+                counts.reasons[f"{letter['stage']}/{letter['reason']}"] += records
+            if letter["run_id"] != run_id:
+                yield Finding(name, "run_id is of another run", f"row {row}")
+    # Bytes that are no gzip, lines that are no letters.
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+        yield Finding(name, f"cannot be read as dead letters: {error!r}")
+        return
+    if rows != file.get("rows"):
+        yield Finding(name, f"has {rows} rows; {file.get('rows')} are listed")

@@ -11,7 +11,6 @@ from precis.model.records.tfrecord import read_frames
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
-    load_tokenizer,
     tokenizer_files,
 )
 from precis.pipelines.options.targets import SENTENCE_PAIRS
@@ -26,8 +25,9 @@ from precis.pipelines.verification.folder import (
     check_listing,
     check_others,
     check_success,
+    check_tokenizer,
 )
-from precis.pipelines.verification.letters import LetterCheck
+from precis.pipelines.verification.letters import check_letters
 
 DATASET = DESCRIPTION_FILES["records"]
 
@@ -64,7 +64,8 @@ def check_records(folder: str, content: Mapping[str, Any]) -> Iterator[Finding]:
         names = tokenizer_files(files.join(folder, name))
         expected |= {files.join(name, file) for file in names}
     yield from check_others(folder, expected)
-    yield from _check_tokenizers(folder, tokenizers)
+    for name, fingerprint in tokenizers.items():
+        yield from check_tokenizer(folder, name, fingerprint, named_in=DATASET)
     whole = expected - {finding.file for finding in damaged}
     yield from _check_shards(folder, info, whole)
     yield from _check_counts(folder, info, whole)
@@ -76,17 +77,6 @@ def _tokenizers(info: DatasetInfo) -> dict[str, str]:
     if info.source_tokenizer_fingerprint:
         tokenizers[SOURCE_TOKENIZER_FOLDER] = info.source_tokenizer_fingerprint
     return tokenizers
-
-
-def _check_tokenizers(folder: str, tokenizers: Mapping[str, str]) -> Iterator[Finding]:
-    for name, fingerprint in tokenizers.items():
-        try:
-            present = load_tokenizer(files.join(folder, name)).fingerprint
-        except (DataError, OSError) as error:
-            yield Finding(name, f"is damaged or missing: {error}")
-            continue
-        if present != fingerprint:
-            yield Finding(name, f"is not the tokenizer that {DATASET} names")
 
 
 def _check_shards(folder: str, info: DatasetInfo, whole: set[str]) -> Iterator[Finding]:
@@ -122,15 +112,13 @@ def _check_counts(folder: str, info: DatasetInfo, whole: set[str]) -> Iterator[F
             DATASET,
             f"counts.written is {written}, and the shards have {records} records",
         )
-    check = LetterCheck(folder, info.fingerprint[:16])
-    are_all_read = True
-    for file in info.dead_letters:
-        findings = list(check.check(file)) if file["file"] in whole else None
-        are_all_read = are_all_read and findings == []
-        yield from findings or ()
-    if not are_all_read:
+    findings, lost = check_letters(
+        folder, info.dead_letters, info.fingerprint[:16], whole
+    )
+    yield from findings
+    if lost is None:
         return
-    for outcome, letters in (("failed", check.failed), ("empty", check.empty)):
+    for outcome, letters in (("failed", lost.failed), ("empty", lost.empty)):
         expected, present = info.counts.get(outcome, 0), sum(letters.values())
         if expected != present:
             yield Finding(

@@ -27,7 +27,7 @@ from precis.pipelines.verification.folder import (
     check_success,
     listed_rows,
 )
-from precis.pipelines.verification.letters import LetterCheck
+from precis.pipelines.verification.letters import check_letters
 from precis.pipelines.verification.rows import (
     add_part,
     compare_rows,
@@ -167,34 +167,26 @@ def _check_counts(
     manifest: Mapping[str, Any], present: Mapping[str, Mapping[str, int]]
 ) -> Iterator[Finding]:
     """Compares the counts of a manifest with those of the rows."""
-    of_sources = manifest["sources"]
-    for source in sorted({*of_sources, *present["rows"]}):
-        counts = of_sources.get(source, {})
-        duplicates = counts.get("duplicates", 0)
-        rows = counts.get("written", 0) + counts.get("reused", 0) + duplicates
-        for name, expected in (("rows", rows), ("duplicates", duplicates)):
-            number = present[name].get(source, 0)
-            if number != expected:
-                yield Finding(
-                    MANIFEST,
-                    f"the parts have {number} {name} of {source}, and the manifest "
-                    f"{expected}",
-                )
+    rows = {
+        source: sum(counts.get(name, 0) for name in ("written", "reused", "duplicates"))
+        for source, counts in manifest["sources"].items()
+    }
+    yield from _compare_sources("the parts have {} rows of {}", rows, present["rows"])
+    yield from _compare_sources(
+        "the parts have {} duplicates of {}",
+        _counts_of(manifest, "duplicates"),
+        present["duplicates"],
+    )
+    for name in ("summary_methods", "quality_flags"):
+        yield from _compare(name, manifest[name], present[name])
     fallbacks = manifest["fallbacks"]
     held_back = {name: present["fallbacks"].get(name, 0) for name in fallbacks}
-    yield from _compare(
-        "summary_methods", manifest["summary_methods"], present["summary_methods"]
-    )
-    yield from _compare(
-        "quality_flags", manifest["quality_flags"], present["quality_flags"]
-    )
     yield from _compare("fallbacks", fallbacks, held_back)
     truncated = manifest["counts"].get("truncated", 0)
-    if truncated != present["truncated"].get("truncated", 0):
+    of_rows = present["truncated"].get("truncated", 0)
+    if truncated != of_rows:
         yield Finding(
-            MANIFEST,
-            f"counts.truncated is {truncated}, and "
-            f"{present['truncated'].get('truncated', 0)} rows are",
+            MANIFEST, f"counts.truncated is {truncated}, and {of_rows} rows are"
         )
 
 
@@ -202,25 +194,36 @@ def _check_letters(
     folder: str, manifest: Mapping[str, Any], whole: set[str]
 ) -> Iterator[Finding]:
     """Compares the dead letters on disk with the counts of the manifest."""
-    check = LetterCheck(folder, manifest["run_id"])
-    are_all_read = True
-    for file in manifest["dead_letters"]:
-        findings = list(check.check(file)) if file["file"] in whole else None
-        are_all_read = are_all_read and findings == []
-        yield from findings or ()
-    if not are_all_read:
+    findings, letters = check_letters(
+        folder, manifest["dead_letters"], manifest["run_id"], whole
+    )
+    yield from findings
+    if letters is None:
         return
-    sources = manifest["sources"]
-    for outcome, present in (("failed", check.failed), ("empty", check.empty)):
-        for source in sorted({*sources, *present}):
-            expected = sources.get(source, {}).get(outcome, 0)
-            if present[source] != expected:
-                yield Finding(
-                    MANIFEST,
-                    f"the dead letters have {present[source]} records of {source} that "
-                    f"are {outcome}, and the manifest {expected}",
-                )
-    yield from _compare("failures", manifest["failures"], check.reasons)
+    for outcome, present in (("failed", letters.failed), ("empty", letters.empty)):
+        yield from _compare_sources(
+            f"the dead letters have {{}} records of {{}} that are {outcome}",
+            _counts_of(manifest, outcome),
+            present,
+        )
+    yield from _compare("failures", manifest["failures"], letters.reasons)
+
+
+def _counts_of(manifest: Mapping[str, Any], outcome: str) -> dict[str, int]:
+    """The records with an outcome, by source file."""
+    sources = manifest["sources"].items()
+    return {source: counts.get(outcome, 0) for source, counts in sources}
+
+
+def _compare_sources(
+    claim: str, expected: Mapping[str, int], present: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Compares counts by source file; the claim takes a count and a source file."""
+    for source in sorted({*expected, *present}):
+        count, of_manifest = present.get(source, 0), expected.get(source, 0)
+        if count != of_manifest:
+            text = f"{claim.format(count, source)}, and the manifest {of_manifest}"
+            yield Finding(MANIFEST, text)
 
 
 def _compare(
