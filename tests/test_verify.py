@@ -80,8 +80,8 @@ def test_a_whole_run_has_no_findings(extractive, corpus, capsys):
     assert exit_code("verify", str(extractive)) == 0
     assert capsys.readouterr().out == (
         "note: document_id: 1 rows have that of a row before them, such as 'd00'; it "
-        f"alone is no key of these rows\nrun {extractive} is as it was written ({count} files, {rows} rows, "
-        f"{size:,} bytes)\n"
+        f"alone is no key of these rows\nrun {extractive} is as it was written "
+        f"({count} files, {rows} rows, {size:,} bytes)\n"
     )
     result = precis.verify(folder=extractive, corpus=corpus)
     assert result[:-1] == ("run", [], count, rows, size, corpus, [])
