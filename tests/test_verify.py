@@ -537,6 +537,33 @@ def test_records_and_letters_that_do_not_match_are_named(run, corpus):
     )
 
 
+def test_a_record_with_two_letters_or_with_a_letter_and_a_row_is_named(run, corpus):
+    path = letters(run)[0]
+    lines = gzip.decompress(path.read_bytes()).splitlines()
+    letter = json.loads(lines[0])
+    table = pq.read_table(parts(run)[0])
+    place = table.column("source_position")[0].as_py()
+    of_row = json.dumps({**letter, "source_position": place}).encode()
+    content = b"\n".join([*lines, lines[0], of_row]) + b"\n"
+    path.write_bytes(gzip.compress(content))
+    list_again(run, path)
+    lines = findings(run, corpus=corpus)
+    name = f"dead_letters/{path.name}"
+    twice = f"{name}, {letter['source_position']}: a record has more than one letter"
+    assert lines.count(twice) == 2
+    source = corpus.removeprefix("jsonl:")
+    assert f"{source}, {place}: has more than one row or dead letter" in lines
+
+
+def test_a_row_of_a_record_that_cannot_be_used_is_named(run, corpus):
+    """It is no row of a document, although the record is there."""
+    letter = json.loads(gzip.decompress(letters(run)[0].read_bytes()).splitlines()[0])
+    place = letter["source_position"]
+    name = change_rows(run, with_value("source_position", 0, place))
+    problem = "source_file and source_position name no document of the corpus"
+    assert f"{name}, row 0: {problem}" in findings(run, corpus=corpus)
+
+
 def test_a_corpus_that_was_copied_elsewhere_is_read_with_the_flags_of_the_run(
     tmp_path,
 ):
