@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
-from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.corpus.dead_letters import UNCOUNTED, read_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import TaskReader, list_tasks, read_task
 from precis.pipelines.corpus.task import FileFailure, Task
@@ -31,7 +31,7 @@ _COLUMNS = (
 )
 # Reasons of letters that stand for a file, or a part of one: it is not known which
 # records are lost.
-_FILE_REASONS = ("file_changed", "file_unreadable", "broken_gzip")
+_FILE_REASONS = {reason.removeprefix("read/") for reason in UNCOUNTED}
 _CREATE = """
     CREATE TABLE documents (file VARCHAR, position VARCHAR, is_article BOOLEAN);
     CREATE TABLE letters (name VARCHAR, file VARCHAR, position VARCHAR);
