@@ -140,6 +140,19 @@ def test_the_rows_of_a_network_are_those_of_the_command_and_one_model_searches(
     assert made == [1] and max(sizes) <= 5 and sum(sizes) == len(WRITTEN)
 
 
+def test_the_first_example_of_the_page_about_transforms(tmp_path, monkeypatch, capsys):
+    page = Path(__file__).parent.parent / "docs" / "TRANSFORMS.md"
+    program = page.read_text().split("```python\n")[1].split("```")[0]
+    lines = ['{"id": "a", "body": "Rain fell on Monday. Nobody came."}', "{broken"]
+    (tmp_path / "news").mkdir()
+    (tmp_path / "news" / "first.jsonl").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    exec(program, {})
+    (row,) = read_parts(tmp_path / "summaries")
+    assert (row["document_id"], row["summary_method"]) == ("a", "source")
+    assert "reason='invalid_json'" in capsys.readouterr().out
+
+
 def test_a_pipeline_with_a_source_and_a_sink_of_its_own(tmp_path):
     (tmp_path / "articles.txt").write_text(
         "Rain fell on Monday. Nobody came.\n\n(CNN) -- It was cold. Snow fell.\n"
