@@ -15,7 +15,6 @@ from collections.abc import Sequence
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
     DirectOptions,
-    GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
@@ -28,7 +27,7 @@ from precis.model.errors import JobError, UsageError
 from precis.model.progress.stages import Stage, stages
 from precis.pipelines.engines.engine_options import cancel_on_flink, engine_flags
 from precis.pipelines.engines.runner_errors import as_precis_error
-from precis.pipelines.engines.saved_jobs import SavedEnding, saving
+from precis.pipelines.engines.saved_jobs import SavedEnding, saves_template, saving
 from precis.pipelines.flags.command_parser import GENERAL_FLAGS
 from precis.pipelines.flags.command_words import refuse_strays
 from precis.pipelines.flags.flags import option_names
@@ -154,7 +153,7 @@ def run_pipeline(
       JobError: the pipeline failed otherwise; one line says why, and the cause of the
           error says more.
     """
-    is_saved = bool(pipeline.options.view_as(GoogleCloudOptions).template_location)
+    is_saved = saves_template(pipeline.options)
     if is_saved and ending is not None:
         with saving(ending):
             _run(pipeline, several)

@@ -40,6 +40,7 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import parse_addresses
 from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.engines.beam_runner import runner_name
+from precis.pipelines.engines.saved_jobs import saves_template
 from precis.pipelines.options.extras import command_extras
 
 REQUIREMENTS_FILE = "worker-requirements.txt"
@@ -87,7 +88,7 @@ def check_remote(
     cloud = options.view_as(GoogleCloudOptions)
     if errors := PipelineOptionsValidator(options, None).validate():
         raise UsageError(f"Beam refuses its flags: {' '.join(errors)}")
-    if cloud.template_location:
+    if saves_template(options):
         _check_template(runner, command, flags)
     local = [each for each in job_paths(flags) if files.is_local(each[1])]
     if runner == "DataflowRunner":

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from precis.model import files
 from precis.model.errors import UsageError
@@ -31,6 +32,11 @@ class SavedEnding(NamedTuple):
     job: Job
     written: beam.PCollection
     finish: Callable[[], object]
+
+
+def saves_template(options: PipelineOptions) -> bool:
+    """Whether a job is saved as a file that Dataflow starts later."""
+    return bool(options.view_as(GoogleCloudOptions).template_location)
 
 
 @contextlib.contextmanager
