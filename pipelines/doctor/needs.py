@@ -115,9 +115,8 @@ def check_corpus(corpus: CorpusOptions, output: str) -> Iterator[Diagnosis]:
 
     tasks = list_tasks(corpus)
     check_output_apart(output, corpus, tasks)
-    paths = {path for task in tasks for path in task.paths}
-    found = f"{len(paths):,} files, {sum(task.size_bytes for task in tasks):,} bytes"
-    yield Diagnosis(OK, "corpus", found)
+    size = sum(task.size_bytes for task in tasks)
+    yield Diagnosis(OK, "corpus", f"{len(tasks):,} tasks of {size:,} bytes")
 
 
 def check_inputs(flags: Mapping[str, Any]) -> Iterator[Diagnosis]:
