@@ -390,6 +390,14 @@ def test_a_wrong_value_of_a_row_is_named(run, column, value, problem):
     assert any(found.startswith(f"{name}, row 2: {problem}") for found in findings(run))
 
 
+def test_a_duplicate_of_a_document_that_failed_is_no_finding(run):
+    change_rows(run, with_value("duplicate_of", 2, "failed"))
+    problem = "duplicate_of names no document of the run"
+    assert any(problem in line for line in findings(run))
+    edit_manifest(run, lambda m: m["failures"].update({"extract/error": 1}))
+    assert not any(problem in line for line in findings(run))
+
+
 def test_a_duplicate_of_itself_or_of_another_text_is_named(run):
     table = pq.read_table(parts(run)[0])
     ids = table.column("document_id").to_pylist()
