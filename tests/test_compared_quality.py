@@ -36,6 +36,7 @@ def runs(tmp_path_factory):
     lines[0]["highlights"] = "Seven ships sank."
     write_jsonl(folder / "news.jsonl", lines)
     flags["extractive"] = "lead,lexrank"
+    flags["deduplicate"] = True
     summarize(output=folder / "plain", **flags)
     lines[0]["highlights"] = "A storm hit Bremen."
     lines[3]["highlights"] = "Rain."

@@ -10,7 +10,7 @@ from support.summarize_runs import rows_of
 import precis
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.summarize import summary_rows
+from precis.pipelines.summarize.summary_rows import SummaryRow
 
 LOST = ("d003", "d011")
 
@@ -33,15 +33,15 @@ def corpus(tmp_path):
 @pytest.fixture
 def earlier(runs, corpus, tmp_path, monkeypatch):
     """A run that has lost two documents, in two of its three files."""
-    draft = summary_rows._draft_row
+    measure = SummaryRow.measure
 
-    def fail(scored, *others, **settings):
-        if scored[0].article.document.document_id in LOST:
+    def fail(row):
+        if row.article.document.document_id in LOST:
             raise KeyError("the text")
-        return draft(scored, *others, **settings)
+        return measure(row)
 
     with monkeypatch.context() as patch:
-        patch.setattr(summary_rows, "_draft_row", fail)
+        patch.setattr(SummaryRow, "measure", fail)
         manifest = runs.run(tmp_path / "earlier", corpus)
     assert (manifest["counts"]["written"], manifest["counts"]["failed"]) == (18, 2)
     return tmp_path / "earlier"

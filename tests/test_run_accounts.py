@@ -25,8 +25,8 @@ from precis.pipelines.run.accounts import (
     sum_sources,
     total_counts,
 )
-from precis.pipelines.summarize import summary_rows
 from precis.pipelines.summarize.run_manifest import check_rows
+from precis.pipelines.summarize.summary_rows import SummaryRow
 
 
 @pytest.fixture
@@ -226,14 +226,14 @@ def test_the_copies_of_a_document_that_failed_are_dead_letters(
     spaced = line(3, id="spaced", article=article(3).replace(". ", ".  "))
     copies = [line(3, id="copy"), spaced, line(3, id="last"), {**spaced, "id": "twin"}]
     corpus = write_corpus(tmp_path / "c", {"a.jsonl": lines, "b.jsonl": copies})
-    draft = summary_rows._draft_row
+    measure = SummaryRow.measure
 
-    def fail(scored, *others, **settings):
-        if scored[0].article.document.document_id == "d003":
+    def fail(row):
+        if row.article.document.document_id == "d003":
             raise KeyError("the text")
-        return draft(scored, *others, **settings)
+        return measure(row)
 
-    monkeypatch.setattr(summary_rows, "_draft_row", fail)
+    monkeypatch.setattr(SummaryRow, "measure", fail)
     manifest = runs.run(tmp_path / "out", corpus)
     read = {f"{tmp_path}/c/a.jsonl": 12, f"{tmp_path}/c/b.jsonl": 4}
     check_accounts(tmp_path / "out", read)

@@ -11,6 +11,7 @@ import pytest
 from rouge_score import rouge_scorer
 
 from precis.model.errors import UsageError
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator, source
 
 # sha256 over ids, articles and highlights of documents 0 to 999, which have every
@@ -25,8 +26,10 @@ WRITTEN = len(generator.hand_written())
 
 
 def read_all(spec: str, *, split: str = "", task_documents: int = 1000) -> list:
-    tasks = source.list_tasks(spec, task_documents=task_documents)
-    documents = [record.content for task in tasks for record in source.read(task)]
+    options = CorpusOptions(corpus=f"sample:{spec}", task_bytes=task_documents << 14)
+    tasks = source.list_tasks(spec, options)
+    records = [record for task in tasks for record in source.read(task, options)]
+    documents = [record.content for record in records]
     return [document for document in documents if split in ("", document.split)]
 
 
@@ -64,7 +67,8 @@ def test_task_boundaries_change_nothing():
         f"sample-{index:06d}" for index in range(100)
     ]
     assert small == large
-    tasks = source.list_tasks("100", task_documents=7)
+    options = CorpusOptions(corpus="sample:100", task_bytes=7 << 14)
+    tasks = source.list_tasks("100", options)
     assert [(task.number, task.start, task.stop) for task in tasks[-2:]] == [
         (13, 91, 98),
         (14, 98, 100),
@@ -94,7 +98,7 @@ def test_the_split_is_the_hash_of_the_id():
 
 
 def test_the_default_has_6000_documents_and_no_files():
-    tasks = source.list_tasks("")
+    tasks = source.list_tasks("", CorpusOptions(corpus="sample:"))
     assert (tasks[0].start, tasks[-1].stop, len(tasks)) == (0, 6000, 6)
     assert all(
         task.paths == () and task.split == "" and task.version == generator.VERSION
@@ -107,7 +111,7 @@ def test_a_bad_size_is_refused(spec):
     with pytest.raises(
         UsageError, match=f"sample:{re.escape(spec)}: .* is not a positive whole number"
     ):
-        source.list_tasks(spec)
+        source.list_tasks(spec, CorpusOptions(corpus="sample:"))
 
 
 def test_no_article_and_no_id_comes_twice():

@@ -24,7 +24,7 @@ from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import FileFailure, Place, Task
 from precis.pipelines.run.accounts import OUTCOMES
 from precis.pipelines.run.job import hash_tasks
-from precis.pipelines.summarize import summary_rows
+from precis.pipelines.summarize.summary_rows import SummaryRow
 
 EMPTY = {"id": "empty", "article": " "}
 BAD = {"id": "bad", "article": 7}
@@ -310,16 +310,16 @@ def test_duplicates_count_and_rows_of_earlier_runs_are_taken(runs, tmp_path):
 def test_failures_are_retried_within_what_is_selected(
     runs, corpus, tmp_path, monkeypatch
 ):
-    draft = summary_rows._draft_row
+    measure = SummaryRow.measure
     lost = names(3, 8, 21)
 
-    def fail(scored, *others, **settings):
-        if scored[0].article.document.document_id in lost:
+    def fail(row):
+        if row.article.document.document_id in lost:
             raise KeyError("the text")
-        return draft(scored, *others, **settings)
+        return measure(row)
 
     with monkeypatch.context() as patch:
-        patch.setattr(summary_rows, "_draft_row", fail)
+        patch.setattr(SummaryRow, "measure", fail)
         manifest = runs.run(tmp_path / "run", corpus)
     assert manifest["counts"]["failed"] == 6 + 3
     retry = {"retry_failures": str(tmp_path / "run"), "max_empty_share": 1}
