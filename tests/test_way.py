@@ -27,23 +27,27 @@ class Way:
         import precis
 
         self.root = os.path.dirname(os.path.dirname(os.path.realpath(precis.__file__)))
+        self.names: dict[str, str] = {}
         self.command: set[str] = set()
         self.task: set[str] = set()
         self.worker = 0  # the thread that does the task; no thread is 0
 
     def note(self, frame, event, _) -> None:
         code = frame.f_code
-        path = os.path.realpath(code.co_filename)
-        is_task = code.co_qualname == "SummarizeWorker.run"
-        if is_task:
+        name = self.names.get(code.co_filename)
+        if name is None:
+            name = os.path.relpath(os.path.realpath(code.co_filename), self.root)
+            is_own = name.split(os.sep)[0] in ("model", "pipelines", "precis")
+            name = self.names[code.co_filename] = name if is_own else ""
+        if not name:
+            return
+        if code.co_qualname == "SummarizeWorker.run":
             self.worker = threading.get_ident() if event == "call" else 0
         # The code of modules and classes runs when they are imported.
         if event == "call" and code.co_flags & inspect.CO_OPTIMIZED:
-            name = os.path.relpath(path, self.root)
-            if name.split(os.sep)[0] in ("model", "pipelines", "precis"):
-                self.command.add(name)
-                if threading.get_ident() == self.worker:
-                    self.task.add(name)
+            self.command.add(name)
+            if threading.get_ident() == self.worker:
+                self.task.add(name)
 
 
 def follow(corpus: str, output: str) -> None:

@@ -131,9 +131,14 @@ def _check_places(
     """Asserts that each record is where it must be, once."""
     empty = [letter for letter in letters if letter["reason"] == "empty_article"]
     failed = [letter for letter in letters if letter["reason"] != "empty_article"]
-    for found, outcome in ((rows, ROW), (empty, EMPTY), (failed, BAD)):
-        places = sorted(_place(row) for row in found)
-        assert places == sorted(record.place for record in expected[outcome])
+    places = sorted(_place(row) for row in rows)
+    assert places == sorted(record.place for record in expected[ROW])
+    for found, outcome in ((empty, EMPTY), (failed, BAD)):
+        # Equal letters in a row are one, with the place of the first.
+        places = [_place(letter) for letter in found]
+        assert len(places) == len({*places})
+        assert {*places} <= {record.place for record in expected[outcome]}
+        assert sum(letter["records"] for letter in found) == len(expected[outcome])
 
 
 def _check_counts(
@@ -155,7 +160,9 @@ def _check_counts(
             counts[source_file][name] = number
     for letter in read_letters(output):
         is_empty = letter["reason"] == "empty_article"
-        counts[letter["source_file"]]["empty" if is_empty else "failed"] += 1
+        counts[letter["source_file"]]["empty" if is_empty else "failed"] += letter[
+            "records"
+        ]
     for record in expected["other_split"]:
         counts[record.source_file]["other_split"] += 1
     sources = {name: {**found, "read": found.total()} for name, found in counts.items()}
