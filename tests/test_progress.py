@@ -153,6 +153,7 @@ def test_summaries_count_when_they_are_written_and_not_when_they_are_read(
         settings=settings,
         layout=PartLayout(SUMMARY_SCHEMA),
         provenance={},
+        columns={"settings_id": ""},
     )
     worker = SummarizeWorker(run)
     letters = DeadLetterWriter("", task=0, run_id="")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from precis.pipelines.tables.score_rounding import round_margin, round_score
+from precis.pipelines.tables.columns import round_margin, round_score
 
 
 @pytest.mark.parametrize(

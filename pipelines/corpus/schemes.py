@@ -48,17 +48,17 @@ class Scheme(NamedTuple):
 
 
 SCHEMES = {
-    "tfds": Scheme(
-        "tfds_sets", "NAME[:SPLIT]", "TensorFlow Datasets", "", True, True, extra="tfds"
-    ),
-    "stories": Scheme(
-        "stories", "DIR", "raw stories", "{}/**/*.story", holds_one_document=True
-    ),
     "jsonl": Scheme("jsonl", has_fields=True, seek_bytes=1 << 20),
     "csv": Scheme("csv_files", has_fields=True, seek_bytes=1 << 20),
     "parquet": Scheme("parquet", has_fields=True, seek_bytes=1),
     "text": Scheme(
         "text_files", "GLOB", "one document a file", holds_one_document=True
+    ),
+    "stories": Scheme(
+        "stories", "DIR", "raw stories", "{}/**/*.story", holds_one_document=True
+    ),
+    "tfds": Scheme(
+        "tfds_sets", "NAME[:SPLIT]", "TensorFlow Datasets", "", True, True, extra="tfds"
     ),
     "sample": Scheme("sample.source", "[COUNT]", "built in", "", seek_bytes=1),
 }

@@ -23,7 +23,7 @@ from precis.pipelines.options.summarize import (
     WRITE_SENTENCES,
     SummarizeOptions,
 )
-from precis.pipelines.tables.score_rounding import round_score
+from precis.pipelines.tables.columns import round_score
 
 if TYPE_CHECKING:  # It imports TensorFlow.
     from precis.model.inference.sentence_scorer import SentenceScorer

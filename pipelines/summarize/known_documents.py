@@ -34,7 +34,6 @@ from precis.pipelines.summarize.run_parts import (
 from precis.pipelines.summarize.summary_rows import (
     document_columns,
     quality_of_own_reference,
-    run_columns,
 )
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.schema import summary_table
@@ -79,8 +78,7 @@ class KnownDocuments:
         self._part = part
         self._progress = progress
         self._links = read_links(run.job.output, task) if run.has_keys else {}
-        self._earlier = EarlierRows(run.earlier)
-        self._constants = run_columns(run.settings, run_id=run.job.run_id)
+        self._earlier = EarlierRows(run.earlier) if run.earlier else None
         self._reused: list[dict[str, Any]] = []
         self._duplicates: list[dict[str, Any]] = []
         # The first document with the same content, by the place of a new document.
@@ -106,8 +104,10 @@ class KnownDocuments:
             place = dict(zip(names, link.copy, strict=True))
             self._duplicates.append({**self._columns(article, {}, first), **place})
             return True
-        rows = (self._earlier.read(*place) for place in link.earlier)
-        row = next((row for row in rows if holds_for(row, article)), None)
+        row = None
+        if self._earlier is not None:
+            rows = (self._earlier.read(*place) for place in link.earlier)
+            row = next((row for row in rows if holds_for(row, article)), None)
         if row is None:
             self._firsts[_place(article)] = first
             return False
@@ -130,7 +130,7 @@ class KnownDocuments:
         """The columns of a document that takes over a row, and those of its run."""
         return {
             **document_columns(article.document, self._run.layout.kept),
-            **self._constants,
+            **self._run.columns,
             "content_sha256": article.content_sha256,
             "reference_quality": quality_of_own_reference(
                 article, row, self._run.settings.quality

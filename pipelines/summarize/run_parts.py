@@ -33,6 +33,7 @@ class SummaryRun:
       settings: how documents are summarized.
       layout: how its rows lie in parts.
       provenance: of the job.
+      columns: those that all rows share.
       earlier: parts of earlier runs whose rows it takes over.
       deduplicates: whether equal texts are summarized once.
       unique_ids: whether two documents with one id fail it.
@@ -43,6 +44,7 @@ class SummaryRun:
     settings: SummarySettings
     layout: PartLayout
     provenance: Mapping[str, Any]
+    columns: Mapping[str, Any]
     earlier: tuple[EarlierPart, ...] = ()
     deduplicates: bool = False
     unique_ids: bool = False
@@ -160,7 +162,7 @@ def _footer(run: SummaryRun) -> dict[str, str]:
     """Facts about a run for the metadata of its Parquet files."""
     facts = {
         "run_id": run.job.run_id,
-        "settings_id": run.settings.settings_id,
+        "settings_id": run.columns["settings_id"],
         "precis_version": importlib.metadata.version("precis"),
         **{name: model or "" for name, model in run.settings.model_ids.items()},
     }

@@ -88,6 +88,7 @@ from precis.pipelines.summarize.search_processes import (
     limit_search_processes,
 )
 from precis.pipelines.summarize.summarize_task import SummarizeWorker
+from precis.pipelines.summarize.summary_rows import run_columns
 from precis.pipelines.summarize.summary_settings import (
     SummarySettings,
     summary_settings,
@@ -147,6 +148,7 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
             settings=settings,
             layout=layout.begun_at(job.created_at),
             provenance=provenance,
+            columns=run_columns(settings, run_id=job.run_id),
             earlier=find_earlier_runs(job, earlier.reused_folders, settings),
             deduplicates=earlier.deduplicate or bool(earlier.reused_folders),
             unique_ids=result.on_duplicate_id == FAIL,

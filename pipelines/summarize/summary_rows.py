@@ -26,8 +26,8 @@ from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 from precis.pipelines.summarize.extractive_summaries import choose_sentences
 from precis.pipelines.summarize.summary_settings import SummarySettings
+from precis.pipelines.tables.columns import round_margin, round_score
 from precis.pipelines.tables.schema import SCHEMA_VERSION, SUMMARY_SCHEMA
-from precis.pipelines.tables.score_rounding import round_margin, round_score
 
 if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.bulk_summarizer import BulkSummarizer

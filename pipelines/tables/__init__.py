@@ -9,5 +9,4 @@ part_writing    writes a part
 part_files      reads parts, whatever their layout
 row_ranges      ranges of rows of finished parts, as tasks
 window_tables   rows to a table, in which a wrong row costs only itself
-score_rounding  how scores are rounded
 """
