@@ -13,9 +13,8 @@ import contextlib
 import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -32,6 +31,9 @@ from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.summarize.earlier_runs import EarlierPart, read_part_keys
+
+if TYPE_CHECKING:
+    import duckdb
 
 # Of 10**9 digests of 16 bytes two are equal by chance with a probability of 10**-21.
 _DIGEST = pa.binary(16)
@@ -279,7 +281,7 @@ class JoinWorker(TaskWorker):
 
     def _load(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: "duckdb.DuckDBPyConnection",
         table: str,
         folder: str,
         count: int,
@@ -296,7 +298,9 @@ class JoinWorker(TaskWorker):
 
 
 @contextlib.contextmanager
-def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
+def _connection() -> Iterator["duckdb.DuckDBPyConnection"]:
+    import duckdb  # Workers do without its 40 MB.
+
     with tempfile.TemporaryDirectory() as folder:
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": _MEMORY,
@@ -310,7 +314,7 @@ def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
             connection.close()
 
 
-def _check_ids(connection: duckdb.DuckDBPyConnection) -> None:
+def _check_ids(connection: "duckdb.DuckDBPyConnection") -> None:
     repeated = connection.execute(_REPEATED_IDS).fetchall()
     if repeated:
         named = ", ".join(f"{name!r} at {file}:{at}" for name, file, at, _ in repeated)
