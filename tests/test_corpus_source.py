@@ -41,7 +41,7 @@ def _read(options):
             {"corpus": "xml:a"},
             (
                 r"unknown corpus 'xml:a'; "
-                r".*tfds, stories, jsonl, csv, parquet, text, sample$"
+                r".*jsonl, csv, parquet, text, stories, tfds, sample$"
             ),
         ),
         ({"corpus": "news.jsonl"}, r"unknown corpus 'news.jsonl'; write scheme:where"),
