@@ -73,7 +73,7 @@ LINES = {
     "load summaries --table delta://OUT/table": "delta",
     "verify gs://bucket/run": "gcs",
     "verify s3://bucket/run": "s3",
-    "summarize --corpus sample:5 --runner dataflow --output OUT/d": "beam dataflow",
+    "summarize --corpus sample:5 --runner dataflow --output OUT/d": "beam",
 }
 # How those lines end that reach neither a store nor Dataflow here.
 REFUSED = {
