@@ -128,7 +128,7 @@ def test_a_result_is_whole_until_it_is_replaced(generations, runs, monkeypatch):
     assert runs.inferred == ["d040", "d041"]
     assert is_whole(out) and contents(out).items() >= old.items()
     with monkeypatch.context() as patch:
-        observe(patch, job, "check_pending", check_old)
+        observe(patch, job, "check_failures", check_old)
         observe(patch, job, "publish_result", check_old)
         kill(patch, job, "finish_job")
         with pytest.raises(Killed):
@@ -208,11 +208,11 @@ def test_an_interrupted_replacement_gives_way_to_the_next_one(tmp_path, monkeypa
     # The first night finds no earlier result.
     assert run("Rain fell.")["counts"]["written"] == 1
 
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("precis.pipelines.run.job.check_pending", fail)
+        patch.setattr("precis.pipelines.run.job.check_failures", fail)
         with pytest.raises(OSError, match="Input/output"):
             run("Rain fell.", "Snow fell.")
     counts = run("Rain fell.", "Hail fell.")["counts"]
