@@ -91,6 +91,23 @@ def test_a_task_writes_a_part_of_each_partition(tmp_path):
         assert pq.read_metadata(tmp_path / name).num_row_groups > 2
 
 
+def test_a_null_and_an_empty_text_have_one_folder_and_a_part_each(tmp_path):
+    columns = tuple(pa.field(name, pa.string()) for name in ("a", "b"))
+    schema = pa.schema([*SUMMARY_SCHEMA, *columns], SUMMARY_SCHEMA.metadata)
+    pairs = [(None, None), ("", None), (None, ""), ("", ""), ("x", ""), ("x", None)]
+    rows = table_of(len(pairs))
+    for place, column in enumerate(columns):
+        rows = rows.append_column(column, pa.array([pair[place] for pair in pairs]))
+    layout = PartLayout(schema, partitioning=Partitioning(columns, ("a", "b")))
+    files = write(tmp_path, [rows], layout)
+    assert len(files) == len({Path(name).name for name in files}) + 2 == 6
+    assert len({Path(name).parent for name in files}) == 2
+    for file in files.values():
+        assert file["rows"] == pq.read_metadata(tmp_path / file["file"]).num_rows == 1
+    found = [tuple(file["partition"].values()) for file in files.values()]
+    assert sorted(found, key=repr) == sorted(pairs, key=repr)
+
+
 def test_a_task_that_fails_publishes_no_part(tmp_path):
     layout = PartLayout(SUMMARY_SCHEMA, partitioning=BY_SPLIT, row_group_bytes=1)
     with (

@@ -117,7 +117,11 @@ class PartWriter(contextlib.ExitStack):
     def _begin(self, key: str) -> _Part:
         partitioning = self._layout.partitioning
         folder = partitioning.folder(key)
-        name = files.join(DATA_FOLDER, *filter(None, [folder]), self._name)
+        # An empty text and a null have one folder.
+        values = partitioning.values(key).values()
+        empty = "".join(f"-empty{n}" for n, value in enumerate(values) if value == "")
+        file = f"{self._name.removesuffix('.parquet')}{empty}.parquet"
+        name = files.join(DATA_FOLDER, *filter(None, [folder]), file)
         part = _Part(name, self.enter_context(contextlib.ExitStack()))
         self._parts[key] = part
         check_partitions(len(self._parts), partitioning.names)
