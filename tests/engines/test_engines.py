@@ -49,7 +49,7 @@ def workers(engine) -> list[int]:
 
 
 def start_until_middle(command, output, engine, *flags, receipts=2):
-    """A job of which some tasks of the step `infer` are done and others are not."""
+    """A job of which some tasks of the step `summarize` are done and others are not."""
     process = start_precis(command, output, [*engine.flags, *flags])
     folder = output / "_tasks" / "summarize"
 
