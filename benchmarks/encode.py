@@ -38,7 +38,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
-from precis.pipelines.prepare.vocabulary_pass import duplicates_path
+from precis.pipelines.prepare.vocabulary_pass import DUPLICATES_FILE
 from precis.pipelines.run.accounts import total_counts
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
@@ -250,8 +250,9 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
     (task,) = list_tasks(corpus)
     tokenizer.save(files.join(output, TOKENIZER_FOLDER))
     no_duplicates = pa.table({"place": pa.array([], pa.int64())})
-    os.makedirs(os.path.dirname(duplicates_path(job)))
-    pq.write_table(no_duplicates, duplicates_path(job))
+    path = files.join(output, DUPLICATES_FILE)
+    os.makedirs(os.path.dirname(path))
+    pq.write_table(no_duplicates, path)
     worker = EncodeWorker(corpus, options, job)
     worker.load()
 

@@ -11,15 +11,12 @@ The files of all tasks are joined by DuckDB, which writes to a temporary folder 
 does not fit its memory.
 """
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError
@@ -44,10 +41,17 @@ from precis.pipelines.prepare.training_pairs import (
     sources_are_normalised,
 )
 from precis.pipelines.run.job import TASKS_FOLDER, Job
+from precis.pipelines.run.key_tables import (
+    ROWS_AT_ONCE,
+    load_keys,
+    open_database,
+    place_of,
+    publish_keys,
+    read_keys_of_task,
+    task_and_record,
+)
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import (
-    PublishedFile,
-    describe_file,
     is_whole,
     read_checksummed,
     write_checksummed,
@@ -57,11 +61,10 @@ TRAIN_SPLIT = "train"
 JOIN_STEP = "join"
 _MAX_WORDS_HELD = 1 << 18
 _SHOWN_DOCUMENTS = 64  # the display moves on after so many
-# A place is a number: the task, and in the lower 32 bits the record.
 _HASHES = pa.schema([("hash", pa.binary(16)), ("place", pa.int64())])
 _WORDS = pa.schema([("word", pa.string()), ("count", pa.int64())])
-_MEMORY = "512MB"
-_ROWS_AT_ONCE = 100_000
+# The places of duplicates while the job runs.
+DUPLICATES_FILE = files.join(TASKS_FOLDER, "duplicates.parquet")
 _COUNTS = "SELECT word, sum(count)::BIGINT FROM words GROUP BY word"
 _DUPLICATES = """
 SELECT place
@@ -143,7 +146,7 @@ class ScanWorker(TaskWorker):
                 if isinstance(pairs, str):
                     continue
                 digest = bytes.fromhex(article.content_sha256)[:16]
-                hashes.append({"hash": digest, "place": task.number << 32 | record})
+                hashes.append({"hash": digest, "place": place_of(task.number, record)})
                 if article.document.split == TRAIN_SPLIT:
                     for pair in pairs:
                         yield from self._texts_to_learn(pair)
@@ -159,7 +162,7 @@ class ScanWorker(TaskWorker):
         progress.advance_to(reader.position)
         counts = pa.table([list(words), list(words.values())], schema=_WORDS)
         published = [
-            _publish(self._job, _path(self._job, kind, task.number), table.to_reader())
+            publish_keys(self._job.output, _name(kind, task.number), table.to_reader())
             for kind, table in (
                 ("hashes", pa.Table.from_pylist(hashes, _HASHES)),
                 ("words", counts),
@@ -179,53 +182,27 @@ class ScanWorker(TaskWorker):
         return source, pair.target
 
 
-def _path(job: Job, kind: str, task: int) -> str:
-    return files.join(job.output, TASKS_FOLDER, kind, f"{task:05d}.parquet")
-
-
-def duplicates_path(job: Job) -> str:
-    """Where the places of duplicates lie while the job runs."""
-    return files.join(job.output, TASKS_FOLDER, "duplicates.parquet")
-
-
-def _publish(job: Job, path: str, batches: pa.RecordBatchReader) -> PublishedFile:
-    """Publishes a file of the pass, a row group for each batch."""
-    with (
-        files.write_aside(path) as file,
-        pq.ParquetWriter(file, batches.schema, compression="zstd") as writer,
-    ):
-        for batch in batches:
-            writer.write_batch(batch)
-    name = path.removeprefix(files.join(job.output, ""))
-    return describe_file(job.output, name, rows=0)
+def _name(kind: str, task: int) -> str:
+    """The name of a file of the pass in the output."""
+    return files.join(TASKS_FOLDER, kind, f"{task:05d}.parquet")
 
 
 def publish_scan(options: PrepareOptions, job: Job) -> None:
     """Writes the tokenizers and the duplicates, and down that the pass is complete."""
     enter_step(JOIN_STEP)
-    with tempfile.TemporaryDirectory() as folder:
-        with duckdb.connect(f"{folder}/scan.duckdb") as connection:
-            connection.execute(f"SET memory_limit = '{_MEMORY}'")
-            _load(connection, "words", job)
-            _load(connection, "hashes", job)
-            found = connection.sql(_DUPLICATES).to_arrow_reader(_ROWS_AT_ONCE)
-            duplicates = _publish(job, duplicates_path(job), found)
-            words = connection.sql(_COUNTS).to_arrow_reader(_ROWS_AT_ONCE)
-            counts = (
-                dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
-            )
-            fingerprints = publish_tokenizers(counts, options)
+    with open_database() as connection:
+        for table, schema in (("words", _WORDS), ("hashes", _HASHES)):
+            names = (_name(table, number) for number in range(job.tasks))
+            paths = (files.join(job.output, name) for name in names)
+            load_keys(connection, table, schema, paths)
+        places = connection.sql(_DUPLICATES).to_arrow_reader(ROWS_AT_ONCE)
+        duplicates = publish_keys(job.output, DUPLICATES_FILE, places)
+        words = connection.sql(_COUNTS).to_arrow_reader(ROWS_AT_ONCE)
+        counts = (
+            dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
+        )
+        fingerprints = publish_tokenizers(counts, options)
     write_checksummed(scan_path(job), {**fingerprints, "duplicates": duplicates})
-
-
-def _load(connection: duckdb.DuckDBPyConnection, kind: str, job: Job) -> None:
-    """Makes a table of the files of all tasks."""
-    for number in range(job.tasks):
-        with files.open_read(_path(job, kind, number)) as file:
-            rows = pq.read_table(file, use_threads=False, pre_buffer=False)
-        connection.register("rows_of_task", rows)
-        verb = f"INSERT INTO {kind}" if number else f"CREATE TABLE {kind} AS"
-        connection.execute(f"{verb} SELECT * FROM rows_of_task")
 
 
 def publish_tokenizers(
@@ -307,7 +284,5 @@ def read_scan(job: Job) -> dict[str, Any]:
 
 def read_duplicates(job: Job, task: int) -> set[int]:
     """The records of a task whose article stands earlier in the corpus."""
-    places = [("place", ">=", task << 32), ("place", "<", task + 1 << 32)]
-    with files.open_read(duplicates_path(job)) as file:
-        table = pq.read_table(file, filters=places, use_threads=False, pre_buffer=False)
-    return {place & 0xFFFFFFFF for place in table.column("place").to_pylist()}
+    table = read_keys_of_task(files.join(job.output, DUPLICATES_FILE), task)
+    return {task_and_record(place)[1] for place in table.column("place").to_pylist()}

@@ -9,14 +9,11 @@ read the corpus once more. Keys are joined by DuckDB, which writes to a temporar
 what does not fit its memory.
 """
 
-import contextlib
 import hashlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError
@@ -28,16 +25,20 @@ from precis.pipelines.corpus.task import FileFailure, Task
 from precis.pipelines.engines.tasks import TaskResult, TaskWorker
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import TASKS_FOLDER, Job
+from precis.pipelines.run.key_tables import (
+    ROWS_AT_ONCE,
+    load_keys,
+    open_database,
+    place_of,
+    publish_keys,
+    read_keys_of_task,
+    task_and_record,
+)
 from precis.pipelines.run.progress import TaskProgress
-from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.summarize.earlier_runs import EarlierPart, read_part_keys
-
-if TYPE_CHECKING:
-    import duckdb
 
 # Of 10**9 digests of 16 bytes two are equal by chance with a probability of 10**-21.
 _DIGEST = pa.binary(16)
-# A place is a number: the task, or the part, and in the lower 32 bits the record.
 DOCUMENT_KEYS = pa.schema(
     [
         ("place", pa.int64()),
@@ -54,8 +55,6 @@ ROW_KEYS = pa.schema(
 # Rows of one content, with other offsets each, that a document is compared with. Texts
 # that differ in white space alone seldom have more forms.
 _MOST_FORMS = 8
-_LINKS_A_GROUP = 10_000
-_MEMORY = "512MB"
 # Documents whose content stands before them or in an earlier run, once for each row
 # that it has there.
 _LINKS = """
@@ -98,6 +97,9 @@ FROM (
 )
 ORDER BY place LIMIT 3
 """
+
+
+_LINKS_FILE = files.join(TASKS_FOLDER, "links.parquet")
 
 
 class KeyTask(NamedTuple):
@@ -147,9 +149,6 @@ class Link(NamedTuple):
     earlier: tuple[tuple[int, int], ...]
 
 
-NEW = Link(None, None, ())
-
-
 def key_tasks(tasks: Sequence[Task], parts: Sequence[EarlierPart]) -> list[KeyTask]:
     """The tasks of the step `keys`."""
     return [
@@ -194,11 +193,11 @@ class KeyWorker(TaskWorker):
         keys: list[tuple[Any, ...]] = []
         if task.part is not None:
             number, part = task.part
-            name, schema = f"rows/{number:05d}.parquet", ROW_KEYS
+            name, schema = _name("rows", number), ROW_KEYS
             keys += self._row_keys(number, part)
         else:
             assert task.corpus_task is not None
-            name, schema = f"keys/{task.number:05d}.parquet", DOCUMENT_KEYS
+            name, schema = _name("keys", task.number), DOCUMENT_KEYS
             try:
                 keys += self._document_keys(task.corpus_task, progress)
             except FileFailure:
@@ -206,7 +205,7 @@ class KeyWorker(TaskWorker):
                 keys.clear()
         columns = list(zip(*keys, strict=True)) or [()] * len(schema)
         table = pa.table(list(map(list, columns)), schema=schema)
-        described = _write_tables(self._job, name, schema, [table])
+        described = publish_keys(self._job.output, name, table.to_reader())
         documents = len(keys) if task.corpus_task else 0
         return TaskResult(source_counts(), [described], KeyFigures(documents))
 
@@ -222,7 +221,7 @@ class KeyWorker(TaskWorker):
             document = article.document
             reference = (document.highlights or "") if self._uses_references else None
             yield (
-                _place(task.number, record),
+                place_of(task.number, record),
                 content_digest(article.content_sha256, reference),
                 _digest(document.article),
                 # Ids that are no valid UTF-8 are compared by what they are shown as.
@@ -235,7 +234,7 @@ class KeyWorker(TaskWorker):
     def _row_keys(self, number: int, part: EarlierPart) -> Iterator[tuple[Any, ...]]:
         for key in read_part_keys(part, uses_references=self._uses_references):
             digest = content_digest(key.content_sha256, key.reference)
-            yield _place(number, key.row), digest, key.offsets
+            yield place_of(number, key.row), digest, key.offsets
 
 
 class JoinWorker(TaskWorker):
@@ -269,53 +268,27 @@ class JoinWorker(TaskWorker):
           DataError: several documents have one id, which the run does not allow.
         """
         del task, progress, letters
-        with _connection() as connection:
-            self._load(connection, "documents", "keys", self._tasks, DOCUMENT_KEYS)
-            self._load(connection, "rows", "rows", self._parts, ROW_KEYS)
+        with open_database() as connection:
+            for table, folder, count, schema in (
+                ("documents", "keys", self._tasks, DOCUMENT_KEYS),
+                ("rows", "rows", self._parts, ROW_KEYS),
+            ):
+                names = (_name(folder, number) for number in range(count))
+                paths = (files.join(self._job.output, name) for name in names)
+                load_keys(connection, table, schema, paths)
             if self._unique_ids:
-                _check_ids(connection)
-            links = connection.sql(_LINKS).to_arrow_reader(_LINKS_A_GROUP)
-            tables = (pa.Table.from_batches([batch]) for batch in links)
-            described = _write_tables(self._job, "links.parquet", links.schema, tables)
+                _check_ids(connection.execute(_REPEATED_IDS).fetchall())
+            links = connection.sql(_LINKS).to_arrow_reader(ROWS_AT_ONCE)
+            described = publish_keys(self._job.output, _LINKS_FILE, links)
         return TaskResult(source_counts(), [described], KeyFigures())
 
-    def _load(
-        self,
-        connection: "duckdb.DuckDBPyConnection",
-        table: str,
-        folder: str,
-        count: int,
-        schema: pa.Schema,
-    ) -> None:
-        connection.register("keys", schema.empty_table())
-        connection.execute(f"CREATE TABLE {table} AS SELECT * FROM keys")
-        for number in range(count):
-            path = _path(self._job.output, f"{folder}/{number:05d}.parquet")
-            with files.open_read(path) as file:
-                keys = pq.read_table(file, use_threads=False, pre_buffer=False)
-            connection.register("keys", keys)
-            connection.execute(f"INSERT INTO {table} SELECT * FROM keys")
 
+def _check_ids(repeated: Sequence[tuple[str, str, str, int]]) -> None:
+    """Refuses ids that stand twice.
 
-@contextlib.contextmanager
-def _connection() -> Iterator["duckdb.DuckDBPyConnection"]:
-    import duckdb  # Workers do without its 40 MB.
-
-    with tempfile.TemporaryDirectory() as folder:
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": _MEMORY,
-            "temp_directory": folder,
-            "preserve_insertion_order": False,
-        }
-        connection = duckdb.connect(f"{folder}/keys.duckdb", config=config)
-        try:
-            yield connection
-        finally:
-            connection.close()
-
-
-def _check_ids(connection: "duckdb.DuckDBPyConnection") -> None:
-    repeated = connection.execute(_REPEATED_IDS).fetchall()
+    Args:
+      repeated: documents of such ids, with the number of all of them.
+    """
     if repeated:
         named = ", ".join(f"{name!r} at {file}:{at}" for name, file, at, _ in repeated)
         raise DataError(
@@ -327,28 +300,18 @@ def _check_ids(connection: "duckdb.DuckDBPyConnection") -> None:
 
 def read_links(output: str, task: int) -> dict[int, Link]:
     """What is known of the documents of a task, by record; others are new."""
-    places = [("place", ">=", _place(task, 0)), ("place", "<", _place(task + 1, 0))]
-    with files.open_read(_path(output, "links.parquet")) as file:
-        table = pq.read_table(file, filters=places, use_threads=False, pre_buffer=False)
+    table = read_keys_of_task(files.join(output, _LINKS_FILE), task)
     links: dict[int, Link] = {}
     for place, duplicate_of, copied, file, position, row in zip(
         *(column.to_pylist() for column in table.columns), strict=True
     ):
-        _, record = _numbers(place)
-        copy = None if copied is None else (_numbers(copied)[0], file, position)
+        _, record = task_and_record(place)
+        copy = None if copied is None else (task_and_record(copied)[0], file, position)
         before = links.setdefault(record, Link(duplicate_of, copy, ()))
         if row is not None and len(before.earlier) < _MOST_FORMS:
-            earlier = (*before.earlier, _numbers(row))
+            earlier = (*before.earlier, task_and_record(row))
             links[record] = before._replace(earlier=earlier)
     return links
-
-
-def _place(part: int, row: int) -> int:
-    return part << 32 | row
-
-
-def _numbers(place: int) -> tuple[int, int]:
-    return place >> 32, place & 0xFFFFFFFF
 
 
 def key_size(task: Task) -> int:
@@ -375,18 +338,6 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
-def _path(output: str, name: str) -> str:
-    return files.join(output, TASKS_FOLDER, name)
-
-
-def _write_tables(job: Job, name: str, schema: pa.Schema, tables: Any) -> Any:
-    """Publishes a Parquet file of the job, a row group for each table."""
-    rows = 0
-    with (
-        files.write_aside(_path(job.output, name)) as file,
-        pq.ParquetWriter(file, schema, compression="zstd") as writer,
-    ):
-        for table in tables:
-            writer.write_table(table, row_group_size=max(1, table.num_rows))
-            rows += table.num_rows
-    return describe_file(job.output, files.join(TASKS_FOLDER, name), rows=rows)
+def _name(folder: str, number: int) -> str:
+    """The name of a file of keys in the output."""
+    return files.join(TASKS_FOLDER, folder, f"{number:05d}.parquet")

@@ -5,23 +5,24 @@ folder, so memory does not grow with the rows.
 """
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.quality.fallback import ABSTRACTIVE, SOURCE
 from precis.pipelines.corpus.kept_values import parse_kept_fields
+from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.tables.flat_columns import flat_schema, is_flat
 from precis.pipelines.tables.part_files import read_row_groups
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.verification.findings import Finding
 
-_MEMORY = "512MB"
+if TYPE_CHECKING:
+    import duckdb
+
 # Columns whose value the manifest says, by the same names.
 _CONSTANTS = (
     *("run_id", "settings_id", "schema_version", "model_id"),
@@ -114,20 +115,15 @@ _COUNTS = {
 
 
 @contextlib.contextmanager
-def open_rows() -> Iterator[duckdb.DuckDBPyConnection]:
+def open_rows() -> Iterator["duckdb.DuckDBPyConnection"]:
     """A database with an empty table of rows, which is removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="precis-verify-") as folder:
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": _MEMORY,
-            "temp_directory": folder,
-        }
-        with duckdb.connect(f"{folder}/rows.duckdb", config=config) as connection:
-            connection.execute(_CREATE)
-            yield connection
+    with open_database() as connection:
+        connection.execute(_CREATE)
+        yield connection
 
 
 def add_part(
-    connection: duckdb.DuckDBPyConnection,
+    connection: "duckdb.DuckDBPyConnection",
     folder: str,
     manifest: Mapping[str, Any],
     file: Mapping[str, Any],
@@ -202,7 +198,7 @@ def _schema_problems(
 
 
 def _row_problems(
-    connection: duckdb.DuckDBPyConnection, manifest: Mapping[str, Any], part: str
+    connection: "duckdb.DuckDBPyConnection", manifest: Mapping[str, Any], part: str
 ) -> Iterator[Finding]:
     """What is wrong with single rows of the batch."""
     values = {name: manifest.get(name) for name in _CONSTANTS}
@@ -214,7 +210,7 @@ def _row_problems(
 
 
 def compare_rows(
-    connection: duckdb.DuckDBPyConnection, *, has_lost: bool
+    connection: "duckdb.DuckDBPyConnection", *, has_lost: bool
 ) -> Iterator[Finding]:
     """Documents with two rows, and rows that name a document that is not there; as a
     note, how many rows repeat an id.
@@ -240,7 +236,7 @@ def compare_rows(
         )
 
 
-def count_rows(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, int]]:
+def count_rows(connection: "duckdb.DuckDBPyConnection") -> dict[str, dict[str, int]]:
     """The counts of a manifest, as the rows have them."""
     return {
         name: {key: n for key, n in connection.execute(query).fetchall() if n}

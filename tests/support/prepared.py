@@ -24,8 +24,8 @@ from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.vocabulary_pass import (
+    DUPLICATES_FILE,
     ScanWorker,
-    duplicates_path,
     publish_scan,
 )
 from precis.pipelines.run.accounts import total_counts, with_letters
@@ -138,8 +138,9 @@ def encode(
     output = str(folder)
     job = records_job(output, 1)
     save_tokenizers(output, tokenizers)
-    Path(duplicates_path(job)).parent.mkdir()
-    pq.write_table(pa.table({"place": pa.array([], pa.int64())}), duplicates_path(job))
+    path = Path(job.output, DUPLICATES_FILE)
+    path.parent.mkdir()
+    pq.write_table(pa.table({"place": pa.array([], pa.int64())}), path)
     prepare_options = PrepareOptions(output=output, **{**SMALL, **options})
     worker = EncodeWorker(corpus_options, prepare_options, job)
     worker.load()

@@ -1,0 +1,104 @@
+"""Keys of documents in Parquet files of a job, and the database that joins them.
+
+A key has the place of its document: a number with the task, or the part of a run, in
+its upper bits and the record in the lower 32.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from precis.model import files
+from precis.pipelines.run.result_files import PublishedFile, describe_file
+
+if TYPE_CHECKING:
+    import duckdb
+
+ROWS_AT_ONCE = 10_000
+_MEMORY = "512MB"
+
+
+def place_of(task: int, record: int) -> int:
+    """The place of a record."""
+    return task << 32 | record
+
+
+def task_and_record(place: int) -> tuple[int, int]:
+    """The task and the record of a place."""
+    return place >> 32, place & 0xFFFFFFFF
+
+
+@contextlib.contextmanager
+def open_database() -> Iterator["duckdb.DuckDBPyConnection"]:
+    """An empty database, which is removed at the end of the block.
+
+    What does not fit its memory lies in a temporary folder.
+    """
+    import duckdb  # Workers that join nothing do without its 40 MB.
+
+    with tempfile.TemporaryDirectory(prefix="precis-keys-") as folder:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": _MEMORY,
+            "temp_directory": folder,
+            "preserve_insertion_order": False,
+        }
+        with duckdb.connect(f"{folder}/keys.duckdb", config=config) as connection:
+            yield connection
+
+
+def load_keys(
+    connection: "duckdb.DuckDBPyConnection",
+    table: str,
+    schema: pa.Schema,
+    paths: Iterable[str],
+) -> None:
+    """Makes a table of the keys in some files.
+
+    Args:
+      connection: of `open_database`.
+      table: its name.
+      schema: of the files.
+      paths: of the files.
+    """
+    connection.register("keys", schema.empty_table())
+    connection.execute(f"CREATE TABLE {table} AS SELECT * FROM keys")
+    for path in paths:
+        with files.open_read(path) as file:
+            keys = pq.read_table(file, use_threads=False, pre_buffer=False)
+        connection.register("keys", keys)
+        connection.execute(f"INSERT INTO {table} SELECT * FROM keys")
+
+
+def publish_keys(
+    output: str, name: str, batches: pa.RecordBatchReader
+) -> PublishedFile:
+    """Publishes a file of keys, a row group for each batch.
+
+    Args:
+      output: the folder of the job.
+      name: of the file in it.
+      batches: of the keys.
+    """
+    rows = 0
+    with (
+        files.write_aside(files.join(output, name)) as file,
+        pq.ParquetWriter(file, batches.schema, compression="zstd") as writer,
+    ):
+        for batch in batches:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return describe_file(output, name, rows=rows)
+
+
+def read_keys_of_task(path: str, task: int) -> pa.Table:
+    """The rows of a file that concern a task, by their column `place`."""
+    bounds = [
+        ("place", ">=", place_of(task, 0)),
+        ("place", "<", place_of(task + 1, 0)),
+    ]
+    with files.open_read(path) as file:
+        return pq.read_table(file, filters=bounds, use_threads=False, pre_buffer=False)
