@@ -25,7 +25,7 @@ from precis.pipelines.run.accounts import (
     sum_sources,
     total_counts,
 )
-from precis.pipelines.summarize.run_manifest import check_rows
+from precis.pipelines.summarize.run_manifest import check_parts_of_run, check_rows
 from precis.pipelines.summarize.summary_rows import SummaryRow
 
 
@@ -74,6 +74,19 @@ def test_rows_of_the_parts_are_compared_by_source():
     for written in ([{"a": 5}], [{"a": 7}], [], [{"b": 6}]):
         with pytest.raises(JobError, match="rows of a, which must have 6; this is"):
             check_rows(sources, written)
+
+
+def test_files_of_the_parts_have_the_rows_of_the_run_and_a_name_each():
+    sources = {"a": {"read": 4, "written": 3, "failed": 1}, "b": {"duplicates": 2}}
+    names = ("data/part-0.parquet", "data/part-1.parquet")
+    check_parts_of_run(
+        sources,
+        [{"file": name, "rows": r} for name, r in zip(names, (1, 4), strict=True)],
+    )
+    for first, second, rows in ((names[0], names[1], 3), (names[0], names[0], 4)):
+        published = [{"file": first, "rows": 1}, {"file": second, "rows": rows}]
+        with pytest.raises(JobError, match="2 parts have . rows, and the run 5; this"):
+            check_parts_of_run(sources, published)
 
 
 def test_many_empty_records_have_their_places_and_bytes(runs, tmp_path):

@@ -1,7 +1,7 @@
 """The manifest of a run: what it is made of, and what became of every record."""
 
 import importlib.metadata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from precis.model import files
@@ -21,6 +21,7 @@ from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
+    PublishedFile,
     listed_files,
     other_files,
 )
@@ -55,9 +56,10 @@ def write_manifest(
     ]
     figures = [report.figures for report in reports]
     sources = sum_sources(report.sources for report in reports)
+    published = data_files(file for report in reports for file in report.files)
     check_sources(sources, what="the run")
     check_rows(sources, [each.rows for each in figures])
-    published = data_files(file for report in reports for file in report.files)
+    check_parts_of_run(sources, published)
     partitioning = run.layout.partitioning
     folders = {files.sha256_json(file.get("partition")) for file in published}
     check_partitions(len(folders), partitioning.names)
@@ -130,6 +132,24 @@ def check_rows(sources: SourceCounts, written: Iterable[Mapping[str, int]]) -> N
                 f"the parts have {rows.get(source, 0)} rows of {source}, which must "
                 f"have {expected}; this is a defect of precis, please report it"
             )
+
+
+def check_parts_of_run(
+    sources: SourceCounts, published: Sequence[PublishedFile]
+) -> None:
+    """Compares the rows in the files of the parts with those of all source files.
+
+    Raises:
+      JobError: there are more or fewer, or two parts have one name.
+    """
+    rows = sum(file["rows"] for file in published)
+    expected = sum(counts.get(name, 0) for counts in sources.values() for name in _ROWS)
+    names = {file["file"] for file in published}
+    if rows != expected or len(names) < len(published):
+        raise JobError(
+            f"the {len(names)} files of {len(published)} parts have {rows} rows, and "
+            f"the run {expected}; this is a defect of precis, please report it"
+        )
 
 
 def check_run(corpus: CorpusOptions, manifest: Mapping[str, Any]) -> None:
