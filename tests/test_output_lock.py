@@ -239,6 +239,7 @@ def test_a_store_that_is_down_for_the_moment_does_not_lose_the_output(
             wait_until(lambda: len(tried) > 3)
         wait_until(lambda: read_object()["renewed_at"] > renewed_at)
         ownership.check()
+        assert read_object()["pid"] == os.getpid()
 
 
 def test_an_attempt_whose_answer_was_lost_holds_the_lock(bucket, monkeypatch):
@@ -251,6 +252,7 @@ def test_an_attempt_whose_answer_was_lost_holds_the_lock(bucket, monkeypatch):
     monkeypatch.setattr(files.ObjectStore, "create", lose_answer)
     with own_output(bucket) as ownership:
         ownership.check()
+        assert read_object()["pid"] == os.getpid()
 
 
 def test_of_two_that_take_over_a_lock_on_an_object_store_the_last_one_owns_it(

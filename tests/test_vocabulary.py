@@ -15,7 +15,6 @@ from precis.model.tokenization.vocabulary import (
     count_characters,
     count_words,
     learn,
-    merge_counts,
     most_frequent,
 )
 from precis.model.tokenization.wordpiece import (
@@ -89,18 +88,11 @@ def test_words_are_those_of_tensorflow_text():
     assert count_words([text]) == expected
 
 
-def test_merged_counts_are_the_counts_of_all_texts(counts):
-    parts = [count_words([text]) for text in TEXTS]
-    assert merge_counts(reversed(parts)) == counts
-    assert parts[0] == count_words(TEXTS[:1])  # Merging changes none of its parts.
-    assert merge_counts([]) == {}
-
-
 def test_the_vocabulary_does_not_depend_on_the_order_of_counting(counts, monkeypatch):
     monkeypatch.setattr(
         vocabulary_module, "_MAX_WORDS", 30
     )  # Cuts between words that are equally frequent.
-    counts = merge_counts([counts, counts])
+    counts = Counter(counts) + Counter(counts)
     vocabulary = learn(counts, size=220)
     shuffled = list(counts.items())
     for seed in range(3):
@@ -240,9 +232,8 @@ def test_counts_reduced_in_parts_give_the_same_vocabulary(monkeypatch):
     counts = {"a": 5, "b": 9, "c": 1, "d": 5, "e": 2}
     assert most_frequent(counts) == {"b": 9, "a": 5, "d": 5}
     parts = [{"a": 5, "c": 1, "e": 2}, {"b": 9, "d": 5}]
-    assert most_frequent(merge_counts(map(most_frequent, parts))) == most_frequent(
-        counts
-    )
+    reduced = {name: n for part in parts for name, n in most_frequent(part).items()}
+    assert most_frequent(reduced) == most_frequent(counts)
 
 
 def test_the_characters_of_all_words_stand_for_words_that_were_left_out():

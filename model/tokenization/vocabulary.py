@@ -84,14 +84,6 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def merge_counts(parts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """The sum of word counts."""
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return total
-
-
 def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
     """The most frequent words, as many as `learn` uses.
 

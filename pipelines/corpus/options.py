@@ -222,11 +222,6 @@ def parse_addresses(corpus: str) -> list[Address]:
     return addresses
 
 
-def parse_address(corpus: str) -> Address:
-    """The first corpus of `--corpus`."""
-    return parse_addresses(corpus)[0]
-
-
 def _check_schemes(options: CorpusOptions, schemes: set[str]) -> None:
     """Refuses flags that go with other corpora."""
     listed = "/".join(sorted(schemes))

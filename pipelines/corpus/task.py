@@ -188,11 +188,6 @@ def unread(
     )
 
 
-def unread_file(path: str, reason: str, detail: str) -> DeadLetter:
-    """The dead letter of a file that cannot be read."""
-    return unread(Place(path, "file"), reason, detail)
-
-
 def empty_article(document: Document, raw: bytes = b"") -> DeadLetter:
     """The dead letter of a document that has no text to summarize."""
     place = Place(document.source_file, document.source_position)

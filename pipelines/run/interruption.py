@@ -46,14 +46,10 @@ class Ending:
     last_acts: list[Callable[[], object]] = dataclasses.field(default_factory=list)
     as_line: Callable[[str], str] = str
 
-    def __call__(self, number: int, frame: Any) -> None:
-        """Handles a signal."""
-        raise NotImplementedError
-
 
 def installed() -> Ending | None:
     """How this process ends, where it is a command."""
-    handlers = map(signal.getsignal, SIGNALS)
+    handlers: Iterator[Any] = map(signal.getsignal, SIGNALS)
     return next((each for each in handlers if isinstance(each, Ending)), None)
 
 

@@ -7,6 +7,7 @@ A duplicate waits in `_tasks/duplicates` until all tasks are done, and then gets
 of the first document with the same text. If that one has failed, it fails too.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -140,9 +141,10 @@ class KnownDocuments:
 
     def complete(self, article: Article, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row of a new document with all columns."""
+        metadata = article.document.metadata
         return {
             **row,
-            **document_columns(article.document, self._run.layout.kept),
+            **{name: metadata.get(name) for name in self._run.layout.kept},
             "duplicate_of": self._firsts.pop(_place(article), None),
         }
 
@@ -226,9 +228,8 @@ class CopyWorker(TaskWorker):
         failed = waiting.take(pa.array(lost, pa.int64())).to_pylist()
         for row in failed:
             letters.write(_lost_letter(row))
-        moved: dict[str, int] = {}
-        for row in failed:
-            moved[row["source_file"]] = moved.get(row["source_file"], 0) - 1
+        moved: Counter[str] = Counter()
+        moved.subtract(row["source_file"] for row in failed)
         return TaskResult(
             sources=source_counts(duplicates=moved),
             counts={"truncated": part.truncated},
