@@ -10,6 +10,7 @@ SERVICES := $(VENV)/.installed-services
 DOCS := $(VENV)/.installed-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
+PIP_GROUPS := $(PIP) 'pip>=25.1' && $(PIP)
 DOCUMENTS := 16000
 PEER_FLAG := $(if $(PEERS),--peers $(PEERS))
 
@@ -21,7 +22,8 @@ help: ## Show the targets
 
 # uv installs in seconds what takes pip a minute; where it cannot be had or finds no registry, pip does it. Like pip it
 # compiles all modules: where Python must not write them, each process would compile TensorFlow anew, for four seconds.
-$(INSTALLED): requirements.lock requirements-uv.lock setup.py
+# The pip of Python 3.11 knows no dependency groups; 25.1 was the first that does.
+$(INSTALLED): requirements.lock requirements-uv.lock pyproject.toml setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13) and "precis needs Python 3.11 to 3.13; set PYTHON=python3.11")'
 	@echo "installing into $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
@@ -32,7 +34,7 @@ $(INSTALLED): requirements.lock requirements-uv.lock setup.py
 
 $(PARITY): $(INSTALLED)
 	@echo "installing PyTorch, PySpark and the libraries that networks are compared with"
-	@$(UV) --editable '.[parity,spark]' || $(PIP) --editable '.[parity,spark]'
+	@$(UV) --group parity --group spark || ($(PIP_GROUPS) --group parity --group spark)
 	@touch $@
 
 $(DATAFLOW): $(INSTALLED)
@@ -42,12 +44,12 @@ $(DATAFLOW): $(INSTALLED)
 
 $(SERVICES): $(INSTALLED)
 	@echo "installing what drives a browser and databases"
-	@$(UV) --editable '.[services]' || $(PIP) --editable '.[services]'
+	@$(UV) --group services || ($(PIP_GROUPS) --group services)
 	@touch $@
 
 $(DOCS): $(INSTALLED)
 	@echo "installing what builds the documentation site"
-	@$(UV) --editable '.[docs]' || $(PIP) --editable '.[docs]'
+	@$(UV) --group docs || ($(PIP_GROUPS) --group docs)
 	@touch $@
 
 run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate, report (5 minutes on two cores)
@@ -56,7 +58,7 @@ run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summar
 	$(BIN)/precis train-extractor --records $(RUN)/records --output $(RUN)/extractor --epochs 1 --importance_articles 500
 	$(BIN)/precis train-keyphrases --records $(RUN)/records --output $(RUN)/keyphrases
 	$(BIN)/precis summarize --corpus sample:$(DOCUMENTS) --split test --bundle $(RUN)/bundle --extractive neural,lead,frequency,lexrank,random,oracle --extractive_bundle $(RUN)/extractor --keyphrase_bundle $(RUN)/keyphrases --supported numbers,names --output $(RUN)/summaries
-	$(BIN)/precis evaluate --input $(RUN)/summaries --show 3
+	$(BIN)/precis evaluate --input $(RUN)/summaries
 	$(BIN)/precis report $(RUN)/summaries
 
 test: $(INSTALLED) ## The tests to run at every change: every module, five minutes on two cores
@@ -80,15 +82,15 @@ check: $(INSTALLED) ## Formatter, linter, type checker, and the links between pa
 	ln -sfn $(CURDIR)/precis/*.py* $(CURDIR)/model $(CURDIR)/pipelines build/layout/precis/
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/*.py
-	$(BIN)/mypy website/*.py
-	$(BIN)/python -m website.page_links
+	$(BIN)/mypy --explicit-package-bases docs/site/*.py
+	$(BIN)/python -m docs.site.page_links
 
 format: $(INSTALLED) ## Format the code and sort the imports
 	$(BIN)/ruff check --fix --select I .
 	$(BIN)/ruff format .
 
 docs: $(DOCS) ## The documentation as a site that opens from disk: build/site/index.html
-	$(BIN)/python -m website.build
+	$(BIN)/python -m docs.site.build
 
 bench: $(INSTALLED) ## The benchmarks behind docs/FIGURES.md; PEERS=an interpreter that has the peers
 	$(BIN)/python benchmarks/encode.py
@@ -103,9 +105,9 @@ bench: $(INSTALLED) ## The benchmarks behind docs/FIGURES.md; PEERS=an interpret
 	$(BIN)/python benchmarks/step_profile.py --sizes S
 	$(BIN)/python benchmarks/train.py --rounds 3 --precisions float32,mixed_bfloat16 $(PEER_FLAG)
 
-lock: ## Resolve requirements.lock anew from setup.py; needs uv
-	uv pip compile --quiet --universal --python-version 3.11 --extra all --extra dev --generate-hashes --no-annotate \
-		--custom-compile-command "make lock" setup.py --output-file requirements.lock
+lock: ## Resolve requirements.lock anew from pyproject.toml; needs uv
+	uv pip compile --quiet --universal --python-version 3.11 --extra all --group dev --generate-hashes --no-annotate \
+		--custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 	echo uv | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
 		--custom-compile-command "make lock" - --output-file requirements-uv.lock
 

@@ -1,5 +1,5 @@
 """How much a document's summaries and scores depend on the documents beside it, with
-and without `--batch_invariant`, and what the flag costs.
+and without `batch_invariant`, and what the flag costs.
 
     python benchmarks/batch_invariance.py [--documents 500] [--bundle DIR]
         [--extractive_bundle DIR] [--beam_widths 1,4] [--rounds 3]
@@ -15,7 +15,7 @@ three best sentences and the scores of all sentences.
 The cost is the CPU time with the flag over that without it for a window of 64
 documents, in alternating rounds: the median of the ratios. All is computed on one
 thread. That more threads and processes change nothing is tested in
-tests/test_batch_invariance.py.
+tests/model/inference/test_batch_invariance.py.
 """
 
 import argparse
@@ -183,7 +183,7 @@ def score_compute(bundle: str) -> Compute:
 
 
 def best_places(scores: np.ndarray) -> list[int]:
-    """The sentences that `precis summarize` selects without --redundancy."""
+    """The sentences that `precis summarize` selects without redundancy."""
     rounded = np.array([round_score(score) for score in scores.tolist()])
     return sorted(np.argsort(-rounded, kind="stable")[:SENTENCES].tolist())
 

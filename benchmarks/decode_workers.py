@@ -107,7 +107,7 @@ def precis_engine(job: DecodeJob) -> Decode:
 
     tf.config.threading.set_intra_op_parallelism_threads(job.engine.op_threads)
     tf.config.threading.set_inter_op_parallelism_threads(job.engine.op_threads)
-    from precis.model.bundle.converters.checkpoint import load_checkpoint
+    from precis.model.bundle.checkpoints.importer import load_checkpoint
     from precis.model.inference.searcher import Searcher
     from precis.model.search.config import SearchConfig, SpecialTokens
 

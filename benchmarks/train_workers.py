@@ -144,7 +144,7 @@ def precis_training(job: TrainJob) -> StepSetup:
         target_pad_id=PAD,
         batch_spec=spec,
     )
-    return StepSetup(network.count_params(), lambda: float(step(batch).loss))
+    return StepSetup(network.count_params(), lambda: float(step(batch)["loss"]))
 
 
 def transformers_training(job: TrainJob) -> StepSetup:

@@ -6,13 +6,13 @@ FROM python:3.11-slim
 
 ARG TENSORFLOW=tensorflow
 WORKDIR /opt/precis
-COPY requirements.lock setup.py README.md ./
+COPY requirements.lock setup.py pyproject.toml README.md LICENSE ./
 COPY precis precis
 COPY model model
 COPY pipelines pipelines
 # The versions that the tests run with. Hashes are left out, as pip takes them only for all packages or none.
 RUN grep -E '^[a-z0-9]' requirements.lock | sed 's/ \\$//' > versions.txt \
-    && pip install --no-cache-dir --constraint versions.txt "$TENSORFLOW" '.[network,gcs]' \
+    && pip install --no-cache-dir --constraint versions.txt "$TENSORFLOW" '.[train,gcs]' \
     && rm -rf build
 COPY deploy/train_worker.py ./
 

@@ -3,7 +3,7 @@
 training      batches, loss, schedule, optimizer, strategy, checkpoints, loop
 inference     batches, worker processes, summarizer, sentence scorer, export
 keyphrases    candidates, features, classifier
-bundle        a trained model as a folder; converters from other projects
+bundle        a trained model as a folder; checkpoints of other projects
 search        greedy and beam search, constraints, scores
 network       layers, attention, KV cache, the networks
 records       training examples, TFRecord framing, dataset.json

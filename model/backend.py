@@ -1,20 +1,16 @@
-"""The operations that differ between backends. Layers and search use `keras.ops` and
-this file, which alone knows the backend.
+"""The operations of TensorFlow that `keras.ops` does not have. Layers and search use
+`keras.ops` and this file.
 
-A decoding loop writes into buffers row by row, without copying the other rows. On
-TensorFlow a write changes the buffer itself, so only the result of `write_rows` may be
-used afterwards. `tensor_scatter_nd_update` would copy the whole buffer at each step.
+A decoding loop writes into buffers row by row, without copying the other rows. A write
+changes the buffer itself, so only the result of `write_rows` may be used afterwards.
+`tensor_scatter_nd_update` would copy the whole buffer at each step.
 """
 
 from typing import Any
 
 import keras
+import tensorflow as tf
 from keras import ops
-
-
-def has_static_shapes() -> bool:
-    """Whether the backend compiles a search for tensors of known shapes only."""
-    return keras.backend.backend() != "tensorflow"
 
 
 def with_unknown_size(tensor: Any, axis: int = 0) -> Any:
@@ -23,11 +19,7 @@ def with_unknown_size(tensor: Any, axis: int = 0) -> Any:
     A loop needs this for tensors that it makes larger or smaller. A scalar is returned
     as it is.
     """
-    if has_static_shapes() or not tensor.shape:
-        return tensor
-    import tensorflow as tf
-
-    if tf.executing_eagerly():
+    if not tensor.shape or tf.executing_eagerly():
         return tensor
     shape = [None if place == axis else size for place, size in enumerate(tensor.shape)]
     return tf.raw_ops.PlaceholderWithDefault(input=tensor, shape=shape)
@@ -35,20 +27,12 @@ def with_unknown_size(tensor: Any, axis: int = 0) -> Any:
 
 def allocate_buffer(shape: tuple[Any, ...], dtype: Any) -> Any:
     """Allocates a buffer of zeros; never a constant that a graph shares."""
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        return tf.raw_ops.Empty(shape=shape, dtype=tf.as_dtype(dtype), init=True)
-    return ops.zeros(shape, dtype)
+    return tf.raw_ops.Empty(shape=shape, dtype=tf.as_dtype(dtype), init=True)
 
 
 def write_rows(buffer: Any, rows: Any, values: Any) -> Any:
     """Replaces rows int32 [M] of a buffer [N, ...] by values [M, ...], in place."""
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        return tf.raw_ops.InplaceUpdate(x=buffer, i=rows, v=values)
-    return ops.scatter_update(buffer, rows[:, None], values)
+    return tf.raw_ops.InplaceUpdate(x=buffer, i=rows, v=values)
 
 
 def after(tensor: Any, other: Any) -> Any:
@@ -56,10 +40,6 @@ def after(tensor: Any, other: Any) -> Any:
 
     Who writes a tensor in place takes it after the last value that is read from it.
     """
-    if keras.backend.backend() != "tensorflow":
-        return tensor
-    import tensorflow as tf
-
     with tf.control_dependencies([other]):
         return tf.identity(tensor)
 
@@ -69,11 +49,7 @@ def add_bias(rows: Any, bias: Any) -> Any:
 
     In this form TensorFlow's graph optimizer fuses product, bias and activation.
     """
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        return tf.nn.bias_add(rows, ops.convert_to_tensor(bias))
-    return rows + bias
+    return tf.nn.bias_add(rows, ops.convert_to_tensor(bias))
 
 
 def keep_mask(
@@ -82,14 +58,9 @@ def keep_mask(
     """The factors of dropout, float32: 0 for a share `rate` of the values at random,
     1 / (1 - rate) for the others.
 
-    On TensorFlow 16 random bits decide about each value, a quarter of the work of a
-    random float32. The rate is rounded to 1/65536.
+    16 random bits decide about each value, a quarter of the work of a random float32.
+    The rate is rounded to 1/65536.
     """
-    if keras.backend.backend() != "tensorflow":
-        kept = keras.random.bernoulli(shape, 1.0 - rate, seed=seeds)
-        return ops.cast(kept, "float32") / (1.0 - rate)
-    import tensorflow as tf
-
     size = tf.reduce_prod(shape)
     dropped = min(round(rate * 65536), 65535)
     bits = tf.random.stateless_uniform(

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.backend import allocate_buffer, has_static_shapes, with_unknown_size
+from precis.model.backend import allocate_buffer, with_unknown_size
 
 
 class Cache(NamedTuple):
@@ -206,13 +206,10 @@ def _slots_in_use(attention_mask: Any) -> Any:
       attention_mask: bool [B, K, M].
 
     Returns:
-      int32 [B, P], ascending as far as the slots are in use. All slots on a backend
-      that must know shapes beforehand.
+      int32 [B, P], ascending as far as the slots are in use.
     """
-    batch, beams, slots = ops.shape(attention_mask)
+    _, beams, slots = ops.shape(attention_mask)
     every = ops.arange(slots, dtype="int32")
-    if has_static_shapes():
-        return ops.broadcast_to(every, (batch, slots))
     is_free = ops.cast(
         ops.logical_not(ops.any(attention_mask, axis=1)), "int32"
     )  # [B, M]

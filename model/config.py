@@ -2,15 +2,16 @@
 
 import dataclasses
 import difflib
+import importlib.metadata
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.errors import UsageError
 
+# The name of precis on package indexes.
+DISTRIBUTION = "precis-corpus"
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
-# The precision that searches fastest on a machine, one of those above.
-AUTO = "auto"
 # A refusal names this many settings that differ.
 _MOST_DIFFERENCES = 4
 # Flags that there were, and what does their work now.
@@ -18,8 +19,17 @@ REMOVED_FLAGS = {
     "redact": "it was removed; replace personal data in the texts before precis reads "
     "them",
     "estimate": "it was removed; a run with --limit 1000 shows how fast the job is",
+    "coverage_penalty": "it was removed; train with --coverage against repetition",
+    "beam_groups": "it was removed; widen --beam_width, --n_best keeps more summaries",
+    "diversity_penalty": "it was removed with beam_groups; leave it out",
+    "cell": "it was removed; the cells of recurrent networks are GRUs",
+    "attention": "it was removed; recurrent networks have the scores of Luong et al.",
+    "input_feeding": "it was removed; a recurrent step always reads the last output",
     "price_per_hour": "it was removed with --estimate; leave it out",
 }
+# What those of them had that were not given, where it is not 0 or empty. The manifests
+# of earlier versions hold it.
+REMOVED_DEFAULTS = {"beam_groups": 1, "input_feeding": True}
 
 
 class FlagInfo(NamedTuple):
@@ -31,29 +41,37 @@ class FlagInfo(NamedTuple):
       metavar: what the help calls the value, such as DIR or TOKENS.
       default_text: what the default means, where its value does not say it, such as
           "the records' limit" for 0.
-      word_for_zero: the word that is written for a default of 0, as in `--limit all`; 0
-          itself is refused, as it reads like none.
       is_common: whether `--help` shows the flag; `--help all` shows every flag.
       takes_list: the value is a list; functions and configuration files take it as a
           list too.
       is_positional: it is an argument without a flag.
-      takes_rest: it takes all words from its own on, flags included, as a list.
       beside: where the flag is empty, the path is that of another field with a suffix,
           as in ("run", "-report.html").
       is_written: the path, beside that of `output`, is written and not read.
+      is_flag: whether the command line has it; the Python functions take every field.
     """
 
     help: str
     choices: Sequence[str] = ()
     metavar: str = ""
     default_text: str = ""
-    word_for_zero: str = ""
     is_common: bool = False
     takes_list: bool = False
     is_positional: bool = False
-    takes_rest: bool = False
     beside: tuple[str, str] | None = None
     is_written: bool = False
+    is_flag: bool = True
+
+
+def installed_version() -> str:
+    """The version of precis."""
+    return importlib.metadata.version(DISTRIBUTION)
+
+
+def install_command(extra: str = "") -> str:
+    """What installs precis, or one of its extras."""
+    wanted = f"'{DISTRIBUTION}[{extra}]'" if extra else DISTRIBUTION
+    return f"pip install {wanted}"
 
 
 def flag(default: Any, text: str, **info: Any) -> Any:
@@ -65,6 +83,17 @@ def flag(default: Any, text: str, **info: Any) -> Any:
       info: the other fields of `FlagInfo`.
     """
     metadata = {"flag": FlagInfo(text, **info)}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def setting(default: Any, **info: Any) -> Any:
+    """A dataclass field that is no flag: a keyword of the Python functions alone.
+
+    Args:
+      default: the value where nobody says otherwise.
+      info: fields of `FlagInfo`.
+    """
+    metadata = {"flag": FlagInfo("", is_flag=False, **info)}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -86,6 +115,18 @@ def flag_name(field: str) -> str:
     return field.removesuffix("_")
 
 
+def written(config: Any, name: str) -> str:
+    """A field as a message names it: a flag with its dashes, a keyword without."""
+    (field,) = (field for field in dataclasses.fields(config) if field.name == name)
+    info = field.metadata.get("flag")
+    return f"--{flag_name(name)}" if info and info.is_flag else name
+
+
+def listed_names(text: str) -> tuple[str, ...]:
+    """The names in a flag that lists some with commas between them, in order."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def suggestion(name: str, names: Iterable[str]) -> str:
     """The known name that is closest to a mistyped one, as "did you mean ...?".
 
@@ -95,8 +136,9 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     """
     if name.lstrip("-") in REMOVED_FLAGS:
         return REMOVED_FLAGS[name.lstrip("-")]
-    close = difflib.get_close_matches(name, list(names), n=1)
-    return f"did you mean {close[0]}?" if close else ""
+    known = {other.lstrip("-"): other for other in names}
+    close = difflib.get_close_matches(name.lstrip("-"), known, n=1, cutoff=0.7)
+    return f"did you mean {known[close[0]]}?" if close else ""
 
 
 def check_choices(config: Any) -> None:
@@ -113,20 +155,28 @@ def check_choices(config: Any) -> None:
         if choices and value not in (*choices, field.default):
             question = suggestion(str(value), choices)
             raise UsageError(
-                f"--{flag_name(field.name)} is one of {', '.join(choices)}, not "
+                f"{written(config, field.name)} is one of {', '.join(choices)}, not "
                 f"{value!r}" + (f"; {question}" if question else "")
             )
 
 
-def check_at_least_one(config: Any, *names: str) -> None:
-    """Refuses a configuration in which one of the named numbers is less than one.
+def check_at_least(config: Any, least: int, *names: str, way_out: str = "") -> None:
+    """Refuses a configuration in which one of the named numbers is too small.
+
+    Args:
+      config: the dataclass.
+      least: 0 or more.
+      names: of fields.
+      way_out: what the message says at its end.
 
     Raises:
       UsageError: naming the number and its value.
     """
+    rule = f"must be at least {least}, not" if least else "must not be negative, but is"
     for name in names:
-        if getattr(config, name) < 1:
-            raise UsageError(f"{name} must be at least 1, not {getattr(config, name)}")
+        if (value := getattr(config, name)) < least:
+            end = f"; {way_out}" if way_out else ""
+            raise UsageError(f"{written(config, name)} {rule} {value}{end}")
 
 
 def describe_differences(

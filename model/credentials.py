@@ -44,7 +44,7 @@ def refuse_credentials(path: str, *, what: str = "") -> None:
     if "://" in path and shown != path:
         raise UsageError(
             f"{what}{shown}: a path may hold no credentials, as it is recorded in the "
-            "result; give them as docs/STORAGE.md says"
+            "result; give them as docs/ENGINES.md says"
         )
 
 

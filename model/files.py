@@ -15,6 +15,7 @@ from typing import IO, Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
 
+from precis.model.config import install_command
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import DataError, UsageError
 from precis.model.storage.clients import extra_of
@@ -54,7 +55,7 @@ def filesystem(path: str) -> tuple[FileSystem, str]:
         store = ObjectStore(protocol)
     except ImportError as error:
         extra = extra_of(path)
-        way_out = f"pip install 'precis[{extra}]'" if extra else "install that package"
+        way_out = install_command(extra) if extra else "install that package"
         raise UsageError(f"{path}: {error}; {way_out}") from error
     except ValueError as error:
         raise UsageError(

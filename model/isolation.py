@@ -60,6 +60,14 @@ class Failure(NamedTuple):
         return self.reason in (OUT_OF_MEMORY, PROCESS_DIED)
 
 
+class FailureError(Exception):
+    """Work failed in another process, and this is why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
 def isolate(
     items: Sequence[ItemT],
     work: Callable[[Sequence[ItemT]], Sequence[ResultT]],
@@ -100,12 +108,7 @@ def attempt(
     item: ItemT, work: Callable[[ItemT], ResultT], *, stage: str
 ) -> ResultT | Failure:
     """The result of work on one item, or its failure, as in `isolate`."""
-    try:
-        return work(item)
-    except NOT_OF_A_DOCUMENT:
-        raise
-    except Exception as error:
-        return failure_of(error, stage)
+    return isolate([item], lambda items: [work(items[0])], stage=stage)[0]
 
 
 def failure_of(error: Exception, stage: str) -> Failure:
@@ -115,6 +118,8 @@ def failure_of(error: Exception, stage: str) -> Failure:
     project wrote all of it: not of other exceptions, and not where another exception
     was the cause.
     """
+    if isinstance(error, FailureError):
+        return error.failure
     name = type(error).__name__
     reason = ERROR
     if isinstance(error, NotFiniteError):

@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from precis.model.backend import has_static_shapes, write_rows
+from precis.model.backend import write_rows
 
 
 def log_norm(logits: Any) -> Any:
@@ -40,12 +40,6 @@ def lower_chosen(logits: Any, ids: Any, is_chosen: Any, value: float) -> Any:
       is_chosen: bool [B, K, M].
       value: the highest logit of a chosen token.
     """
-    if has_static_shapes():
-        # The minimum with infinity leaves a logit as it is.
-        limits = ops.where(is_chosen, value, float("inf"))
-        return ops.scatter_update(
-            logits, logit_indices(ids), ops.reshape(limits, (-1,)), reduction="min"
-        )
     places = _chosen_places(logits, ids, is_chosen)
     lowered = ops.minimum(read_places(logits, places), value)
     return write_places(logits, places, lowered)
@@ -59,13 +53,6 @@ def restore_chosen(lowered: Any, logits: Any, ids: Any, is_chosen: Any) -> Any:
       logits: float32 [B, K, V].
       ids, is_chosen: as for `lower_chosen`.
     """
-    if has_static_shapes():
-        restored = ops.where(
-            is_chosen, ops.take_along_axis(logits, ids, axis=-1), -float("inf")
-        )
-        return ops.scatter_update(
-            lowered, logit_indices(ids), ops.reshape(restored, (-1,)), reduction="max"
-        )
     places = _chosen_places(logits, ids, is_chosen)
     return write_places(lowered, places, read_places(logits, places))
 

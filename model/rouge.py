@@ -4,7 +4,7 @@ rouge-score compares two texts at a time: it tokenizes both for each measure, st
 same words again and fills a table cell by cell for each pair of sentences. Here a text
 is tokenized once, a line that several summaries share is compared once, and the longest
 common subsequence is computed with the bits of integers, which is many times as fast.
-The figures are equal to the last bit; `tests/test_rouge.py` compares them.
+The figures are equal to the last bit; `tests/model/test_rouge.py` compares them.
 """
 
 import functools

@@ -13,6 +13,7 @@ from typing import Any
 # seconds to import them.
 _UNUSED = ("jax", "matplotlib", "sklearn")
 
+_LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
 # A command sets it for its own process and for those that it starts.
 COMMAND_VARIABLE = "PRECIS_COMMAND"
 
@@ -22,15 +23,30 @@ def import_tensorflow() -> None:
 
     In a process of a command there is no message, and TensorFlow finds neither JAX,
     matplotlib nor scikit-learn. Later imports find them. In a program that only uses
-    precis it is an import like any other.
+    precis it is an import like any other, but for the level of TensorFlow's own log.
     """
     if "tensorflow" in sys.modules:
         return
     if COMMAND_VARIABLE not in os.environ:
-        importlib.import_module("tensorflow")
+        with _least_log():
+            importlib.import_module("tensorflow")
         return
     with _silent_stderr(), _hidden(_UNUSED), _without_collection():
         importlib.import_module("tensorflow")
+
+
+@contextlib.contextmanager
+def _least_log() -> Iterator[None]:
+    """TensorFlow reads within the block that it logs fatal errors alone, unless the
+    environment says otherwise.
+    """
+    is_set = _LOG_LEVEL in os.environ
+    os.environ.setdefault(_LOG_LEVEL, "3")
+    try:
+        yield
+    finally:
+        if not is_set:
+            del os.environ[_LOG_LEVEL]
 
 
 @contextlib.contextmanager

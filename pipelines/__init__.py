@@ -1,24 +1,20 @@
 """Beam pipelines and the command line. The packages, the highest first:
 
-command_line   the commands, and the functions of `import precis`
-doctor         what a command lacks
+command_line   the parser, the commands, and the functions of `import precis`
+doctor         what an installation and a command lack
+training       records -> bundle, and a summarizer in one command
+bundles        checkpoint -> bundle -> checkpoint, pictures
 transforms     ReadCorpus, SummarizeDocuments, WriteSummaries
-preparation    corpus -> records
-summarizing    corpus -> run
-evaluation     run -> ROUGE
-bundles        checkpoint -> bundle -> SavedModel, pictures
-training       records -> bundle
-keys           which documents are equal
-beam           runs the tasks of a job, here or on another engine
-warehouse      run -> table
-verification   what is wrong with a result
-terminal       what a command prints
+prepare        corpus -> records
+summarize      corpus -> run
+report         run -> page
+evaluate       run -> ROUGE
+engines        runs the tasks of a job, here or on another engine
+warehouse      run -> table of Iceberg or Delta Lake, or the SQL of a warehouse
+verify         what is wrong with a result
 tables         the Parquet tables
-jobs           a job and its output folder
-options        the options of each job
-processes      signals, locks, processes below this one
+run            a job, its output folder, its options and processes
 corpus         the readers, one for each scheme of --corpus
-flags          flags as dataclasses
 
 An import goes to a package below; tests/test_architecture.py holds that. The packages
 of `precis.model` are below all of them and never import these. docs/ARCHITECTURE.md has

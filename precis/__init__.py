@@ -19,7 +19,6 @@ from typing import Any
 
 _FUNCTIONS = (
     "attention",
-    "card",
     "digest",
     "doctor",
     "evaluate",
@@ -45,12 +44,12 @@ def __getattr__(name: str) -> Any:
     training host has no Beam.
     """
     if name == "__version__":
-        import importlib.metadata
+        from precis.model.config import installed_version
 
-        return importlib.metadata.version("precis")
+        return installed_version()
     if name not in _FUNCTIONS:
         raise AttributeError(f"module 'precis' has no attribute {name!r}")
-    from precis.pipelines.command_line.signatures import job_function
+    from precis.pipelines.command_line.functions import job_function
 
     return job_function(name)
 

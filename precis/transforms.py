@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from precis.model.text.document import Document
     from precis.pipelines.corpus.task import DeadLetter
     from precis.pipelines.tables.schema import SUMMARY_SCHEMA
-    from precis.pipelines.transforms.read_corpus import ReadCorpus
-    from precis.pipelines.transforms.summarize_documents import SummarizeDocuments
-    from precis.pipelines.transforms.write_summaries import WriteSummaries
+    from precis.pipelines.transforms.beam_transforms import (
+        ReadCorpus,
+        SummarizeDocuments,
+        WriteSummaries,
+    )
 
 __all__ = [
     "SUMMARY_SCHEMA",
@@ -44,9 +46,9 @@ _MODULES = {
     "SUMMARY_SCHEMA": "precis.pipelines.tables.schema",
     "DeadLetter": "precis.pipelines.corpus.task",
     "Document": "precis.model.text.document",
-    "ReadCorpus": "precis.pipelines.transforms.read_corpus",
-    "SummarizeDocuments": "precis.pipelines.transforms.summarize_documents",
-    "WriteSummaries": "precis.pipelines.transforms.write_summaries",
+    "ReadCorpus": "precis.pipelines.transforms.beam_transforms",
+    "SummarizeDocuments": "precis.pipelines.transforms.beam_transforms",
+    "WriteSummaries": "precis.pipelines.transforms.beam_transforms",
 }
 
 

@@ -87,6 +87,14 @@ def one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 
 
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, one_time: None) -> Any:
+    """Runs `precis summarize` and notes the documents that it summarizes."""
+    from support.incremental_runs import CountedRuns
+
+    return CountedRuns(monkeypatch)
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The `--corpus` with lines of every kind of `summarize_runs`."""
@@ -180,4 +188,21 @@ def prepared_records(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
         prepare(output=folder, **prepare_flags)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def scorer_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A scorer of sentences of one layer that has learned nothing."""
+    # TensorFlow takes seconds to import, and not every test needs it.
+    from precis.model.inference.sentence_scorer import save_scorer
+    from precis.model.network.build import build_extractor
+    from precis.model.network.config import ExtractorConfig
+
+    shape = {"width": 8, "layers": 1, "feed_forward": 8, "heads": 2}
+    config = ExtractorConfig(vector_width=0, max_sentences=32, **shape)
+    folder = tmp_path_factory.mktemp("scorer") / "bundle"
+    network = build_extractor(config)
+    options = {"encoder": None, "precision": "float32", "provenance": {}}
+    save_scorer(str(folder), extractor=network, **options)
     return folder

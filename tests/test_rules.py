@@ -12,7 +12,7 @@ from support import plain_search
 
 from precis.model.cache import Cache
 from precis.model.search.config import SearchConfig, SpecialTokens
-from precis.model.search.constraints import completes_ngram, score_next
+from precis.model.search.constraints import score_next
 from precis.model.search.scores import is_possible, length_penalty
 
 NONE = SearchConfig(max_summary_tokens=8, no_repeat_ngram=0)
@@ -54,66 +54,6 @@ def approx(probabilities):
     )
 
 
-def test_without_constraints_it_is_the_softmax():
-    assert next_of([2, 2, 2]) == approx(dict(enumerate(PROBABILITIES)))
-
-
-def test_suppressed_tokens_keep_their_share_of_the_probability():
-    special = dataclasses.replace(SPECIAL, suppressed=(0, 3))
-    assert next_of([2], special=special) == approx({1: 0.2, 2: 0.3})
-    assert next_of(
-        [2], special=special, logits=[50.0, 1.0, 1.0, 50.0]
-    ) == pytest.approx({1: -49.693, 2: -49.693}, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("written", "ends"), [([], False), ([2], False), ([2, 2], True), ([2, 2, 3], True)]
-)
-def test_the_end_token_is_forbidden_below_the_minimum_length(written, ends):
-    config = dataclasses.replace(NONE, min_summary_tokens=2)
-    assert next_of(written, config) == approx(
-        {token: PROBABILITIES[token] for token in ((0, 1, 2, 3) if ends else (0, 2, 3))}
-    )
-
-
-@pytest.mark.parametrize("penalty", [0.5, 1.5])
-def test_repetition_multiplies_the_log_probability_once(penalty):
-    config = dataclasses.replace(NONE, repetition_penalty=penalty)
-    assert next_of([2, 3, 2, 2], config) == approx(
-        {0: 0.1**penalty, 1: 0.2, 2: 0.3**penalty, 3: 0.4**penalty}
-    )
-    assert next_of([], config) == approx(
-        {0: 0.1**penalty, 1: 0.2, 2: 0.3, 3: 0.4}
-    )  # the start token stands there
-
-
-@pytest.mark.parametrize(
-    ("penalty", "penalised"), [(2.0, {0: -4.0, 2: 1.0}), (0.5, {0: -1.0, 2: 4.0})]
-)
-def test_repetition_of_logits_multiplies_negative_and_divides_positive_logits(
-    penalty, penalised
-):
-    """Token 0, the start, and 2 stand there; log(exp(-2) + exp(1) + exp(2) + exp(-1)) =
-    2.3619.
-    """
-    config = dataclasses.replace(
-        NONE, repetition_penalty=penalty, repetition_penalty_form="logits"
-    )
-    expected = {
-        token: logit - 2.3619
-        for token, logit in ({1: 1.0, 3: -1.0} | penalised).items()
-    }
-    assert next_of([2, 2], config, logits=[-2.0, 1.0, 2.0, -1.0]) == pytest.approx(
-        expected, abs=1e-3
-    )
-
-
-def test_padding_is_not_written():
-    special = dataclasses.replace(SPECIAL, start_id=2)  # token 0 pads
-    config = dataclasses.replace(NONE, repetition_penalty=2.0, no_repeat_ngram=1)
-    assert next_of([3], config, special) == approx({0: 0.1, 1: 0.2})
-
-
 @pytest.mark.parametrize(
     ("order", "written", "forbidden"),
     [
@@ -137,36 +77,6 @@ def test_ngrams_by_hand(order, written, forbidden):
     )
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_ngrams_by_loops(order):
-    """Which places hold a token that would complete an n-gram, over random rows of
-    three tokens.
-    """
-    rows = np.random.default_rng(order).integers(0, 3, (4, 5, 13)).astype("int32")
-    hits = Counter()
-    for index in range(13):
-        actual = np.asarray(
-            completes_ngram(
-                ops.convert_to_tensor(rows),
-                ops.convert_to_tensor(index, "int32"),
-                order,
-            )
-        )
-        for b, k, place in np.ndindex(4, 5, 13):
-            past = tuple(rows[b, k, : index + 1].tolist())
-            newest = (
-                *past[len(past) - order + 1 :],
-                int(rows[b, k, place]),
-            )  # the last n - 1 tokens and this one
-            stands = (
-                order - 1 <= place <= index
-                and past[place - order + 1 : place + 1] == newest
-            )
-            assert bool(actual[b, k, place]) == stands
-            hits[stands] += 1
-    assert min(hits.values()) >= 30 and len(hits) == 2
-
-
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
@@ -184,19 +94,6 @@ def test_forced_tokens_override_all_other_constraints(written, expected):
     )
     config = dataclasses.replace(NONE, no_repeat_ngram=1, min_summary_tokens=2)
     assert next_of(written, config, special) == approx(expected)
-
-
-def test_the_prefix_wins_over_the_last_token():
-    special = dataclasses.replace(SPECIAL, prefix=(3, 2, 3), last_id=1)
-    for length, expected in ((3, 3), (4, 1)):
-        assert next_of(
-            [2] * (length - 1),
-            dataclasses.replace(NONE, max_summary_tokens=length),
-            special,
-        ) == {expected: 0.0}
-    assert next_of([2], dataclasses.replace(NONE, max_summary_tokens=2), special) == {
-        2: 0.0
-    }  # the prefix is longer than the summary
 
 
 def test_all_constraints_by_plain_python():

@@ -3,7 +3,6 @@ tried in, and beside a project with folders of the same names.
 """
 
 import concurrent.futures
-import json
 import os
 import re
 import shutil
@@ -30,20 +29,13 @@ BRINGS = {
     "": set(),
     "beam": {"beam"},
     "dataflow": {"beam", "dataflow"},
-    "delta": {"delta"},
     "gcs": {"gcs"},
-    "iceberg": {"iceberg"},
-    "inference": {"inference"},
-    "network": {"inference", "network"},
-    "notebook": set(),
-    "plot": {"plot"},
-    "report": {"plot", "report"},
+    "report": {"report"},
     "s3": {"s3"},
+    "tables": {"tables"},
     "tfds": {"tfds"},
+    "train": {"train"},
 }
-# Those of developers; `minilm` brings PyTorch and weights, and no module of precis
-# imports them.
-LEFT_OUT = {"all", "dev", "docs", "minilm", "parity", "services", "spark"}
 # Command lines, and what they need. OUT is an empty folder.
 LINES = {
     "--help": "",
@@ -52,25 +44,24 @@ LINES = {
     "verify bundle": "",
     "verify summaries": "",
     "digest summaries": "",
-    "card bundle": "",
     "loaders summaries --for duckdb": "",
     "summarize --text article.txt": "",
-    "summarize --text article.txt --bundle bundle": "inference",
+    "summarize --text article.txt --bundle bundle": "train",
     "summarize --corpus sample:5 --extractive lead --output OUT/lead": "beam",
-    "summarize --corpus sample:5 --bundle bundle --output OUT/run": "beam inference",
+    "summarize --corpus sample:5 --bundle bundle --output OUT/run": "beam train",
     "summarize --corpus tfds:cnn_dailymail --output OUT/tfds": "beam tfds",
     "evaluate --input summaries --output OUT/scores": "beam",
-    "prepare --corpus sample:20 --output OUT/records": "beam inference",
-    "train --records records --output OUT/bundle --network tiny --steps 1": "network",
-    "train-extractor --records records --output OUT/extractor --epochs 1": "inference",
-    "train-keyphrases --records records --output OUT/keyphrases": "network",
-    "train-summarizer --corpus sample:20 --output OUT/s": "beam network",
-    "import checkpoint --output OUT/imported": "inference",
-    "export bundle --output OUT/export": "inference",
-    "attention --bundle bundle --text article.txt --output OUT/a.png": "inference plot",
-    "report summaries --output OUT/page.html": "report",
-    "load summaries --table iceberg+sqlite://OUT/warehouse/news.rows": "iceberg",
-    "load summaries --table delta://OUT/table": "delta",
+    "prepare --corpus sample:20 --output OUT/records": "beam train",
+    "train --records records --output OUT/bundle --network tiny --steps 1": "train",
+    "train-extractor --records records --output OUT/extractor --epochs 1": "train",
+    "train-keyphrases --records records --output OUT/keyphrases": "train",
+    "train-summarizer --corpus sample:20 --output OUT/s": "beam train",
+    "import checkpoint --output OUT/imported": "train",
+    "export imported --output OUT/export": "train",
+    "attention --bundle bundle --text article.txt --output OUT/a.png": "train report",
+    "report summaries --output OUT/page.html": "",
+    "load summaries --table iceberg+sqlite://OUT/warehouse/news.rows": "tables",
+    "load summaries --table delta://OUT/table": "tables",
     "verify gs://bucket/run": "gcs",
     "verify s3://bucket/run": "s3",
     "summarize --corpus sample:5 --runner dataflow --output OUT/d": "beam",
@@ -149,7 +140,7 @@ def install(folder: Path, wheel: Path, extra: str) -> Path:
     else:
         venv.create(folder, with_pip=True)
         installer = (python, "-m", "pip", "install")
-    wanted = f"precis[{extra}]" if extra else "precis"
+    wanted = f"precis-corpus[{extra}]" if extra else "precis-corpus"
     run(*installer, f"{wanted} @ {wheel.as_uri()}", cwd=wheel.parent)
     return folder / "bin"
 
@@ -159,14 +150,6 @@ def environment(request, wheel, tmp_path) -> Iterator[tuple[str, Path]]:
     """An extra, and the scripts of an environment that has it alone."""
     folder = tmp_path / "environment"
     yield request.param, install(folder, wheel, request.param)
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def scripts(wheel, tmp_path_factory) -> Iterator[Path]:
-    """The scripts of an environment with the extra `beam`."""
-    folder = tmp_path_factory.mktemp("beam") / "environment"
-    yield install(folder, wheel, "beam")
     shutil.rmtree(folder)
 
 
@@ -188,22 +171,9 @@ def results(bundle, tmp_path_factory) -> Path:
     (folder / "checkpoint").mkdir()
     write_checkpoint(folder / "checkpoint")
     write_tokenizer(folder / "checkpoint", as_definition=True)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory) -> Path:
-    """A user's project with packages called model and pipelines."""
-    folder = tmp_path_factory.mktemp("project")
-    for name in ("model", "pipelines"):
-        (folder / name).mkdir()
-        (folder / name / "__init__.py").write_text(f"OWNER = 'the user: {name}'\n")
-    lines = [
-        {"id": str(number), "article": f"Rain fell on day {number}. It was cold."}
-        for number in range(20)
-    ]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (folder / "news.jsonl").write_text(text)
+    precis.import_checkpoint(
+        checkpoint=folder / "checkpoint", output=folder / "imported"
+    )
     return folder
 
 
@@ -224,30 +194,11 @@ def test_the_wheel_has_one_top_level_package(wheel):
         assert name in modules
 
 
-def test_a_job_runs_beside_packages_of_the_same_names(scripts, project):
-    flags = ("--corpus", "jsonl:news.jsonl", "--output", "summaries")
-    run(scripts / "precis", "summarize", *flags, cwd=project)
-    manifest = json.loads((project / "summaries" / "manifest.json").read_text())
-    assert manifest["counts"]["written"] == 20
-
-
-def test_the_project_imports_its_own_packages_and_ours(scripts, project):
-    code = (
-        "import model, pipelines, precis, precis.model.files;"
-        "import precis.pipelines.command_line.cli;"
-        "print(model.OWNER, '|', pipelines.OWNER, '|', precis.model.__file__)"
-    )
-    output = run(scripts / "python", "-c", code, cwd=project)
-    model, pipelines, installed = output.strip().split(" | ")
-    assert (model, pipelines) == ("the user: model", "the user: pipelines")
-    assert Path(installed).is_relative_to(scripts.parent)
-
-
 def test_every_extra_and_every_command_is_tried(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (n for n in archive.namelist() if n.endswith("dist-info/METADATA"))
         offered = re.findall(r"Provides-Extra: (\w+)", archive.read(name).decode())
-    assert set(offered) - LEFT_OUT == set(BRINGS) - {""}
+    assert set(offered) - {"all"} == set(BRINGS) - {""}
     assert {line.split()[0] for line in LINES} == {"--help", *COMMANDS}
 
 
@@ -262,7 +213,7 @@ def check_line(line: str, extra: str, scripts: Path, results: Path, out: Path) -
         end = next((text for part, text in REFUSED.items() if part in line), "")
         is_right = end in error and done.returncode if end else not done.returncode
         return "" if is_right else shown
-    named = re.search(r"pip install 'precis\[(\w+)\]'$", error)
+    named = re.search(r"pip install 'precis-corpus\[(\w+)\]'$", error)
     if done.returncode != 2 or "Traceback" in done.stderr or named is None:
         return shown
     return "" if BRINGS[named[1]] & needed - BRINGS[extra] else shown

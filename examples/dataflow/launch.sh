@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Summarizes a corpus on Google Cloud Dataflow. docs/DATAFLOW.md says what each flag does.
+# Summarizes a corpus on Google Cloud Dataflow. docs/ENGINES.md says what each flag does.
 #
 #     PROJECT=my-project REGION=europe-west4 BUCKET=my-bucket launch.sh [NAME] [FLAGS]
 #
 # NAME names the run; it is today's date where it is left out. FLAGS are further flags of
-# `precis summarize` or of Beam, such as --template_location gs://my-bucket/templates/daily,
-# which saves the job instead of starting it.
+# `precis summarize` or of Beam.
 #
-#   IMAGE     image of the workers, the target `cpu` of dataflow/Dockerfile
+#   IMAGE     image of the workers, the target `cpu` of deploy/dataflow.Dockerfile
 #   BUNDLE    network or summarizer on gs://; without it the summaries are extractive
 #   WORKERS   the most workers (25)
 set -euo pipefail

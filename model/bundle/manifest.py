@@ -8,7 +8,8 @@ A bundle loads without a network connection and holds no pickle:
     source_tokenizer/     the tokenizer of sources, where it is a different one
     weights.safetensors   one tensor per weight, named by its path in the network
     README.md             the model card, which no model_id covers
-    SHA256SUMS            checksums of all files (`checksums`)
+    SHA256SUMS            the sha256 of each file, byte for byte, which `sha256sum
+                          --check SHA256SUMS` reads too; earlier versions have none
     manifest.json         what the model_id is computed from, provenance; written last
 
 The kind of a bundle says what kind of model it holds and which command takes it. A
@@ -19,16 +20,15 @@ and `open_weights` check each file against the manifest before they return its c
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from precis.model import files
-from precis.model.bundle.card import CARD_FILE, write_card
-from precis.model.bundle.checksums import write_checksums
-from precis.model.bundle.finite import check_finite
+from precis.model.bundle.card import CARD_FILE, card_text
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
@@ -42,8 +42,12 @@ FORMAT_VERSION = 1
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "weights.safetensors"
 MANIFEST_FILE = "manifest.json"
+CHECKSUMS_FILE = "SHA256SUMS"
+_CHECKSUM = re.compile(r"([0-9a-f]{64})  (.+)")
 # The state of a training lies beside its bundle, and is no part of it.
 TRAINING_FOLDER = "training"
+# As facebook/bart-large-cnn.
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 BUNDLE_WAY_OUT = "copy the bundle again or train it again"
 # What every manifest of a bundle holds.
 _FIELDS = {"model_id": str, "sha256": dict, "provenance": dict}
@@ -150,9 +154,11 @@ def publish_manifest(
     the folder.
 
     Args:
-      folder, manifest, config, parts: as in `write_card`.
+      folder: the bundle.
+      manifest, config, parts: as in `card_text`.
     """
-    write_card(folder, manifest, config, parts=parts)
+    card = card_text(manifest, config, parts=parts)
+    files.write_bytes(files.join(folder, CARD_FILE), card.encode())
     names = [CARD_FILE]
     for name in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER):
         if f"{name}_fingerprint" in manifest:
@@ -191,9 +197,15 @@ def read_manifest(folder: str) -> dict[str, Any]:
     """
     path = files.join(folder, MANIFEST_FILE)
     if not files.exists(path):
+        way_out = "name the --output of `precis train`, or train again to finish it"
+        if _HUB_NAME.fullmatch(folder) and not files.exists(folder):
+            name = folder.split("/")[1]
+            way_out = (
+                f"a network of a model hub is imported first: `hf download {folder} "
+                f"--local-dir {name}`, then `precis import {name} --output bundle`"
+            )
         raise UsageError(
-            f"{folder}: this is no complete bundle (no {MANIFEST_FILE}); "
-            "name the --output of `precis train`, or train again to finish it"
+            f"{folder}: this is no complete bundle (no {MANIFEST_FILE}); {way_out}"
         )
     manifest = files.read_object(path, way_out=BUNDLE_WAY_OUT)
     if not _is_bundle(manifest):
@@ -377,3 +389,51 @@ def check_file(folder: str, name: str, manifest: Mapping[str, Any]) -> None:
             f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; "
             f"{BUNDLE_WAY_OUT}"
         )
+
+
+def write_checksums(folder: str, checksums: Mapping[str, str]) -> None:
+    """Writes the sha256 of files, by their names in the folder."""
+    files.write_bytes(files.join(folder, CHECKSUMS_FILE), _as_bytes(checksums))
+
+
+def read_checksums(folder: str) -> dict[str, str]:
+    """The sha256 of files, by name; empty for a bundle of an earlier version.
+
+    Raises:
+      DataError: the file is not as it was written.
+    """
+    path = files.join(folder, CHECKSUMS_FILE)
+    if not files.exists(path):
+        return {}
+    content = files.read_bytes(path)
+    lines = map(_CHECKSUM.fullmatch, content.decode(errors="replace").split("\n"))
+    checksums = {line[2]: line[1] for line in lines if line}
+    if not checksums or content != _as_bytes(checksums):
+        raise DataError(
+            f"{path}: is damaged: not as precis writes it; copy the bundle again"
+        )
+    return checksums
+
+
+def _as_bytes(checksums: Mapping[str, str]) -> bytes:
+    lines = (f"{checksums[name]}  {name}\n" for name in sorted(checksums))
+    return "".join(lines).encode()
+
+
+def check_finite(
+    path: str, tensors: Iterable[tuple[str, np.ndarray]], *, way_out: str
+) -> None:
+    """Refuses weights with NaN or infinity, which would end every search in NaN.
+
+    Args:
+      path: the file of the weights, for the message.
+      tensors: names and values.
+      way_out: what to do about the file.
+
+    Raises:
+      DataError: naming the file and the first such tensor.
+    """
+    for name, values in tensors:
+        if not np.isfinite(values).all():
+            kind = "NaN" if np.isnan(values).any() else "infinity"
+            raise DataError(f"{path}: the tensor {name} holds {kind}; {way_out}")

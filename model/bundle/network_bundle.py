@@ -32,7 +32,11 @@ from precis.model.bundle.manifest import (
 from precis.model.errors import UsageError
 from precis.model.network.architectures import architecture_of, read_config
 from precis.model.network.config import NetworkConfig
-from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.config import (
+    REMOVED_SETTINGS,
+    SearchConfig,
+    SpecialTokens,
+)
 from precis.model.tokenization.folder import SOURCE_TOKENIZER_FOLDER, AnyTokenizer
 
 # TensorFlow takes seconds to import, and only `load_bundle` needs it.
@@ -205,7 +209,11 @@ def read_decoding(folder: str) -> dict[str, Any]:
     """
     config = open_bundle_config(folder, ABSTRACTIVE).config
     with naming_config(folder):
-        flags = dict(config.get("decoding", {}))
+        flags = {
+            name: value
+            for name, value in config.get("decoding", {}).items()
+            if REMOVED_SETTINGS.get(name) != value
+        }
         if config.get("task_prefixes"):
             flags["task_prefix"] = config["task_prefixes"][0]
     return flags

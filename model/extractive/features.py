@@ -20,55 +20,19 @@ from precis.model.extractive.terms import (
 )
 from precis.model.text.words import split_chunks
 
-_POSITION = (
-    "position",
-    "from_end",
-    "relative_position",
-    "sentences",
-    "words",
-    "relative_words",
-    "words_before",
-    "words_after",
-    "document_words",
-    "lead_words",
-    "previous_words",
-    "next_words",
+# The columns, in order: of the position, the content, the similarities and the
+# characters. As many columns follow with their logarithms, log(1 + x).
+FEATURE_NAMES = tuple(
+    (
+        "position from_end relative_position sentences words relative_words "
+        "words_before words_after document_words lead_words previous_words next_words "
+        "terms term_share new_terms term_frequency mean_term_frequency term_weight "
+        "mean_term_weight "
+        "centroid degree forward backward repeats repeated first lead previous next "
+        "digits commas colons quotes question no_end said personal opens_with_pronoun "
+        "characters_a_word"
+    ).split()
 )
-_CONTENT = (
-    "terms",
-    "term_share",
-    "new_terms",
-    "term_frequency",
-    "mean_term_frequency",
-    "term_weight",
-    "mean_term_weight",
-)
-_SIMILARITY = (
-    "centroid",
-    "degree",
-    "forward",
-    "backward",
-    "repeats",
-    "repeated",
-    "first",
-    "lead",
-    "previous",
-    "next",
-)
-_SURFACE = (
-    "digits",
-    "commas",
-    "colons",
-    "quotes",
-    "question",
-    "no_end",
-    "said",
-    "personal",
-    "opens_with_pronoun",
-    "characters_a_word",
-)
-# The columns, in order. As many columns follow with their logarithms, log(1 + x).
-FEATURE_NAMES = (*_POSITION, *_CONTENT, *_SIMILARITY, *_SURFACE)
 FEATURE_COUNT = 2 * len(FEATURE_NAMES)
 
 _LEAD = 3
@@ -226,7 +190,7 @@ def _surface_columns(sentences: Sequence[str], words: np.ndarray) -> list[np.nda
 
 
 def _surface(sentence: str) -> tuple[float, ...]:
-    """The columns `_SURFACE` of a sentence except the last."""
+    """The figures of the characters of a sentence."""
     lowered = sentence.lower()
     return (
         sum(map(str.isdigit, sentence)),

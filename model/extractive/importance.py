@@ -19,35 +19,18 @@ from precis.model.rouge import tokenize
 from precis.model.text.stop_words import STOP_WORDS
 
 # Of each n-gram; of words and pairs alike, then those of the words themselves.
-PLACE_FEATURES = (
-    "log_count",
-    "log_sentences",
-    "log_first",
-    "relative_first",
-    "log_second",
-    "in_first",
-    "in_second",
-    "in_third",
-    "best_score",
-    "sum_of_scores",
-    "mean_score",
-    "log_best_rank",
-    "in_best_sentences",
-    "log_document_sentences",
-    "log_document_words",
-    "share_of_words",
-    "share_of_sentences",
+PLACE_FEATURES = tuple(
+    (
+        "log_count log_sentences log_first relative_first log_second in_first "
+        "in_second in_third best_score sum_of_scores mean_score log_best_rank "
+        "in_best_sentences log_document_sentences log_document_words share_of_words "
+        "share_of_sentences"
+    ).split()
 )
 LEXICON_FEATURES = ("log_taken", "log_documents", "idf")
 WORD_FEATURES = (*PLACE_FEATURES, *LEXICON_FEATURES, "stop_word", "letters", "digit")
-PAIR_FEATURES = (
-    *PLACE_FEATURES,
-    *LEXICON_FEATURES,
-    "stop_words",
-    "first_word",
-    "second_word",
-    "both_words",
-)
+_PAIR_MEMBERS = ("stop_words", "first_word", "second_word", "both_words")
+PAIR_FEATURES = (*PLACE_FEATURES, *LEXICON_FEATURES, *_PAIR_MEMBERS)
 _BEST_SENTENCES = 3
 # The features of an n-gram that stands in one sentence, or in no training article.
 _NO_SECOND = 5.0

@@ -126,18 +126,13 @@ class Terms:
             and self.sentences * self.vocabulary <= _SMALL_CELLS
         )
 
-    def matrix(self, values: np.ndarray) -> "np.ndarray | scipy.sparse.csr_array":
-        """The matrix of the cells, float64 [N, V]: dense for a small document, else
-        sparse.
+    def matrix(self, values: np.ndarray) -> scipy.sparse.csr_array:
+        """The sparse matrix of the cells, float64 [N, V].
 
         Args:
           values: of the cells.
         """
         rows, terms, _ = self.cells
-        if self.is_small:
-            dense = np.zeros((self.sentences, self.vocabulary))
-            dense[rows, terms] = values
-            return dense
         return scipy.sparse.csr_array(
             (values, (rows, terms)), shape=(self.sentences, self.vocabulary)
         )

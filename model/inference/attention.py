@@ -1,21 +1,33 @@
 """Attention weights of a network while it writes a summary, with the tokens that the
 weights belong to.
+
+The weights of whole words are made of those of the pieces that a tokenizer cuts:
+
+pieces   ▁Rain  ▁fe  ##ll  ▁on  ▁Os  ##lo  .  [END]     WordPiece
+pieces   ▁Rain  ▁fe  ll    ▁on  ▁Os  lo    .  </s>      SentencePiece
+pieces   rain   fe   ##ll  on   os   ##lo  .  [SEP]     BERT, which marks no spaces
+words    Rain   fell       on   Oslo.         [END]
 """
 
-from collections.abc import Iterable
+import itertools
+import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from precis.model.bundle.network_bundle import Bundle
 from precis.model.errors import UsageError
-from precis.model.inference.summarizer import make_searcher
 from precis.model.network.generator import AttentionMap
-from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
 from precis.model.tokenization.folder import AnyTokenizer
-from precis.model.tokenization.source import encode_sources
-from precis.model.tokenization.target import encode_targets
+from precis.model.tokenization.source import encode_sources, encode_targets
+from precis.model.tokenization.wordpiece import SPACE
+
+_CONTINUED = "##"
+_SPACE_ALONE = "␣"
+# Tokens that are no part of a text, such as [END], <s> and <extra_id_0>.
+_SPECIAL = re.compile(r"\[[A-Z]+\d*\]|<[^<>\s]+>")
 
 
 class HeadWeights(NamedTuple):
@@ -27,8 +39,12 @@ class HeadWeights(NamedTuple):
       weights: float32 [H, T, S]; each row sums to one.
       rows: the T tokens that read.
       columns: the S tokens that are read.
-      summary: the text that is written.
+      summary: the text that is written; `…` ends a text longer than the network writes.
       unit: what the rows and columns are, tokens or words.
+      source_tokens: of the whole article; the network may have read fewer.
+      read_tokens: of these, those that the network read.
+      mean_of: how many heads the weights are the mean of; 0 where they are those of
+        the heads themselves.
     """
 
     block: str
@@ -38,16 +54,64 @@ class HeadWeights(NamedTuple):
     columns: list[str]
     summary: str = ""
     unit: str = "tokens"
+    source_tokens: int = 0
+    read_tokens: int = 0
+    mean_of: int = 0
+
+
+def group_pieces(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The words of some pieces, and the place of the first piece of each.
+
+    A special token is a word; punctuation belongs to the word before it where there is
+    no space between the two.
+    """
+    marks_spaces = any(piece.startswith(SPACE) for piece in pieces)
+    begins = []
+    was_special = True
+    for place, piece in enumerate(pieces):
+        is_special = _SPECIAL.fullmatch(piece) is not None
+        is_first = piece.startswith(SPACE) if marks_spaces else not _continues(piece)
+        if is_first or is_special or was_special:
+            begins.append(place)
+        was_special = is_special
+    ranges = itertools.pairwise([*begins, len(pieces)])
+    texts = ["".join(map(_text, pieces[begin:end])) for begin, end in ranges]
+    return [text or _SPACE_ALONE for text in texts], begins
+
+
+def _continues(piece: str) -> bool:
+    return piece.startswith(_CONTINUED) and len(piece) > len(_CONTINUED)
+
+
+def _text(piece: str) -> str:
+    """The text of a piece without its mark."""
+    return piece.removeprefix(_CONTINUED if _continues(piece) else SPACE)
+
+
+def weights_of_words(attention: HeadWeights) -> HeadWeights:
+    """The weights of whole words.
+
+    A word is read with the sum of the weights of its pieces, and reads with the mean of
+    those of its pieces, so that each row sums to one as before.
+    """
+    rows, row_begins = group_pieces(attention.rows)
+    columns, column_begins = group_pieces(attention.columns)
+    weights = np.add.reduceat(attention.weights, column_begins, axis=2)  # [H, T, S]
+    weights = np.add.reduceat(weights, row_begins, axis=1)
+    lengths = np.diff(row_begins, append=len(attention.rows)).astype(weights.dtype)
+    weights /= lengths[:, None]
+    return attention._replace(weights=weights, rows=rows, columns=columns, unit="words")
+
+
+def mean_of_heads(attention: HeadWeights) -> HeadWeights:
+    """The mean of all heads as one."""
+    weights = attention.weights
+    mean = weights.mean(axis=0, keepdims=True)
+    return attention._replace(weights=mean, mean_of=len(weights))
 
 
 def read_attention(
-    bundle: Bundle,
-    text: str,
-    *,
-    block: str,
-    layer: int,
-    decoding: SearchConfig,
-    summary: str | None = None,
+    bundle: Bundle, text: str, summary: str, *, block: str, layer: int
 ) -> HeadWeights:
     """Reads the weights of one attention while a document's summary is written.
 
@@ -60,17 +124,15 @@ def read_attention(
     Args:
       bundle: the network and its tokenizers.
       text: the normalised article, behind the task prefix if there is one.
+      summary: the summary, normalised.
       block: encoder, where the source reads itself; self, where the summary reads
         itself; cross, where the summary reads the source; copy, the distribution that
         the pointer copies from. A decoder-only network reads the source and the summary
         as one sequence, in `self`.
       layer: from 1 at the bottom; 0 is the last.
-      decoding: the search settings.
-      summary: a text to read in place of the summary that the network writes.
 
     Raises:
-      UsageError: the network has no such block or layer, or the search found no
-        summary.
+      UsageError: the network has no such block or layer.
     """
     (source,) = encode_sources(
         bundle.source_tokenizer,
@@ -78,11 +140,11 @@ def read_attention(
         max_source_tokens=bundle.network.config.max_source_tokens,
     )
     special = special_tokens(bundle.tokenizer, bundle.special)
-    if summary is None:
-        written = _search_tokens(bundle, source.ids, decoding)
-    else:
-        written = _tokens_of(bundle, summary, special.end_id)
-    written = written[: bundle.network.config.max_target_tokens + 1]
+    (ids,) = encode_targets(bundle.tokenizer, [summary])
+    written = [*ids.tolist(), special.end_id]
+    limit = bundle.network.config.max_target_tokens + 1
+    cut_mark = " …" if len(written) > limit else ""
+    written = written[:limit]
     of_text = [token for token in written if token != special.end_id]
     (text_written,) = bundle.tokenizer.decode([of_text])
     inputs = [special.start_id, *written[:-1]]
@@ -100,34 +162,10 @@ def read_attention(
         np.asarray(chosen.weights[0], "float32"),
         rows[chosen.rows],
         columns[chosen.columns],
-        text_written,
+        text_written + cut_mark,
+        source_tokens=source.source_tokens,
+        read_tokens=len(source.ids),
     )
-
-
-def _tokens_of(bundle: Bundle, summary: str, end_id: int) -> list[int]:
-    """The tokens of a given summary."""
-    (ids,) = encode_targets(bundle.tokenizer, [summary])
-    return [*ids.tolist(), end_id]
-
-
-def _search_tokens(
-    bundle: Bundle, source: np.ndarray, decoding: SearchConfig
-) -> list[int]:
-    """The tokens of the network's best summary, the end token included."""
-    searcher = make_searcher(
-        bundle.network,
-        bundle.tokenizer,
-        decoding,
-        bundle.special,
-        bundle.source_tokenizer,
-    )
-    (hypotheses,) = searcher.search([source])
-    if not hypotheses:
-        raise UsageError(
-            "the search found no summary under these settings; relax them, or give one "
-            "with --summary"
-        )
-    return hypotheses[0].tokens
 
 
 def _choose_map(maps: list[AttentionMap], *, block: str, layer: int) -> AttentionMap:

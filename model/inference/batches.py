@@ -3,10 +3,8 @@
 This file does not import TensorFlow.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
-
-import numpy as np
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from precis.model.isolation import Failure
 
@@ -21,6 +19,9 @@ MAX_BATCH_HYPOTHESES = 256
 # every length from 1 to 512 make 512 shapes. Padded up to a multiple of 16 they make
 # 32, at the price of 2 % more tokens at 400.
 LENGTH_STEP = 16
+
+# The stage of its failures.
+SEARCH = "search"
 
 
 class Hypothesis(NamedTuple):
@@ -49,38 +50,17 @@ class SearchedBatch(NamedTuple):
     """The result of searching one batch.
 
     Attributes:
-      hypotheses: the hypotheses of each document, best first; none for a document
-        that failed.
+      results: the hypotheses of each document, best first, or why it has none.
       source_tokens: source tokens of its documents, without padding.
       padded_tokens: the same with padding.
       started, ended: seconds of a clock that all processes of this machine share.
-      failures: why documents have no hypotheses, by their positions in the batch.
     """
 
-    hypotheses: list[list[Hypothesis]]
+    results: list[list[Hypothesis] | Failure]
     source_tokens: int
     padded_tokens: int
     started: float
     ended: float
-    failures: Mapping[int, Failure] = {}
-
-
-def check_source_lengths(sources: Sequence[np.ndarray], *, limit: int) -> None:
-    """Refuses sources that are longer than the network reads.
-
-    Args:
-      sources: int32 [S] each.
-      limit: source tokens that the network reads.
-
-    Raises:
-      ValueError: a source is longer.
-    """
-    for number, source in enumerate(sources):
-        if len(source) > limit:
-            raise ValueError(
-                f"source {number} has {len(source)} tokens, and the network reads "
-                f"{limit}; cut sources with encode_sources"
-            )
 
 
 def padded_length(lengths: Sequence[int], limit: int) -> int:
@@ -133,8 +113,8 @@ def batches_by_length(
 
 def restore_order(
     batches: Sequence[Sequence[int]], searched: Sequence[SearchedBatch]
-) -> list[list[Hypothesis]]:
-    """Brings the hypotheses of batches back into the order of the documents.
+) -> list[Any]:
+    """Brings the results of batches back into the order of the documents.
 
         batches    [2, 0]  [1]
         searched   c  a    b       ->  a b c
@@ -143,8 +123,19 @@ def restore_order(
       batches: the positions of the documents of each batch.
       searched: the result of each batch.
     """
-    restored: list[list[Hypothesis]] = [[] for _ in range(sum(map(len, batches)))]
+    restored: list[Any] = [None] * sum(map(len, batches))
     for rows, batch in zip(batches, searched, strict=True):
-        for row, ranked in zip(rows, batch.hypotheses, strict=True):
-            restored[row] = ranked
+        for row, result in zip(rows, batch.results, strict=True):
+            restored[row] = result
     return restored
+
+
+def join_batches(parts: Sequence[SearchedBatch]) -> SearchedBatch:
+    """The results of the parts of a batch as one result."""
+    return SearchedBatch(
+        [result for part in parts for result in part.results],
+        sum(part.source_tokens for part in parts),
+        sum(part.padded_tokens for part in parts),
+        min((part.started for part in parts), default=0.0),
+        max((part.ended for part in parts), default=0.0),
+    )

@@ -5,30 +5,29 @@ length: in the processes of a `SearchPool` where there is enough work for them, 
 this process.
 """
 
+import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from precis.model.bundle.network_bundle import open_bundle
 from precis.model.inference.batches import (
+    SEARCH,
     Hypothesis,
     SearchedBatch,
     batches_by_length,
-    check_source_lengths,
     restore_order,
 )
-from precis.model.inference.isolated_search import SEARCH, Batch, IsolatedSearch
 from precis.model.inference.summarizer import Summary, distinct_summaries
 from precis.model.inference.worker_pool import (
     SearchPool,
     check_model,
     load_searcher,
+    search_isolated,
 )
 from precis.model.isolation import Failure, attempt
-from precis.model.search.config import check_coverage
 
 if TYPE_CHECKING:
     from precis.model.inference.searcher import Searcher
@@ -58,13 +57,11 @@ class BulkSummarizer:
         search = pool.search
         contents = open_bundle(search.bundle)
         check_model(search.bundle, contents.model_id, search.model_id)
-        check_coverage(search.config, has_pointer=contents.config.pointer)
         self.tokenizer = contents.tokenizer
         self.source_tokenizer = contents.source_tokenizer
         self.max_source_tokens = contents.config.max_source_tokens
         self.pool = pool
         self._search = search
-        self._isolated = IsolatedSearch()
         self._lock = threading.Lock()
         self._searcher: Searcher | None = None
 
@@ -87,11 +84,7 @@ class BulkSummarizer:
           sources: int32 [S] each, cut at the network's source length.
           in_processes: whether to search in the processes of the pool. Without them,
             the search begins when the summaries are asked for.
-
-        Raises:
-          ValueError: a source is longer than the network reads.
         """
-        check_source_lengths(sources, limit=self.max_source_tokens)
         batches = self._batches(sources, batch_invariant=self._search.batch_invariant)
         return PendingWindow(self, sources, batches, in_processes=in_processes)
 
@@ -100,10 +93,7 @@ class BulkSummarizer:
         with self._lock:
             if self._searcher is None:
                 self._searcher = load_searcher(self._search)
-        searcher = self._searcher
-        return self._isolated.search(
-            Batch(sources), lambda batch: searcher.search_together(batch.sources)
-        )
+        return search_isolated(sources, self._searcher.search_together)
 
     def _batches(
         self, sources: Sequence[np.ndarray], *, batch_invariant: bool
@@ -136,10 +126,14 @@ class PendingWindow:
         self.searched: list[SearchedBatch] = []
         self._bulk = bulk
         self._batches = batches
-        self._sources = [[sources[row] for row in rows] for rows in batches]
-        self._futures: list[Future[SearchedBatch]] = []
-        if in_processes:
-            self._futures = [bulk.pool.submit(batch) for batch in self._sources]
+        parts = [[sources[row] for row in rows] for rows in batches]
+        # Each gives the result of a batch when it is called.
+        self._searches: list[Callable[[], SearchedBatch]] = [
+            bulk.pool.submit(part).result
+            if in_processes
+            else functools.partial(bulk.search_here, part)
+            for part in parts
+        ]
 
     def summaries(
         self, on_searched: Callable[[float], None] = lambda part: None
@@ -160,32 +154,18 @@ class PendingWindow:
             they do.
         """
         self.searched = []
+        documents = sum(map(len, self._batches))
         searched_documents = 0
-        documents = sum(map(len, self._sources))
-        for batch in self._search():
-            self.searched.append(batch)
-            searched_documents += len(batch.hypotheses)
+        for search in self._searches:
+            self.searched.append(search())
+            searched_documents += len(self.searched[-1].results)
             on_searched(searched_documents / documents)
-        failures = {
-            rows[place]: failure
-            for rows, batch in zip(self._batches, self.searched, strict=True)
-            for place, failure in batch.failures.items()
-        }
-        ordered = restore_order(self._batches, self.searched)
         return [
-            failures[row]
-            if row in failures
-            else attempt(ranked, self._decode, stage=SEARCH)
-            for row, ranked in enumerate(ordered)
+            result
+            if isinstance(result, Failure)
+            else attempt(result, self._decode, stage=SEARCH)
+            for result in restore_order(self._batches, self.searched)
         ]
 
     def _decode(self, ranked: list[Hypothesis]) -> list[Summary]:
         return distinct_summaries(ranked, self._bulk.tokenizer)
-
-    def _search(self) -> Iterator[SearchedBatch]:
-        """Yields the result of each batch."""
-        if self._futures:
-            for future in self._futures:
-                yield future.result()
-        else:
-            yield from map(self._bulk.search_here, self._sources)

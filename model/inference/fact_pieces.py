@@ -14,12 +14,18 @@ from precis.model.quality.names import NO_NAMES, OPENINGS
 from precis.model.quality.numerals import RARELY_NUMBERS, SCALES, SMALL, TENS
 from precis.model.search.config import NAMES, NUMBERS, SpecialTokens
 from precis.model.search.supported import (
+    CONNECTS,
     FACT,
     FREE,
     INNER,
     INNER_NAME,
     INNER_NUMBER,
+    NUMBER,
     OPENING,
+    OPENS,
+    SCALE,
+    WHOLE,
+    WORD,
     PieceTable,
 )
 from precis.model.tokenization.folder import AnyTokenizer
@@ -45,12 +51,7 @@ def fact_pieces(
     has_spaces = any(piece.startswith(SPACE) for piece in pieces)
     table = PieceTable(
         classes=np.zeros(len(pieces), np.int32),
-        is_whole=np.zeros(len(pieces), bool),
-        connects=np.zeros(len(pieces), bool),
-        is_word=np.zeros(len(pieces), bool),
-        is_number=np.zeros(len(pieces), bool),
-        is_scale=np.zeros(len(pieces), bool),
-        opens=np.zeros(len(pieces), bool),
+        marks=np.zeros(len(pieces), np.int32),
         capitalised=np.full(len(pieces), -1, np.int32),
     )
     ids = {piece: token for token, piece in reversed(list(enumerate(pieces)))}
@@ -58,25 +59,31 @@ def fact_pieces(
     no_text = {special.start_id, special.end_id, special.pad_id, *special.prefix}
     for token, piece in enumerate(pieces):
         text = piece.removeprefix(JOINER).strip(SPACE)
-        table.opens[token] = token in no_text or text[-1:] in _SENTENCE_ENDS
+        if token in no_text or text[-1:] in _SENTENCE_ENDS:
+            table.marks[token] |= OPENS
         if token in no_text or not text:
             continue
         word = text.casefold()
         is_behind_space = has_spaces and piece.startswith(SPACE)
         continues = piece.startswith(JOINER) or (has_spaces and not is_behind_space)
         has_digit = any(character.isdigit() for character in text)
-        table.is_word[token] = text[-1].isalnum()
-        table.connects[token] = text in _CONNECTORS and not is_behind_space
-        if NUMBERS in kinds:
-            table.is_number[token] = has_digit or word in _NUMBER_WORDS
-            table.is_scale[token] = word in SCALES and not continues
+        is_whole = False
         if text[0].isalnum():
-            kind, table.is_whole[token] = _classify(text, kinds)
+            kind, is_whole = _classify(text, kinds)
             if token in beginnings:
                 kind = FACT
             table.classes[token] = (
                 _inner_class(kind, has_digit=has_digit) if continues else kind
             )
+        is_number = has_digit or word in _NUMBER_WORDS
+        for mark, holds in (
+            (WHOLE, is_whole),
+            (CONNECTS, text in _CONNECTORS and not is_behind_space),
+            (WORD, text[-1].isalnum()),
+            (NUMBER, NUMBERS in kinds and is_number),
+            (SCALE, NUMBERS in kinds and word in SCALES and not continues),
+        ):
+            table.marks[token] |= mark * holds
         if text[0].islower() and not piece.startswith(JOINER):
             capital = piece.replace(text[0], text[0].upper(), 1)
             table.capitalised[token] = ids.get(capital, -1)

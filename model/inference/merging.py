@@ -10,7 +10,6 @@ a concept is worth as much as there are passages whose summary has it, and sente
 are added whose new concepts are worth most for their length.
 """
 
-import heapq
 import itertools
 import math
 from collections import Counter
@@ -123,29 +122,21 @@ def _choose(candidates: Sequence[_Candidate], length: float) -> list[int]:
 
     chosen: list[int] = []
     covered: set[tuple[str, ...]] = set()
-    first = candidates[0].passage
-    queue: list[tuple[float, int]] = []
-    for place, candidate in enumerate(candidates):
-        if candidate.passage != first:
-            queue.append((-_value(candidate, values, covered), place))
-        elif not _repeats(candidate, covered):
+    first = [each for each in candidates if each.passage == candidates[0].passage]
+    rest = list(range(len(first), len(candidates)))
+    for place, candidate in enumerate(first):
+        if not _repeats(candidate, covered):
             chosen.append(place)
             covered |= candidate.concepts
-    # A value only falls while sentences are added. So the first of the queue is the
-    # best one if its value of now is still the largest.
-    heapq.heapify(queue)
-    while queue and words_left > 0:
-        _, place = heapq.heappop(queue)
-        candidate = candidates[place]
-        if _repeats(candidate, covered):
-            continue
-        entry = (-_value(candidate, values, covered), place)
-        if queue and entry > queue[0]:
-            heapq.heappush(queue, entry)
-            continue
+    while words_left > 0:
+        rest = [each for each in rest if not _repeats(candidates[each], covered)]
+        if not rest:
+            break
+        # Of equal values `max` takes the first.
+        place = max(rest, key=lambda each: _value(candidates[each], values, covered))
         chosen.append(place)
-        covered |= candidate.concepts
-        words_left -= candidate.words
+        covered |= candidates[place].concepts
+        words_left -= candidates[place].words
     return sorted(chosen)
 
 

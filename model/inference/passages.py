@@ -15,7 +15,7 @@ task prefix.
 import bisect
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +29,6 @@ _OVERLAP_PART = 8
 # that length, so that passages can be of about the same length.
 _PIECES_PER_PASSAGE = 4
 _WORD = re.compile(" ?[^ ]+")
-
-Ranking = Callable[[Sequence[str]], Sequence[int]]
-
 
 # What a network writes of.
 WHOLE = "whole"  # all of a document
@@ -67,18 +64,6 @@ class EncodedDocument(NamedTuple):
         return self.seen_tokens / self.source_tokens if self.source_tokens else 1.0
 
 
-class _Unit(NamedTuple):
-    """A sentence, or a piece of a long one.
-
-    Attributes:
-      text: it begins with a space where the document has one there.
-      ids: its tokens, int32 [S], at most as many as a passage has room for.
-    """
-
-    text: str
-    ids: np.ndarray
-
-
 class PassageCutter:
     """Cuts documents for one tokenizer and one network."""
 
@@ -109,70 +94,28 @@ class PassageCutter:
         Returns:
           int32 [S] each.
         """
-        units = self._units(parts)
-        lengths = [len(unit.ids) for unit in units]
-        overlap = self.room // _OVERLAP_PART
-        windows = balanced_windows(lengths, limit=self.room, overlap=overlap)
-        return [self._source(units[window.first : window.last]) for window in windows]
-
-    def choose(self, parts: Sequence[str], ranking: Ranking) -> np.ndarray:
-        """One source of the best sentences of a document, in document order.
-
-        Args:
-          parts: the sentences of the document, as `body_parts` gives them.
-          ranking: takes sentences and returns their places, the best first. A place
-            that it leaves out is not chosen. If it returns none, the first sentences
-            are the best.
-
-        Returns:
-          int32 [S]. No further sentence of the ranking fits.
-        """
-        units = self._units(parts)
-        room = self.room
-        chosen = []
-        places = ranking([unit.text.strip() for unit in units])
-        for place in places or range(len(units)):
-            if len(units[place].ids) <= room:
-                room -= len(units[place].ids)
-                chosen.append(place)
-        return self._source([units[place] for place in sorted(chosen)])
-
-    def _source(self, units: Sequence[_Unit]) -> np.ndarray:
-        return np.concatenate(
-            [self._before, *(unit.ids for unit in units), self._behind]
-        )
-
-    def _units(self, parts: Sequence[str]) -> list[_Unit]:
-        """The sentences, and the pieces of those that are longer than a passage."""
-        units = []
+        units: list[np.ndarray] = []
         for part, ids in zip(parts, self._tokenizer.encode_parts(parts), strict=True):
-            if len(ids) <= self.room:
-                units.append(_Unit(part, ids))
-            else:
-                units += self._pieces(part)
-        return units
+            units += [ids] if len(ids) <= self.room else self._pieces(part)
+        overlap = self.room // _OVERLAP_PART
+        lengths = list(map(len, units))
+        return [
+            np.concatenate([self._before, *units[first:last], self._behind])
+            for first, _, last in balanced_windows(
+                lengths, limit=self.room, overlap=overlap
+            )
+        ]
 
-    def _pieces(self, part: str) -> list[_Unit]:
+    def _pieces(self, part: str) -> list[np.ndarray]:
         """A long sentence, cut at words; a word that is too long is cut at tokens."""
         limit = max(1, self.room // _PIECES_PER_PASSAGE)
-        texts = _WORD.findall(part)
-        words = []
-        for text, ids in zip(texts, self._tokenizer.encode_parts(texts), strict=True):
-            if len(ids) <= limit:
-                words.append(_Unit(text, ids))
-                continue
-            cuts = range(0, len(ids), limit)
-            words += [_Unit(text, ids[cut : cut + limit]) for cut in cuts]
-        lengths = [len(word.ids) for word in words]
-        return [
-            _Unit(
-                "".join(word.text for word in words[window.first : window.last]),
-                np.concatenate(
-                    [word.ids for word in words[window.first : window.last]]
-                ),
-            )
-            for window in cut_windows(lengths, limit=limit, overlap=0)
+        words = [
+            ids[start : start + limit]
+            for ids in self._tokenizer.encode_parts(_WORD.findall(part))
+            for start in range(0, len(ids), limit)
         ]
+        windows = cut_windows(list(map(len, words)), limit=limit, overlap=0)
+        return [np.concatenate(words[first:last]) for first, _, last in windows]
 
 
 def balanced_windows(

@@ -1,5 +1,8 @@
-"""How many search processes there are, how many threads each has, and where none may
-start.
+"""How many processes and threads compute, and in which number format.
+
+The rules are what `benchmarks/decode.py` measured, docs/FIGURES.md has them.
+They ask for the chip and not for the time of a trial, so that a run that is resumed on
+the same machine gets the same precision.
 """
 
 import glob
@@ -31,7 +34,7 @@ def compute_on_one_thread() -> None:
         tf.config.threading.set_inter_op_parallelism_threads(1)
     except RuntimeError as error:
         raise UsageError(
-            "--batch_invariant computes on one thread, and TensorFlow has begun with "
+            "batch_invariant computes on one thread, and TensorFlow has begun with "
             "more in this process; start a new process for it"
         ) from error
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from precis.model.inference.batches import SearchedBatch
+from precis.model.isolation import Failure
 
 COUNTED = ("documents", "passages", "source_tokens", "padded_tokens", "summary_tokens")
 MEASURED = ("process_seconds", "wall_seconds")
@@ -16,7 +17,11 @@ MEASURED = ("process_seconds", "wall_seconds")
 
 def summary_tokens(batch: SearchedBatch) -> int:
     """The tokens of the best hypotheses of a batch, end tokens included."""
-    return sum(len(ranked[0].tokens) for ranked in batch.hypotheses if ranked)
+    return sum(
+        len(result[0].tokens)
+        for result in batch.results
+        if result and not isinstance(result, Failure)
+    )
 
 
 class SearchCost:
@@ -50,7 +55,7 @@ class SearchCost:
         """
         self.sums["documents"] += documents
         for batch in sorted(batches, key=lambda batch: batch.started):
-            self.sums["passages"] += len(batch.hypotheses)
+            self.sums["passages"] += len(batch.results)
             self.sums["source_tokens"] += batch.source_tokens
             self.sums["padded_tokens"] += batch.padded_tokens
             self.sums["summary_tokens"] += summary_tokens(batch)

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -11,7 +12,6 @@ from precis.model.inference.batches import (
     Hypothesis,
     SearchedBatch,
     batches_by_length,
-    check_source_lengths,
     padded_length,
     restore_order,
 )
@@ -19,15 +19,9 @@ from precis.model.inference.shortlist import ShortlistedNetwork, make_shortlist
 from precis.model.isolation import NAN, Failure
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
-from precis.model.search.beam import beam_search
-from precis.model.search.config import (
-    CANDIDATE_BLOCK,
-    SearchConfig,
-    SpecialTokens,
-    check_coverage,
-)
-from precis.model.search.contract import Hypotheses, Network
-from precis.model.search.greedy import greedy_search
+from precis.model.search.beam import Network, beam_search, greedy_search
+from precis.model.search.config import CANDIDATE_BLOCK, SearchConfig, SpecialTokens
+from precis.model.search.hypotheses import Hypotheses
 from precis.model.search.scores import is_possible
 from precis.model.search.supported import PieceTable, Support
 
@@ -72,7 +66,6 @@ class Searcher:
           common: the first so many pieces of the vocabulary are those of
             `config.common_pieces`, `common_end` of it; 0 where all may be written.
         """
-        check_coverage(config, has_pointer=network.config.pointer)
         self.config = config.limited_to(network.config.max_target_tokens)
         self.special = special
         self.max_source_tokens = network.config.max_source_tokens
@@ -85,10 +78,6 @@ class Searcher:
             autograph=False,
         )
 
-    def compile(self) -> None:
-        """Makes the graph of the search, which the first batch would else wait for."""
-        self.search_batch.get_concrete_function()
-
     def search(self, sources: Sequence[np.ndarray]) -> list[list[Hypothesis]]:
         """Searches any number of documents.
 
@@ -98,20 +87,19 @@ class Searcher:
         Returns:
           The n best hypotheses of each document, in the order of the documents; fewer
           where fewer can be written.
-
-        Raises:
-          ValueError: a source is longer than the network reads.
         """
-        check_source_lengths(sources, limit=self.max_source_tokens)
         batches = batches_by_length(
             [len(source) for source in sources],
             beams=self.config.beam_width,
             limit=self.max_source_tokens,
         )
-        return restore_order(
-            batches,
-            [self.search_together([sources[row] for row in rows]) for rows in batches],
-        )
+        searched = [
+            self.search_together([sources[row] for row in rows]) for rows in batches
+        ]
+        return [
+            [] if isinstance(result, Failure) else result
+            for result in restore_order(batches, searched)
+        ]
 
     def search_together(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
         """Searches documents as one batch.
@@ -134,38 +122,32 @@ class Searcher:
             padded[row, : len(source)] = source
         results = [part.numpy() for part in self.search_batch(tf.constant(padded))]
         failed = _rows_without_scores(*results[1:4])
-        hypotheses = [
-            [
-                self._make_hypothesis(tokens, score, log_prob, margin)
-                for tokens, score, exists, log_prob, margin in zip(*ranked, strict=True)
-                if exists and row not in failed
-            ]
-            for row, ranked in enumerate(
-                zip(*(part.tolist() for part in results), strict=True)
-            )
-        ]
+        documents = zip(*(part.tolist() for part in results), strict=True)
         return SearchedBatch(
-            hypotheses,
+            [
+                _NO_FINITE_SCORE if row in failed else self._hypotheses(*document)
+                for row, document in enumerate(documents)
+            ],
             sum(lengths),
             padded.size,
             started,
             time.monotonic(),
-            dict.fromkeys(failed, _NO_FINITE_SCORE),
         )
 
-    def _make_hypothesis(
-        self, tokens: list[int], score: float, log_prob: float, margin: float
-    ) -> Hypothesis:
-        """A hypothesis without the padding behind its end token."""
+    def _hypotheses(self, *document: list[Any]) -> list[Hypothesis]:
+        """The hypotheses of a document, without the padding behind their end tokens."""
         end = self.special.end_id
-        is_finished = end in tokens
-        return Hypothesis(
-            tokens[: tokens.index(end) + 1] if is_finished else tokens,
-            score,
-            log_prob,
-            None if math.isnan(margin) else margin,
-            is_finished,
-        )
+        return [
+            Hypothesis(
+                tokens[: tokens.index(end) + 1] if end in tokens else tokens,
+                score,
+                log_prob,
+                None if math.isnan(margin) else margin,
+                is_finished=end in tokens,
+            )
+            for tokens, score, exists, log_prob, margin in zip(*document, strict=True)
+            if exists
+        ]
 
     def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """The graph of `search_batch`."""
@@ -208,13 +190,8 @@ class Searcher:
             "special": self.special,
             "support": Support(source, pieces) if pieces else None,
         }
-        if self.config.beam_width == 1:
-            hypotheses = greedy_search(network, memory, **arguments)
-        else:
-            coverage = None
-            if self.config.coverage_penalty:
-                coverage = self._network.coverage_penalty
-            hypotheses = beam_search(network, memory, **arguments, coverage=coverage)
+        search = greedy_search if self.config.beam_width == 1 else beam_search
+        hypotheses = search(network, memory, **arguments)
         return shortlist.restore(hypotheses) if shortlist else hypotheses
 
 

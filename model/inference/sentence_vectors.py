@@ -43,22 +43,6 @@ class SentenceWindow(NamedTuple):
     last: int
 
 
-class _WindowTokens(NamedTuple):
-    """The tokens of a window.
-
-    tokens       [CLS]  a b c .  d e .  [SEP]
-    sentences      0    1 1 1 1  2 2 2    0
-
-    Attributes:
-      tokens: int32 [S].
-      sentences: int32 [S], the sentence that each token belongs to, counted from 1; 0
-        for special tokens and padding.
-    """
-
-    tokens: np.ndarray
-    sentences: np.ndarray
-
-
 def cut_windows(
     lengths: Sequence[int], *, limit: int, overlap: int
 ) -> list[SentenceWindow]:
@@ -146,7 +130,7 @@ class SentenceEncoder:
             np.zeros((len(document), self.width), np.float32) for document in ids
         ]
         windows = [
-            (number, window)
+            (number, window, sentences[window.first : window.last])
             for number, sentences in enumerate(ids)
             for window in cut_windows(
                 [len(sentence) for sentence in sentences],
@@ -154,16 +138,12 @@ class SentenceEncoder:
                 overlap=self._overlap,
             )
         ]
-        tokens = [self._join(ids[number], window) for number, window in windows]
-        lengths = [len(window.tokens) for window in tokens]
+        lengths = [self._length(sentences) for _, _, sentences in windows]
         batch_tokens = 0 if self._batch_invariant else _BATCH_TOKENS
         for batch in _batches(lengths, batch_tokens):
-            most_sentences = max(
-                windows[place][1].last - windows[place][1].first for place in batch
-            )
-            means = self._read([tokens[place] for place in batch], most_sentences)
+            means = self._read([windows[place][2] for place in batch])
             for place, window_means in zip(batch, means, strict=True):
-                number, (first, new, last) = windows[place]
+                number, (first, new, last), _ = windows[place]
                 vectors[number][new:last] = window_means[new - first : last - first]
         return [
             _join_pieces(document_vectors, document)
@@ -189,42 +169,36 @@ class SentenceEncoder:
         """
         return np.array_split(ids, max(1, -(-len(ids) // self._limit)))
 
-    def _join(self, ids: Sequence[np.ndarray], window: SentenceWindow) -> _WindowTokens:
-        """Joins the sentences of a window and the special tokens around them."""
-        sentences = ids[window.first : window.last]
-        lengths = [len(sentence) for sentence in sentences]
-        tokens = np.concatenate([self._before, *sentences, self._behind])
-        numbers = np.concatenate(
-            [
-                np.zeros(len(self._before)),
-                np.repeat(np.arange(1, len(sentences) + 1), lengths),
-                np.zeros(len(self._behind)),
-            ]
-        )
-        return _WindowTokens(tokens.astype(np.int32), numbers.astype(np.int32))
+    def _length(self, sentences: Sequence[np.ndarray]) -> int:
+        """The tokens of a window, special ones included."""
+        return sum(map(len, (self._before, *sentences, self._behind)))
 
-    def _read(
-        self, windows: Sequence[_WindowTokens], most_sentences: int
-    ) -> np.ndarray:
+    def _read(self, windows: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
         """Reads windows as one batch.
 
+        tokens       [CLS]  a b c .  d e .  [SEP]
+        sentences      0    1 1 1 1  2 2 2    0
+
         Args:
-          windows: the tokens of B windows.
-          most_sentences: N, the largest number of sentences in a window.
+          windows: the token ids of the sentences of B windows.
 
         Returns:
-          The mean states of each window's sentences, float32 [B, N, D].
+          The mean states of each window's sentences, float32 [B, N, D]; N is the
+          largest number of sentences in a window.
         """
-        longest = _round_up(max(len(window.tokens) for window in windows))
+        longest = _round_up(max(map(self._length, windows)))
         longest = min(longest, self._encoder.config.max_source_tokens)
-        shape = (len(windows), longest)
-        tokens = np.full(shape, SOURCE_PADDING, np.int32)
-        sentences = np.zeros(shape, np.int32)
-        for row, window in enumerate(windows):
-            length = len(window.tokens)
-            tokens[row, :length] = window.tokens
-            sentences[row, :length] = window.sentences
-        return self._mean_states(tokens, sentences, np.int32(most_sentences)).numpy()
+        tokens = np.full((len(windows), longest), SOURCE_PADDING, np.int32)
+        numbers = np.zeros_like(tokens)
+        for row, sentences in enumerate(windows):
+            ids = np.concatenate([self._before, *sentences, self._behind])
+            tokens[row, : len(ids)] = ids
+            start = len(self._before)
+            for number, sentence in enumerate(sentences, start=1):
+                numbers[row, start : start + len(sentence)] = number
+                start += len(sentence)
+        most = np.int32(max(map(len, windows)))
+        return np.asarray(self._mean_states(tokens, numbers, most).numpy())
 
     def _mean_states_graph(self, tokens: Any, sentences: Any, count: Any) -> Any:
         """Means of the encoder's states over the tokens of each sentence.

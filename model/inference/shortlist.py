@@ -1,4 +1,4 @@
-"""A search with few pieces: `--common_pieces`.
+"""A search with few pieces: `common_pieces`.
 
 A summary is made of common words and of words of its source. So a batch needs only the
 first pieces of a vocabulary and those of its sources: output layer, softmax and the
@@ -24,10 +24,9 @@ from keras import ops
 from precis.model.cache import Cache
 from precis.model.errors import UsageError
 from precis.model.network.generator import ALLOWED, Generator, Memory
-from precis.model.network.layers import MASKED
-from precis.model.network.prepared_weights import LinearWeights
+from precis.model.network.layers import MASKED, LinearWeights
 from precis.model.search.config import SpecialTokens
-from precis.model.search.contract import Hypotheses
+from precis.model.search.hypotheses import Hypotheses
 from precis.model.search.supported import PieceTable
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.wordpiece import JOINER, SPACE
@@ -93,7 +92,7 @@ def common_end(
     )
     if highest >= end:
         raise UsageError(
-            f"--common_pieces {common_pieces} ends before piece {highest}, which is a "
+            f"common_pieces {common_pieces} ends before piece {highest}, which is a "
             "special token of this network; leave it at 0"
         )
     return end
@@ -150,14 +149,10 @@ class ShortlistedNetwork:
         self._network = network
         self._shortlist = shortlist
 
-    def start(
-        self, memory: Memory, beams: int, length: int, *, counts_coverage: bool = False
-    ) -> Cache:
+    def start(self, memory: Memory, beams: int, length: int) -> Cache:
         """As in `Generator`."""
         memory = memory._replace(source=self._shortlist.number(memory.source))
-        cache = self._network.start(
-            memory, beams, length, counts_coverage=counts_coverage
-        )
+        cache = self._network.start(memory, beams, length)
         whole: LinearWeights = cache.shared["output"]
         ids = self._shortlist.ids
         output = LinearWeights(

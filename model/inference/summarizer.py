@@ -13,8 +13,7 @@ from precis.model.network.generator import Generator
 from precis.model.search.config import (
     SearchConfig,
     SpecialTokens,
-    check_common_pieces,
-    check_supported,
+    check_vocabularies,
 )
 from precis.model.search.special import special_tokens
 from precis.model.text.normalization import normalise
@@ -123,14 +122,13 @@ def make_searcher(
     """
     special = special_tokens(tokenizer, special)
     has_one_vocabulary = tokenizer.fingerprint == source_tokenizer.fingerprint
+    check_vocabularies(config, has_one_vocabulary=has_one_vocabulary)
     common = 0
     if config.common_pieces:
-        check_common_pieces(config, has_one_vocabulary=has_one_vocabulary)
         end = common_end(tokenizer, special, config.common_pieces)
         common = end if end < tokenizer.vocabulary_size else 0
     pieces = None
     if config.supported_kinds:
-        check_supported(config, has_one_vocabulary=has_one_vocabulary)
         pieces = fact_pieces(tokenizer, special, config.supported_kinds)
     return Searcher(
         network, config=config, special=special, pieces=pieces, common=common

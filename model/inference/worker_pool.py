@@ -6,9 +6,8 @@ the search once. Then it receives batches of token ids and returns hypotheses.
 """
 
 import functools
-import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,28 +15,27 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from precis.model.errors import DataError, JobError, PrecisError
-from precis.model.inference.batches import SearchedBatch
-from precis.model.inference.fork_server import search_context
-from precis.model.inference.isolated_search import (
+from precis.model.inference.batches import (
     SEARCH,
-    Batch,
-    BatchError,
-    IsolatedSearch,
+    Hypothesis,
+    SearchedBatch,
+    join_batches,
 )
 from precis.model.inference.process_limits import compute_on_one_thread
-from precis.model.inference.processes import Processes, leave_with_parent
+from precis.model.inference.processes import Processes, search_context
 from precis.model.isolation import (
     NOT_OF_A_DOCUMENT,
     PROCESS_DIED,
     Failure,
+    FailureError,
     failure_of,
+    isolate,
 )
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 
-# So many processes may die one after the other, none of them after a batch was done. To
-# find a document that kills its process, at most 11 do: one beside other batches, then
-# eight for a batch of 256 documents and its halves, and two for the document.
+# So often may a batch kill its processes before one is searched. A document that kills
+# them does so nine times in a batch of 256 documents and its halves.
 MOST_DEATHS = 32
 
 # A search process imports TensorFlow in `_process_searcher`: silently, and with its
@@ -103,20 +101,42 @@ def check_model(folder: str, model_id: str, expected: str | None) -> None:
         )
 
 
+def search_isolated(
+    sources: Sequence[np.ndarray],
+    search: Callable[[Sequence[np.ndarray]], SearchedBatch],
+) -> SearchedBatch:
+    """Searches documents as one batch, and in halves where that fails.
+
+    Args:
+      sources: int32 [S] each.
+      search: searches any of them as one batch.
+
+    Returns:
+      The result, with a failure for each document that cannot be searched.
+    """
+    parts: list[SearchedBatch] = []
+
+    def search_part(
+        part: Sequence[np.ndarray],
+    ) -> list[list[Hypothesis] | Failure]:
+        parts.append(search(part))
+        return parts[-1].results
+
+    results = isolate(sources, search_part, stage=SEARCH)
+    return join_batches(parts)._replace(results=results)
+
+
 class SearchPool:
     """A pool of search processes; may be used from several threads.
 
     The processes start with the first batches, and there are never more of them than
-    batches, unless `start` starts them. They end when every user of the pool has
-    released it. A document that
+    batches. They end when every user of the pool has released it. A document that
     cannot be searched, even one that kills its process, costs its own result only.
 
         a process dies                the batch is searched again in a new process,
                                       while no other process searches
         that process dies too         the batch is cut in halves, which are searched
-                                      likewise, each alone
-        a process dies twice while    the document is a failure
-        one document is searched alone
+                                      likewise; a single document is a failure
 
     Attributes:
       search: the model and how it is searched.
@@ -126,21 +146,14 @@ class SearchPool:
     def __init__(self, search: ModelSearch, *, processes: int) -> None:
         self.search = search
         self.processes = processes
-        self._isolated = IsolatedSearch()
         self._lock = threading.Lock()
+        self._users = 0
         # One thread for each process waits for its results.
         self._threads: ThreadPoolExecutor | None = None
-        self._calls = Processes(
-            processes,
-            initializer=functools.partial(_start_process, dict(os.environ)),
-            context=search_context(),
-        )
-        self._users = 0
-        # Processes that died alone since the last batch that was searched.
+        self._calls = self._new_processes()
+        # How often a batch has killed its processes since the last that was searched.
         self._deaths = 0
-        # How often processes died whatever they did. The batches that were submitted
-        # before fail at once then, or each of them would wait for more deaths.
-        self._losses = 0
+        self._is_lost = False
 
     def submit(self, sources: Sequence[np.ndarray]) -> "Future[SearchedBatch]":
         """Begins to search documents as one batch.
@@ -155,19 +168,9 @@ class SearchPool:
           whatever they do.
         """
         with self._lock:
-            attempt = functools.partial(self._attempt, losses=self._losses)
-            batch = Batch(list(sources))
-            return self._open_threads().submit(self._isolated.search, batch, attempt)
-
-    def start(self) -> None:
-        """Starts all processes and has them load the bundle and compile the search.
-
-        Does not wait for them. What goes wrong is told of the first batch, which tries
-        again.
-        """
-        with self._lock:
-            for _ in range(self.processes):
-                self._open_threads().submit(self._calls.call, _compile, self.search)
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self.processes)
+            return self._threads.submit(search_isolated, list(sources), self._search)
 
     def retain(self) -> None:
         """Registers a user of the pool."""
@@ -178,49 +181,36 @@ class SearchPool:
         """Removes a user of the pool; after the last one, ends the processes."""
         with self._lock:
             self._users -= 1
-            if self._users:
+            if self._users or self._threads is None:
                 return
-        self.close()
-
-    def close(self) -> None:
-        """Ends the processes, whoever uses the pool."""
-        with self._lock:
-            threads = self._threads
-            self._threads = None
-        if threads is not None:
-            threads.shutdown(cancel_futures=True)
+            self._threads.shutdown(cancel_futures=True)
             self._calls.close()
+            self._threads = None
+            self._calls = self._new_processes()
+            self._is_lost = False
 
-    def _open_threads(self) -> ThreadPoolExecutor:
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self.processes)
-        return self._threads
+    def _new_processes(self) -> Processes:
+        return Processes(self.processes, context=search_context())
 
-    def _attempt(self, batch: Batch, *, losses: int) -> SearchedBatch:
-        """Searches a batch in a process, and again where the process dies.
-
-        Args:
-          batch: the documents.
-          losses: of the pool when the batch was submitted.
+    def _search(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
+        """Searches a batch in a process, and again alone where the process dies.
 
         Raises:
-          BatchError: the search failed, or the process died again.
+          FailureError: the search failed, or the process died again.
           JobError: processes die whatever they do.
         """
-        call = (_search_batch, self.search, batch.sources)
-        self._check_losses(losses)
-        if not batch.is_suspect:
+        # The first time a process may die because of the batches beside it.
+        for call in (self._calls.call, self._calls.call_alone):
+            if self._is_lost:
+                raise JobError(self._lost_message())
             try:
-                return self._survived(self._calls.call(*call))
+                searched = call(_search_batch, self.search, sources)
             except BrokenProcessPool:
-                pass  # Perhaps because of the batches beside it.
-        for _ in range(2 if len(batch.sources) == 1 else 1):
-            self._check_losses(losses)
-            try:
-                return self._survived(self._calls.call_alone(*call))
-            except BrokenProcessPool as error:
-                self._count_death(error)
-        raise BatchError(
+                continue
+            self._deaths = 0
+            return searched
+        self._count_death()
+        raise FailureError(
             Failure(
                 SEARCH,
                 PROCESS_DIED,
@@ -230,19 +220,12 @@ class SearchPool:
             )
         )
 
-    def _survived(self, searched: SearchedBatch) -> SearchedBatch:
-        self._deaths = 0
-        return searched
-
-    def _check_losses(self, losses: int) -> None:
-        if losses != self._losses:
-            raise JobError(self._lost_message())
-
-    def _count_death(self, error: BrokenProcessPool) -> None:
-        """Counts a process that died alone, and finds out whether a new one can start.
+    def _count_death(self) -> None:
+        """Counts a batch that killed its processes, and finds out whether a new one can
+        start.
 
         Raises:
-          JobError: it cannot load the bundle, or MOST_DEATHS have died one after the
+          JobError: it cannot load the bundle, or MOST_DEATHS batches were one after the
             other.
         """
         self._deaths += 1
@@ -252,27 +235,19 @@ class SearchPool:
                 return
         except BrokenProcessPool:
             pass
-        self._deaths = 0
-        self._losses += 1
-        raise JobError(self._lost_message()) from error
+        self._is_lost = True  # so that the batches that wait do not wait for deaths
+        raise JobError(self._lost_message())
 
     def _lost_message(self) -> str:
         return (
             "a search process died before its batch was done, most often because "
             f"memory ran out: each of the {self.processes} holds the network; run the "
-            "command again with a smaller --search_processes (1 searches without "
+            "command again with a smaller --workers (1 searches without "
             "further processes) and it goes on"
         )
 
 
 # The functions below run in the search processes.
-
-
-def _start_process(environment: Mapping[str, str]) -> None:
-    """Prepares a process, which was forked with the environment of the fork server."""
-    leave_with_parent()
-    os.environ.clear()
-    os.environ.update(environment)
 
 
 # An executor can give its tasks nothing that was loaded in their process. The cache
@@ -304,22 +279,12 @@ def _load(search: ModelSearch) -> None:
         ) from error
 
 
-def _compile(search: ModelSearch) -> None:
-    """Loads the bundle in this process and compiles its search.
-
-    Raises:
-      PrecisError: it cannot be loaded.
-    """
-    _load(search)
-    _process_searcher(search).compile()
-
-
 def _search_batch(search: ModelSearch, sources: list[np.ndarray]) -> SearchedBatch:
     """Searches a batch in this process.
 
     Raises:
       PrecisError: the bundle cannot be loaded.
-      BatchError: the search raised an exception.
+      FailureError: the search raised an exception.
     """
     _load(search)
     try:
@@ -327,4 +292,4 @@ def _search_batch(search: ModelSearch, sources: list[np.ndarray]) -> SearchedBat
     except NOT_OF_A_DOCUMENT:
         raise
     except Exception as error:
-        raise BatchError(failure_of(error, SEARCH)) from None
+        raise FailureError(failure_of(error, SEARCH)) from None

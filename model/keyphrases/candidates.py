@@ -13,6 +13,8 @@ name (`Bank of the West`): of the candidates with another (`moved to Leeds`) abo
 
 The normalised form of a candidate is the stems of its words (Porter 1980) with spaces
 between them: `city councils` and `City Council` are one candidate.
+
+Ranking goes from one score per candidate to the best candidates of a document.
 """
 
 import functools
@@ -24,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from precis.model.errors import UsageError
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import WORD
@@ -118,10 +121,7 @@ def find_candidates(sentences: Sequence[str]) -> PhraseCandidates:
     may_be_edge = tokens.kind >= NUMBER
     breaks_before = np.concatenate([[0], np.cumsum(tokens.kind == BREAK)])
     topics_before = np.concatenate([[0], np.cumsum(tokens.kind == TOPIC)])
-    starts: list[np.ndarray] = []
-    lengths: list[np.ndarray] = []
-    occurrences: list[np.ndarray] = []
-    candidates: list[np.ndarray] = []
+    parts: list[tuple[np.ndarray, ...]] = []
     shorter = 0  # the number of candidates with fewer words
     for length, sequence in enumerate(_number_sequences(tokens), start=1):
         ends = max(count - length + 1, 0)
@@ -135,18 +135,10 @@ def find_candidates(sentences: Sequence[str]) -> PhraseCandidates:
         _, first, candidate = np.unique(
             sequence[occurrence], return_index=True, return_inverse=True
         )
-        starts.append(occurrence[first])
-        lengths.append(np.full(len(first), length))
-        occurrences.append(occurrence)
-        candidates.append(candidate + shorter)
+        lengths = np.full(len(first), length)
+        parts.append((occurrence[first], lengths, occurrence, candidate + shorter))
         shorter += len(first)
-    return PhraseCandidates(
-        tokens,
-        np.concatenate(starts),
-        np.concatenate(lengths),
-        np.concatenate(occurrences),
-        np.concatenate(candidates),
-    )
+    return PhraseCandidates(tokens, *map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _number_sequences(tokens: Tokens) -> tuple[np.ndarray, ...]:
@@ -168,35 +160,30 @@ def _number_sequences(tokens: Tokens) -> tuple[np.ndarray, ...]:
 
 def find_tokens(sentences: Sequence[str]) -> Tokens:
     """The tokens of a document."""
-    surface: list[str] = []
     numbers: dict[str, int] = {}
-    stems: list[int] = []
-    kind: list[int] = []
-    capital: list[bool] = []
+    rows: list[tuple[str, int, int, bool]] = []  # the fields of a token
     for sentence in sentences:
         begins_sentence = True
         for token in (*_TOKEN.findall(_plain(sentence)), _SENTENCE_END):
             token_kind, token_stem, is_possessive = analyse(token)
-            if token_stem == "the" and (not kind or kind[-1] != LINK):
+            if token_stem == "the" and (not rows or rows[-1][2] != LINK):
                 token_kind = BREAK
-            surface.append(token[:-2] if is_possessive else token)
-            stems.append(numbers.setdefault(token_stem, len(numbers)))
-            kind.append(token_kind)
-            capital.append(
-                token_kind == TOPIC and token[0].isupper() and not begins_sentence
-            )
+            is_topic = token_kind == TOPIC
+            capital = is_topic and token[0].isupper() and not begins_sentence
+            number = numbers.setdefault(token_stem, len(numbers))
+            surface = token[:-2] if is_possessive else token
+            rows.append((surface, number, token_kind, capital))
             begins_sentence = begins_sentence and not token[0].isalnum()
             if is_possessive:
-                surface.append("'s")
-                stems.append(numbers.setdefault("'s", len(numbers)))
-                kind.append(BREAK)
-                capital.append(False)
+                number = numbers.setdefault("'s", len(numbers))
+                rows.append(("'s", number, BREAK, False))
+    surfaces, stems, kinds, capitals = zip(*rows, strict=True) if rows else ((),) * 4
     return Tokens(
-        surface,
+        list(surfaces),
         list(numbers),
         np.array(stems, np.int64),
-        np.array(kind, np.int8),
-        np.array(capital, bool),
+        np.array(kinds, np.int8),
+        np.array(capitals, bool),
     )
 
 
@@ -231,3 +218,52 @@ def analyse(token: str) -> tuple[int, str, bool]:
         return NUMBER, word, False
     is_possessive = word.endswith("'s")
     return TOPIC, stem(word[:-2] if is_possessive else word), is_possessive
+
+
+def best_candidates(
+    candidates: PhraseCandidates, scores: np.ndarray, count: int
+) -> list[int]:
+    """The indices of the `count` best candidates, best first.
+
+    Of equal scores the candidate that is earlier in the document is better, then the
+    longer one. A candidate whose words are part of a better one is left out. There are
+    fewer than `count` if the document does not have enough candidates.
+
+    Args:
+      candidates: of the document.
+      scores: float [C], higher is better.
+      count: at least 1.
+
+    Raises:
+      UsageError: `count` is below 1.
+    """
+    if count < 1:
+        raise UsageError(
+            f"{count} keyphrases a document were asked for; at least 1 is needed"
+        )
+    names = candidates.normalised()
+    best: list[int] = []
+    best_names: list[str] = []
+    for index in np.lexsort((-candidates.length, candidates.start, -scores)).tolist():
+        name = f" {names[index]} "
+        if any(name in better for better in best_names):
+            continue
+        best.append(index)
+        best_names.append(name)
+        if len(best) == count:
+            break
+    return best
+
+
+def frequent_keyphrases(sentences: Sequence[str], count: int) -> list[str]:
+    """The baseline: the most frequent candidates, best first.
+
+    Raises:
+      UsageError: `count` is below 1.
+    """
+    candidates = find_candidates(sentences)
+    frequency = np.bincount(candidates.candidate, minlength=len(candidates.start))
+    return [
+        candidates.surface(index)
+        for index in best_candidates(candidates, frequency, count)
+    ]

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precis.model import files
-from precis.model.bundle.finite import check_finite
 from precis.model.bundle.manifest import (
     BUNDLE_WAY_OUT,
     CONFIG_FILE,
@@ -24,19 +23,19 @@ from precis.model.bundle.manifest import (
     KEYPHRASES,
     MANIFEST_FILE,
     check_file,
+    check_finite,
     naming_config,
     open_bundle_config,
     publish_manifest,
     read_manifest,
 )
 from precis.model.errors import DataError, UsageError
-from precis.model.keyphrases.candidates import find_candidates
+from precis.model.keyphrases.candidates import best_candidates, find_candidates
 from precis.model.keyphrases.features import (
     FEATURES,
     DocumentFrequencies,
     candidate_features,
 )
-from precis.model.keyphrases.ranking import best_candidates
 
 WEIGHTS_FILE = "weights.json"
 # The fields of that file.
@@ -75,16 +74,14 @@ class Bins(NamedTuple):
       pairs: the indices of two features each.
     """
 
-    edges: list[list[float]]
-    pairs: list[tuple[int, int]]
+    edges: Sequence[Sequence[float]]
+    pairs: Sequence[tuple[int, int]]
 
     @property
     def sizes(self) -> list[int]:
         """The numbers of bins: of every feature, then of every pair."""
-        singles = [len(edges) + 1 for edges in self.edges]
-        return singles + [
-            singles[first] * singles[second] for first, second in self.pairs
-        ]
+        sizes = [len(edges) + 1 for edges in self.edges]
+        return sizes + [sizes[first] * sizes[second] for first, second in self.pairs]
 
     def columns(self, features: np.ndarray) -> np.ndarray:
         """The column of each candidate's bin, for every feature and pair.
@@ -107,31 +104,48 @@ class Bins(NamedTuple):
         return np.stack(bins) + np.cumsum([0, *sizes[:-1]])[:, None]
 
 
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class KeyphraseModel:
     """A trained classifier of keyphrases: logistic regression over the bins of features
     and of pairs of features.
 
     Attributes:
-      bins: of the features.
-      bias: of the regression.
-      weights: of the bins of all features and pairs, float64 [columns].
-      frequencies: the document frequencies in the training corpus.
+      config: the content of config.json: `edges` by feature, `pairs` of names.
+      weights: the content of weights.json.
       provenance: the data and the settings of the training.
     """
 
-    bins: Bins
-    bias: float
-    weights: np.ndarray
-    frequencies: DocumentFrequencies
-    provenance: dict[str, Any]
+    config: Mapping[str, Any]
+    weights: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+
+    @functools.cached_property
+    def bins(self) -> Bins:
+        """Of the features."""
+        pairs = [
+            (FEATURES.index(first), FEATURES.index(second))
+            for first, second in self.config["pairs"]
+        ]
+        return Bins([self.config["edges"][name] for name in FEATURES], pairs)
+
+    @functools.cached_property
+    def bin_weights(self) -> np.ndarray:
+        """Of the bins of all features and pairs, float64 [columns]."""
+        return np.array(self.weights["bins"], np.float64)
+
+    @property
+    def frequencies(self) -> DocumentFrequencies:
+        """The document frequencies in the training corpus."""
+        return DocumentFrequencies(
+            self.weights["documents"], self.weights["document_frequencies"]
+        )
 
     @functools.cached_property
     def model_id(self) -> str:
         """The name of the model in the rows with its keyphrases: the first 16
         hexadecimal digits of the sha256 of its configuration and weights.
         """
-        return files.sha256_json([self._config(), self._weights()])[:16]
+        return files.sha256_json([self.config, self.weights])[:16]
 
     def keyphrases(self, sentences: Sequence[str], count: int) -> list[Keyphrase]:
         """The `count` best keyphrases of a document, best first.
@@ -156,8 +170,17 @@ class KeyphraseModel:
         Args:
           features: float64 [C, features].
         """
-        sums = self.weights[self.bins.columns(features)].sum(axis=0)
-        return 1 / (1 + np.exp(-self.bias - sums))
+        sums = self.bin_weights[self.bins.columns(features)].sum(axis=0)
+        return 1 / (1 + np.exp(-self.weights["bias"] - sums))
+
+    def check_finite(self, folder: str, *, way_out: str) -> None:
+        """Refuses weights that are not finite.
+
+        Raises:
+          DataError: naming the file in the folder.
+        """
+        values = {"bias": np.array(self.weights["bias"]), "bins": self.bin_weights}
+        check_finite(files.join(folder, WEIGHTS_FILE), values.items(), way_out=way_out)
 
     def save(self, folder: str) -> str:
         """Writes the model as a bundle and replaces files of the same names.
@@ -165,29 +188,24 @@ class KeyphraseModel:
         Returns:
           The model_id.
         """
-        values = {"bias": np.array(self.bias), "bins": self.weights}
-        check_finite(
-            files.join(folder, WEIGHTS_FILE),
-            values.items(),
-            way_out="no bundle is written; train it on other records",
+        self.check_finite(
+            folder, way_out="no bundle is written; train it on other records"
         )
         files.remove(files.join(folder, MANIFEST_FILE))
-        config = self._config()
-        files.write_json(files.join(folder, CONFIG_FILE), config)
-        files.write_json(files.join(folder, WEIGHTS_FILE), self._weights())
-        checksums = {
-            name: files.sha256_file(files.join(folder, name))
-            for name in (CONFIG_FILE, WEIGHTS_FILE)
-        }
+        checksums = {}
+        for name, content in ((CONFIG_FILE, self.config), (WEIGHTS_FILE, self.weights)):
+            path = files.join(folder, name)
+            files.write_json(path, content)
+            checksums[name] = files.sha256_file(path)
         manifest = {
             "format_version": FORMAT_VERSION,
             "kind": KEYPHRASES,
             "model_id": self.model_id,
-            "parameters": self.weights.size + 1,
+            "parameters": self.bin_weights.size + 1,
             "sha256": checksums,
             "provenance": self.provenance,
         }
-        publish_manifest(folder, manifest, config)
+        publish_manifest(folder, manifest, self.config)
         return self.model_id
 
     @classmethod
@@ -212,10 +230,10 @@ class KeyphraseModel:
         check_file(folder, WEIGHTS_FILE, manifest)
         path = files.join(folder, WEIGHTS_FILE)
         weights = files.read_object(path, way_out=BUNDLE_WAY_OUT, fields=_WEIGHTS)
+        model = cls(config, weights, manifest["provenance"])
         with naming_config(folder):
-            model = cls._from_json(config, weights, manifest["provenance"])
-        values = {"bias": np.array(model.bias), "bins": model.weights}
-        check_finite(path, values.items(), way_out=BUNDLE_WAY_OUT)
+            _ = model.bins, model.bin_weights
+        model.check_finite(folder, way_out=BUNDLE_WAY_OUT)
         if model.model_id != manifest["model_id"]:
             raise DataError(
                 f"{files.join(folder, MANIFEST_FILE)}: its model_id is "
@@ -223,44 +241,3 @@ class KeyphraseModel:
                 f"{BUNDLE_WAY_OUT}"
             )
         return model
-
-    @classmethod
-    def _from_json(
-        cls,
-        config: Mapping[str, Any],
-        weights: Mapping[str, Any],
-        provenance: dict[str, Any],
-    ) -> "KeyphraseModel":
-        """The model of the content of the files of a bundle."""
-        pairs = [
-            (FEATURES.index(first), FEATURES.index(second))
-            for first, second in config["pairs"]
-        ]
-        return cls(
-            bins=Bins([config["edges"][name] for name in FEATURES], pairs),
-            bias=weights["bias"],
-            weights=np.array(weights["bins"], np.float64),
-            frequencies=DocumentFrequencies(
-                weights["documents"], weights["document_frequencies"]
-            ),
-            provenance=provenance,
-        )
-
-    def _config(self) -> dict[str, Any]:
-        return {
-            "format_version": FORMAT_VERSION,
-            "kind": KEYPHRASES,
-            "features": list(FEATURES),
-            "edges": dict(zip(FEATURES, self.bins.edges, strict=True)),
-            "pairs": [
-                [FEATURES[first], FEATURES[second]] for first, second in self.bins.pairs
-            ],
-        }
-
-    def _weights(self) -> dict[str, Any]:
-        return {
-            "bias": self.bias,
-            "bins": self.weights.tolist(),
-            "documents": self.frequencies.documents,
-            "document_frequencies": dict(self.frequencies.counts),
-        }

@@ -67,10 +67,7 @@ def candidate_features(
     """The features of a document's candidates, float64 [C, len(FEATURES)]."""
     if not len(candidates.start):
         return np.zeros((0, len(FEATURES)))
-    columns = {
-        **_word_columns(candidates, frequencies),
-        **_occurrence_columns(candidates),
-    }
+    columns = _word_columns(candidates, frequencies) | _occurrence_columns(candidates)
     return np.stack([columns[name] for name in FEATURES], axis=1).astype(np.float64)
 
 

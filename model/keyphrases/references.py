@@ -1,12 +1,8 @@
 """The keyphrases that a reference summary names, and the F1 of predicted ones."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from precis.model.keyphrases.candidates import (
-    PhraseCandidates,
-    find_candidates,
-    normalise_phrase,
-)
+from precis.model.keyphrases.candidates import find_candidates, normalise_phrase
 
 
 def reference_keyphrases(sentences: Sequence[str], highlights: str) -> set[str]:
@@ -17,28 +13,20 @@ def reference_keyphrases(sentences: Sequence[str], highlights: str) -> set[str]:
       sentences: of the article.
       highlights: the reference, one sentence per line.
     """
-    return named_phrases(highlights, set(find_candidates(sentences).normalised()))
+    return set(named_phrases(highlights, set(find_candidates(sentences).normalised())))
 
 
 def reference_phrases(sentences: Sequence[str], highlights: str) -> list[str]:
     """`reference_keyphrases` in the written form and the order of the reference; a
     repeated phrase has the form of its first occurrence.
-
-    Args:
-      sentences: of the article.
-      highlights: the reference, one sentence per line.
     """
-    reference = find_candidates(highlights.splitlines())
     names = set(find_candidates(sentences).normalised())
-    phrases: dict[str, str] = {}
-    for start, end in _named_spans(reference, names):
-        surface = " ".join(reference.tokens.surface[start:end])
-        phrases.setdefault(_name(reference, start, end), surface)
-    return list(phrases.values())
+    return list(named_phrases(highlights, names).values())
 
 
-def named_phrases(highlights: str, names: set[str]) -> set[str]:
-    """The phrases among `names` that a reference names.
+def named_phrases(highlights: str, names: set[str]) -> dict[str, str]:
+    """The phrases among `names` that a reference names, each with the form of its first
+    occurrence, in order.
 
     Of nested phrases only the longest counts: `Steven Leifman` names neither `Steven`
     nor `Leifman`, unless the reference has them elsewhere too. If all counted, no name
@@ -50,36 +38,26 @@ def named_phrases(highlights: str, names: set[str]) -> set[str]:
       names: phrases in normalised form.
     """
     reference = find_candidates(highlights.splitlines())
-    spans = _named_spans(reference, names)
-    return {_name(reference, start, end) for start, end in spans}
-
-
-def _named_spans(
-    reference: PhraseCandidates, names: set[str]
-) -> Iterator[tuple[int, int]]:
-    """The token ranges where a reference names one of `names`, without ranges that lie
-    within another.
-    """
     forms = reference.normalised()
-    # The end of the longest named phrase by its first token. Shorter candidates come
-    # first, so a longer one replaces them.
-    ends: dict[int, int] = {}
-    for start, index in zip(
-        reference.occurrence.tolist(), reference.candidate.tolist(), strict=True
-    ):
-        if forms[index] in names:
-            ends[start] = start + int(reference.length[index])
+    # The longest named phrase by its first token. Shorter candidates come first, so a
+    # longer one replaces them.
+    named = {
+        start: index
+        for start, index in zip(
+            reference.occurrence.tolist(), reference.candidate.tolist(), strict=True
+        )
+        if forms[index] in names
+    }
+    phrases: dict[str, str] = {}
     last_end = 0
-    for start in sorted(ends):
+    for start in sorted(named):
+        end = start + int(reference.length[named[start]])
         # A range that ends no later than an earlier one lies within it.
-        if ends[start] > last_end:
-            last_end = ends[start]
-            yield start, last_end
-
-
-def _name(candidates: PhraseCandidates, start: int, end: int) -> str:
-    tokens = candidates.tokens
-    return " ".join(tokens.stems[index] for index in tokens.stem[start:end].tolist())
+        if end > last_end:
+            last_end = end
+            surface = " ".join(reference.tokens.surface[start:end])
+            phrases.setdefault(forms[named[start]], surface)
+    return phrases
 
 
 def f1(predicted: Iterable[str], references: Iterable[str]) -> float:

@@ -4,12 +4,13 @@ This is the only file that needs scikit-learn.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from precis.model.bundle.manifest import FORMAT_VERSION, KEYPHRASES
 from precis.model.errors import DataError
 from precis.model.keyphrases.candidates import find_candidates, find_tokens
 from precis.model.keyphrases.classifier import Bins, KeyphraseModel
@@ -42,13 +43,13 @@ NEGATIVES = 80
 _DECIMALS = 6  # of a weight
 
 
-def train_keyphrases(
+def train_classifier(
     documents: Iterable[tuple[Sequence[str], str]],
     *,
     seed: int = 0,
     max_documents: int = 10_000,
     max_entries: int = 20_000,
-    provenance: dict[str, Any] | None = None,
+    provenance: Mapping[str, Any] | None = None,
 ) -> KeyphraseModel:
     """Trains a model, which is determined by the documents, their order and the seed.
 
@@ -67,7 +68,7 @@ def train_keyphrases(
       DataError: the references name no candidate of their articles, or all of them.
     """
     generator = np.random.default_rng(seed)
-    sample, frequencies = _sample(
+    sample, frequencies = read_sample(
         documents, generator, max_documents=max_documents, max_entries=max_entries
     )
     features, labels, weights = _examples(sample, frequencies, generator)
@@ -78,48 +79,68 @@ def train_keyphrases(
             f"{int((~labels).sum())} are not; "
             "give documents with an article and highlights"
         )
+    edges = [_edges(column) for column in features[labels].T]
     bins = Bins(
-        [_edges(column) for column in features[labels].T],
+        edges,
         [(FEATURES.index(first), FEATURES.index(second)) for first, second in PAIRS],
     )
     bias, bin_weights = _fit(
         bins.columns(features), labels, weights, width=sum(bins.sizes)
     )
-    counts = {
-        "documents": frequencies.documents,
-        "sample": len(sample),
-        "keyphrases": int(labels.sum()),
-        "seed": seed,
-    }
     return KeyphraseModel(
-        bins=bins,
-        bias=bias,
-        weights=bin_weights,
-        frequencies=frequencies,
-        provenance={**counts, **(provenance or {})},
+        config={
+            "format_version": FORMAT_VERSION,
+            "kind": KEYPHRASES,
+            "features": list(FEATURES),
+            "edges": dict(zip(FEATURES, edges, strict=True)),
+            "pairs": [list(pair) for pair in PAIRS],
+        },
+        weights={
+            "bias": bias,
+            "bins": bin_weights.tolist(),
+            "documents": frequencies.documents,
+            "document_frequencies": dict(frequencies.counts),
+        },
+        provenance={
+            "documents": frequencies.documents,
+            "sample": len(sample),
+            "keyphrases": int(labels.sum()),
+            "seed": seed,
+            **(provenance or {}),
+        },
     )
 
 
-def _sample(
+def read_sample(
     documents: Iterable[tuple[Sequence[str], str]],
     generator: np.random.Generator,
     *,
     max_documents: int,
     max_entries: int,
+    max_counted: int = 1_000_000,
 ) -> tuple[list[tuple[Sequence[str], str]], DocumentFrequencies]:
-    """A uniform sample of the documents, and the document frequencies of all.
+    """A uniform sample of the documents, and the document frequencies of the words in
+    most of all documents, at least two; of equal frequencies the first in the alphabet.
 
-    The sample is a reservoir (Vitter 1985, algorithm R).
+    The sample is a reservoir (Vitter 1985, algorithm R). When there are more than
+    `max_counted` words, those of a single document are dropped.
     """
     sample: list[tuple[Sequence[str], str]] = []
-    counter = DocumentFrequencyCounter()
-    for index, document in enumerate(documents):
-        counter.add(find_tokens(document[0]).stems)
-        if index < max_documents:
+    counts: Counter[str] = Counter()
+    number = 0
+    for number, document in enumerate(documents, start=1):
+        counts.update(find_tokens(document[0]).stems)
+        if len(counts) > max_counted:
+            counts = Counter({stem: n for stem, n in counts.items() if n > 1})
+        if number <= max_documents:
             sample.append(document)
-        elif (replaced := int(generator.integers(index + 1))) < max_documents:
+        elif (replaced := int(generator.integers(number))) < max_documents:
             sample[replaced] = document
-    return sample, counter.most_common(max_entries)
+    common = sorted(
+        (item for item in counts.items() if item[1] > 1),
+        key=lambda item: (-item[1], item[0]),
+    )
+    return sample, DocumentFrequencies(number, dict(common[:max_entries]))
 
 
 def _examples(
@@ -182,37 +203,3 @@ def _fit(
     regression.fit(indicators, labels, weights)
     bias = round(float(regression.intercept_[0]), _DECIMALS)
     return bias, np.round(regression.coef_[0].astype(np.float64), _DECIMALS)
-
-
-class DocumentFrequencyCounter:
-    """Counts the documents with each word, in bounded memory.
-
-    When there are more than `max_entries` words, those of a single document are
-    dropped.
-    """
-
-    def __init__(self, max_entries: int = 1_000_000) -> None:
-        self._max_entries = max_entries
-        self._documents = 0
-        self._counts: Counter[str] = Counter()
-
-    def add(self, stems: list[str]) -> None:
-        """Counts a document by its distinct stems."""
-        self._documents += 1
-        self._counts.update(stems)
-        if len(self._counts) > self._max_entries:
-            self._counts = Counter(
-                {stem: count for stem, count in self._counts.items() if count > 1}
-            )
-
-    def most_common(self, entries: int) -> DocumentFrequencies:
-        """The document frequencies of the words in most documents.
-
-        Each is in at least two documents. Of equal frequencies the first in the
-        alphabet come first.
-        """
-        common = sorted(
-            (item for item in self._counts.items() if item[1] > 1),
-            key=lambda item: (-item[1], item[0]),
-        )
-        return DocumentFrequencies(self._documents, dict(common[:entries]))

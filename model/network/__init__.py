@@ -6,24 +6,22 @@ architectures.py       names of architectures and sizes
 generator.py           the base of all networks that write summaries
 transformer.py         encoder-decoder
 decoder_only.py        one stack of blocks for source and summary
-recurrent.py           GRU or LSTM with attention
+recurrent.py           GRUs with attention
 encoder.py             an encoder alone, or the encoder of a Transformer
 extractor.py           scores sentences from their vectors
 layers.py              linear layers, norms, attention, feed-forward, masks
-blocks.py              the blocks of encoder and decoder
+blocks.py              the block of encoder and decoder
 positions.py           token embeddings and positions
-pointer.py             the pointer-generator output
+pointer.py             the pointer-generator output, and the parts a loss reads
 convolutional_gate.py  filters the states of an encoder
-prediction.py          the next tokens of whole targets, as a loss reads them
-gradients.py           attention and norm with gradients written by hand
-decoder_step.py        one step through a block, as a search runs it
-prepared_weights.py    the linear layers that such a step multiplies with
+gradients.py           the attention formula; attention and norm with their gradients
+decoder_step.py        one step through a stack of blocks, as a search runs it
 
 A network that writes summaries meets one contract, so that search, training and export
 never ask for its kind:
 
     encode(source, training) -> memory              source int32 [B, S]
-    start(memory, beams, length, counts_coverage) -> cache      room for `length` steps
+    start(memory, beams, length) -> cache                       room for `length` steps
     step(tokens, cache, index) -> logits, cache     int32 [B, K] -> float32 [B, K, V]
     call(source, target, training) -> logits        int32 [B, T] -> float32 [B, T, V]
     predict_next(source, target, training)          the parts of `call` for a loss

@@ -41,33 +41,31 @@ _STACKS: Mapping[str, Mapping[str, int]] = {
     "six_layers": {"width": 256, "feed_forward": 1024, "heads": 8},
     "base": {"width": 512, "feed_forward": 2048, "heads": 8},
 }
-_LAYERS = {"tiny": 2, "four_layers": 4, "small": 4, "six_layers": 6, "base": 6}
-_RECURRENT_LAYERS = {"tiny": 1, "small": 1, "base": 2}
 SIZES = tuple(_STACKS)
 
 _TRANSFORMER_SIZES = {
-    name: {
-        "encoder_layers": _LAYERS[name],
-        "decoder_layers": _LAYERS[name],
-        **stack,
-    }
-    for name, stack in _STACKS.items()
+    "tiny": {"encoder_layers": 2, "decoder_layers": 2, **_STACKS["tiny"]},
+    "four_layers": {"encoder_layers": 4, "decoder_layers": 4, **_STACKS["four_layers"]},
+    "small": {"encoder_layers": 4, "decoder_layers": 4, **_STACKS["small"]},
+    "six_layers": {"encoder_layers": 6, "decoder_layers": 6, **_STACKS["six_layers"]},
+    "base": {"encoder_layers": 6, "decoder_layers": 6, **_STACKS["base"]},
 }
 # As many blocks as the encoder and the decoder of a Transformer have together.
 _DECODER_ONLY_SIZES = {
-    name: {"layers": 2 * _LAYERS[name], **stack} for name, stack in _STACKS.items()
+    "tiny": {"layers": 4, **_STACKS["tiny"]},
+    "four_layers": {"layers": 8, **_STACKS["four_layers"]},
+    "small": {"layers": 8, **_STACKS["small"]},
+    "six_layers": {"layers": 12, **_STACKS["six_layers"]},
+    "base": {"layers": 12, **_STACKS["base"]},
 }
 _RECURRENT_SIZES = {
-    name: {
-        "encoder_layers": layers,
-        "decoder_layers": layers,
-        "width": _STACKS[name]["width"],
-    }
-    for name, layers in _RECURRENT_LAYERS.items()
+    "tiny": {"encoder_layers": 1, "decoder_layers": 1, "width": 128},
+    "small": {"encoder_layers": 1, "decoder_layers": 1, "width": 256},
+    "base": {"encoder_layers": 2, "decoder_layers": 2, "width": 512},
 }
 # The blocks of a Transformer encoder-decoder by name. `vaswani` are those of Vaswani et
-# al. 2017; the others are those of the checkpoints of these names, which `precis export
-# --format huggingface` can write.
+# al. 2017; the others are those of the checkpoints of these names, which
+# `precis export` can write.
 LAYOUTS: Mapping[str, Mapping[str, Any]] = {
     "vaswani": {},
     "bart": {
@@ -92,6 +90,8 @@ LAYOUTS: Mapping[str, Mapping[str, Any]] = {
         "scaled_output": True,
     },
 }
+# Fields that there were, with their default, which is what every network has now.
+_REMOVED_FIELDS = {"cell": "gru", "attention": "luong", "input_feeding": True}
 ARCHITECTURES: Mapping[str, NamedArchitecture] = {
     "transformer": NamedArchitecture(TransformerConfig, _TRANSFORMER_SIZES),
     "decoder_only": NamedArchitecture(DecoderOnlyConfig, _DECODER_ONLY_SIZES),
@@ -121,7 +121,7 @@ def named_network(
         )
     for name in settings.keys() - {field.name for field in dataclasses.fields(config)}:
         raise UsageError(
-            f"--{name} means nothing to a network of the architecture {architecture}; "
+            f"{name} means nothing to a network of the architecture {architecture}; "
             "leave it out"
         )
     return config(**{**sizes[size], **settings})
@@ -147,6 +147,11 @@ def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
             f"the architecture {architecture!r} is none of {', '.join(ARCHITECTURES)}; "
             "only a newer precis knows it"
         )
+    fields = {
+        name: value
+        for name, value in fields.items()
+        if name not in _REMOVED_FIELDS or value != _REMOVED_FIELDS[name]
+    }
     stack = fields.get("decoder_stack")
     try:
         nested = {"decoder_stack": StackConfig(**stack)} if stack else {}

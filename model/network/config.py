@@ -9,13 +9,13 @@ sizes.
 import dataclasses
 from typing import Any
 
-from precis.model.config import check_at_least_one
+from precis.model.config import check_at_least
 from precis.model.errors import UsageError
 
+# Numbers of a configuration that are no counts.
+_MAY_BE_ZERO = ("pad_id", "vector_width")
 POSITIONS = ("sinusoidal", "sinusoidal_halves", "learned", "relative")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
-CELLS = ("gru", "lstm")
-ATTENTIONS = ("luong", "bahdanau")
 # Fills the rows of a batch of sources up. It is the id of no token: the padding token
 # of a vocabulary may stand in a text, and a network then reads it.
 SOURCE_PADDING = -1
@@ -52,7 +52,12 @@ class StackConfig:
     embedding_norm: bool = False  # a norm after the positions are added (BERT)
 
     def __post_init__(self) -> None:
-        _check_stack(self)
+        _check_counts(self)
+        _check_heads(self)
+        for name, known in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
+            if (value := getattr(self, name)) not in known:
+                raise UsageError(f"{name} is one of {', '.join(known)}, not {value!r}")
+        _check_positions(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,10 +65,6 @@ class EncoderConfig(StackConfig):
     """The shape of a Transformer encoder."""
 
     encoder_layers: int
-
-    def __post_init__(self) -> None:
-        _check_stack(self)
-        check_at_least_one(self, "encoder_layers")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,10 +89,7 @@ class TransformerConfig(StackConfig):
     max_target_tokens: int = 128
 
     def __post_init__(self) -> None:
-        _check_stack(self)
-        check_at_least_one(
-            self, "encoder_layers", "decoder_layers", "max_target_tokens"
-        )
+        super().__post_init__()
         _check_coverage(self)
         if self.shared_embedding:
             _check_shared_embedding(self)
@@ -125,8 +123,7 @@ class DecoderOnlyConfig(StackConfig):
     max_target_tokens: int = 128
 
     def __post_init__(self) -> None:
-        _check_stack(self)
-        check_at_least_one(self, "layers", "max_target_tokens")
+        super().__post_init__()
         _check_coverage(self)
 
     @property
@@ -137,20 +134,13 @@ class DecoderOnlyConfig(StackConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RecurrentConfig:
-    """The shape of a recurrent encoder-decoder with attention (Bahdanau et al. 2015,
-    Luong et al. 2015).
-    """
+    """The shape of a recurrent encoder-decoder with attention (Luong et al. 2015)."""
 
     vocabulary_size: int  # V, pieces of the tokenizer
     pad_id: int  # the padding token of the vocabulary
     width: int  # D, of embeddings and states
     encoder_layers: int  # each reads in both directions
     decoder_layers: int
-    cell: str = "gru"  # one of CELLS
-    attention: str = "luong"  # one of ATTENTIONS
-    # Each step also reads the attentional state of the step before (Luong et al. 2015,
-    # section 3.3).
-    input_feeding: bool = True
     convolutional_gate: bool = False  # over the encoder's states (Lin et al. 2018)
     dropout: float = 0.1  # share of values set to zero while training
     tied_output: bool = True  # this and the rest as in `TransformerConfig`
@@ -160,18 +150,7 @@ class RecurrentConfig:
     max_target_tokens: int = 128
 
     def __post_init__(self) -> None:
-        check_at_least_one(
-            self,
-            "vocabulary_size",
-            "width",
-            "encoder_layers",
-            "decoder_layers",
-            "max_source_tokens",
-            "max_target_tokens",
-        )
-        _check_choice(self, "cell", CELLS)
-        _check_choice(self, "attention", ATTENTIONS)
-        _check_dropout(self.dropout)
+        _check_counts(self)
         _check_coverage(self)
         if self.width % 2:
             raise UsageError(
@@ -195,8 +174,8 @@ class ExtractorConfig:
     norm_epsilon: float = 1e-6
 
     def __post_init__(self) -> None:
-        check_at_least_one(self, "layers", "max_sentences")
-        _check_stack(self.stack)
+        _check_counts(self)
+        _ = self.stack  # refuses heads that cannot be
 
     @property
     def stack(self) -> StackConfig:
@@ -217,35 +196,17 @@ class ExtractorConfig:
 NetworkConfig = TransformerConfig | DecoderOnlyConfig | RecurrentConfig
 
 
-def target_vocabulary_size(config: NetworkConfig) -> int:
-    """V of the summaries."""
-    if isinstance(config, RecurrentConfig):
-        return config.vocabulary_size
-    return config.decoder.vocabulary_size
-
-
-def _check_stack(config: StackConfig) -> None:
-    """Refuses a stack with a field out of its range or two that contradict."""
-    check_at_least_one(
-        config,
-        "vocabulary_size",
-        "width",
-        "feed_forward",
-        "heads",
-        "max_source_tokens",
-        "relative_buckets",
-        "relative_distance",
-    )
-    _check_heads(config)
-    _check_choice(config, "positions", POSITIONS)
-    _check_choice(config, "activation", ACTIVATIONS)
-    _check_positions(config)
-    _check_dropout(config.dropout)
+def _check_counts(config: Any) -> None:
+    """Refuses a shape in which one of the numbers is none."""
+    names = [field.name for field in dataclasses.fields(config) if field.type is int]
+    check_at_least(config, 1, *(name for name in names if name not in _MAY_BE_ZERO))
+    if not 0 <= config.dropout < 1:
+        raise UsageError(f"dropout is a share from 0 to below 1, not {config.dropout}")
 
 
 def _check_heads(config: StackConfig) -> None:
     if config.head_width is not None:
-        check_at_least_one(config, "head_width")
+        check_at_least(config, 1, "head_width")
     elif config.width % config.heads:
         next_below = config.width // config.heads * config.heads
         raise UsageError(
@@ -292,17 +253,6 @@ def _check_coverage(config: Any) -> None:
             "coverage is what the pointer has read so far, so it needs one; "
             "leave --no-pointer or --coverage out"
         )
-
-
-def _check_choice(config: Any, field: str, allowed: tuple[str, ...]) -> None:
-    value = getattr(config, field)
-    if value not in allowed:
-        raise UsageError(f"{field} is one of {', '.join(allowed)}, not {value!r}")
-
-
-def _check_dropout(dropout: float) -> None:
-    if not 0 <= dropout < 1:
-        raise UsageError(f"dropout is a share from 0 to below 1, not {dropout}")
 
 
 def _fields_of(kind: type[Any], config: Any) -> dict[str, Any]:

@@ -6,107 +6,200 @@ here:
 - the keys and values of a source are stored once per document, and its K hypotheses
   read them in one product;
 - the keys and values of written tokens stay in the slots of a `KVCache`;
-- the linear layers are `prepared_weights`.
+- once per search, kernels are brought into the computing dtype, the scale of the
+  attention scores is multiplied into the queries, and the query, key and value of a
+  self-attention become one product.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import keras
 from keras import ops
 
 from precis.model.backend import write_rows
-from precis.model.cache import Cache, KVCache
-from precis.model.network.blocks import DecoderBlock, EncoderBlock
-from precis.model.network.layers import MultiHeadAttention
-from precis.model.network.prepared_weights import (
-    BlockWeights,
-    feed_forward,
+from precis.model.cache import Cache, KVCache, open_slots, start_kv_cache
+from precis.model.network.blocks import Block
+from precis.model.network.generator import Generator, Memory
+from precis.model.network.gradients import mix_values
+from precis.model.network.layers import (
+    LinearWeights,
+    MultiHeadAttention,
     multiply,
+    prepare_linear,
     project,
+    score_bias,
 )
+from precis.model.network.positions import PositionedInput, RelativePositions
 
 
-class SourceKeyValues(NamedTuple):
-    """The keys and values of a source in one block, in the layout in which their
-    product with the queries is fastest out of a cold cache (oneDNN, AVX-512).
+class BlockGenerator(Generator):
+    """A network whose decoder is a stack of blocks; a constructor sets the attributes.
 
     Attributes:
-      keys: [B, H, S, D/H]; in float32 [B, H, D/H, S].
-      values: [B, H, S, D/H].
+      blocks: of the decoder, from the lowest to the highest.
+      input_layer: of the lowest block.
+      relative_positions: of the written tokens; None without.
+      last_norm: of the states of the highest block; None without.
     """
 
-    keys: Any
-    values: Any
+    blocks: Sequence[Block]
+    input_layer: PositionedInput
+    relative_positions: RelativePositions | None
+    last_norm: keras.layers.Layer | None
+
+    def source_keys_values(self, memory: Memory) -> Sequence[tuple[Any, Any]]:
+        """The keys and values of the source in each block, pairs of [B, H, S, D/H]."""
+        raise NotImplementedError
+
+    def first_position(self, source_mask: Any) -> Any:
+        """The position of the start token, int32 [B, 1] or a number."""
+        return 0
+
+    def source_bias(self, source_mask: Any, positions: Any) -> Any:
+        """What is added to the scores of queries over the source.
+
+        Args:
+          source_mask: bool [B, 1, 1, S].
+          positions: int32 [B or 1, T], of the queries.
+
+        Returns:
+          float32 [B, 1 or H, 1 or T, S].
+        """
+        return score_bias(source_mask)
+
+    def start(self, memory: Memory, beams: int, length: int) -> Cache:
+        """As in `Generator`."""
+        attention_mask, kv_cache = start_kv_cache(
+            [block.self_attention for block in self.blocks],
+            batch=ops.shape(memory.source)[0],
+            beams=beams,
+            length=length,
+        )
+        return Cache(
+            per_beam={
+                "attention_mask": attention_mask,
+                "coverage": self.start_coverage(memory, beams),
+            },
+            per_document={
+                "kv_cache": kv_cache,
+                "source": tuple(
+                    arrange_source(*pair) for pair in self.source_keys_values(memory)
+                ),
+                "source_mask": memory.mask,
+                "pointer": self.start_pointer(memory),
+            },
+            shared={
+                "blocks": tuple(prepare_block(block) for block in self.blocks),
+                "output": self.prepare_output(),
+            },
+        )
+
+    def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
+        """As in `Generator`."""
+        batch, beams = ops.shape(tokens)
+        kv_cache = cache.per_document["kv_cache"]
+        attention_mask, slot_rows = open_slots(
+            cache.per_beam["attention_mask"], kv_cache, index
+        )
+        source_mask = cache.per_document["source_mask"]
+        first = self.first_position(source_mask)
+        positions = ops.reshape(first + index, (-1, 1))  # [B or 1, 1]
+        self_bias = score_bias(attention_mask)[:, None]  # [B, 1, K, M]
+        if self.relative_positions:
+            self_bias = self_bias + self.relative_positions(
+                positions, first + kv_cache.positions
+            )
+        source_bias = self.source_bias(source_mask, positions)
+        inputs = self.input_layer.at(self.target_embedding(tokens), positions)
+        states = ops.reshape(inputs, (batch * beams, inputs.shape[-1]))
+        self_keys, self_values = [], []
+        for layer, block in enumerate(self.blocks):
+            states, keys, values = step_block(
+                block,
+                cache.shared["blocks"][layer],
+                states,
+                self_keys=kv_cache.self_keys[layer],
+                self_values=kv_cache.self_values[layer],
+                self_bias=self_bias,
+                slot_rows=slot_rows,
+                source=cache.per_document["source"][layer],
+                source_bias=source_bias,
+            )
+            self_keys.append(keys)
+            self_values.append(values)
+        states = self.normed(states)
+        states = ops.reshape(states, (batch, beams, inputs.shape[-1]))
+        logits, coverage = self.step_output(states, inputs, cache)
+        kv_cache = KVCache(tuple(self_keys), tuple(self_values), kv_cache.positions)
+        return logits, Cache(
+            per_beam={"attention_mask": attention_mask, "coverage": coverage},
+            per_document={**cache.per_document, "kv_cache": kv_cache},
+            shared=cache.shared,
+        )
+
+    def normed(self, states: Any) -> Any:
+        """The states of the highest block with the last norm, where there is one."""
+        return self.last_norm(states) if self.last_norm else states
 
 
-def arrange_source(keys: Any, values: Any) -> SourceKeyValues:
-    """Keys and values [B, H, S, D/H] in the layout of a step."""
-    if _has_transposed_keys(keys):
-        keys = ops.swapaxes(keys, 2, 3)
-    return SourceKeyValues(keys, values)
+def prepare_block(block: Block) -> dict[str, LinearWeights]:
+    """The linear layers of a block by name, as `step_block` multiplies with them."""
+    dtype = block.compute_dtype
+    attention, cross = block.self_attention, block.cross_attention
+    weights = {
+        "self_qkv": _prepare_qkv(attention, dtype),
+        "self_output": prepare_linear(attention.output_projection, dtype),
+        "inner": prepare_linear(block.feed_forward.inner, dtype),
+        "outer": prepare_linear(block.feed_forward.outer, dtype),
+    }
+    if cross:
+        weights["cross_query"] = prepare_linear(cross.query, dtype, scale=cross.scale)
+        weights["cross_output"] = prepare_linear(cross.output_projection, dtype)
+    if block.feed_forward.gate:
+        weights["gate"] = prepare_linear(block.feed_forward.gate, dtype)
+    return weights
 
 
-def _has_transposed_keys(keys: Any) -> bool:
+def _prepare_qkv(attention: MultiHeadAttention, dtype: Any) -> LinearWeights:
+    """Query, key and value side by side, D -> 3 * H * D/H, in `dtype`."""
+    parts = [
+        prepare_linear(attention.query, dtype, scale=attention.scale),
+        prepare_linear(attention.key, dtype),
+        prepare_linear(attention.value, dtype),
+    ]
+    kernel = ops.concatenate([part.kernel for part in parts], axis=1)
+    if not attention.query.use_bias:
+        return LinearWeights(kernel, ())
+    return LinearWeights(kernel, ops.concatenate([part.bias for part in parts], axis=0))
+
+
+def arrange_source(keys: Any, values: Any) -> tuple[Any, Any]:
+    """Keys and values [B, H, S, D/H] in the layout in which their product with the
+    queries is fastest out of a cold cache (oneDNN, AVX-512): the keys are
+    [B, H, D/H, S] in float32.
+    """
+    return (ops.swapaxes(keys, 2, 3) if _is_float32(keys) else keys), values
+
+
+def _is_float32(keys: Any) -> bool:
     return keras.backend.standardize_dtype(keys.dtype) == "float32"
 
 
-def step_blocks(
-    step_block: Callable[..., tuple[Any, Any, Any]],
-    blocks: Sequence[DecoderBlock] | Sequence[EncoderBlock],
-    states: Any,
-    cache: Cache,
-    *,
-    self_bias: Any,
-    slot_rows: Any,
-    source_bias: Any,
-) -> tuple[Any, KVCache]:
-    """Moves K hypotheses by one position through all blocks of a network.
-
-    Args:
-      step_block: `step_decoder_block` or `step_encoder_block`; see there for the other
-          arguments.
-      blocks: from the lowest to the highest.
-      states: float32 [B * K, D], the inputs of the lowest block.
-      cache: holds the prepared weights, and the keys and values of source and written
-          tokens.
-      self_bias, slot_rows, source_bias: the same for all blocks.
-
-    Returns:
-      float32 [B * K, D], and the `KVCache` with the slots of this step.
-    """
-    kv_cache = cache.per_document["kv_cache"]
-    self_keys, self_values = [], []
-    for layer, block in enumerate(blocks):
-        states, keys, values = step_block(
-            block,
-            cache.shared["blocks"][layer],
-            states,
-            self_keys=kv_cache.self_keys[layer],
-            self_values=kv_cache.self_values[layer],
-            self_bias=self_bias,
-            slot_rows=slot_rows,
-            source=cache.per_document["source"][layer],
-            source_bias=source_bias,
-        )
-        self_keys.append(keys)
-        self_values.append(values)
-    return states, KVCache(tuple(self_keys), tuple(self_values), kv_cache.positions)
-
-
-def step_decoder_block(
-    block: DecoderBlock,
-    weights: BlockWeights,
+def step_block(
+    block: Block,
+    weights: Mapping[str, LinearWeights],
     states: Any,
     *,
     self_keys: Any,
     self_values: Any,
     self_bias: Any,
     slot_rows: Any,
-    source: SourceKeyValues,
+    source: tuple[Any, Any],
     source_bias: Any,
 ) -> tuple[Any, Any, Any]:
-    """Moves K hypotheses by one position through one block.
+    """Moves K hypotheses by one position through one block. Without cross-attention,
+    one softmax goes over the source and the written tokens.
 
     Args:
       block: gives the norms and the activation.
@@ -118,138 +211,49 @@ def step_decoder_block(
           may not read; the slots of this step may be read.
       slot_rows: int32 [B * H], the rows of keys and values that hold the slots of this
           step.
-      source: keys and values of the source.
-      source_bias: float32 [B, 1, 1, S], MASKED at padding.
+      source: keys and values of the source, from `arrange_source`.
+      source_bias: float32, broadcast to [B, H, K, S], MASKED at padding.
 
     Returns:
       float32 [B * K, D], and the keys and the values with the slots of this step.
     """
-    queries, self_keys, self_values = _write_slots(
-        block.self_attention,
-        weights,
-        block.self_residual.sublayer_input(states),
-        self_keys=self_keys,
-        self_values=self_values,
-        slot_rows=slot_rows,
-    )
-    keys, values = _read_slots(queries, self_keys, self_values, self_bias)
-    context = _attend(queries, ops.swapaxes(keys, 2, 3), values, self_bias)
-    states = block.self_residual(states, multiply(context, weights.self_output))
-
-    batch, heads, beams, depth = ops.shape(queries)
-    queries = project(block.cross_residual.sublayer_input(states), weights.cross_query)
-    queries = ops.reshape(queries, (batch, beams, heads, depth))
-    queries = ops.swapaxes(queries, 1, 2)  # [B, H, K, D/H]
-    context = _attend(queries, _transposed_keys(source), source.values, source_bias)
-    states = block.cross_residual(states, multiply(context, weights.cross_output))
-
-    inputs = block.feed_forward_residual.sublayer_input(states)
-    update = feed_forward(block.feed_forward, weights.feed_forward, inputs)
-    return block.feed_forward_residual(states, update), self_keys, self_values
-
-
-def step_encoder_block(
-    block: EncoderBlock,
-    weights: BlockWeights,
-    states: Any,
-    *,
-    self_keys: Any,
-    self_values: Any,
-    self_bias: Any,
-    slot_rows: Any,
-    source: SourceKeyValues,
-    source_bias: Any,
-) -> tuple[Any, Any, Any]:
-    """Moves K hypotheses by one position through a block of a decoder-only network.
-
-    One softmax goes over the source and the written tokens. Arguments and results are
-    those of `step_decoder_block`.
-    """
-    queries, self_keys, self_values = _write_slots(
-        block.attention,
-        weights,
-        block.attention_residual.sublayer_input(states),
-        self_keys=self_keys,
-        self_values=self_values,
-        slot_rows=slot_rows,
-    )
-    keys, values = _read_slots(queries, self_keys, self_values, self_bias)
-    source_scores = ops.matmul(queries, _transposed_keys(source))
-    self_scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
-    scores = ops.concatenate(
-        [
-            ops.cast(source_scores, "float32") + source_bias,
-            ops.cast(self_scores, "float32") + self_bias,
-        ],
-        axis=-1,
-    )
-    attention = ops.cast(ops.softmax(scores), values.dtype)  # [B, H, K, S + M]
-    length = ops.shape(source_scores)[3]
-    context = ops.matmul(attention[..., :length], source.values) + ops.matmul(
-        attention[..., length:], values
-    )
-    update = multiply(_join_heads(context), weights.self_output)
-    states = block.attention_residual(states, update)
-
-    inputs = block.feed_forward_residual.sublayer_input(states)
-    update = feed_forward(block.feed_forward, weights.feed_forward, inputs)
-    return block.feed_forward_residual(states, update), self_keys, self_values
-
-
-def _write_slots(
-    attention: MultiHeadAttention,
-    weights: BlockWeights,
-    states: Any,
-    *,
-    self_keys: Any,
-    self_values: Any,
-    slot_rows: Any,
-) -> tuple[Any, Any, Any]:
-    """The queries [B, H, K, D/H] of states [B * K, D], and the keys and values of the
-    block with those of the states in the slots of this step.
-    """
-    heads, depth = attention.heads, attention.head_width
+    heads, depth = block.self_attention.heads, block.self_attention.head_width
     width = self_keys.shape[-1]  # K * D/H
-    qkv = project(states, weights.self_qkv)
+    qkv = project(block.self_residual.sublayer_input(states), weights["self_qkv"])
     qkv = ops.reshape(qkv, (-1, width // depth, 3, heads, depth))
     qkv = ops.transpose(qkv, (2, 0, 3, 1, 4))  # [3, B, H, K, D/H]
     queries, keys, values = ops.unstack(qkv, num=3)
     self_keys = write_rows(self_keys, slot_rows, ops.reshape(keys, (-1, width)))
     self_values = write_rows(self_values, slot_rows, ops.reshape(values, (-1, width)))
-    return queries, self_keys, self_values
 
+    batch, _, beams, _ = ops.shape(queries)
+    slots = (batch, heads, ops.shape(self_bias)[-1], depth)
+    keys, values = ops.reshape(self_keys, slots), ops.reshape(self_values, slots)
+    of_written = (ops.swapaxes(keys, 2, 3), values, self_bias)
+    keys, values = source
+    keys = keys if _is_float32(keys) else ops.swapaxes(keys, 2, 3)  # [B, H, D/H, S]
+    of_source = (keys, values, source_bias)
+    read = [of_written] if block.cross_attention else [of_source, of_written]
+    # The scale is in the prepared weights of the queries.
+    context = _join_heads(mix_values(queries, read)[0])
+    update = multiply(context, weights["self_output"])
+    states = block.self_residual(states, update)
 
-def _read_slots(
-    queries: Any, self_keys: Any, self_values: Any, self_bias: Any
-) -> tuple[Any, Any]:
-    """The keys and values of all slots, each [B, H, M, D/H]."""
-    batch, heads, _, depth = ops.shape(queries)
-    shape = (batch, heads, ops.shape(self_bias)[-1], depth)
-    return ops.reshape(self_keys, shape), ops.reshape(self_values, shape)
+    if block.cross_attention:
+        inputs = block.cross_residual.sublayer_input(states)
+        queries = project(inputs, weights["cross_query"])
+        queries = ops.reshape(queries, (batch, beams, heads, depth))
+        queries = ops.swapaxes(queries, 1, 2)  # [B, H, K, D/H]
+        context = _join_heads(mix_values(queries, [of_source])[0])
+        update = multiply(context, weights["cross_output"])
+        states = block.cross_residual(states, update)
 
-
-def _transposed_keys(source: SourceKeyValues) -> Any:
-    """The keys of a source, [B, H, D/H, S]."""
-    if _has_transposed_keys(source.keys):
-        return source.keys
-    return ops.swapaxes(source.keys, 2, 3)
-
-
-def _attend(queries: Any, transposed_keys: Any, values: Any, bias: Any) -> Any:
-    """Scaled dot-product attention (Vaswani et al. 2017, equation 1).
-
-    Args:
-      queries: [B, H, K, D/H], scaled already.
-      transposed_keys: [B, H, D/H, S].
-      values: [B, H, S, D/H].
-      bias: float32, broadcast to [B, H, K, S].
-
-    Returns:
-      [B * K, H * D/H].
-    """
-    scores = ops.cast(ops.matmul(queries, transposed_keys), "float32") + bias
-    attention = ops.cast(ops.softmax(scores), values.dtype)  # [B, H, K, S]
-    return _join_heads(ops.matmul(attention, values))
+    inputs = block.feed_forward_residual.sublayer_input(states)
+    inner = block.feed_forward.activation(project(inputs, weights["inner"]))
+    if block.feed_forward.gate:
+        inner = inner * project(inputs, weights["gate"])
+    update = multiply(inner, weights["outer"])
+    return block.feed_forward_residual(states, update), self_keys, self_values
 
 
 def _join_heads(context: Any) -> Any:

@@ -7,9 +7,10 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.network.blocks import EncoderBlock
+from precis.model.network.blocks import Block
 from precis.model.network.config import EncoderConfig, StackConfig, TransformerConfig
 from precis.model.network.layers import (
+    build_parts,
     make_norm,
     padding_mask,
     score_bias,
@@ -35,15 +36,8 @@ class Encoder(keras.Model):
         add_encoder(self, config)
 
     def build(self, _: Any = None) -> None:
-        for part in (
-            self.embedding,
-            self.source_input,
-            self.encoder_positions,
-            *self.encoder,
-            self.encoder_norm,
-        ):
-            if part is not None:
-                part.build((None, None, self.config.width))
+        parts = [self.embedding, self.source_input, self.encoder_positions]
+        build_parts([*parts, *self.encoder, self.encoder_norm], self.config.width)
         self.built = True
 
     def call(self, tokens: Any, training: bool = False) -> Any:
@@ -88,8 +82,7 @@ def add_encoder(
         stack, is_bidirectional=True, name="encoder_positions"
     )
     network.encoder = [
-        EncoderBlock(config=stack, name=f"encoder_{i}")
-        for i in range(config.encoder_layers)
+        Block(config=stack, name=f"encoder_{i}") for i in range(config.encoder_layers)
     ]
     network.encoder_norm = (
         make_norm(stack, name="encoder_norm") if config.norm_first else None
@@ -119,7 +112,7 @@ def read_tokens(
     tokens = source_tokens(source, network.config.pad_id)
     states = network.source_input(network.embedding(tokens), training=training)
     for block in network.encoder:
-        states, weights = block(states, bias, training=training)
+        states, weights, _ = block(states, bias, training=training)
         attention_weights.append(weights)
     if network.encoder_norm:
         states = network.encoder_norm(states)

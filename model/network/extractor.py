@@ -13,11 +13,12 @@ import keras
 from keras import ops
 
 from precis.model.extractive.features import FEATURE_COUNT
-from precis.model.network.blocks import EncoderBlock
+from precis.model.network.blocks import Block
 from precis.model.network.config import ExtractorConfig
 from precis.model.network.layers import (
     ACTIVATION_FUNCTIONS,
     Linear,
+    build_parts,
     make_norm,
     score_bias,
 )
@@ -50,8 +51,7 @@ class Extractor(keras.Model):
         )
         self.norm = make_norm(config.stack, name="norm")
         self.blocks = [
-            EncoderBlock(config=config.stack, name=f"block_{i}")
-            for i in range(config.layers)
+            Block(config=config.stack, name=f"block_{i}") for i in range(config.layers)
         ]
         self.output_layer = Linear(1, name="output_layer")
 
@@ -74,13 +74,10 @@ class Extractor(keras.Model):
             shape=(self.config.max_sentences, width),
             initializer=keras.initializers.RandomNormal(stddev=0.02),
         )
-        self.feature_inner.build((None, None, FEATURE_COUNT))
-        self.feature_outer.build((None, None, width))
-        if self.vector_input is not None:
-            self.vector_input.build((None, None, self.config.vector_width))
-        layers: list[keras.layers.Layer] = [self.norm, *self.blocks, self.output_layer]
-        for layer in layers:
-            layer.build((None, None, width))
+        build_parts([self.feature_inner], FEATURE_COUNT)
+        build_parts([self.feature_outer], width)
+        build_parts([self.vector_input], self.config.vector_width)
+        build_parts([self.norm, *self.blocks, self.output_layer], width)
         self.built = True
 
     def call(
@@ -109,5 +106,5 @@ class Extractor(keras.Model):
         states = self.norm(states + ops.take(self.positions, rows, axis=0))
         bias = score_bias((places >= 0)[:, None, None, :])
         for block in self.blocks:
-            states, _ = block(states, bias, training=training)
+            states, _, _ = block(states, bias, training=training)
         return self.output_layer(states)[..., 0]

@@ -12,19 +12,21 @@ from keras import ops
 
 from precis.model.cache import Cache
 from precis.model.network.config import NetworkConfig
-from precis.model.network.layers import Linear, score_bias
-from precis.model.network.pointer import (
-    PointerGenerator,
-    coverage_loss,
-    coverage_penalty,
-)
-from precis.model.network.positions import TokenEmbedding
-from precis.model.network.prediction import Prediction, log_probs
-from precis.model.network.prepared_weights import (
+from precis.model.network.layers import (
+    Linear,
     LinearWeights,
+    build_parts,
     multiply,
     prepare_linear,
+    score_bias,
 )
+from precis.model.network.pointer import (
+    PointerGenerator,
+    Prediction,
+    coverage_loss,
+    log_probs,
+)
+from precis.model.network.positions import TokenEmbedding
 
 # Of the cache of a search with few pieces: what is added to the logits of a document.
 ALLOWED = "allowed"
@@ -121,9 +123,8 @@ class Generator(keras.Model):
 
     def build_output(self) -> None:
         """Makes the weights of the layers behind the decoder."""
-        for part in (self.target_embedding, self.output_layer, self.pointer):
-            if part is not None and not part.built:
-                part.build((None, None, self.target_embedding.width))
+        parts = [self.target_embedding, self.output_layer, self.pointer]
+        build_parts(parts, self.target_embedding.width)
 
     def call(self, source: Any, target: Any, training: bool = False) -> Any:
         """Computes the logits of each next token with teacher forcing.
@@ -196,17 +197,13 @@ class Generator(keras.Model):
         """
         raise NotImplementedError
 
-    def start(
-        self, memory: Memory, beams: int, length: int, *, counts_coverage: bool = False
-    ) -> Cache:
+    def start(self, memory: Memory, beams: int, length: int) -> Cache:
         """Makes the cache of a search that has not written anything.
 
         Args:
           memory: of B sources.
           beams: K.
           length: the number of steps to make room for.
-          counts_coverage: whether the cache counts coverage even if the network does
-              not read it.
         """
         raise NotImplementedError
 
@@ -233,19 +230,6 @@ class Generator(keras.Model):
         for part in self.encoder_parts():
             part.trainable = False
 
-    def coverage_penalty(self, cache: Cache) -> Any:
-        """Computes the coverage penalty (Wu et al. 2016, equation 14).
-
-        Args:
-          cache: counts coverage.
-
-        Returns:
-          float32 [B, K], at most 0.
-        """
-        return coverage_penalty(
-            cache.per_beam["coverage"], cache.per_document["pointer"].source_bias
-        )
-
     def prepare_output(self) -> LinearWeights:
         """The output layer for `step_output`."""
         if self.output_layer:
@@ -265,11 +249,9 @@ class Generator(keras.Model):
         source_bias = score_bias(memory.mask)[:, 0]
         return self.pointer.start(memory.source, memory.states, source_bias)
 
-    def start_coverage(
-        self, memory: Memory, beams: int, *, counts_coverage: bool
-    ) -> Any:
-        """Zeros, float32 [B, K, S]; () where coverage is not counted."""
-        if not (counts_coverage or self.config.coverage):
+    def start_coverage(self, memory: Memory, beams: int) -> Any:
+        """Zeros, float32 [B, K, S]; () without coverage."""
+        if not self.config.coverage:
             return ()
         batch, length = ops.shape(memory.source)
         return ops.zeros((batch, beams, length), dtype="float32")

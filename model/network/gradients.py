@@ -1,18 +1,52 @@
-"""Attention and layer norm with gradients written by hand, which equal those of
-automatic differentiation in fewer passes over memory.
+"""The attention formula, and attention and layer norm with gradients written by hand,
+which equal those of automatic differentiation in fewer passes over memory.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-import keras
 from keras import ops
+
+
+def mix_values(
+    query: Any, parts: Sequence[tuple[Any, Any, Any]], scale: float = 1.0
+) -> tuple[Any, Any]:
+    """Dot-product attention: softmax(scale Q K^T + bias) V (Vaswani et al. 2017,
+    equation 1). One softmax goes over all parts.
+
+    Args:
+      query: [B, H, T, D/H].
+      parts: transposed keys [B, H, D/H, S], values [B, H, S, D/H], and the bias,
+          float32, broadcast to [B, H, T, S]; MASKED where nothing may be read.
+      scale: of the scores.
+
+    Returns:
+      The mixed values [B, H, T, D/H], and the weights float32 [B, H, T, S].
+    """
+    scores = []
+    for keys, _, bias in parts:
+        # In this order TensorFlow's graph optimizer fuses the product, the scale and
+        # the bias.
+        products = ops.matmul(query, keys)
+        if scale != 1.0:
+            products = products * scale
+        scores.append(ops.cast(products, "float32") + bias)
+    joined = scores[0] if len(parts) == 1 else ops.concatenate(scores, axis=-1)
+    weights = ops.softmax(joined, axis=-1)
+    shares, first, mixed = ops.cast(weights, parts[0][1].dtype), 0, 0
+    if len(parts) == 1:
+        return ops.matmul(shares, parts[0][1]), weights
+    for score, (_, values, _) in zip(scores, parts, strict=True):
+        end = first + ops.shape(score)[3]
+        mixed = mixed + ops.matmul(shares[..., first:end], values)
+        first = end
+    return mixed, weights
 
 
 def attend(
     query: Any, key: Any, value: Any, bias: Any, scale: float = 1.0
 ) -> tuple[Any, Any]:
-    """Dot-product attention: softmax(scale Q K^T + bias) V (Vaswani et al. 2017,
-    equation 1).
+    """`mix_values` with a gradient.
 
     Args:
       query: [B, H, T, D/H].
@@ -29,23 +63,18 @@ def attend(
         bias = ops.broadcast_to(bias, (ops.shape(query)[0], *ops.shape(bias)[1:]))
 
     @ops.custom_gradient
-    def mix_values(query: Any, key: Any, value: Any, bias: Any) -> tuple[Any, Any]:
-        # In this order TensorFlow's graph optimizer fuses the product, the scale and
-        # the bias.
-        products = ops.matmul(query, ops.swapaxes(key, -1, -2)) * scale
-        weights = ops.softmax(ops.cast(products, "float32") + bias, axis=-1)
-        mixed = ops.matmul(ops.cast(weights, value.dtype), value)
+    def mix(query: Any, key: Any, value: Any, bias: Any) -> tuple[Any, Any]:
+        part = (ops.swapaxes(key, -1, -2), value, bias)
+        mixed, weights = mix_values(query, [part], scale)
 
-        def gradient(*upstream: Any) -> tuple[Any, Any, Any, Any]:
-            # TensorFlow passes two arguments, JAX one of two parts.
-            of_mixed, _ = keras.tree.flatten(upstream)
+        def gradient(of_mixed: Any, _: Any) -> tuple[Any, Any, Any, Any]:
             return _attention_gradient(
                 query, key, value, bias, scale, weights, mixed, of_mixed
             )
 
         return (mixed, weights), gradient
 
-    return mix_values(query, key, value, bias)
+    return mix(query, key, value, bias)
 
 
 def _attention_gradient(

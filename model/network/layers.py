@@ -7,8 +7,8 @@ embeddings and positions, `gradients.py` the attention formula itself.
 
 import functools
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -69,6 +69,13 @@ def score_bias(mask: Any) -> Any:
     return ops.where(mask, 0.0, MASKED)
 
 
+def build_parts(parts: Iterable[Any], width: int) -> None:
+    """Makes the weights of layers that read states [B, T, D]; None is no layer."""
+    for part in parts:
+        if part is not None and not part.built:
+            part.build((None, None, width))
+
+
 class Linear(keras.layers.Dense):
     """A linear layer that multiplies all rows in one matrix product.
 
@@ -83,6 +90,42 @@ class Linear(keras.layers.Dense):
             return ops.reshape(self.call(rows), (*ops.shape(states)[:-1], self.units))
         product = ops.matmul(states, self.kernel)
         return add_bias(product, self.bias) if self.use_bias else product
+
+
+class LinearWeights(NamedTuple):
+    """A linear layer in the form that a search multiplies with: in its dtype, and once
+    per search.
+
+    Attributes:
+      kernel: [I, O].
+      bias: [O], or () for none.
+    """
+
+    kernel: Any
+    bias: Any
+
+
+def prepare_linear(
+    layer: keras.layers.Dense, dtype: Any, *, scale: float = 1.0
+) -> LinearWeights:
+    """A linear layer times `scale`, in `dtype`."""
+    return LinearWeights(
+        kernel=ops.cast(layer.kernel * scale, dtype),
+        bias=ops.cast(layer.bias * scale, dtype) if layer.use_bias else (),
+    )
+
+
+def project(states: Any, weights: LinearWeights) -> Any:
+    """States [N, I] through a linear layer -> [N, O] in the dtype of the weights."""
+    product = ops.matmul(ops.cast(states, weights.kernel.dtype), weights.kernel)
+    if isinstance(weights.bias, tuple):
+        return product
+    return add_bias(product, weights.bias)
+
+
+def multiply(states: Any, weights: LinearWeights) -> Any:
+    """States [N, I] through a linear layer -> float32 [N, O]."""
+    return ops.cast(project(states, weights), "float32")
 
 
 class Dropout(keras.layers.Dropout):
@@ -242,9 +285,7 @@ class FeedForward(keras.layers.Layer):
         self.outer = linear(config.width, name="outer")
 
     def build(self, _: Any = None) -> None:
-        self.inner.build((None, None, self.width))
-        if self.gate:
-            self.gate.build((None, None, self.width))
+        build_parts([self.inner, self.gate], self.width)
         self.outer.build((None, None, self.inner.units))
         self.built = True
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.backend import has_static_shapes
 from precis.model.logits import (
     log_norm,
     logit_places,
@@ -38,6 +37,23 @@ class PointerOutput(NamedTuple):
     p_gen: Any
     copy_probabilities: Any
     source: Any
+
+
+class Prediction(NamedTuple):
+    """The next tokens of targets, teacher-forced, in the parts that a loss reads. It
+    computes its sums without joining them over the vocabulary.
+
+    Attributes:
+      logits: float32 [B, T, V] of the generator.
+      pointer_output: the output of the pointer; None where the distribution of the
+          generator is that of the network.
+      coverage_loss: float32 [B, T] (See et al. 2017, equation 12), or None without
+          coverage.
+    """
+
+    logits: Any
+    pointer_output: PointerOutput | None
+    coverage_loss: Any | None
 
 
 class PointerSource(NamedTuple):
@@ -152,7 +168,7 @@ class PointerGenerator(keras.layers.Layer):
           logits: float32 [B, K, V] of the generator.
           states, inputs: [B, K, D].
           past: the tensors of the source.
-          coverage: c, float32 [B, K, S], or () where the search does not count it.
+          coverage: c, float32 [B, K, S], or () without coverage.
 
         Returns:
           Logits float32 [B, K, V], and the coverage including this token.
@@ -211,10 +227,8 @@ class PointerGenerator(keras.layers.Layer):
 def different_tokens(source: Any) -> Any:
     """The different tokens of sources, int32 [B, S] -> [B, U], in their order.
 
-    U is the largest number of them in a source, or S where shapes must be known.
+    U is the largest number of them in a source.
     """
-    if has_static_shapes():
-        return source
     length = ops.shape(source)[1]
     positions = ops.arange(length, dtype="int32")
     is_same = ops.equal(source[:, :, None], source[:, None])  # [B, S, S]
@@ -224,6 +238,16 @@ def different_tokens(source: Any) -> Any:
     # The first of each token, then the others.
     order = ops.argsort(ops.where(is_first, positions, positions + length), axis=1)
     return ops.take_along_axis(source, order[:, :count], axis=1)
+
+
+def log_probs(prediction: Prediction) -> Any:
+    """Unnormalised log-probabilities of a prediction, float32 [B, T, V]."""
+    if prediction.pointer_output is None:
+        return prediction.logits
+    p_gen, copy_probabilities, source = prediction.pointer_output
+    return mix_distributions(
+        p_gen, ops.softmax(prediction.logits), copy_probabilities, source
+    )
 
 
 def mix_distributions(
@@ -278,18 +302,3 @@ def coverage_loss(copy_probabilities: Any) -> Any:
     """
     coverage = ops.cumsum(copy_probabilities, axis=1) - copy_probabilities
     return ops.sum(ops.minimum(copy_probabilities, coverage), axis=-1)
-
-
-def coverage_penalty(coverage: Any, source_bias: Any) -> Any:
-    """The coverage penalty (Wu et al. 2016, equation 14): the sum over the source of
-    log(min(c_i, 1)), at most 0.
-
-    Args:
-      coverage: c, float32 [B, K, S].
-      source_bias: float32 [B, 1, S], MASKED at padding, which does not count.
-
-    Returns:
-      float32 [B, K].
-    """
-    logs = ops.log(ops.clip(coverage, LOWEST_PROBABILITY, 1.0))
-    return ops.sum(ops.where(source_bias < 0.0, 0.0, logs), axis=-1)

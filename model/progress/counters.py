@@ -153,7 +153,7 @@ def _add(counts: Counts) -> None:
     except OSError:  # A job does not fail because its progress cannot be shown.
         return
     before = Counts(*_LAYOUT.unpack_from(file))
-    _LAYOUT.pack_into(file, 0, *_sum([before, counts]))
+    _LAYOUT.pack_into(file, 0, *sum_counts([before, counts]))
 
 
 def _open_file(folder: str) -> mmap.mmap:
@@ -185,15 +185,11 @@ def total(folder: str) -> Counts:
             content = file.read(_LAYOUT.size)
         if len(content) == _LAYOUT.size:  # A file that is just being made is shorter.
             parts.append(Counts(*_LAYOUT.unpack(content)))
-    return _sum(parts)
+    return sum_counts(parts)
 
 
-def added(first: Counts, second: Counts) -> Counts:
-    """The counts of two folders together."""
-    return _sum([first, second])
-
-
-def _sum(parts: Sequence[Counts]) -> Counts:
+def sum_counts(parts: Sequence[Counts]) -> Counts:
+    """The counts of several workers or folders together."""
     sums: list[Any] = [
         sum(part[place] for part in parts) for place in range(len(Counts._fields) - 2)
     ]

@@ -20,11 +20,11 @@ from typing import Protocol, TypeVar
 
 from precis.model.progress.counters import (
     Counts,
-    added,
     count,
     count_earlier,
     counting_folder,
     counting_into,
+    sum_counts,
     total,
 )
 
@@ -47,6 +47,7 @@ class Stage:
       is_elsewhere: whether the workers are on other machines and count nothing here.
       is_brief: whether only a live display shows the stage, until it ends.
       note: a few words that change while the stage runs, such as the loss.
+      first_note: of the work before the first unit is done, such as compiling.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Stage:
     is_elsewhere: bool = False
     is_brief: bool = False
     note: str = ""
+    first_note: str = ""
 
     def advance(self, units: int = 1, *, tokens: int = 0) -> None:
         """Counts units that this thread has done."""
@@ -104,7 +106,7 @@ class StageGroup:
         counts = [
             total(os.path.join(self._folder, stage.step)) for stage in self.stages
         ]
-        last = added(counts[-1], rest)
+        last = sum_counts([counts[-1], rest])
         # The clock of the last stage is that of its tasks.
         started, ended = counts[-1].started, counts[-1].ended
         return [*counts[:-1], last._replace(started=started, ended=ended)]

@@ -5,6 +5,5 @@ numerals   numbers in a text by their value
 names      capitalised names that the source does not hold
 facts      numbers, dates and names that the source does not hold
 measures   all measures of one summary
-flags      the warnings, and the thresholds of the measures
-fallback   which text a row shows as its summary
+flags      the warnings, the thresholds of the measures, and the text that is shown
 """

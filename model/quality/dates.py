@@ -4,7 +4,7 @@ Texts are the words of `tokens`.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from precis.model.quality.numerals import SMALL, TENS
@@ -67,19 +67,14 @@ class StatedDate(NamedTuple):
     day: int | None = None
 
 
-def days_of_months(words: Sequence[str], vocabulary: Set[str]) -> set[tuple[str, int]]:
-    """The pairs of a month and a day that stand close together in a source.
-
-    Args:
-      words: of the source.
-      vocabulary: its words in all forms.
-    """
+def days_of_months(words: Sequence[str]) -> set[tuple[str, int]]:
+    """The pairs of a month and a day that stand close together in a source."""
     return {
         (MONTHS[month], day)
-        for month in vocabulary & MONTHS.keys()
-        for position in _positions(words, month)
+        for place, month in enumerate(words)
+        if month in MONTHS
         for word in words[
-            max(0, position - _MAX_DAY_DISTANCE) : position + _MAX_DAY_DISTANCE + 1
+            max(0, place - _MAX_DAY_DISTANCE) : place + _MAX_DAY_DISTANCE + 1
         ]
         if (day := _day(word)) is not None
     }
@@ -124,18 +119,13 @@ def is_supported(
       vocabulary: the words of the source in all forms.
       days: `days_of_months` of the source.
     """
-    if date.form in WEEKDAYS:
-        return _is_named(date.form, WEEKDAYS, vocabulary)
-    return _is_named(date.form, MONTHS, vocabulary) and (
-        date.day is None or (MONTHS[date.form], date.day) in days
+    names = {**MONTHS, **WEEKDAYS}
+    is_named = any(
+        form in vocabulary or f"{form}s" in vocabulary
+        for form, name in names.items()
+        if name == names[date.form]
     )
-
-
-def _positions(words: Sequence[str], word: str) -> Iterator[int]:
-    position = -1
-    for _ in range(words.count(word)):
-        position = words.index(word, position + 1)
-        yield position
+    return is_named and (date.day is None or (MONTHS[date.form], date.day) in days)
 
 
 def _day(word: str) -> int | None:
@@ -143,12 +133,3 @@ def _day(word: str) -> int | None:
     match = _DAY.fullmatch(word)
     day = int(match[1]) if match else SMALL.get(word) or TENS.get(word)
     return day if day and day <= _MAX_DAY else None
-
-
-def _is_named(word: str, forms: Mapping[str, str], vocabulary: Set[str]) -> bool:
-    """Whether the source has a weekday or month in any form."""
-    return any(
-        form in vocabulary or f"{form}s" in vocabulary
-        for form, name in forms.items()
-        if name == forms[word]
-    )

@@ -67,7 +67,7 @@ class SourceFacts:
     @functools.cached_property
     def days(self) -> set[tuple[str, int]]:
         """Its dates, as pairs of a month and a day."""
-        return days_of_months(self._words, self.vocabulary)
+        return days_of_months(self._words)
 
     @functools.cached_property
     def _words(self) -> list[str]:

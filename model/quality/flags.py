@@ -4,31 +4,32 @@ A SQL `WHERE` leaves out the rows with a flag:
 
     SELECT document_id, summary FROM summaries
     WHERE NOT list_contains(quality_flags, 'unsupported_number')
+
+The fallback decides by them which text a row shows as its `summary`.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-from precis.model.config import flag
+from precis.model.config import check_at_least, check_choices, flag, setting
 from precis.model.errors import UsageError
 
 # In the order in which a row lists them.
 FLAGS: Mapping[str, str] = {
     "empty": "the text holds no word",
-    "too_short": "fewer words than --min_summary_words",
+    "too_short": "fewer than 3 words",
     "longer_than_source": "more words than the source",
     "repeated": (
-        "a larger share of trigrams than --max_repetition_rate was written before, "
-        "and more often than in the source"
+        "more than a tenth of its trigrams were written before, and more often than in "
+        "the source"
     ),
     "unsupported_number": "a number that the source does not hold",
     "unsupported_date": (
         "a weekday, month or day of a month that the source does not hold"
     ),
     "unsupported_name": "a capitalised name that the source does not hold",
-    "low_confidence": (
-        "a mean log-probability of its tokens below --min_mean_log_prob"
-    ),
+    "low_confidence": "a mean log-probability of its tokens below -2",
     "truncated_source": "the network did not read all of the source",
     "short_source": (
         "the source has fewer words than --min_source_words and is its own summary"
@@ -36,39 +37,123 @@ FLAGS: Mapping[str, str] = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class QualityConfig:
-    """Quality flags"""
+FALLBACKS = ("none", "extractive")
+ABSTRACTIVE = "abstractive"
+SOURCE = "source"
+# The only flag that an abstractive summary cannot have.
+SHORT_SOURCE = "short_source"
+# A summary with this flag is never shown, even with --fallback none: a text that is
+# longer than its source is no summary.
+LONGER = "longer_than_source"
+EMPTY = "empty"
 
-    min_summary_words: int = flag(
-        3, "summaries of fewer words are flagged too_short", metavar="WORDS"
+_ABSTRACTIVE_FLAGS = ", ".join(name for name in FLAGS if name != SHORT_SOURCE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FallbackConfig:
+    """Summary to show"""
+
+    # Whether a flag justifies a fallback depends on the network and the corpus. So by
+    # default the rows report the flags of the abstractive summary and keep it.
+    fallback: str = flag(
+        "none",
+        "what `summary` holds where the abstractive summary has one of "
+        "fallback_flags: none keeps it with its flags, "
+        "extractive takes the extractive one",
+        choices=FALLBACKS,
+        is_common=True,
     )
-    max_repetition_rate: float = flag(
-        0.1,
-        "summaries that write a larger share of trigrams more than once, "
-        "and more often than the source, are flagged repeated",
-        metavar="SHARE",
+    # "flags of abstractive summaries that --fallback extractive does not let "
+    # "through, with commas between them: " + _ABSTRACTIVE_FLAGS.
+    fallback_flags: str = setting(
+        "empty,repeated,unsupported_number,unsupported_date,unsupported_name",
+        takes_list=True,
     )
-    min_mean_log_prob: float = flag(
-        -2.0,
-        "abstractive summaries with a lower mean log-probability of their tokens are "
-        "flagged low_confidence; networks differ in scale",
-        metavar="LOG_PROB",
+    min_source_words: int = flag(
+        30,
+        "documents of fewer words are their own summary and are not given to a "
+        "network; 0 summarizes all",
+        metavar="WORDS",
     )
 
     def __post_init__(self) -> None:
-        if self.min_summary_words < 0:
+        check_choices(self)
+        for name in self.fallback_flag_names:
+            if name not in FLAGS or name == SHORT_SOURCE:
+                raise UsageError(
+                    "fallback_flags: abstractive summaries have no flag "
+                    f"{name!r}; theirs are {_ABSTRACTIVE_FLAGS}"
+                )
+        if self.fallback != "none" and not self.fallback_flag_names:
             raise UsageError(
-                "--min_summary_words must not be negative, "
-                f"but is {self.min_summary_words}; 0 flags none"
+                "--fallback extractive needs at least one of fallback_flags to act "
+                "on; name one, or take --fallback none"
             )
-        if not 0 <= self.max_repetition_rate <= 1:
-            raise UsageError(
-                "--max_repetition_rate is a share from 0 to 1, "
-                f"not {self.max_repetition_rate}; 1 flags none"
-            )
-        if self.min_mean_log_prob > 0:
-            raise UsageError(
-                "--min_mean_log_prob is a log-probability, at most 0, "
-                f"not {self.min_mean_log_prob}"
-            )
+        check_at_least(
+            self, 0, "min_source_words", way_out="0 summarizes all documents"
+        )
+
+    @property
+    def fallback_flag_names(self) -> tuple[str, ...]:
+        """The names in `fallback_flags`, in order."""
+        names = (name.strip() for name in self.fallback_flags.split(","))
+        return tuple(name for name in names if name)
+
+
+class SummaryText(NamedTuple):
+    """A summary that may be shown.
+
+    Attributes:
+      method: the name of an extractive method, `abstractive` or `source`.
+      text: one sentence per line.
+      flags: names from `quality.flags.FLAGS`.
+    """
+
+    method: str
+    text: str
+    flags: list[str]
+
+
+def choose_summary(
+    *,
+    source: Callable[[], SummaryText],
+    extractive: SummaryText,
+    abstractive: SummaryText | None,
+    is_short: bool,
+    config: FallbackConfig,
+) -> SummaryText:
+    """Decides which summary of a document is shown.
+
+    The shown summary never has more words than the source. It is the first of these
+    that applies:
+
+    1. the source, if the document is short;
+    2. the abstractive summary, if there is one and none of its flags rejects it;
+    3. the abstractive summary, if the extractive one is empty and the abstractive one
+       is neither empty nor longer than the source;
+    4. the source, if the extractive summary is longer than the source;
+    5. the extractive summary.
+
+    Args:
+      source: makes the document its own summary.
+      extractive: the extractive summary.
+      abstractive: the abstractive summary; None if no network read the document.
+      is_short: whether the document is short enough to be its own summary.
+      config: which flags reject an abstractive summary.
+    """
+    if is_short:
+        return source()
+    if abstractive:
+        is_rejected = any(rejects(name, config) for name in abstractive.flags)
+        is_usable = not {EMPTY, LONGER} & set(abstractive.flags)
+        if not is_rejected or (EMPTY in extractive.flags and is_usable):
+            return abstractive
+    return source() if LONGER in extractive.flags else extractive
+
+
+def rejects(name: str, config: FallbackConfig) -> bool:
+    """Whether an abstractive summary with this flag is not shown."""
+    if name == LONGER:
+        return True
+    return config.fallback == "extractive" and name in config.fallback_flag_names

@@ -1,7 +1,7 @@
 """All measures of one summary against its source, and its flags.
 
     source = read_source(article)                  once per document
-    quality = measure(summary, source, config)     once per summary
+    quality = measure(summary, source)     once per summary
 
 The measures of overlap say what the words of a summary share with those of its source:
 fragments, novel n-grams, repetition.
@@ -22,11 +22,15 @@ from precis.model.quality.facts import (
     UnsupportedFacts,
     unsupported_facts,
 )
-from precis.model.quality.flags import QualityConfig
 from precis.model.text.article import Article
 from precis.model.text.words import words
 
 REPEATED_NGRAM = 3
+# Beyond them a summary has the flags too_short, repeated and low_confidence. The
+# columns hold the measures themselves.
+MIN_WORDS = 3
+MAX_REPETITION_RATE = 0.1
+MIN_MEAN_LOG_PROB = -2.0
 
 _NO_POSITION = -1
 
@@ -276,11 +280,13 @@ class _Summary(NamedTuple):
       sentences: their texts.
       words_by_sentence: the words of each.
       words: of all sentences.
+      repetition: `repetition_rate` of the words.
     """
 
     sentences: list[str]
     words_by_sentence: list[list[str]]
     words: list[str]
+    repetition: float
 
 
 def read_source(article: Article) -> SourceIndex:
@@ -295,7 +301,6 @@ def read_source(article: Article) -> SourceIndex:
 def measure(
     summary: str,
     source: SourceIndex,
-    config: QualityConfig,
     *,
     mean_log_prob: float | None = None,
     is_truncated: bool = False,
@@ -305,17 +310,15 @@ def measure(
     Args:
       summary: one sentence per line.
       source: the document that it summarizes.
-      config: the thresholds of the flags.
       mean_log_prob: the mean log-probability of the tokens of an abstractive summary.
       is_truncated: whether the network that wrote the summary read only a part of the
           source.
     """
-    sentences, words_by_sentence, summary_words = _read_summary(summary)
-    count = len(summary_words)
-    fragments = extractive_fragments(summary_words, source.article)
-    novel = novel_ngrams(words_by_sentence, source.article, (1, 2, 3, 4))
-    repetition = repetition_rate(summary_words)
-    unsupported = unsupported_facts(sentences, source.facts)
+    text = _read_summary(summary)
+    count = len(text.words)
+    fragments = extractive_fragments(text.words, source.article)
+    novel = novel_ngrams(text.words_by_sentence, source.article, (1, 2, 3, 4))
+    unsupported = unsupported_facts(text.sentences, source.facts)
     return Quality(
         words=count,
         novel_1grams_percent=novel[0],
@@ -326,41 +329,24 @@ def measure(
         density=density(fragments, count),
         compression=source.words / count if count else None,
         length_ratio=count / source.words if source.words else None,
-        repetition_rate=repetition,
+        repetition_rate=text.repetition,
         unsupported_numbers=unsupported.numbers,
         unsupported_dates=unsupported.dates,
         unsupported_names=unsupported.names,
-        flags=_flags(
-            summary_words,
-            source,
-            config,
-            repetition=repetition,
-            unsupported=unsupported,
-            mean_log_prob=mean_log_prob,
-            is_truncated=is_truncated,
-        ),
+        flags=_flags(text, source, unsupported, mean_log_prob, is_truncated),
     )
 
 
-def compare(
-    summary: str, source: SourceIndex, config: QualityConfig
-) -> ComparedQuality:
+def compare(summary: str, source: SourceIndex) -> ComparedQuality:
     """Those measures of a summary that another one is compared with.
 
     Args:
-      summary, source, config: as for `measure`.
+      summary, source: as for `measure`.
     """
-    sentences, words_by_sentence, summary_words = _read_summary(summary)
-    (novel,) = novel_ngrams(words_by_sentence, source.article, (2,))
-    repetition = repetition_rate(summary_words)
-    flags = _flags(
-        summary_words,
-        source,
-        config,
-        repetition=repetition,
-        unsupported=unsupported_facts(sentences, source.facts),
-    )
-    return ComparedQuality(len(summary_words), novel, repetition, flags)
+    text = _read_summary(summary)
+    (novel,) = novel_ngrams(text.words_by_sentence, source.article, (2,))
+    flags = _flags(text, source, unsupported_facts(text.sentences, source.facts))
+    return ComparedQuality(len(text.words), novel, text.repetition, flags)
 
 
 def _read_summary(summary: str) -> _Summary:
@@ -369,19 +355,14 @@ def _read_summary(summary: str) -> _Summary:
         summary = unicodedata.normalize("NFC", summary)
     sentences = summary.splitlines()
     words_by_sentence = [words(sentence) for sentence in sentences]
-    return _Summary(
-        sentences,
-        words_by_sentence,
-        [word for sentence in words_by_sentence for word in sentence],
-    )
+    all_words = [word for sentence in words_by_sentence for word in sentence]
+    repetition = repetition_rate(all_words)
+    return _Summary(sentences, words_by_sentence, all_words, repetition)
 
 
 def _flags(
-    summary: list[str],
+    summary: _Summary,
     source: SourceIndex,
-    config: QualityConfig,
-    *,
-    repetition: float,
     unsupported: UnsupportedFacts,
     mean_log_prob: float | None = None,
     is_truncated: bool = False,
@@ -389,26 +370,24 @@ def _flags(
     """The flags of a summary, in the order of `flags.FLAGS`.
 
     Args:
-      summary: its words.
-      source, config, mean_log_prob, is_truncated: as for `measure`.
-      repetition: `repetition_rate` of the summary.
+      summary, source, mean_log_prob, is_truncated: as for `measure`.
       unsupported: what the source does not hold.
     """
-    max_repetition = config.max_repetition_rate
+    count = len(summary.words)
     is_repeated = (
-        repetition > max_repetition
-        and excess_repetition_rate(summary, source.article) > max_repetition
+        summary.repetition > MAX_REPETITION_RATE
+        and excess_repetition_rate(summary.words, source.article) > MAX_REPETITION_RATE
     )
-    is_unlikely = mean_log_prob is not None and mean_log_prob < config.min_mean_log_prob
     is_flagged = {
-        "empty": not summary,
-        "too_short": 0 < len(summary) < config.min_summary_words,
-        "longer_than_source": len(summary) > source.words,
+        "empty": not count,
+        "too_short": 0 < count < MIN_WORDS,
+        "longer_than_source": count > source.words,
         "repeated": is_repeated,
         "unsupported_number": bool(unsupported.numbers),
         "unsupported_date": bool(unsupported.dates),
         "unsupported_name": bool(unsupported.names),
-        "low_confidence": is_unlikely,
+        "low_confidence": mean_log_prob is not None
+        and mean_log_prob < MIN_MEAN_LOG_PROB,
         "truncated_source": is_truncated,
     }
     return [name for name, holds in is_flagged.items() if holds]

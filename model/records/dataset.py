@@ -9,7 +9,7 @@ train-00000-of-00016.tfrecord    a shard of a split
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from precis.model.tokenization.folder import (
 )
 
 FORMAT_VERSION = 1
+# A record for each sentence of a reference, in place of one for each article.
+SENTENCE_PAIRS = "sentences"
 DATASET_FILE = "dataset.json"
 # The types of the fields that other code computes with.
 _FIELDS = {
@@ -36,9 +38,11 @@ _FIELDS = {
 }
 _SHARD_FIELDS = {"file": str, "records": int, "bytes": int, "sha256": str}
 SUCCESS_FILE = "_SUCCESS"
+_LISTS = ("files", "dead_letters")
 
 
-class Shard(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Shard:
     """One TFRecord file of a split.
 
     Attributes:
@@ -54,7 +58,8 @@ class Shard(NamedTuple):
     sha256: str
 
 
-class Lengths(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Lengths:
     """Statistics of the lengths of sources or targets, in tokens before the cut.
 
     Attributes:
@@ -133,21 +138,11 @@ class DatasetInfo:
 
     def to_json(self) -> dict[str, Any]:
         """The content of dataset.json."""
-        content = {
-            field.name: getattr(self, field.name) for field in dataclasses.fields(self)
-        }
+        content = dataclasses.asdict(self)
         content["splits"] = {
-            split: {
-                "records": self.records(split),
-                "shards": [shard._asdict() for shard in shards],
-            }
-            for split, shards in self.splits.items()
+            split: {"records": self.records(split), "shards": shards}
+            for split, shards in content["splits"].items()
         }
-        for name in ("files", "dead_letters"):
-            content[name] = list(content[name])
-        for name in ("source_lengths", "target_lengths"):
-            lengths = content[name]
-            content[name] = {**lengths._asdict(), "deciles": list(lengths.deciles)}
         return content
 
     @classmethod
@@ -162,18 +157,45 @@ class DatasetInfo:
         for entry in content["splits"].values():
             for shard in entry["shards"]:
                 files.check_fields(shard, _SHARD_FIELDS)
-        values = dict(content)
-        values["splits"] = {
+        splits = {
             split: tuple(Shard(**shard) for shard in entry["shards"])
             for split, entry in content["splits"].items()
         }
-        for name in ("files", "dead_letters"):
-            values[name] = tuple(content.get(name, ()))
-        for name in ("source_lengths", "target_lengths"):
-            values[name] = Lengths(
+        lists = {name: tuple(content.get(name, ())) for name in _LISTS}
+        lengths = {
+            name: Lengths(
                 **{**content[name], "deciles": tuple(content[name]["deciles"])}
             )
-        return cls(**values)
+            for name in ("source_lengths", "target_lengths")
+        }
+        return cls(**{**content, "splits": splits, **lists, **lengths})
+
+    def facts(self) -> dict[str, Any]:
+        """What a model card says about the records that a model was trained on, as
+        JSON; the same wherever the records lie.
+        """
+        lengths = {
+            side: {
+                "mean": values.mean,
+                "longest": values.max,
+                "median": values.deciles[5],
+                "records cut": values.cut,
+                "limit": limit,
+            }
+            for side, values, limit in (
+                ("source tokens", self.source_lengths, self.max_source_tokens),
+                ("target tokens", self.target_lengths, self.max_target_tokens),
+            )
+        }
+        return {
+            "corpus": str(self.provenance.get("flags", {}).get("corpus", "")),
+            "records": {split: self.records(split) for split in sorted(self.splits)},
+            "documents": dict(sorted(self.counts.items())),
+            **lengths,
+            "target": self.target,
+            "task prefix": self.task_prefix,
+            "fingerprint": self.fingerprint,
+        }
 
 
 def summarise_lengths(

@@ -25,15 +25,78 @@ Records are written without TensorFlow: the wire format takes few lines, and wri
 token ids as one array is faster. It is defined by
 https://protobuf.dev/programming-guides/encoding and
 tensorflow/core/example/{example,feature}.proto.
+
+A TFRecord file frames each record:
+
+    8 bytes    length of the record, little-endian
+    4 bytes    masked CRC-32C of these 8 bytes
+    length     the record
+    4 bytes    masked CRC-32C of the record
 """
 
+import struct
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
+import google_crc32c
 import numpy as np
 
 from precis.model import files
-from precis.model.records.tfrecord import read_frames
+from precis.model.errors import DataError
+
+_LENGTH = struct.Struct("<Q")
+_CRC = struct.Struct("<I")
+
+
+def frame(record: bytes) -> bytes:
+    """A record with its length and its checksums, as a TFRecord file holds it."""
+    length = _LENGTH.pack(len(record))
+    return b"".join(
+        (length, _CRC.pack(_masked_crc(length)), record, _CRC.pack(_masked_crc(record)))
+    )
+
+
+def _masked_crc(content: bytes) -> int:
+    """CRC-32C, rotated and shifted as TFRecord files define it.
+
+    The mask keeps the checksum useful for content that itself holds checksums.
+    """
+    crc = google_crc32c.value(content)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def read_frames(file: IO[bytes], *, name: str = "records") -> Iterator[bytes]:
+    """Reads the records of a TFRecord file, without TensorFlow.
+
+    Args:
+      file: open for reading, at its start.
+      name: the path of the file, for messages.
+
+    Raises:
+      DataError: a checksum is wrong, or the file ends within a record.
+    """
+    position = 0
+
+    def error(what: str) -> DataError:
+        return DataError(
+            f"{name}: {what.format(position)}; write it again with `precis prepare`"
+        )
+
+    while head := file.read(12):
+        if len(head) < 12:
+            raise error("the file ends within a record, at byte {}")
+        (length,) = _LENGTH.unpack_from(head)
+        if _masked_crc(head[:8]) != _CRC.unpack_from(head, 8)[0]:
+            raise error("damaged at byte {} (checksum of the length)")
+        body = file.read(length + 4)
+        if len(body) < length + 4:
+            raise error("the file ends within a record, at byte {}")
+        record = body[:length]
+        if _masked_crc(record) != _CRC.unpack_from(body, length)[0]:
+            raise error("damaged at byte {} (checksum of the record)")
+        yield record
+        position += 12 + len(body)
+
 
 FEATURES = {
     "document_id": "bytes",
@@ -46,7 +109,7 @@ ORACLE_FEATURES = {"sentences": "bytes", "oracle": "int64"}
 
 # The first byte of a protobuf field is its number and its wire type. Type 2 is a length
 # followed by so many bytes.
-_FIELD_1, _FIELD_2, _FIELD_3 = (number << 3 | 2 for number in (1, 2, 3))
+_FIELD_1, _FIELD_2, _FIELD_3 = 10, 18, 26  # number << 3 | wire type
 
 
 class LabelledSentences(NamedTuple):

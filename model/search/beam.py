@@ -1,26 +1,113 @@
-"""Beam search (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7), with
-groups as in diverse beam search (Vijayakumar et al. 2018).
+"""Beam search (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7), and greedy
+search, which takes the most likely token at every step.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from keras import ops
 
-from precis.model.cache import reorder_beams
-from precis.model.search.candidates import across_groups, choose_candidates, keep_live
+from precis.model.cache import Cache, reorder_beams
 from precis.model.search.compaction import first_room, run_in_segments
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.constraints import score_next
-from precis.model.search.contract import Hypotheses, Network
-from precis.model.search.finished import is_decided, keep_finished, rank_hypotheses
-from precis.model.search.state import BeamState, start_state
+from precis.model.search.hypotheses import (
+    BeamState,
+    Hypotheses,
+    choose_candidates,
+    extend,
+    is_decided,
+    keep_finished,
+    keep_live,
+    rank_hypotheses,
+    start_state,
+)
+from precis.model.search.scores import NextTokenScores, length_penalty
 from precis.model.search.supported import (
     Support,
     follow_facts,
     keep_facts,
     start_facts,
 )
+
+
+class Network(Protocol):
+    """A network as a search knows it; see `model.network` for shapes and meaning."""
+
+    def start(self, memory: Any, beams: int, length: int) -> Cache: ...
+
+    def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]: ...
+
+
+class GreedyState(NamedTuple):
+    """All that a step changes.
+
+    Attributes:
+      index: int32 scalar, the number of tokens written so far.
+      tokens: int32 [B, 1, T + 1], start token first.
+      log_probs: float32 [B, 1].
+      has_ended: bool [B, 1].
+      cache: of the network.
+    """
+
+    index: Any
+    tokens: Any
+    log_probs: Any
+    has_ended: Any
+    cache: Cache
+
+
+def greedy_search(
+    network: Network,
+    memory: Any,
+    *,
+    batch: Any,
+    config: SearchConfig,
+    special: SpecialTokens,
+    support: Support | None = None,
+) -> Hypotheses:
+    """Writes one summary per document; the arguments are those of `beam_search`.
+
+    It is not beam search of width 1, which continues after an end token that was only
+    the second best.
+    """
+    length = config.max_summary_tokens
+
+    def is_running(*values: Any) -> Any:
+        state = GreedyState(*values)
+        any_open = ops.logical_not(ops.all(state.has_ended))
+        return ops.logical_and(state.index < length, any_open)
+
+    def advance(*values: Any) -> GreedyState:
+        index, tokens, log_probs, has_ended, cache = GreedyState(*values)
+        scores, cache = _score_next(network, tokens, index, cache, config, special)
+        best = ops.cast(ops.argmax(scores.logits, axis=-1), "int32")  # [B, 1]
+        best = ops.where(has_ended, special.pad_id, best)
+        log_prob = ops.max(scores.logits, axis=-1) - scores.norm[..., 0]
+        return GreedyState(
+            index=index + 1,
+            tokens=extend(tokens, best, index),
+            log_probs=log_probs + ops.where(has_ended, 0.0, log_prob),
+            has_ended=ops.logical_or(has_ended, ops.equal(best, special.end_id)),
+            cache=cache,
+        )
+
+    start = ops.full((batch, 1, 1), special.start_id, dtype="int32")
+    padding = ops.full((batch, 1, length), special.pad_id, dtype="int32")
+    state = GreedyState(
+        index=ops.convert_to_tensor(0, "int32"),
+        tokens=ops.concatenate([start, padding], axis=2),
+        log_probs=ops.zeros((batch, 1), dtype="float32"),
+        has_ended=ops.zeros((batch, 1), dtype="bool"),
+        cache=start_facts(network.start(memory, 1, length), support, 1),
+    )
+    state = GreedyState(*ops.while_loop(is_running, advance, state))
+    tokens = state.tokens[:, :, 1:]
+    # The end token tells the length. Padding does not: a network may write the padding
+    # token, or its end token may be the padding token.
+    end = ops.argmax(ops.equal(tokens, special.end_id), axis=-1)
+    lengths = ops.where(state.has_ended, end + 1, length)
+    scores = state.log_probs / length_penalty(lengths, config)
+    return Hypotheses(tokens, scores, state.log_probs, state.has_ended)
 
 
 def beam_search(
@@ -30,7 +117,6 @@ def beam_search(
     batch: Any,
     config: SearchConfig,
     special: SpecialTokens,
-    coverage: Callable[[Any], Any] | None = None,
     support: Support | None = None,
 ) -> Hypotheses:
     """Finds the K most likely summaries of each document.
@@ -41,11 +127,8 @@ def beam_search(
       batch: B, a number or a scalar tensor.
       config: width, penalties and bounds.
       special: the ids of special tokens.
-      coverage: computes the coverage penalty (Wu et al. 2016, equation 14) of each live
-        hypothesis from the cache after a step, float32 [B, K], at most 0. Times
-        `config.coverage_penalty` it is added to the score of a hypothesis that ends.
       support: the sources whose numbers and names may be written; None where a search
-        may write all.
+          may write all.
 
     Returns:
       K hypotheses per document, finished ones first or by score alone, as
@@ -54,65 +137,45 @@ def beam_search(
 
     def advance(state: BeamState) -> BeamState:
         """Writes one token of each live hypothesis."""
-        index = state.index
-        tokens = ops.reshape(
-            state.live.tokens, (-1, config.beam_width, config.max_summary_tokens + 1)
-        )  # [B, K, T + 1]
-        last = ops.take(tokens, index, axis=2)
-        written = follow_facts(state.cache, last)
-        logits, cache = network.step(last, state.cache, index)
-        cache = keep_facts(cache, written)
-        scores = score_next(
-            logits, tokens, index, cache, config=config, special=special
+        scores, cache = _score_next(
+            network, state.live.tokens, state.index, state.cache, config, special
         )
-        bonus = _weigh(coverage, cache, config)
-        return _choose(state._replace(cache=cache), scores, bonus, config, special)
+        candidates = choose_candidates(scores, state.live.log_probs, config.beam_width)
+        finished = keep_finished(state, candidates, config, special.end_id)
+        live, parents = keep_live(state, candidates, special.end_id)
+        written = state.index + 1
+        is_done = is_decided(finished, live.log_probs, written, config)
+        is_done = ops.logical_or(state.is_done, is_done)
+        cache = reorder_beams(cache, parents)
+        return BeamState(written, live, finished, is_done, cache)
 
-    def rank(state: BeamState) -> Hypotheses:
-        bonus = _weigh(coverage, state.cache, config)
-        return rank_hypotheses(state, bonus, config, special.end_id)
-
-    counts_coverage = coverage is not None
-    cache = network.start(
-        memory, config.beam_width, first_room(config), counts_coverage=counts_coverage
-    )
+    cache = network.start(memory, config.beam_width, first_room(config))
     cache = start_facts(cache, support, config.beam_width)
-    state = start_state(cache, batch=batch, config=config, special=special)
     return run_in_segments(
-        state, advance=advance, rank=rank, batch=batch, config=config
+        start_state(cache, batch=batch, config=config, special=special),
+        advance=advance,
+        rank=lambda state: rank_hypotheses(state, config, special.end_id),
+        batch=batch,
+        config=config,
     )
 
 
-def _choose(
-    state: BeamState,
-    scores: Any,
-    bonus: Any,
+def _score_next(
+    network: Network,
+    tokens: Any,
+    index: Any,
+    cache: Cache,
     config: SearchConfig,
     special: SpecialTokens,
-) -> BeamState:
-    """The state after each hypothesis has gone on with its best tokens.
-
-    Args:
-      state: before, with the cache after the step.
-      scores: of the next tokens, as `score_next` computes them.
-      bonus: of a hypothesis that ends, as `_weigh` computes it.
-      config, special: as for `beam_search`.
+) -> tuple[NextTokenScores, Cache]:
+    """The scores of the tokens that may follow tokens int32 [B, K, T + 1], of which
+    `index` are written, and the cache after the step.
     """
-    candidates = choose_candidates(scores, state.live.log_probs, config)
-    finished = keep_finished(state, candidates, bonus, config, special.end_id)
-    live, parents = keep_live(state, candidates, special.end_id)
-    cache = reorder_beams(state.cache, across_groups(parents, config.beam_groups))
-    written = state.index + 1
-    is_done = is_decided(finished, live.log_probs, written, config)
-    is_done = ops.logical_or(state.is_done, is_done)
-    return BeamState(written, live, finished, is_done, cache)
-
-
-def _weigh(
-    coverage: Callable[[Any], Any] | None, cache: Any, config: SearchConfig
-) -> Any:
-    """The weighted coverage penalty, float32 [R, k]; None where it is off."""
-    if coverage is None:
-        return None
-    width = config.beam_width // config.beam_groups
-    return ops.reshape(coverage(cache), (-1, width)) * config.coverage_penalty
+    last = ops.take(tokens, index, axis=2)
+    written = follow_facts(cache, last)
+    logits, cache = network.step(last, cache, index)
+    cache = keep_facts(cache, written)
+    return (
+        score_next(logits, tokens, index, cache, config=config, special=special),
+        cache,
+    )

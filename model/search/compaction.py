@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.backend import has_static_shapes, with_unknown_size
+from precis.model.backend import with_unknown_size
 from precis.model.cache import grow, select_documents
 from precis.model.search.config import SearchConfig
-from precis.model.search.contract import Hypotheses
-from precis.model.search.state import BeamState
+from precis.model.search.hypotheses import BeamState, Hypotheses
 
 # The number of steps in a segment.
 SEGMENT = 8
@@ -55,18 +54,16 @@ def run_in_segments(
       advance: takes one step.
       rank: ranks the hypotheses of a state.
       batch: B, a number or a scalar tensor.
-      config: the maximum length and the number of groups.
+      config: the maximum length.
     """
     length = config.max_summary_tokens
-    if has_static_shapes():
-        return rank(_run_whole_batch(state, advance, length))
 
     def run_segment(*values: Any) -> _Progress:
         state, documents, results = _Progress(*values)
         end = ops.minimum(state.index + SEGMENT, length)
         state = _run_until(end, state, advance)
         results = _update_results(results, documents, rank(state))
-        state, documents = _drop_done(state, documents, config.beam_groups)
+        state, documents = _drop_done(state, documents)
         # Useless after the last segment, but a condition would cost more.
         cache = grow(state.cache, written=end, more=SEGMENT)
         return _Progress(state._replace(cache=cache), documents, results)
@@ -81,18 +78,6 @@ def run_in_segments(
         progress,
     )
     return _Progress(*progress).results
-
-
-def _run_whole_batch(
-    state: BeamState, advance: Callable[[BeamState], BeamState], length: int
-) -> BeamState:
-    """Runs all documents to the end, with shapes that are known beforehand."""
-    for written in range(SEGMENT, length, SEGMENT):
-        state = _run_until(written, state, advance)
-        more = min(SEGMENT, length - written)
-        cache = grow(state.cache, written=written, more=more)
-        state = state._replace(cache=cache)
-    return _run_until(length, state, advance)
 
 
 def _run_until(
@@ -123,9 +108,9 @@ def _update_results(results: Hypotheses, documents: Any, new: Hypotheses) -> Hyp
     )
 
 
-def _drop_done(state: BeamState, documents: Any, groups: int) -> tuple[BeamState, Any]:
-    """Drops the documents that are done, all groups of them."""
-    is_done = ops.all(ops.reshape(state.is_done, (-1, groups)), axis=1)  # [B]
+def _drop_done(state: BeamState, documents: Any) -> tuple[BeamState, Any]:
+    """Drops the documents that are done."""
+    is_done = state.is_done  # [B]
     # One document always stays: a network need not support a step without any.
     is_first = ops.arange(ops.shape(is_done)[0]) == 0
     is_needed = ops.logical_and(ops.all(is_done), is_first)
@@ -133,14 +118,12 @@ def _drop_done(state: BeamState, documents: Any, groups: int) -> tuple[BeamState
     def drop() -> tuple[BeamState, Any]:
         (kept,) = ops.nonzero(ops.logical_or(ops.logical_not(is_done), is_needed))
         kept = ops.cast(kept, "int32")
-        rows = kept[:, None] * groups + ops.arange(groups, dtype="int32")
-        rows = ops.reshape(rows, (-1,))
-        live, finished, row_is_done = keras.tree.map_structure(
-            lambda part: ops.take(part, rows, axis=0),
+        live, finished, still_done = keras.tree.map_structure(
+            lambda part: ops.take(part, kept, axis=0),
             (state.live, state.finished, state.is_done),
         )
         cache = select_documents(state.cache, kept)
-        smaller = BeamState(state.index, live, finished, row_is_done, cache)
+        smaller = BeamState(state.index, live, finished, still_done, cache)
         return smaller, ops.take(documents, kept, axis=0)
 
     return ops.cond(ops.any(is_done), drop, lambda: (state, documents))

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import check_choices, flag
+from precis.model.config import check_at_least, check_choices, flag, setting
 from precis.model.errors import UsageError
 
 LENGTH_PENALTIES = ("none", "average", "wu")
@@ -10,6 +10,9 @@ REPETITION_PENALTIES = ("log_probs", "logits")
 EARLY_STOPPING = ("never", "first_k", "bound")
 UNFINISHED = ("last", "compete")
 NUMBERS, NAMES = "numbers", "names"
+# Settings that there were, with the value that turned each off. Bundles hold them, and
+# the names of searches are made with them.
+REMOVED_SETTINGS = {"coverage_penalty": 0.0, "beam_groups": 1, "diversity_penalty": 0.0}
 # Pieces that the choice of candidates compares at once.
 CANDIDATE_BLOCK = 64
 
@@ -35,54 +38,29 @@ class SearchConfig:
         "longer summaries",
         metavar="ALPHA",
     )
-    length_penalty_form: str = flag(
-        "wu",
-        "what the log-probability of a summary of n pieces is divided by: "
-        "wu ((5 + n) / 6)^alpha (Wu et al. 2016), average n^alpha, none 1",
-        choices=LENGTH_PENALTIES,
-    )
-    coverage_penalty: float = flag(
-        0.0,
-        "beta of Wu et al. 2016: larger values favour summaries that read all of the "
-        "source; 0 is off",
-        metavar="BETA",
-    )
-    min_summary_tokens: int = flag(
-        0, "pieces before the end is allowed", metavar="TOKENS"
-    )
+    # What the log-probability of a summary of n pieces is divided by: wu ((5 + n)
+    # / 6)^alpha (Wu et al. 2016), average n^alpha, none 1.
+    length_penalty_form: str = setting("wu", choices=LENGTH_PENALTIES)
+    # Pieces before the end is allowed.
+    min_summary_tokens: int = setting(0)
     max_summary_tokens: int = flag(
         128, "pieces after which a summary is cut", metavar="TOKENS"
     )
-    no_repeat_ngram: int = flag(
-        3,
-        "no sequence of this many pieces occurs twice in a summary; 0 allows all",
-        metavar="TOKENS",
-    )
-    repetition_penalty: float = flag(
-        1.0,
-        "log-probabilities of pieces that were written are multiplied by this "
-        "(Keskar et al. 2019)",
-        metavar="FACTOR",
-    )
-    repetition_penalty_form: str = flag(
-        "log_probs",
-        "what the repetition penalty multiplies: log_probs, or logits, which it "
-        "divides where they are positive",
-        choices=REPETITION_PENALTIES,
-    )
-    early_stopping: str = flag(
-        "never",
-        "when a document is done: never before no hypothesis can still win; "
-        "first_k once beam_width have finished; "
-        "bound once the best live one, ended now, would not win",
-        choices=EARLY_STOPPING,
-    )
-    unfinished: str = flag(
-        "last",
-        "summaries cut at the maximum length: last behind all finished ones, "
-        "compete by score alone",
-        choices=UNFINISHED,
-    )
+    # No sequence of this many pieces occurs twice in a summary; 0 allows all.
+    no_repeat_ngram: int = setting(3)
+    # Log-probabilities of pieces that were written are multiplied by this (Keskar
+    # et al. 2019).
+    repetition_penalty: float = setting(1.0)
+    # What the repetition penalty multiplies: log_probs, or logits, which it
+    # divides where they are positive.
+    repetition_penalty_form: str = setting("log_probs", choices=REPETITION_PENALTIES)
+    # When a document is done: never before no hypothesis can still win; first_k
+    # once beam_width have finished; bound once the best live one, ended now,
+    # would not win.
+    early_stopping: str = setting("never", choices=EARLY_STOPPING)
+    # Summaries cut at the maximum length: last behind all finished ones, compete
+    # by score alone.
+    unfinished: str = setting("last", choices=UNFINISHED)
     supported: str = flag(
         "",
         "facts that are written only as the source has them, with commas between "
@@ -90,25 +68,10 @@ class SearchConfig:
         metavar="FACTS,...",
         takes_list=True,
     )
-    common_pieces: int = flag(
-        0,
-        "pieces that a summary may hold beside single characters and the pieces of "
-        "its source: the first of the vocabulary, which are the most common of one "
-        "that `precis prepare` has learned; fewer are faster; 0 is all",
-        metavar="PIECES",
-    )
-    beam_groups: int = flag(
-        1,
-        "groups of the beam that are pushed apart (Vijayakumar et al. 2018); "
-        "1 is plain beam search",
-        metavar="GROUPS",
-    )
-    diversity_penalty: float = flag(
-        0.0,
-        "subtracted from a piece's log-probability for each time an earlier group "
-        "wrote it in this step",
-        metavar="PENALTY",
-    )
+    # Pieces that a summary may hold beside single characters and the pieces of
+    # its source: the first of the vocabulary, which are the most common of one
+    # that `precis prepare` has learned; fewer are faster; 0 is all.
+    common_pieces: int = setting(0)
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -121,23 +84,19 @@ class SearchConfig:
             )
         if not 0 <= self.min_summary_tokens < self.max_summary_tokens:
             raise UsageError(
-                f"--min_summary_tokens ({self.min_summary_tokens}) must be at least 0 "
+                f"min_summary_tokens ({self.min_summary_tokens}) must be at least 0 "
                 f"and below --max_summary_tokens ({self.max_summary_tokens})"
             )
-        for name in (
+        check_at_least(
+            self,
+            0,
             "no_repeat_ngram",
-            "coverage_penalty",
-            "diversity_penalty",
             "common_pieces",
-        ):
-            value = getattr(self, name)
-            if value < 0:
-                raise UsageError(
-                    f"--{name} must not be negative, but is {value}; 0 turns it off"
-                )
+            way_out="0 turns it off",
+        )
         if self.repetition_penalty <= 0:
             raise UsageError(
-                f"--repetition_penalty must be above 0, not {self.repetition_penalty}; "
+                f"repetition_penalty must be above 0, not {self.repetition_penalty}; "
                 "1 turns it off"
             )
         for name in self.supported_kinds:
@@ -146,11 +105,6 @@ class SearchConfig:
                     f"--supported: there are no facts {name!r}; there are "
                     f"{NUMBERS} and {NAMES}"
                 )
-        if self.beam_groups < 1 or self.beam_width % self.beam_groups:
-            raise UsageError(
-                f"--beam_groups ({self.beam_groups}) must divide "
-                f"--beam_width ({self.beam_width})"
-            )
 
     @property
     def supported_kinds(self) -> tuple[str, ...]:
@@ -172,44 +126,17 @@ class SearchConfig:
         )
 
 
-def check_coverage(config: SearchConfig, *, has_pointer: bool) -> None:
-    """Refuses a coverage penalty that could not have an effect.
-
-    Raises:
-      UsageError: the network has no pointer to count coverage, or the beam has a width
-        of 1, so that there are no summaries to weigh against each other.
-    """
-    if config.coverage_penalty and not has_pointer:
-        raise UsageError(
-            "--coverage_penalty weighs what the pointer has read of the source, "
-            "and this network has no pointer; leave it at 0"
-        )
-    if config.coverage_penalty and config.beam_width == 1:
-        raise UsageError(
-            "--coverage_penalty weighs summaries against each other, "
-            "so it needs a --beam_width of at least 2"
-        )
-
-
-def check_common_pieces(config: SearchConfig, *, has_one_vocabulary: bool) -> None:
-    """Refuses to take pieces of a source into another vocabulary.
+def check_vocabularies(config: SearchConfig, *, has_one_vocabulary: bool) -> None:
+    """Refuses to take or to compare pieces of two vocabularies.
 
     Raises:
       UsageError: source and summary have a vocabulary each.
     """
     if config.common_pieces and not has_one_vocabulary:
         raise UsageError(
-            "--common_pieces adds the pieces of the source to those of a summary, and "
+            "common_pieces adds the pieces of the source to those of a summary, and "
             "this network has a vocabulary for each; leave it at 0"
         )
-
-
-def check_supported(config: SearchConfig, *, has_one_vocabulary: bool) -> None:
-    """Refuses to compare pieces of two vocabularies.
-
-    Raises:
-      UsageError: facts are to be those of the source, whose pieces are other ones.
-    """
     if config.supported_kinds and not has_one_vocabulary:
         raise UsageError(
             "--supported compares the pieces of summary and source, and this network "

@@ -1,10 +1,11 @@
-"""How hypotheses and their next tokens are scored."""
+"""Scores of tokens: which are possible, the best of them, and the length penalty."""
 
+import math
 from typing import Any, NamedTuple
 
 from keras import ops
 
-from precis.model.search.config import SearchConfig
+from precis.model.search.config import CANDIDATE_BLOCK, SearchConfig
 
 # The log-probability of a forbidden token. Finite, so that sums stay free of NaN; far
 # below every real log-probability.
@@ -45,3 +46,70 @@ def length_penalty(length: Any, config: SearchConfig) -> Any:
     if config.length_penalty_form == "wu":
         length = (5.0 + length) / 6.0
     return ops.power(length, config.length_penalty)
+
+
+# Of the sizes of a block that divide the vocabulary, the nearest to this is taken, if
+# it is within a factor of 4.
+BLOCK = CANDIDATE_BLOCK
+
+
+def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
+    """The `count` largest scores of each row and their token ids; among equals the
+    smaller id comes first.
+
+    The `count` best blocks hold the `count` best scores: a score in another block has
+    `count` better ones, one in each of these.
+
+    Args:
+      scores: float32 [B, K, V].
+      count: at least 1. Where V is not known before the search, it is a multiple of
+          BLOCK, and at least BLOCK times this.
+
+    Returns:
+      float32 [B, K, count], falling, and int32 [B, K, count]. Where the vocabulary is
+      smaller, the last are -inf.
+    """
+    size = scores.shape[-1]
+    if size is None:
+        return _top_of_blocks(scores, count, ops.shape(scores)[-1], BLOCK)
+    if size < count:
+        scores = ops.pad(
+            scores, [[0, 0], [0, 0], [0, count - size]], constant_values=-math.inf
+        )
+        size = count
+    block = _block_size(size)
+    if size // block < 2 * count:
+        values, ids = ops.top_k(scores, k=count)
+        return values, ops.cast(ids, "int32")
+    return _top_of_blocks(scores, count, size, block)
+
+
+def _top_of_blocks(scores: Any, count: int, size: Any, block: int) -> tuple[Any, Any]:
+    """`top_tokens` of a vocabulary of `size` in blocks."""
+    batch, beams = ops.shape(scores)[:2]
+    blocks = ops.reshape(scores, (batch * beams, size // block, block))
+    _, best = ops.top_k(ops.max(blocks, axis=-1), k=count)
+    # In the order of the vocabulary, so that equals stay in that of their ids.
+    best = ops.sort(ops.cast(best, "int32"), axis=-1)  # [B * K, count]
+    rows = ops.arange(batch * beams, dtype="int32")[:, None] * (size // block) + best
+    held = ops.take(
+        ops.reshape(blocks, (-1, block)), rows, axis=0
+    )  # [B * K, count, block]
+    values, places = ops.top_k(
+        ops.reshape(held, (batch * beams, count * block)), k=count
+    )
+    places = ops.cast(places, "int32")
+    ids = ops.take_along_axis(best, places // block, axis=-1) * block + places % block
+    return ops.reshape(values, (batch, beams, count)), ops.reshape(
+        ids, (batch, beams, count)
+    )
+
+
+def _block_size(size: int) -> int:
+    """The divisor of the vocabulary's size nearest to BLOCK, or the whole where none is
+    near.
+    """
+    divisors = [
+        block for block in range(BLOCK // 4, 4 * BLOCK + 1) if size % block == 0
+    ]
+    return min(divisors, key=lambda block: abs(math.log(block / BLOCK)), default=size)

@@ -16,7 +16,15 @@ unit. Two units without a word between them must stand so in the source too.
 
 Every hypothesis keeps the places of the source that its last unit may have been copied
 from. So the source is an automaton whose states are sets of places, and a step of it
-costs as much as a comparison with the source.
+costs as much as a comparison with the source. Places of a hypothesis that writes
+`▁$ 4 . 5`, and what `follow_facts` finds of its pieces:
+
+    source     ▁John ▁Ker ##ry ▁paid ▁$   4   .   5   ##m  ▁to  ▁4   ▁banks
+    ▁$                                                                        no unit
+    4                                     x                                   begun
+    .                                         x                               continued
+    5                                             x                           continued
+    ##m                                                x              continued; may end
 """
 
 from typing import Any, NamedTuple
@@ -39,28 +47,26 @@ INNER_NUMBER = 5  # has a digit and no space before it
 CLASSES = 6
 
 
+# What else is known of a piece, as bits of its marks.
+WHOLE = 1  # a word with a capital that needs no support: `The`, but not `Theo`
+CONNECTS = 2  # punctuation that may stand within a unit: `4.5`, `Jean-Claude`
+WORD = 4  # ends in a letter or a digit
+NUMBER = 8  # holds a digit or is the name of a number
+SCALE = 16  # multiplies the number before it: `million`
+OPENS = 32  # behind it a sentence begins
+
+
 class PieceTable(NamedTuple):
-    """What a search knows of the V pieces of a vocabulary, as arrays [V].
+    """What a search knows of the V pieces of a vocabulary, as int32 [V].
 
     Attributes:
-      classes: int32, one of the classes above.
-      is_whole: bool, a word with a capital that needs no support, but is no beginning
-          of another: `The`, not `Theo`.
-      connects: bool, punctuation that may stand within a unit: `4.5`, `Jean-Claude`.
-      is_word: bool, ends in a letter or a digit.
-      is_number: bool, holds a digit or is the name of a number.
-      is_scale: bool, multiplies the number before it: `million`.
-      opens: bool, behind it a sentence begins.
-      capitalised: int32, the same piece with a capital, or -1.
+      classes: one of the classes above.
+      marks: the bits above.
+      capitalised: the same piece with a capital, or -1.
     """
 
     classes: Any
-    is_whole: Any
-    connects: Any
-    is_word: Any
-    is_number: Any
-    is_scale: Any
-    opens: Any
+    marks: Any
     capitalised: Any
 
 
@@ -82,21 +88,23 @@ class SourceUnits(NamedTuple):
     Attributes:
       tokens: int32 [B, S]; -1 at padding.
       joined: bool [B, S], belongs to the unit of the token before it.
-      begins: bool [B, S], is the first of a unit.
-      ends: bool [B, S], is the last of a unit.
-      capitalised: int32 [B, S], the same piece with a capital, or -1.
-      is_inner: bool [B, S], is of a class that continues words.
-      is_fact: bool [B, 2 S], is of a class that may be forbidden; each token, then each
-          with a capital.
+      capitalised: int32 [B, S], the same piece with a capital where a unit begins; -1
+          elsewhere and where there is none.
     """
 
     tokens: Any
     joined: Any
-    begins: Any
-    ends: Any
     capitalised: Any
-    is_inner: Any
-    is_fact: Any
+
+    @property
+    def begins(self) -> Any:
+        """The first of each unit, bool [B, S]."""
+        return (self.tokens >= 0) & ops.logical_not(self.joined)
+
+    @property
+    def ends(self) -> Any:
+        """The last of each unit, bool [B, S]."""
+        return ops.logical_not(_behind(self.joined))
 
 
 class WrittenUnit(NamedTuple):
@@ -108,16 +116,14 @@ class WrittenUnit(NamedTuple):
       may_end: bool [B, K], the unit is as long as one of the source.
       is_adjacent: bool [B, K], the last piece is the end of a fact, so that another one
           follows it at once.
-      is_word: bool [B, K], the last piece ends in a letter or a digit.
-      opens: bool [B, K], the next piece begins a sentence.
+      marks: int32 [B, K], of the last piece.
     """
 
     places: Any
     is_open: Any
     may_end: Any
     is_adjacent: Any
-    is_word: Any
-    opens: Any
+    marks: Any
 
 
 def start_facts(cache: Cache, support: Support | None, beams: int) -> Cache:
@@ -125,14 +131,17 @@ def start_facts(cache: Cache, support: Support | None, beams: int) -> Cache:
     if support is None:
         return cache
     table = PieceTable(*(ops.convert_to_tensor(part) for part in support.table))
-    units = source_units(support.source, table)
     batch, length = ops.shape(support.source)
     no = ops.zeros((batch, beams), dtype="bool")
-    yes = ops.logical_not(no)
     places = ops.zeros((batch, beams, length), dtype="bool")
+    marks = ops.full((batch, beams), OPENS, dtype="int32")
+    written = WrittenUnit(places, no, ops.logical_not(no), no, marks)
     return Cache(
-        per_beam={**cache.per_beam, FACTS: WrittenUnit(places, no, yes, no, no, yes)},
-        per_document={**cache.per_document, FACTS: units},
+        per_beam={**cache.per_beam, FACTS: written},
+        per_document={
+            **cache.per_document,
+            FACTS: source_units(support.source, table),
+        },
         shared={**cache.shared, FACTS: table},
     )
 
@@ -141,31 +150,19 @@ def source_units(source: Any, table: PieceTable) -> SourceUnits:
     """Finds the units of sources, int32 [B, S]."""
     exists = source >= 0
     known = ops.maximum(source, 0)
-
-    def read(values: Any) -> Any:
-        return ops.logical_and(ops.take(values, known, axis=0), exists)
-
-    is_inner = ops.logical_and(ops.take(table.classes, known, axis=0) >= INNER, exists)
-    was_word = _before(read(table.is_word))
+    marks = ops.where(exists, ops.take(table.marks, known, axis=0), 0)
+    is_inner = exists & (ops.take(table.classes, known, axis=0) >= INNER)
+    was_word = _before(_has(marks, WORD))
     # `4.5`, but not `4.` at the end of a sentence.
-    is_inside = read(table.connects) & was_word & _behind(is_inner)
+    is_inside = _has(marks, CONNECTS) & was_word & _behind(is_inner)
     joined = (
         (is_inner & (was_word | _before(is_inside)))
         | is_inside
-        | (read(table.is_scale) & _before(read(table.is_number)))
+        | (_has(marks, SCALE) & _before(_has(marks, NUMBER)))
     )
-    begins = ops.logical_and(exists, ops.logical_not(joined))
     capitalised = ops.take(table.capitalised, known, axis=0)
-    both = ops.concatenate([known, ops.maximum(capitalised, 0)], axis=1)
-    return SourceUnits(
-        tokens=source,
-        joined=joined,
-        begins=begins,
-        ends=ops.logical_not(_behind(joined)),
-        capitalised=ops.where(begins, capitalised, -1),
-        is_inner=is_inner,
-        is_fact=ops.not_equal(ops.take(table.classes, both, axis=0), FREE),
-    )
+    begins = exists & ops.logical_not(joined)
+    return SourceUnits(source, joined, ops.where(begins, capitalised, -1))
 
 
 def follow_facts(cache: Cache, tokens: Any) -> WrittenUnit | None:
@@ -183,49 +180,43 @@ def follow_facts(cache: Cache, tokens: Any) -> WrittenUnit | None:
     before: WrittenUnit = cache.per_beam[FACTS]
     units: SourceUnits = cache.per_document[FACTS]
     table: PieceTable = cache.shared[FACTS]
-
-    def read(values: Any) -> Any:
-        return ops.take(values, tokens, axis=0)
-
-    classes = read(table.classes)
-    connects = read(table.connects)
-    is_inner = classes >= INNER
-    is_opening = before.opens & ops.equal(classes, OPENING)
+    classes = ops.take(table.classes, tokens, axis=0)
+    marks = ops.take(table.marks, tokens, axis=0)
+    connects, is_inner = _has(marks, CONNECTS), classes >= INNER
+    is_opening = _has(before.marks, OPENS) & ops.equal(classes, OPENING)
     # Needs no support. A word of the source may still tell how it goes on.
-    is_free = read(table.is_whole) | is_opening
+    is_free = _has(marks, WHOLE) | is_opening
     is_fact = ops.not_equal(classes, FREE) & ops.not_equal(classes, INNER)
     token = tokens[..., None]  # [B, K, 1]
     is_same = ops.equal(units.tokens[:, None], token)  # [B, K, S]
     is_next = _before(before.places)
     continued = is_same & is_next & units.joined[:, None]
-    is_scaled = read(table.is_scale) & ops.any(continued, axis=-1)
+    is_scaled = _has(marks, SCALE) & ops.any(continued, axis=-1)
     is_continued = before.is_open & (is_inner | connects | is_scaled)
     is_begun = (
         (is_fact | is_free)
         & ops.logical_not(is_continued)
-        & ops.logical_not(is_inner & before.is_word)
+        & ops.logical_not(is_inner & _has(before.marks, WORD))
     )
-    is_capitalised = before.opens[..., None] & ops.equal(
+    is_capitalised = _has(before.marks, OPENS)[..., None] & ops.equal(
         units.capitalised[:, None], token
     )
-    is_adjacent = before.is_adjacent & ops.logical_not(is_free)
     begun = (is_same & units.begins[:, None]) | is_capitalised
+    is_adjacent = before.is_adjacent & ops.logical_not(is_free)
     begun = begun & (is_next | ops.logical_not(is_adjacent)[..., None])
     places = (continued & is_continued[..., None]) | (begun & is_begun[..., None])
-    is_ended = ops.any(places & units.ends[:, None], axis=-1)
     is_open = is_begun | is_continued
     return WrittenUnit(
         places=places,
         is_open=is_open,
-        may_end=is_ended
+        may_end=ops.any(places & units.ends[:, None], axis=-1)
         | (is_begun & is_free)
         | (is_continued & connects & before.may_end)
         | ops.logical_not(is_open),
         is_adjacent=is_open
         & ops.logical_not(connects)
         & ops.logical_not(is_begun & is_free),
-        is_word=read(table.is_word),
-        opens=read(table.opens),
+        marks=marks,
     )
 
 
@@ -265,9 +256,9 @@ def lower_unsupported(logits: Any, cache: Cache) -> Any:
     by_class = [
         ops.zeros_like(must_continue),
         always,
-        ops.logical_not(written.opens),
+        ops.logical_not(_has(written.marks, OPENS)),
         written.is_open,
-        written.is_open | ops.logical_not(written.is_word),
+        written.is_open | ops.logical_not(_has(written.marks, WORD)),
         always,
     ]
     forbidden = ops.stack([part | must_continue for part in by_class], axis=-1)
@@ -276,33 +267,42 @@ def lower_unsupported(logits: Any, cache: Cache) -> Any:
     lowered = logits + ops.matmul(
         ops.cast(forbidden, logits.dtype) * LOWEST_SCORE, members
     )
-    ids, is_allowed = _supported_tokens(written, units)
+    ids, is_allowed = _supported_tokens(written, units, table)
+    known = ops.maximum(ids, 0)  # [B, 2 S]
+    is_fact = ops.not_equal(ops.take(table.classes, known, axis=0), FREE)
     # Only these were lowered.
-    is_lowered = units.is_fact[:, None] | must_continue[..., None]
-    return restore_chosen(lowered, logits, ids, is_allowed & is_lowered)
+    is_lowered = is_fact[:, None] | must_continue[..., None]
+    chosen = ops.broadcast_to(known[:, None], ops.shape(is_allowed))
+    return restore_chosen(lowered, logits, chosen, is_allowed & is_lowered)
 
 
-def _supported_tokens(written: WrittenUnit, units: SourceUnits) -> tuple[Any, Any]:
+def _supported_tokens(
+    written: WrittenUnit, units: SourceUnits, table: PieceTable
+) -> tuple[Any, Any]:
     """The tokens of the source that may be written next.
 
     Returns:
-      int32 and bool, [B, K, 2 S]: each token of the source, then each with a capital,
-      and whether it is allowed.
+      int32 [B, 2 S]: each token of the source, then each with a capital; bool
+      [B, K, 2 S]: whether it is allowed.
     """
     is_next = _before(written.places)  # [B, K, S]
     goes_on = is_next & units.joined[:, None]
+    classes = ops.take(table.classes, ops.maximum(units.tokens, 0), axis=0)
     begins = (
         written.may_end[..., None]
         & units.begins[:, None]
-        & ops.logical_not(written.is_open[..., None] & units.is_inner[:, None])
+        & ops.logical_not(written.is_open[..., None] & (classes >= INNER)[:, None])
     )
-    is_adjacent = written.is_adjacent[..., None]
-    follows = begins & (is_next | ops.logical_not(is_adjacent))
-    opens = begins & written.opens[..., None] & (units.capitalised >= 0)[:, None]
-    ids = ops.concatenate([units.tokens, units.capitalised], axis=1)  # [B, 2 S]
-    allowed = ops.concatenate([goes_on | follows, opens], axis=-1)
-    ids = ops.broadcast_to(ops.maximum(ids, 0)[:, None], ops.shape(allowed))
-    return ids, allowed
+    follows = begins & (is_next | ops.logical_not(written.is_adjacent)[..., None])
+    opens = begins & _has(written.marks, OPENS)[..., None]
+    opens = opens & (units.capitalised >= 0)[:, None]
+    ids = ops.concatenate([units.tokens, units.capitalised], axis=1)
+    return ids, ops.concatenate([goes_on | follows, opens], axis=-1)
+
+
+def _has(marks: Any, bit: int) -> Any:
+    """Whether marks have a bit; bool of their shape."""
+    return ops.not_equal(ops.bitwise_and(marks, bit), 0)
 
 
 def _before(values: Any) -> Any:

@@ -73,7 +73,7 @@ def _describe(error: Exception, path: str) -> OSError:
         return PermissionError(
             errno.EACCES,
             f"no permission ({reason}); name credentials that may read and write "
-            "there, as docs/STORAGE.md says",
+            "there, as docs/ENGINES.md says",
             path,
         )
     return OSError(

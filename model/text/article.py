@@ -40,26 +40,21 @@ class Article:
         document: Document,
         *,
         clean: str = "standard",
-        strip_boilerplate: bool = True,
     ) -> None:
         """Stores its arguments.
 
         Args:
           document: the document as it was read.
           clean: one of CLEANINGS.
-          strip_boilerplate: whether cleaning leaves out the boilerplate.
         """
         self.document = document
         self._is_raw = clean == "none"
-        self._strip_boilerplate = strip_boilerplate and not self._is_raw
 
     @classmethod
-    def from_text(
-        cls, text: str, *, clean: str = "standard", strip_boilerplate: bool = True
-    ) -> "Article":
+    def from_text(cls, text: str, *, clean: str = "standard") -> "Article":
         """The article of a text that belongs to no corpus."""
         document = Document("", "", text, None, {})
-        return cls(document, clean=clean, strip_boilerplate=strip_boilerplate)
+        return cls(document, clean=clean)
 
     def with_id_and_split(self, document_id: str, split: str) -> "Article":
         """This article with another id and split; derived values are kept."""
@@ -70,7 +65,7 @@ class Article:
     @functools.cached_property
     def story_start(self) -> int:
         """The first character of `document.article` after the boilerplate."""
-        return story_start(self.document.article) if self._strip_boilerplate else 0
+        return 0 if self._is_raw else story_start(self.document.article)
 
     @functools.cached_property
     def normalised(self) -> str:

@@ -13,15 +13,6 @@ the last words or the whole of a sentence. Some sentences about the page are mis
 """
 
 import re
-from typing import NamedTuple
-
-
-class Span(NamedTuple):
-    """A half-open range of characters."""
-
-    start: int
-    end: int
-
 
 # The boilerplate that CNN and the Daily Mail print before the story, cased as in TFDS
 # and lower-cased as See et al. (2017) tokenised it.
@@ -82,38 +73,20 @@ BOILERPLATE = {
     # "Follow @@janeroe . "
     "handle": r"[Ff]ollow @@? ?\w+ \.(?=\s)",
 }
-_BOILERPLATE = tuple(
-    re.compile(rf"\s*{pattern}\s*") for pattern in BOILERPLATE.values()
-)
+_BOILERPLATE = re.compile(rf"\s*(?:{'|'.join(BOILERPLATE.values())})\s*")
 MAX_BOILERPLATE_CHARACTERS = 1_000
 
 
-def boilerplate_spans(article: str) -> list[Span]:
-    """The pieces of boilerplate before the story, without gaps between them.
+def story_start(article: str) -> int:
+    """The first character of the story after the boilerplate.
 
-    Each ends with a bracket or with white space.
+    Each piece of boilerplate ends with a bracket or with white space.
     """
     head = article[:MAX_BOILERPLATE_CHARACTERS]
-    spans: list[Span] = []
-    position = 0
-    while match := _match_boilerplate(head, position):
-        spans.append(Span(position, match.end()))
-        position = match.end()
-    return spans
-
-
-def _match_boilerplate(text: str, position: int) -> re.Match[str] | None:
-    for pattern in _BOILERPLATE:
-        match = pattern.match(text, position)
-        if match:
-            return match
-    return None
-
-
-def story_start(article: str) -> int:
-    """The first character of the story after the boilerplate."""
-    spans = boilerplate_spans(article)
-    return spans[-1].end if spans else 0
+    start = 0
+    while match := _BOILERPLATE.match(head, start):
+        start = match.end()
+    return start
 
 
 _SITES = r"(?:twitter|facebook|instagram|google ?\+|youtube|pinterest|snapchat)"
@@ -158,33 +131,11 @@ _PAGE_SENTENCE = re.compile(
 # A sentence that matches contains one of these strings. They are searched for first,
 # because that is much faster.
 _HINTS = (
-    "scroll down",
-    "click here",
-    "facebook",
-    "twitter",
-    "instagram",
-    "google",
-    "youtube",
-    "pinterest",
-    "snapchat",
-    "read more",
-    "»",
-    "to a friend",
-    "all rights",
-    "copyright",
-    "©",
-    "share your",
-    "subscribe",
-    "sign up",
-    "continues below",
-    "advertisement",
-    "sponsored",
-    "accepting comments",
-    "for confidential",
-    "ireport",
-    "tell us",
-    "contributed to this",
-)
+    "scroll down|click here|facebook|twitter|instagram|google|youtube|pinterest"
+    "|snapchat|read more|»|to a friend|all rights|copyright|©|share your|subscribe"
+    "|sign up|continues below|advertisement|sponsored|accepting comments"
+    "|for confidential|ireport|tell us|contributed to this"
+).split("|")
 
 
 def is_page_sentence(sentence: str) -> bool:

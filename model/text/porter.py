@@ -7,73 +7,68 @@ summary, and it is slower.
     relational   step 2   ATIONAL -> ATE   relate     step 5a   E ->   relat
 """
 
-# The exceptions of NLTK: words whose stem no rule gives.
-_IRREGULAR = {
-    "sky": "sky",
-    "skies": "sky",
-    "dying": "die",
-    "lying": "lie",
-    "tying": "tie",
-    "news": "news",
-    "howe": "howe",
-    "innings": "inning",
-    "inning": "inning",
-    "outings": "outing",
-    "outing": "outing",
-    "cannings": "canning",
-    "canning": "canning",
-    "proceed": "proceed",
-    "exceed": "exceed",
-    "succeed": "succeed",
-}
-_LETTERS = str.maketrans(
-    {
-        character: "v" if character in "aeiou" else "c"
-        for character in "abcdefghijklmnopqrstuvwxz0123456789"
-    }
-)
+from collections.abc import Mapping
+from typing import NamedTuple
 
-# Suffix -> replacement. The first suffix of the word counts, even if its condition does
-# not hold.
-_STEP_1A = {"sses": "ss", "ies": "i", "ss": "ss", "s": ""}
-_STEP_2 = {
-    "ational": "ate",
-    "tional": "tion",
-    "enci": "ence",
-    "anci": "ance",
-    "izer": "ize",
-    "bli": "ble",
-    "alli": "al",
-    "entli": "ent",
-    "eli": "e",
-    "ousli": "ous",
-    "ization": "ize",
-    "ation": "ate",
-    "ator": "ate",
-    "alism": "al",
-    "iveness": "ive",
-    "fulness": "ful",
-    "ousness": "ous",
-    "aliti": "al",
-    "iviti": "ive",
-    "biliti": "ble",
-    "fulli": "ful",
-}
-_STEP_3 = {
-    "icate": "ic",
-    "ative": "",
-    "alize": "al",
-    "iciti": "ic",
-    "ical": "ic",
-    "ful": "",
-    "ness": "",
-}
-_SUFFIXES_1A = tuple(_STEP_1A)
-_SUFFIXES_2 = tuple(_STEP_2)
-_SUFFIXES_3 = tuple(_STEP_3)
-_SUFFIXES_4 = tuple(
-    "al ance ence er ic able ible ant ement ment ent ion ou ism "
-    "ate iti ous ive ize".split()
+
+class _Rules(NamedTuple):
+    """Suffixes with what replaces them. The first suffix of a word counts, even if what
+    is left of the word is too short.
+
+    Attributes:
+      suffixes: in the order in which they are tried.
+      replacements: of each suffix.
+      least_measure: that the rest of the word has.
+    """
+
+    suffixes: tuple[str, ...]
+    replacements: Mapping[str, str]
+    least_measure: int
+
+    @classmethod
+    def of(cls, rules: str, least_measure: int) -> "_Rules":
+        """The rules of a text such as `sses:ss s:`."""
+        replacements = _pairs(rules)
+        return cls(tuple(replacements), replacements, least_measure)
+
+    def apply(self, word: str) -> str:
+        """The word with its suffix replaced."""
+        if not word.endswith(self.suffixes):  # Most have none, which this says at once.
+            return word
+        suffix = next(suffix for suffix in self.suffixes if word.endswith(suffix))
+        rest = word.removesuffix(suffix)
+        is_long = _measure(rest) >= self.least_measure
+        return rest + self.replacements[suffix] if is_long else word
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(pair.split(":") for pair in text.split())
+
+
+# The exceptions of NLTK: words whose stem no rule gives.
+_IRREGULAR = _pairs("""
+    sky:sky skies:sky dying:die lying:lie tying:tie news:news howe:howe innings:inning
+    inning:inning outings:outing outing:outing cannings:canning canning:canning
+    proceed:proceed exceed:exceed succeed:succeed
+""")
+_VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxz0123456789"
+_LETTERS = str.maketrans(
+    _VOWELS + _CONSONANTS, "v" * len(_VOWELS) + "c" * len(_CONSONANTS)
+)
+_STEP_1A = _Rules.of("sses:ss ies:i ss:ss s:", 0)
+_STEP_2 = _Rules.of(
+    """
+    ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al entli:ent eli:e
+    ousli:ous ization:ize ation:ate ator:ate alism:al iveness:ive fulness:ful
+    ousness:ous aliti:al iviti:ive biliti:ble fulli:ful
+    """,
+    1,
+)
+_STEP_3 = _Rules.of("icate:ic ative: alize:al iciti:ic ical:ic ful: ness:", 1)
+_STEP_4 = _Rules.of(
+    "al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ion: ou: ism: ate: "
+    "iti: ous: ive: ize:",
+    2,
 )
 
 
@@ -83,7 +78,7 @@ def stem(word: str) -> str:
         return _IRREGULAR[word]
     if len(word) <= 2:
         return word
-    return _step_5(_step_4(_step_3(_step_2(_step_1(word)))))
+    return _step_5(_step_4(_STEP_3.apply(_step_2(_step_1(word)))))
 
 
 def _pattern(word: str) -> str:
@@ -121,20 +116,10 @@ def _ends_cvc(word: str) -> bool:
     return (pattern[-3:] == "cvc" and word[-1] not in "wxy") or pattern == "vc"
 
 
-def _suffix(word: str, suffixes: tuple[str, ...]) -> str | None:
-    """The first suffix that ends the word."""
-    if not word.endswith(suffixes):  # Most have none, which this says at once.
-        return None
-    return next(suffix for suffix in suffixes if word.endswith(suffix))
-
-
 def _step_1(word: str) -> str:
     """Plurals, -ed and -ing, and a final y."""
-    if word.endswith("ies") and len(word) == 4:
-        word = word[:-1]
-    elif suffix := _suffix(word, _SUFFIXES_1A):
-        word = word.removesuffix(suffix) + _STEP_1A[suffix]
-    word = _step_1b(word)
+    is_short = word.endswith("ies") and len(word) == 4
+    word = _step_1b(word[:-1] if is_short else _STEP_1A.apply(word))
     if word.endswith("y") and len(word) > 2 and _pattern(word[:-1])[-1] == "c":
         word = word[:-1] + "i"
     return word
@@ -146,10 +131,10 @@ def _step_1b(word: str) -> str:
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
-    suffix = _suffix(word, ("ed", "ing"))
-    if suffix is None or "v" not in _pattern(word.removesuffix(suffix)):
+    rest = word.removesuffix("ed" if word.endswith("ed") else "ing")
+    if rest == word or "v" not in _pattern(rest):
         return word
-    word = word.removesuffix(suffix)
+    word = rest
     if word.endswith(("at", "bl", "iz")):
         return word + "e"
     if word[-1] == word[-2:-1] and _pattern(word)[-1] == "c":
@@ -160,31 +145,14 @@ def _step_1b(word: str) -> str:
 def _step_2(word: str) -> str:
     if word.endswith("alli") and _measure(word[:-4]) > 0:
         return _step_2(word[:-2])
-    suffix = _suffix(word, _SUFFIXES_2)
-    if suffix is not None:
-        rest = word.removesuffix(suffix)
-        return rest + _STEP_2[suffix] if _measure(rest) > 0 else word
-    return word[:-1] if word.endswith("logi") and _measure(word[:-3]) > 0 else word
-
-
-def _step_3(word: str) -> str:
-    suffix = _suffix(word, _SUFFIXES_3)
-    if suffix is None:
-        return word
-    rest = word.removesuffix(suffix)
-    return rest + _STEP_3[suffix] if _measure(rest) > 0 else word
+    if word.endswith("logi"):
+        return word[:-1] if _measure(word[:-3]) > 0 else word
+    return _STEP_2.apply(word)
 
 
 def _step_4(word: str) -> str:
-    suffix = _suffix(word, _SUFFIXES_4)
-    if suffix is None:
-        return word
-    rest = word.removesuffix(suffix)
-    if _measure(rest) < 2:
-        return word
-    if suffix == "ion" and rest[-1] not in "st":
-        return word
-    return rest
+    has_other_ion = word.endswith("ion") and word[-4:-3] not in ("s", "t")
+    return word if has_other_ion else _STEP_4.apply(word)
 
 
 def _step_5(word: str) -> str:

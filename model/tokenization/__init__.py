@@ -1,7 +1,6 @@
 """Text to token ids and back.
 
-source              encodes sources and cuts them at a network's length
-target              encodes targets
+source              encodes sources, which it cuts at a network's length, and targets
 folder              saves and loads one or two tokenizers of either kind
 wordpiece           the tokenizer of this project, WordPiece without loss
 vocabulary          counts words and learns the vocabulary of `wordpiece`

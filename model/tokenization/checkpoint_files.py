@@ -8,8 +8,8 @@ The first of these sets of files that is complete defines the tokenizer:
     spiece.model              SentencePiece
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
@@ -26,64 +26,32 @@ MERGES_FILE = "merges.txt"
 PIECES_FILE = "vocab.txt"
 SENTENCEPIECE_FILE = "spiece.model"
 SETTINGS_FILE = "tokenizer_config.json"
+_SETS = (
+    (TOKENIZER_FILE,),
+    (VOCABULARY_FILE, MERGES_FILE),
+    (PIECES_FILE,),
+    (SENTENCEPIECE_FILE,),
+)
 _WAY_OUT = "download the tokenizer again"
 
 
-class _TokenizerLayout(NamedTuple):
-    """How a tokenizer is stored in a checkpoint.
-
-    Attributes:
-      vocabulary: the files that must be there.
-      settings: the file of settings that may be there.
-      define: (contents of the vocabulary files, settings, config.json) -> definition.
-    """
-
-    vocabulary: tuple[str, ...]
-    settings: str | None
-    define: Callable[[Sequence[bytes], Mapping[str, Any], Mapping[str, Any]], str]
-
-
-_LAYOUTS = (
-    _TokenizerLayout(
-        vocabulary=(TOKENIZER_FILE,),
-        settings=None,
-        define=lambda contents, settings, config: contents[0].decode(),
-    ),
-    _TokenizerLayout(
-        vocabulary=(VOCABULARY_FILE, MERGES_FILE),
-        settings=None,
-        define=lambda contents, settings, config: byte_level_bpe_definition(
-            contents[0], contents[1], config
-        ),
-    ),
-    _TokenizerLayout(
-        vocabulary=(PIECES_FILE,),
-        settings=SETTINGS_FILE,
-        define=lambda contents, settings, config: wordpiece_definition(
-            contents[0], settings
-        ),
-    ),
-    _TokenizerLayout(
-        vocabulary=(SENTENCEPIECE_FILE,),
-        settings=SETTINGS_FILE,
-        define=lambda contents, settings, config: sentencepiece_definition(
-            contents[0], config["model_type"], settings
-        ),
-    ),
-)
-
-
 def tokenizer_files(folder: str) -> list[str]:
-    """The names of the files that define the tokenizer of a checkpoint.
+    """The names of the files that define the tokenizer of a checkpoint: those of the
+    vocabulary, then that of the settings, if it is read and there.
 
     Raises:
       UsageError: there are none.
     """
-    layout = _find_layout(folder)
-    names = list(layout.vocabulary)
-    if layout.settings and files.exists(files.join(folder, layout.settings)):
-        names.append(layout.settings)
-    return names
+    for names in _SETS:
+        if all(files.exists(files.join(folder, name)) for name in names):
+            has_settings = files.exists(files.join(folder, SETTINGS_FILE))
+            reads_settings = names[0] in (PIECES_FILE, SENTENCEPIECE_FILE)
+            return [*names, *[SETTINGS_FILE] * (has_settings and reads_settings)]
+    raise UsageError(
+        f"{folder}: there is no tokenizer, neither {TOKENIZER_FILE} nor "
+        f"{VOCABULARY_FILE} and {MERGES_FILE} nor {PIECES_FILE} nor "
+        f"{SENTENCEPIECE_FILE}; download it into the folder, beside the weights"
+    )
 
 
 def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
@@ -97,15 +65,16 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
       UsageError: there is no tokenizer.
       DataError: the tokenizer is damaged, or has more tokens than the network.
     """
-    layout = _find_layout(folder)
-    path = files.join(folder, layout.vocabulary[0])
-    settings = _read_settings(folder, layout)
-    contents = [
-        files.read_bytes(files.join(folder, name)) for name in layout.vocabulary
-    ]
+    names = tokenizer_files(folder)
+    path = files.join(folder, names[0])
+    settings = {}
+    if names[-1] == SETTINGS_FILE:
+        settings = files.read_object(files.join(folder, names.pop()), way_out=_WAY_OUT)
+    contents = [files.read_bytes(files.join(folder, name)) for name in names]
     with files.naming_damage(path, way_out=_WAY_OUT):
         try:
-            tokenizer = ImportedTokenizer(layout.define(contents, settings, config))
+            definition = _definition(names[0], contents, settings, config)
+            tokenizer = ImportedTokenizer(definition)
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
     if tokenizer.vocabulary_size > config["vocab_size"]:
@@ -116,19 +85,19 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
     return tokenizer
 
 
-def _read_settings(folder: str, layout: _TokenizerLayout) -> dict[str, Any]:
-    if layout.settings is None:
-        return {}
-    path = files.join(folder, layout.settings)
-    return files.read_object(path, way_out=_WAY_OUT) if files.exists(path) else {}
-
-
-def _find_layout(folder: str) -> _TokenizerLayout:
-    for layout in _LAYOUTS:
-        if all(files.exists(files.join(folder, name)) for name in layout.vocabulary):
-            return layout
-    raise UsageError(
-        f"{folder}: there is no tokenizer, neither {TOKENIZER_FILE} nor "
-        f"{VOCABULARY_FILE} and {MERGES_FILE} nor {PIECES_FILE} nor "
-        f"{SENTENCEPIECE_FILE}; download it into the folder, beside the weights"
-    )
+def _definition(
+    name: str,
+    contents: Sequence[bytes],
+    settings: Mapping[str, Any],
+    config: Mapping[str, Any],
+) -> str:
+    """The definition of a tokenizer from the contents of a set that begins with a file
+    of that name.
+    """
+    if name == VOCABULARY_FILE:
+        return byte_level_bpe_definition(contents[0], contents[1], config)
+    if name == PIECES_FILE:
+        return wordpiece_definition(contents[0], settings)
+    if name == SENTENCEPIECE_FILE:
+        return sentencepiece_definition(contents[0], config["model_type"], settings)
+    return contents[0].decode()

@@ -176,7 +176,7 @@ def _t5(
     The tokens for masked spans, <extra_id_0> and so on, follow the pieces in descending
     order. User-defined symbols of the model are tokens wherever they occur in a text.
     """
-    from tokenizers import AddedToken, normalizers, pre_tokenizers, processors
+    from tokenizers import AddedToken, normalizers, pre_tokenizers
 
     extra = [
         f"<extra_id_{number}>"
@@ -195,12 +195,7 @@ def _t5(
     )
     user_defined = [piece.text for piece in model.pieces if piece.type == _USER_DEFINED]
     tokenizer.add_tokens([AddedToken(text, normalized=False) for text in user_defined])
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"$A {END}",
-        pair=f"$A {END} $B {END}",
-        special_tokens=[(END, tokenizer.token_to_id(END))],
-    )
-    return tokenizer
+    return _with_end(tokenizer, pair=f"$A {END} $B {END}")
 
 
 def _mt5(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokenizer":
@@ -214,7 +209,7 @@ def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokeniz
     Two masks and a number of unused tokens stand between the first two pieces, <pad>
     and </s>, and the other pieces.
     """
-    from tokenizers import Regex, normalizers, processors
+    from tokenizers import Regex, normalizers
 
     offset = settings.get("offset", 103)
     unused = [(f"<unk_{number}>", -100.0) for number in range(2, offset)]
@@ -232,9 +227,16 @@ def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokeniz
     tokenizer.add_special_tokens(
         [*(token for token, _ in first), model.pieces[model.unknown_id].text]
     )
+    return _with_end(tokenizer, pair=f"$A $B {END}")
+
+
+def _with_end(tokenizer: "Tokenizer", *, pair: str) -> "Tokenizer":
+    """The tokenizer with an end token behind each text."""
+    from tokenizers import processors
+
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"$A {END}",
-        pair=f"$A $B {END}",
+        pair=pair,
         special_tokens=[(END, tokenizer.token_to_id(END))],
     )
     return tokenizer

@@ -1,4 +1,6 @@
-"""Sources as token ids: the one place that cuts a text at a network's source length."""
+"""Sources and targets as token ids: the one place that cuts a text at a network's
+source length.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -66,3 +68,18 @@ def encode_sources(
         cut_source(tokenizer, ids, max_source_tokens=max_source_tokens)
         for ids in tokenizer.encode(texts)
     ]
+
+
+def encode_targets(tokenizer: AnyTokenizer, texts: Iterable[str]) -> list[np.ndarray]:
+    """Encodes the texts that a network learns to write.
+
+    Special tokens at the end are left out, because training appends the end token:
+
+        BART    <s> Rain Ġfell . </s>  ->  <s> Rain Ġfell .
+        T5      ▁Rain ▁fell . </s>     ->  ▁Rain ▁fell .
+
+    Returns:
+      The token ids of each text, int32 [T].
+    """
+    _, after = tokenizer.surrounding_ids
+    return [ids[: len(ids) - len(after)] for ids in tokenizer.encode(texts)]

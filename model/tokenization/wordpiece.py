@@ -18,16 +18,12 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError
-
-# TensorFlow takes seconds to import. Decoding and fingerprints do not need it.
-if TYPE_CHECKING:
-    import tensorflow as tf
 
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
 _WAY_OUT = "restore the file or run `precis prepare` again"
@@ -109,7 +105,10 @@ class Tokenizer:
         visible = [make_spaces_visible(text).encode() for text in texts]
         if not visible:
             return []
-        tokens = self._tokenize(tf.constant(visible))
+        batch = tf.constant(visible)
+        if self.lower_case:
+            batch = tf.strings.lower(batch, encoding="utf-8")
+        tokens = self._operation.tokenize(batch)
         values = tokens.flat_values.numpy()
         splits = tokens.row_splits.numpy().tolist()
         return [values[start:stop] for start, stop in itertools.pairwise(splits)]
@@ -125,21 +124,6 @@ class Tokenizer:
         "Rain fell." is "Rain" and " fell.".
         """
         return self.encode([text.strip(" ") for text in texts])
-
-    def encode_tensor(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        """`encode` as TensorFlow operations, for input pipelines and exported graphs.
-
-        Args:
-          texts: string [B], normalised.
-
-        Returns:
-          int32 [B, (S)].
-        """
-        import tensorflow as tf
-
-        texts = tf.strings.regex_replace(texts, "\n", f" {LINE_BREAK} ")
-        texts = tf.strings.regex_replace(texts, " +", f" {SPACE}")
-        return self._tokenize(tf.strings.join([SPACE, texts]))
 
     def cut(self, ids: np.ndarray, limit: int) -> np.ndarray:
         """The first ids of a text, at most `limit`."""
@@ -158,27 +142,6 @@ class Tokenizer:
             _hide_spaces("".join([texts.get(int(token), unknown) for token in row]))
             for row in rows
         ]
-
-    def decode_tensor(self, ids: "tf.Tensor") -> "tf.Tensor":
-        """`decode` as TensorFlow operations, for exported graphs.
-
-        Args:
-          ids: int32 [..., T].
-
-        Returns:
-          string [...].
-        """
-        import tensorflow as tf
-
-        pieces = tf.constant(
-            [self._texts_of_pieces[token] for token in range(self.vocabulary_size)]
-        )
-        is_known = tf.logical_and(ids >= 0, ids < self.vocabulary_size)
-        pieces = tf.gather(pieces, tf.where(is_known, ids, self.unknown_id))
-        texts = tf.strings.reduce_join(pieces, axis=-1)
-        texts = tf.strings.regex_replace(texts, f"{SPACE}+", " ")
-        texts = tf.strings.regex_replace(texts, r"\A ", "")
-        return tf.strings.regex_replace(texts, f" ?{LINE_BREAK} ?", "\n")
 
     def save(self, folder: str) -> None:
         """Writes the two files of the tokenizer into a folder.
@@ -213,29 +176,18 @@ class Tokenizer:
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
 
-    def _tokenize(self, visible: "tf.Tensor") -> "tf.RaggedTensor":
-        """The token ids, int32 [B, (S)], of texts with visible spaces, string [B]."""
-        import tensorflow as tf
-
-        if self.lower_case:
-            visible = tf.strings.lower(visible, encoding="utf-8")
-        return self._operation.tokenize(visible)
-
     @functools.cached_property
     def _operation(self) -> Any:
         import tensorflow as tf
         import tensorflow_text
 
-        # The operation is built once and kept. In a graph that is being traced it would
-        # belong to that graph, hence `init_scope`.
-        with tf.init_scope():
-            return tensorflow_text.FastWordpieceTokenizer(
-                vocab=list(self.vocabulary),
-                suffix_indicator=JOINER,
-                max_bytes_per_word=_MAX_WORD_BYTES,
-                token_out_type=tf.int32,
-                unknown_token=UNKNOWN,
-            )
+        return tensorflow_text.FastWordpieceTokenizer(
+            vocab=list(self.vocabulary),
+            suffix_indicator=JOINER,
+            max_bytes_per_word=_MAX_WORD_BYTES,
+            token_out_type=tf.int32,
+            unknown_token=UNKNOWN,
+        )
 
     @functools.cached_property
     def _texts_of_pieces(self) -> dict[int, str]:

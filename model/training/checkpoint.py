@@ -1,15 +1,20 @@
 """Checkpoints: the whole state of a training in a folder, from which the training goes
 on exactly where it stopped.
 
-    step-00000500/state.safetensors   every variable of the network (also the dropout
+    settings.json                     what the weights depend on
+    losses.jsonl                      the figures of a step a line, and of validations:
+                                      {"step": 2, "loss": 6.38, "validation": {...}}
+    checkpoints/
+      step-00000500/state.safetensors every variable of the network (also the dropout
                                       seeds) and of the optimizer
-    step-00000500/state.json          position, best score, fingerprint, checksum;
+      step-00000500/state.json        position, best score, fingerprint, checksum;
                                       written last
 """
 
 import dataclasses
 import glob
 import hashlib
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,68 +22,127 @@ import numpy as np
 import safetensors.numpy
 
 from precis.model import files
+from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import say
+from precis.model.training.state import Position, Training
 
+SETTINGS_FILE = "settings.json"
+LOSSES_FILE = "losses.jsonl"
 STATE_FILE = "state.json"
 TENSORS_FILE = "state.safetensors"
+# What the settings whose values are checksums stand for.
+_LABELS = {"records": "the records", "start": "the first weights"}
+_WAY_OUT = "take another --output, or remove that folder to start anew"
 
 
-@dataclasses.dataclass(kw_only=True)
-class Position:
-    """How far a training has come.
+def save_training(training: Training) -> None:
+    """Publishes the log, then the checkpoint that it leads to.
 
-    Attributes:
-      step: optimizer steps done.
-      epoch: passes through the records completed.
-      batch: batches of the present pass that were used.
-      validated_step: the step of the last validation, 0 before the first.
-      best_step: the step of the best checkpoint, 0 before the first validation.
-      best_score: its validation score, higher is better: ROUGE-2, or minus the loss.
+    Of the older checkpoints, the newest and the best one stay. Only the chief process
+    writes.
     """
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    validated_step: int = 0
-    best_step: int = 0
-    best_score: float = -1.0
-
-
-def checkpoint_path(folder: str, step: int) -> str:
-    """The folder of the checkpoint of a step."""
-    return files.join(folder, f"step-{step:08d}")
-
-
-def save_checkpoint(
-    folder: str, *, variables: Sequence[Any], position: Position, fingerprint: str
-) -> str:
-    """Writes a checkpoint below `folder` and returns its path."""
-    path = checkpoint_path(folder, position.step)
+    if not training.workers.is_chief:
+        return
+    folder, position = training.folder, training.position
+    files.write_json(files.join(folder, SETTINGS_FILE), dict(training.settings))
+    lines = "".join(json.dumps(report) + "\n" for report in training.reports)
+    files.write_bytes(files.join(folder, LOSSES_FILE), lines.encode())
+    path = checkpoint_path(training, position.step)
     tensors = safetensors.numpy.save(
-        {name: np.asarray(variable.numpy()) for name, variable in _named(variables)}
+        {
+            name: np.asarray(variable.numpy())
+            for name, variable in _named(training.variables)
+        }
     )
     files.write_bytes(files.join(path, TENSORS_FILE), tensors)
     state = {
         "position": dataclasses.asdict(position),
-        "fingerprint": fingerprint,
+        "fingerprint": training.fingerprint,
         "sha256": hashlib.sha256(tensors).hexdigest(),
     }
     files.write_json(files.join(path, STATE_FILE), state)
-    return path
+    best = checkpoint_path(training, position.best_step)
+    for old in list_checkpoints(training)[: -training.pace.keep_checkpoints]:
+        if old != best:
+            files.remove(old)
 
 
-def list_checkpoints(folder: str) -> list[str]:
-    """The complete checkpoints of a folder, oldest first."""
-    return [
-        path.rsplit("/", 1)[0]
-        for path in files.glob(files.join(glob.escape(folder), "step-*", STATE_FILE))
-    ]
+def checkpoint_path(training: Training, step: int) -> str:
+    """The folder of the checkpoint of a step."""
+    return files.join(training.checkpoints, f"step-{step:08d}")
 
 
-def restore_checkpoint(
-    path: str, *, variables: Sequence[Any], fingerprint: str
-) -> Position | None:
+def list_checkpoints(training: Training) -> list[str]:
+    """The complete checkpoints, oldest first."""
+    pattern = files.join(glob.escape(training.checkpoints), "step-*", STATE_FILE)
+    return [path.rsplit("/", 1)[0] for path in files.glob(pattern)]
+
+
+def restore_training(training: Training) -> None:
+    """Sets the state to the newest intact checkpoint; without one it stays at step 0.
+
+    Each damaged checkpoint is named on stderr and passed over.
+
+    Raises:
+      UsageError: the folder belongs to a training with other settings.
+    """
+    checkpoints = list_checkpoints(training)
+    path = files.join(training.folder, SETTINGS_FILE)
+    if checkpoints and files.exists(path):
+        earlier = files.read_object(path, way_out=_WAY_OUT)
+        differences = describe_differences(earlier, training.settings, labels=_LABELS)
+        if differences:
+            raise UsageError(
+                f"{training.folder} belongs to a training of other settings: "
+                f"{differences}; {_WAY_OUT}"
+            )
+    for path in reversed(checkpoints):
+        position = _restore_checkpoint(training, path)
+        if position is not None:
+            training.position = position
+            training.reports = _read_reports(training)
+            return
+        say(f"the checkpoint {path} is damaged; going back to the one before")
+
+
+def _read_reports(training: Training) -> list[dict[str, Any]]:
+    """The reports up to the step of the checkpoint that a training goes on from.
+
+    Lines beyond that step belong to steps that are made again.
+    """
+    path = files.join(training.folder, LOSSES_FILE)
+    reports: list[dict[str, Any]] = []
+    for line in files.read_bytes(path).splitlines():
+        if reports and reports[-1]["step"] >= training.position.step:
+            break
+        with files.naming_damage(path, way_out=_WAY_OUT):
+            report = json.loads(line)
+            files.check_fields(report, {"step": int})
+        reports.append(report)
+    return reports
+
+
+def restore_best(training: Training) -> int:
+    """Sets the variables to the values of the best checkpoint.
+
+    Returns:
+      The step of the best checkpoint, or the present step if none was validated.
+
+    Raises:
+      DataError: the best checkpoint is damaged.
+    """
+    position = training.position
+    step = position.best_step or position.step
+    path = checkpoint_path(training, step)
+    if step != position.step and _restore_checkpoint(training, path) is None:
+        raise DataError(
+            f"{path}: the best checkpoint is damaged; train again with another --output"
+        )
+    return step
+
+
+def _restore_checkpoint(training: Training, path: str) -> Position | None:
     """Sets the variables to a checkpoint's values.
 
     Returns:
@@ -96,10 +160,10 @@ def restore_checkpoint(
         )
     except DataError:
         return None
-    if state["fingerprint"] != fingerprint:
+    if state["fingerprint"] != training.fingerprint:
         raise UsageError(
             f"{path}: this checkpoint belongs to a training with other records or "
-            "settings; take another --output, or remove that folder to start anew"
+            f"settings; {_WAY_OUT}"
         )
     # A process that is killed while it removes a checkpoint leaves the state alone.
     if not files.exists(files.join(path, TENSORS_FILE)):
@@ -113,69 +177,9 @@ def restore_checkpoint(
         name.partition("/")[0]: tensor
         for name, tensor in safetensors.numpy.load(content).items()
     }
-    for name, variable in _named(variables):
+    for name, variable in _named(training.variables):
         variable.assign(tensors[name.partition("/")[0]])
     return Position(**state["position"])
-
-
-def restore_latest(
-    folder: str, *, variables: Sequence[Any], fingerprint: str
-) -> Position:
-    """Sets the variables to the values of the newest intact checkpoint in `folder`.
-
-    Each damaged checkpoint is named on stderr and passed over.
-
-    Returns:
-      The position of that checkpoint. Without an intact checkpoint, the position of a
-      training that has not begun; the variables then keep their values.
-
-    Raises:
-      UsageError: a checkpoint belongs to a training with other settings.
-    """
-    for path in reversed(list_checkpoints(folder)):
-        position = restore_checkpoint(
-            path, variables=variables, fingerprint=fingerprint
-        )
-        if position is not None:
-            return position
-        say(f"the checkpoint {path} is damaged; going back to the one before")
-    return Position()
-
-
-def restore_best(
-    folder: str, position: Position, *, variables: Sequence[Any], fingerprint: str
-) -> int:
-    """Sets the variables to the values of the best checkpoint.
-
-    Args:
-      folder: the checkpoints.
-      position: the present one, to which the variables belong.
-      variables: as in `restore_checkpoint`.
-      fingerprint: as in `restore_checkpoint`.
-
-    Returns:
-      The step of the best checkpoint, or the present step if none was validated.
-
-    Raises:
-      DataError: the best checkpoint is damaged.
-    """
-    step = position.best_step or position.step
-    if step == position.step:
-        return step
-    path = checkpoint_path(folder, step)
-    restored = restore_checkpoint(path, variables=variables, fingerprint=fingerprint)
-    if restored is None:
-        raise DataError(
-            f"{path}: the best checkpoint is damaged; train again with another --output"
-        )
-    return step
-
-
-def remove_old(folder: str, *, keep: int, best_step: int) -> None:
-    """Removes all but the newest `keep` checkpoints and the best one."""
-    for path in list_checkpoints(folder)[:-keep]:
-        if not path.endswith(f"-{best_step:08d}"):
-            files.remove(path)
 
 
 def _named(variables: Sequence[Any]) -> list[tuple[str, Any]]:

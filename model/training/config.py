@@ -2,11 +2,27 @@
 
 import dataclasses
 
-from precis.model.config import PRECISIONS, check_choices, flag
+from precis.model.config import (
+    PRECISIONS,
+    check_at_least,
+    check_choices,
+    flag,
+    setting,
+    written,
+)
 from precis.model.errors import UsageError
 
 INVERSE_SQUARE_ROOT, LINEAR = "inverse_sqrt", "linear"
 SCHEDULES = (INVERSE_SQUARE_ROOT, LINEAR)
+# Settings that are counts, and those that may be 0.
+_AT_LEAST_ONE = (
+    "steps batch_tokens accumulate warmup_steps checkpoint_steps keep_checkpoints "
+    "shuffle_documents"
+).split()
+_NOT_NEGATIVE = (
+    "epochs learning_rate encoder_learning_rate encoder_warmup_steps coverage_weight "
+    "clip_norm patience validation_steps"
+).split()
 STRATEGIES = ("auto", "one", "mirrored", "multiworker", "tpu")
 
 
@@ -63,26 +79,16 @@ class TrainingConfig:
         metavar="RATE",
         default_text="the rate of the rest",
     )
-    encoder_warmup_steps: int = flag(
-        0,
-        "steps of the encoder's warm-up; 0 is that of the rest",
-        metavar="STEPS",
-        default_text="as --warmup_steps",
-    )
+    # Steps of the encoder's warm-up; 0 is that of the rest.
+    encoder_warmup_steps: int = setting(0)
     freeze_encoder: bool = flag(False, "leave the encoder as it is")
-    coverage_weight: float = flag(
-        1.0,
-        "weight of the coverage loss (See et al. 2017) of a network with --coverage",
-        metavar="WEIGHT",
-    )
+    # Weight of the coverage loss (See et al. 2017) of a network with --coverage.
+    coverage_weight: float = setting(1.0)
     label_smoothing: float = flag(
         0.1, "share of the target probability spread over all tokens", metavar="SHARE"
     )
-    clip_norm: float = flag(
-        1.0,
-        "gradients with a larger global norm are scaled down to it; 0 never",
-        metavar="NORM",
-    )
+    # Gradients with a larger global norm are scaled down to it; 0 never.
+    clip_norm: float = setting(1.0)
     precision: str = flag(
         "float32",
         "number format of the layers; weights stay float32",
@@ -95,31 +101,14 @@ class TrainingConfig:
         choices=STRATEGIES,
         is_common=True,
     )
-    steps_per_loop: int = flag(
-        1,
-        "steps that the devices make before Python looks at them again, where they "
-        "are faster than Python; it changes no step",
-        metavar="STEPS",
-    )
     seed: int = flag(
         17, "seed of weights, dropout and the order of documents", metavar="N"
     )
-    shuffle_documents: int = flag(
-        10_000,
-        "documents held in memory to be drawn from at random",
-        metavar="DOCUMENTS",
-    )
+    # Documents held in memory to be drawn from at random.
+    shuffle_documents: int = setting(10_000)
     checkpoint_steps: int = flag(500, "steps between checkpoints", metavar="STEPS")
-    keep_checkpoints: int = flag(
-        3, "checkpoints kept, besides the best", metavar="CHECKPOINTS"
-    )
-    average_checkpoints: int = flag(
-        0,
-        "the bundle holds the mean of the last so many checkpoints "
-        "(Vaswani et al. 2017, section 6.1) instead of the best one; 0 is off",
-        metavar="CHECKPOINTS",
-        default_text="the best one",
-    )
+    # Checkpoints kept, besides the best.
+    keep_checkpoints: int = setting(3)
     patience: int = flag(
         0,
         "end when so many validations in a row found no better ROUGE-2; 0 goes on",
@@ -132,57 +121,15 @@ class TrainingConfig:
         metavar="STEPS",
         is_common=True,
     )
-    validation_documents: int = flag(
-        200,
-        "documents of the validation split that are scored, from its beginning",
-        metavar="DOCUMENTS",
-    )
-    validation_beam_width: int = flag(
-        1,
-        "beam width of the summaries scored in validation; 1 is greedy",
-        metavar="HYPOTHESES",
-    )
+    # Documents of the validation split that are scored, from its beginning.
+    validation_documents: int = setting(200)
+    # Beam width of the summaries scored in validation; 1 is greedy.
+    validation_beam_width: int = setting(1)
 
     def __post_init__(self) -> None:
         check_choices(self)
-        for name in (
-            "steps",
-            "batch_tokens",
-            "accumulate",
-            "warmup_steps",
-            "checkpoint_steps",
-            "keep_checkpoints",
-            "shuffle_documents",
-            "steps_per_loop",
-        ):
-            if getattr(self, name) < 1:
-                raise UsageError(
-                    f"--{name} must be at least 1, not {getattr(self, name)}"
-                )
-        for name in (
-            "epochs",
-            "learning_rate",
-            "encoder_learning_rate",
-            "encoder_warmup_steps",
-            "coverage_weight",
-            "clip_norm",
-            "average_checkpoints",
-            "patience",
-            "validation_steps",
-        ):
-            if getattr(self, name) < 0:
-                raise UsageError(
-                    f"--{name} must not be negative, but is {getattr(self, name)}"
-                )
-        self._check_combinations()
-
-    def _check_combinations(self) -> None:
-        """Refuses settings that contradict each other."""
-        if self.average_checkpoints > self.keep_checkpoints:
-            raise UsageError(
-                f"--average_checkpoints {self.average_checkpoints} needs as many; "
-                f"set --keep_checkpoints {self.average_checkpoints}"
-            )
+        check_at_least(self, 1, *_AT_LEAST_ONE)
+        check_at_least(self, 0, *_NOT_NEGATIVE)
         if self.patience and not self.validation_steps:
             raise UsageError(
                 "--patience counts validations, and --validation_steps 0 makes none; "
@@ -196,8 +143,8 @@ class TrainingConfig:
         for name in ("warmup_steps", "encoder_warmup_steps"):
             if self.schedule == LINEAR and getattr(self, name) >= self.steps:
                 raise UsageError(
-                    f"--{name} ({getattr(self, name)}) must be below --steps "
-                    f"({self.steps}), so that the rate can fall"
+                    f"{written(self, name)} ({getattr(self, name)}) must be below "
+                    f"--steps ({self.steps}), so that the rate can fall"
                 )
         has_encoder_rate = self.encoder_learning_rate or self.encoder_warmup_steps
         if self.freeze_encoder and has_encoder_rate:
@@ -214,8 +161,8 @@ class TrainingConfig:
             self.validation_documents < 1 or self.validation_beam_width < 1
         ):
             raise UsageError(
-                "validation needs --validation_documents and --validation_beam_width "
-                "of at least 1; --validation_steps 0 turns it off"
+                "validation needs validation_documents and validation_beam_width of at "
+                "least 1; --validation_steps 0 turns it off"
             )
 
 
@@ -230,25 +177,16 @@ class ExtractiveTraining:
         metavar="DIR",
         is_common=True,
     )
-    vector_precision: str = flag(
-        "mixed_bfloat16",
-        "number format of that encoder's layers",
-        choices=PRECISIONS,
-        is_common=True,
-    )
+    # Number format of that encoder's layers.
+    vector_precision: str = setting("mixed_bfloat16", choices=PRECISIONS)
     epochs: int = flag(
         6, "passes through the records", metavar="EPOCHS", is_common=True
     )
-    window_sentences: int = flag(
-        48,
-        "sentences of an article that are read together; training reads the first so "
-        "many, a longer article is scored in windows",
-        metavar="SENTENCES",
-        is_common=True,
-    )
-    batch_documents: int = flag(
-        64, "articles of one step", metavar="DOCUMENTS", is_common=True
-    )
+    # Sentences of an article that are read together; training reads the first so
+    # many, a longer article is scored in windows.
+    window_sentences: int = setting(48)
+    # Articles of one step.
+    batch_documents: int = setting(64)
     learning_rate: float = flag(
         0.002,
         "the highest learning rate, reached after a tenth of the steps",
@@ -276,16 +214,8 @@ class ExtractiveTraining:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        if self.importance_articles < 0:
-            raise UsageError(
-                "--importance_articles must not be negative, but is "
-                f"{self.importance_articles}; 0 learns none"
-            )
-        for name in ("epochs", "batch_documents", "window_sentences"):
-            if getattr(self, name) < 1:
-                raise UsageError(
-                    f"--{name} must be at least 1, not {getattr(self, name)}"
-                )
+        check_at_least(self, 0, "importance_articles", way_out="0 learns none")
+        check_at_least(self, 1, "epochs", "batch_documents", "window_sentences")
         if self.learning_rate <= 0:
             raise UsageError(
                 f"--learning_rate must be above 0, not {self.learning_rate}"

@@ -6,7 +6,7 @@ that stands in no other article tells nothing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import keras
@@ -68,83 +68,53 @@ def train_importance(
         len(sentence) > 1 for article in articles for sentence in article.sentences
     ):
         return None
+    scores = [article.scores for article in articles]
     words = [find_words(article.sentences) for article in articles]
     counts = [int(ngrams.counts.sum()) for ngrams in words]
-    of_words = _learn(
-        words,
-        [article.words for article in articles],
-        lambda place, lexicon, taken: features_of_words(
-            words[place], articles[place].scores, counts[place], lexicon, taken
-        ),
-        least=_MIN_ARTICLES_WORD,
-        seed=seed,
-    )
-    pairs = [find_pairs(article.sentences) for article in articles]
-
-    def pair_features(
-        place: int, lexicon: Lexicon, taken: Sequence[bool]
-    ) -> np.ndarray:
-        probabilities = of_words.network.probabilities(of_words.features[place])
-        return features_of_pairs(
-            pairs[place],
-            articles[place].scores,
-            counts[place],
-            lexicon,
-            dict(zip(words[place].grams, probabilities.tolist(), strict=True)),
-            taken,
+    taken = [article.words for article in articles]
+    word_lexicon = _count(words, taken, least=_MIN_ARTICLES_WORD)
+    word_labels = _labels(words, taken)
+    word_features = [
+        features_of_words(ngrams, of_sentences, count, word_lexicon, labels)
+        for ngrams, of_sentences, count, labels in zip(
+            words, scores, counts, word_labels, strict=True
         )
-
-    of_pairs = _learn(
-        pairs,
-        [article.pairs for article in articles],
-        pair_features,
-        least=_MIN_ARTICLES_PAIR,
-        seed=seed,
-    )
+    ]
+    word_network = _fit(word_features, word_labels, seed=seed)
+    pairs = [find_pairs(article.sentences) for article in articles]
+    taken = [article.pairs for article in articles]
+    pair_lexicon = _count(pairs, taken, least=_MIN_ARTICLES_PAIR)
+    pair_labels = _labels(pairs, taken)
+    pair_features = []
+    for place, ngrams in enumerate(pairs):
+        importance = word_network.probabilities(word_features[place]).tolist()
+        pair_features.append(
+            features_of_pairs(
+                ngrams,
+                scores[place],
+                counts[place],
+                pair_lexicon,
+                dict(zip(words[place].grams, importance, strict=True)),
+                pair_labels[place],
+            )
+        )
     return ImportanceModel(
-        words=of_words.network,
-        pairs=of_pairs.network,
-        word_lexicon=of_words.lexicon,
-        pair_lexicon=of_pairs.lexicon,
+        words=word_network,
+        pairs=_fit(pair_features, pair_labels, seed=seed),
+        word_lexicon=word_lexicon,
+        pair_lexicon=pair_lexicon,
         length_weights=_fit_length(articles),
     )
 
 
-class _Learned(NamedTuple):
-    """What was learned of words or of pairs, and the features of each article's."""
-
-    network: ImportanceNetwork
-    lexicon: Lexicon
-    features: list[np.ndarray]
-
-
-def _learn(
-    ngrams_of_all: Sequence[Ngrams],
-    taken_of_all: Sequence[frozenset[Gram]],
-    features_of: Callable[[int, Lexicon, Sequence[bool]], np.ndarray],
-    *,
-    least: int,
-    seed: int,
-) -> _Learned:
-    """Learns which n-grams of one length references take.
-
-    Args:
-      ngrams_of_all: of each article.
-      taken_of_all: the n-grams of each reference.
-      features_of: computes those of the n-grams of an article from its place, the
-        lexicon, and whether the reference takes each of them.
-      least: articles that an n-gram of the lexicon stands in.
-      seed: as for `train_importance`.
-    """
-    lexicon = _count(ngrams_of_all, taken_of_all, least=least)
-    labels = [
+def _labels(
+    ngrams_of_all: Sequence[Ngrams], taken_of_all: Sequence[frozenset[Gram]]
+) -> list[list[bool]]:
+    """Whether the reference of each article takes each of its n-grams."""
+    return [
         [gram in taken for gram in ngrams.grams]
         for ngrams, taken in zip(ngrams_of_all, taken_of_all, strict=True)
     ]
-    features = [
-        features_of(place, lexicon, taken) for place, taken in enumerate(labels)
-    ]
-    return _Learned(_fit(features, labels, seed=seed), lexicon, features)
 
 
 def _count(

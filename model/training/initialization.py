@@ -4,7 +4,7 @@ below a new decoder; and word vectors for new embeddings.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +19,11 @@ from precis.model.network.config import (
     StackConfig,
     TransformerConfig,
 )
+from precis.model.network.generator import Generator
 from precis.model.progress.stages import say
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.tokenization.folder import AnyTokenizer, TokenizerPair
-
-if TYPE_CHECKING:
-    from precis.model.network.generator import Generator
+from precis.model.training.word_vectors import initial_table
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,11 +124,9 @@ def weights_of_encoder(
         field.name: getattr(encoder.config, field.name)
         for field in dataclasses.fields(EncoderConfig)
     }
-    shape["max_source_tokens"] = min(
-        max_source_tokens, encoder.config.max_source_tokens
-    )
+    longest = min(max_source_tokens, encoder.config.max_source_tokens)
     config = TransformerConfig(
-        **shape,
+        **{**shape, "max_source_tokens": longest},
         decoder_stack=decoder,
         shared_embedding=False,
         pointer=False,
@@ -155,7 +152,7 @@ def with_word_vectors(initial: InitialWeights, path: str) -> InitialWeights:
     if not files.exists(path):
         raise UsageError(
             f"--word_vectors {path}: there is no such file; "
-            "name one in Word2Vec's text or binary format"
+            "name one in Word2Vec's text format"
         )
     return dataclasses.replace(
         initial, word_vectors=path, identity={"word_vectors": files.sha256_file(path)}
@@ -163,7 +160,7 @@ def with_word_vectors(initial: InitialWeights, path: str) -> InitialWeights:
 
 
 def initialise(
-    network: "Generator", initial: InitialWeights, tokenizer: AnyTokenizer
+    network: Generator, initial: InitialWeights, tokenizer: AnyTokenizer
 ) -> dict[str, Any]:
     """Gives a new network its first weights.
 
@@ -190,8 +187,6 @@ def initialise(
         weight.assign(value)
     facts: dict[str, Any] = dict(initial.identity)
     if initial.word_vectors:
-        from precis.model.training.word_vectors import initial_table
-
         random_table = network.embedding.table.numpy()
         initialised = initial_table(random_table, tokenizer, initial.word_vectors)
         network.embedding.table.assign(initialised.table)

@@ -1,100 +1,75 @@
-"""Training from records to a bundle: one loop for every strategy, which can be stopped
-and goes on at any step.
+"""Training from the first step to the bundle: one loop for every network and every
+strategy, which can be stopped and goes on at any step.
 """
 
 import contextlib
+import math
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+from tensorboard.summary.v2 import scalar
 
 from precis.model import files
-from precis.model.errors import NO_ACCESS, NO_ROOM, Interrupted
-from precis.model.network.config import NetworkConfig
+from precis.model.errors import NO_ACCESS, NO_ROOM, DataError, Interrupted
 from precis.model.progress.counters import paused
 from precis.model.progress.stages import Stage, say, stage, unseen
-from precis.model.training.config import TrainingConfig
-from precis.model.training.export import TrainResult, export_network
-from precis.model.training.initialization import InitialWeights
-from precis.model.training.input_batches import distributed_batches
-from precis.model.training.loss_log import add_validation
-from precis.model.training.metrics import (
-    PendingReport,
-    log_reports,
-    write_scalars,
+from precis.model.training.checkpoint import (
+    list_checkpoints,
+    restore_best,
+    restore_training,
+    save_training,
 )
-from precis.model.training.record_sets import RecordSets
-from precis.model.training.resume import restore_training
-from precis.model.training.state import (
-    TrainingSetup,
-    TrainingState,
-    make_setup,
-    make_state,
-    save_state,
-)
-from precis.model.training.step_runner import RunSteps, make_step_runner
-from precis.model.training.strategy import make_strategy
-from precis.model.training.workers import WorkersEnded, ending_with_the_others
+from precis.model.training.state import Figures, Step, Training
+from precis.model.training.workers import WorkersEnded
 
-# Reports are brought over from the device every so many steps, and before any
+# Figures are brought over from the device every so many steps, and before any
 # checkpoint: a loss that is not finite is noticed this late.
 _REPORT_STEPS = 10
 
 
-def train_network(
-    records: RecordSets,
-    output: str,
-    *,
-    network: NetworkConfig,
-    training: TrainingConfig,
-    initial: InitialWeights | None = None,
-    request: Mapping[str, Any] | None = None,
-    is_stopped: Callable[[], bool] = lambda: False,
-) -> TrainResult:
-    """Trains a network on records and writes it to `output` as a bundle.
+class TrainResult(NamedTuple):
+    """The bundle that a training wrote.
 
-    A run that was interrupted goes on from its last checkpoint when it is called again
-    with the same arguments.
+    Attributes:
+      bundle: its folder.
+      model_id: its id; empty in a process that is not the chief.
+      step: the step that its weights are from; the last one in such a process.
+      validation: the figures of that step's validation; empty without one.
+    """
+
+    bundle: str
+    model_id: str
+    step: int
+    validation: dict[str, float]
+
+
+def run_training(
+    training: Training, is_stopped: Callable[[], bool] = lambda: False
+) -> TrainResult:
+    """Trains from the last checkpoint to the end and writes the bundle.
 
     Args:
-      records: what `precis prepare` wrote.
-      output: the bundle's folder; checkpoints, losses and TensorBoard logs go to
-          `training/` in it.
-      network: its shape; the vocabulary must be the records'.
-      training: how to train.
-      initial: the first weights; random ones by default.
-      request: the command and its flags, for the manifest.
-      is_stopped: whether to save and stop after the present step.
+      training: at step 0.
+      is_stopped: asked after every step; once it returns True, the state is saved.
 
     Raises:
-      UsageError: arguments that contradict each other or an earlier run in `output`.
-      DataError: damaged records, or a loss that is not finite.
-      Interrupted: stopped, after the state was saved.
+      UsageError: the folder belongs to a training with other settings.
+      DataError: a loss or a gradient was not finite, or a checkpoint that is needed is
+          damaged.
+      Interrupted: `is_stopped` returned True.
       WorkersEnded: another process of the training was stopped or is lost.
     """
-    with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
-        setup = make_setup(
-            records,
-            output,
-            network=network,
-            training=training,
-            strategy=make_strategy(training.strategy),
-            initial=initial or InitialWeights(),
-            staging=staging,
-            request=request,
+    with training.workers.ending_together(), naming_full_disk(training.output):
+        if training.workers.is_chief:
+            files.remove_leftovers(training.output)
+        restore_training(training)
+        training.workers.check_same_start(
+            fingerprint=training.fingerprint, step=training.position.step
         )
-        with ending_with_the_others(setup.strategy), naming_full_disk(output):
-            state = make_state(setup, network)
-            if setup.is_chief:
-                files.remove_leftovers(output)
-            restore_training(setup, state)
-            setup.workers.check_same_start(
-                fingerprint=setup.fingerprint, step=state.position.step
-            )
-            run_steps(setup, state, is_stopped)
-        return export_network(setup, state)
+        run_steps(training, is_stopped)
+    return export_training(training)
 
 
 @contextlib.contextmanager
@@ -110,207 +85,198 @@ def naming_full_disk(folder: str) -> Iterator[None]:
 
 
 def run_steps(
-    setup: TrainingSetup, state: TrainingState, is_stopped: Callable[[], bool]
+    training: Training, is_stopped: Callable[[], bool] = lambda: False
 ) -> None:
-    """Trains until the last step.
-
-    Args:
-      setup: what is fixed.
-      state: where the training stands; stands at the last step afterwards.
-      is_stopped: asked after every step; once it returns True, the state is saved.
-
-    Raises:
-      Interrupted: `is_stopped` returned True.
-      DataError: a loss or a gradient was not finite.
-    """
-    training = setup.training
-    if setup.is_chief:
-        summaries = tf.summary.create_file_writer(setup.tensorboard)
-    else:
-        summaries = tf.summary.create_noop_writer()
-    total = None if training.epochs else training.steps
-    step_runner = None
+    """Trains to the last step; arguments and errors are those of `run_training`."""
+    pace, position = training.pace, training.position
+    is_chief = training.workers.is_chief
+    summaries = tf.summary.create_noop_writer()
+    if is_chief and files.is_local(training.output):
+        folder = files.join(training.folder, "tensorboard")
+        summaries = tf.summary.create_file_writer(folder)
+    make_step: Step | None = None
     with (
         summaries.as_default(),
-        contextlib.nullcontext() if setup.is_chief else unseen(),
-        stage("train", total=total, unit="steps", warms_up=True) as progress,
+        contextlib.nullcontext() if is_chief else unseen(),
+        stage(
+            "train",
+            total=None if pace.epochs else pace.steps,
+            unit="steps",
+            warms_up=True,
+        ) as progress,
     ):
-        progress.resume(state.position.step)
-        while not _is_finished(training, state):
-            batches = _rest_of_epoch(setup, state)
-            if step_runner is None:
-                step_runner = make_step_runner(setup, state, batches.element_spec)
-            _run_epoch(setup, state, iter(batches), step_runner, progress, is_stopped)
-        if state.validator and state.position.validated_step < state.position.step:
-            _validate(setup, state)
-            save_state(setup, state)
+        progress.resume(position.step)
+        while not _is_finished(training):
+            batches = training.batches(position.epoch, position.batch)
+            make_step = make_step or training.make_step(batches)
+            _run_epoch(training, batches, make_step, progress, is_stopped)
+        if training.validate and position.validated_step < position.step:
+            _validate(training)
+            save_training(training)
 
 
-def _is_finished(training: TrainingConfig, state: TrainingState) -> bool:
+def _is_finished(training: Training) -> bool:
     """Whether the last step or epoch is done, or the last `patience` validations were
     no better than the best.
     """
-    position = state.position
-    if training.patience:
+    pace, position = training.pace, training.position
+    if pace.patience:
         validations_since_best = [
             report
-            for report in state.log.reports
+            for report in training.reports
             if "validation" in report and report["step"] > position.best_step
         ]
-        if len(validations_since_best) >= training.patience:
+        if len(validations_since_best) >= pace.patience:
             return True
-    if training.epochs:
-        return position.epoch >= training.epochs
-    return position.step >= training.steps
-
-
-def _rest_of_epoch(setup: TrainingSetup, state: TrainingState) -> Any:
-    """The distributed batches of the present pass that were not used yet."""
-    return distributed_batches(
-        setup.strategy,
-        setup.shards,
-        limits=setup.limits,
-        ids=setup.ids,
-        seed=setup.training.seed,
-        epoch=state.position.epoch,
-        skip=state.position.batch,
-        mixture=setup.records.parts(),
-        shuffle_documents=setup.training.shuffle_documents,
-    )
-
-
-class _Due(NamedTuple):
-    """What follows a step."""
-
-    is_last: bool
-    is_checkpoint: bool
-    is_validation: bool
-    is_told_to_stop: bool
-    is_stopped: bool
-
-
-def _steps_until_due(setup: TrainingSetup, state: TrainingState) -> int:
-    """How many steps may be made before something other than a step is due."""
-    training = setup.training
-    step = state.position.step
-    counts = [
-        training.steps_per_loop,
-        training.checkpoint_steps - step % training.checkpoint_steps,
-    ]
-    if state.validator:
-        counts.append(training.validation_steps - step % training.validation_steps)
-    if not training.epochs:
-        counts.append(training.steps - step)
-    return min(counts)
-
-
-def _due_after(
-    setup: TrainingSetup, state: TrainingState, is_stopped: Callable[[], bool]
-) -> _Due:
-    """What follows the present step.
-
-    `is_stopped` is asked once: whether the state is saved and whether the training
-    stops must not depend on different answers. All processes stop where one is told to.
-    """
-    training = setup.training
-    step = state.position.step
-    has_validation = state.validator is not None
-    is_told_to_stop = is_stopped()
-    return _Due(
-        is_last=step == training.steps and not training.epochs,
-        is_checkpoint=step % training.checkpoint_steps == 0,
-        is_validation=has_validation and step % training.validation_steps == 0,
-        is_told_to_stop=is_told_to_stop,
-        is_stopped=setup.workers.any(is_told_to_stop),
-    )
+    if pace.epochs:
+        return position.epoch >= pace.epochs
+    return position.step >= pace.steps
 
 
 def _run_epoch(
-    setup: TrainingSetup,
-    state: TrainingState,
-    batches: Iterator[Any],
-    step_runner: RunSteps,
+    training: Training,
+    batches: Iterable[Any],
+    make_step: Step,
     progress: Stage,
     is_stopped: Callable[[], bool],
 ) -> None:
     """Trains to the end of the records or to the last step."""
-    position = state.position
-    pending: list[PendingReport] = []
-    while results := step_runner(batches, _steps_until_due(setup, state)):
-        for result in results:
-            position.step += 1
-            position.batch += 1
-            pending.append(PendingReport(position.step, *result))
-        due = _due_after(setup, state, is_stopped)
-        if any(due) or len(pending) >= _REPORT_STEPS:
-            _read_reports(setup, state, pending, progress)
+    pace, position = training.pace, training.position
+    pending: list[tuple[int, Figures, Any]] = []
+    for batch in batches:
+        figures = make_step(batch)
+        position.step += 1
+        position.batch += 1
+        step = position.step
+        pending.append((step, figures, training.sources(batch)))
+        is_last = step == pace.steps and not pace.epochs
+        is_validation = bool(training.validate) and step % pace.validation_steps == 0
+        # All processes stop where one is told to.
+        is_told_to_stop = is_stopped()
+        ends = training.workers.any(is_told_to_stop)
+        is_due = is_last or is_validation or ends or step % pace.checkpoint_steps == 0
+        if is_due or len(pending) >= _REPORT_STEPS:
+            _read_reports(training, pending, progress)
             pending = []
-        if due.is_validation:
-            _validate(setup, state)
-        if any(due):
-            save_state(setup, state)
-        if due.is_stopped and not due.is_told_to_stop:
+        if is_validation:
+            _validate(training)
+        if is_due:
+            save_training(training)
+        if is_told_to_stop:
+            raise Interrupted(f"the training is saved at step {step}")
+        if ends:
             raise WorkersEnded(
-                f"another worker was told to stop, and the state of step "
-                f"{position.step} is saved; start all workers again with the same "
-                "command, which goes on from there"
+                f"another worker was told to stop, and the state of step {step} is "
+                "saved; start all workers again with the same command, which goes on "
+                "from there"
             )
-        if due.is_stopped:
-            raise Interrupted(f"the training is saved at step {position.step}")
-        if due.is_last or (due.is_validation and _is_finished(setup.training, state)):
+        if is_last or (is_validation and _is_finished(training)):
             return
-    _read_reports(setup, state, pending, progress)
+    _read_reports(training, pending, progress)
     position.epoch += 1
     position.batch = 0
-    if setup.training.epochs:
+    if pace.epochs:
         # The passes over the records have nearly the same number of batches.
-        steps = position.step / position.epoch
-        progress.total = round(steps * setup.training.epochs)
-        save_state(setup, state)
+        progress.total = round(position.step / position.epoch * pace.epochs)
+        save_training(training)
 
 
 def _read_reports(
-    setup: TrainingSetup,
-    state: TrainingState,
-    pending: list[PendingReport],
-    progress: Stage,
+    training: Training, pending: list[tuple[int, Figures, Any]], progress: Stage
 ) -> None:
-    """Brings reports over from the device, counts their steps, and shows the last loss.
+    """Brings the figures of steps over from the device, checks and logs them, counts
+    the steps, and shows the last loss.
 
     The device has finished the steps then; when they are only dispatched, they say
     nothing of the speed.
 
     Args:
-      setup: what is fixed.
-      state: its log receives the reports.
-      pending: the reports of the last steps.
+      training: its reports grow.
+      pending: numbers, figures and sources of the last steps.
       progress: shows them.
+
+    Raises:
+      DataError: a loss or a gradient is not finite.
     """
-    if not pending:
-        return
-    log_reports(setup, state.log, pending)
-    rows = state.log.reports[-len(pending) :]
-    progress.note = f"loss {rows[-1]['loss']:.3f}, accuracy {rows[-1]['accuracy']:.1%}"
-    progress.advance(len(rows), tokens=int(sum(row["tokens"] for row in rows)))
+    # Loss scaling skips steps whose gradient overflows, so with it a gradient that is
+    # not finite is no error.
+    has_loss_scaling = training.pace.precision == "mixed_float16"
+    checked = ("loss",) if has_loss_scaling else ("loss", "gradient_norm")
+    for step, figures, sources in pending:
+        report = {name: float(value) for name, value in figures.items()}
+        if not all(math.isfinite(report.get(name, 0.0)) for name in checked):
+            good = list_checkpoints(training)
+            raise DataError(
+                f"the loss or its gradient is not finite at step {step}"
+                f"{training.name_sources(sources)}; the last good checkpoint is "
+                f"{good[-1] if good else 'none yet'}; {training.way_out}, with another "
+                "--output"
+            )
+        training.reports.append({"step": step, **report})
+        for name, value in report.items():
+            scalar(name, value, step=step)
+    if pending:
+        reports = training.reports[-len(pending) :]
+        progress.note = describe_figures(reports[-1])
+        tokens = sum(report.get("tokens", 0) for report in reports)
+        progress.advance(len(reports), tokens=int(tokens))
 
 
-def _validate(setup: TrainingSetup, state: TrainingState) -> None:
+def _validate(training: Training) -> None:
     """Scores the network and remembers the step if it is the best so far."""
-    assert state.validator is not None
+    assert training.validate is not None
     with paused(), stage("validate"):
-        validation = state.validator()
-    position = state.position
-    own = validation.figures()
+        own = training.validate()
+    position, workers = training.position, training.workers
     # The last bits may differ between machines, and the figures decide when to end.
-    figures = dict(zip(own, setup.workers.of_chief(list(own.values())), strict=True))
-    write_scalars(
-        {f"validation/{name}": value for name, value in figures.items()},
-        position.step,
-    )
+    figures = dict(zip(own, workers.of_chief(list(own.values())), strict=True))
+    for name, value in figures.items():
+        scalar(f"validation/{name}", value, step=position.step)
+    training.reports[-1]["validation"] = figures
     position.validated_step = position.step
-    if figures["rouge2"] > position.best_score:
+    score = training.score(figures)
+    if not position.best_step or score > position.best_score:
         position.best_step = position.step
-        position.best_score = figures["rouge2"]
-    add_validation(state.log, figures)
-    if setup.is_chief:
-        say(f"step {position.step}: validation {validation}")
+        position.best_score = score
+    if workers.is_chief:
+        say(f"step {position.step}: validation {describe_figures(figures)}")
+
+
+def describe_figures(figures: Mapping[str, float]) -> str:
+    """The loss, the accuracy and the ROUGE scores in words."""
+    formats = {"loss": "loss {:.3f}", "accuracy": "accuracy {:.1%}"}
+    texts = [
+        text.format(figures[name]) for name, text in formats.items() if name in figures
+    ]
+    texts += [
+        f"{name} {100 * value:.1f}"
+        for name, value in figures.items()
+        if name.startswith("rouge")
+    ]
+    return ", ".join(texts)
+
+
+def export_training(training: Training) -> TrainResult:
+    """Writes the bundle with the weights of the best checkpoint, or of the last one if
+    none was validated; the network has those weights afterwards.
+
+    A process that is not the chief writes nothing and keeps its weights.
+
+    Raises:
+      DataError: the best checkpoint is damaged.
+    """
+    if not training.workers.is_chief:
+        # The chief may still be writing the last checkpoint.
+        return TrainResult(training.output, "", training.position.step, {})
+    step = restore_best(training)
+    validation = {}
+    for report in training.reports:
+        if report["step"] == step:
+            validation = report.get("validation", {})
+    provenance = {
+        **training.provenance,
+        "training_fingerprint": training.fingerprint,
+        "step": step,
+        "validation": validation,
+    }
+    return TrainResult(training.output, training.save(provenance), step, validation)

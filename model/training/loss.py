@@ -7,16 +7,15 @@ vocabulary in memory.
 
 from typing import Any, NamedTuple
 
-import keras
 from keras import ops
 
 from precis.model.logits import logit_indices
 from precis.model.network.pointer import (
     LOWEST_PROBABILITY,
     PointerOutput,
+    Prediction,
     scatter_to_vocabulary,
 )
-from precis.model.network.prediction import Prediction
 
 
 class Sums(NamedTuple):
@@ -35,20 +34,6 @@ class Sums(NamedTuple):
     tokens: Any
 
 
-class TokenScores(NamedTuple):
-    """The parts of the distributions over the vocabulary that the loss needs.
-
-    Attributes:
-      right: float32 [B, T], log-probability of the target token.
-      mean: float32 [B, T], mean log-probability of all V tokens.
-      likeliest: int32 [B, T], the most likely token.
-    """
-
-    right: Any
-    mean: Any
-    likeliest: Any
-
-
 def smoothed_cross_entropy(
     prediction: Prediction, targets: Any, *, pad_id: int, smoothing: float
 ) -> Sums:
@@ -65,14 +50,15 @@ def smoothed_cross_entropy(
       pad_id: the padding id of targets.
       smoothing: e, a share from 0 to below 1.
     """
+    tokens = ops.cast(targets, "int32")
     if prediction.pointer_output is None:
-        scores = _generated_scores(prediction.logits, targets)
+        right, mean, _, _, likeliest = _read_logits(prediction.logits, tokens, None)
     else:
-        scores = _mixed_scores(prediction.logits, prediction.pointer_output, targets)
-    loss = -(1.0 - smoothing) * scores.right - smoothing * scores.mean
-    correct = ops.cast(
-        ops.equal(scores.likeliest, ops.cast(targets, "int32")), "float32"
-    )
+        right, mean, likeliest = _mixed_scores(
+            prediction.logits, prediction.pointer_output, tokens
+        )
+    loss = -(1.0 - smoothing) * right[..., 0] - smoothing * mean[..., 0]
+    correct = ops.cast(ops.equal(likeliest, tokens), "float32")
     counts = ops.cast(ops.not_equal(targets, pad_id), "float32")  # [B, T]
     return Sums(ops.sum(loss * counts), ops.sum(correct * counts), ops.sum(counts))
 
@@ -84,15 +70,9 @@ def masked_sum(values: Any, targets: Any, *, pad_id: int) -> Any:
     return ops.sum(values * ops.cast(ops.not_equal(targets, pad_id), "float32"))
 
 
-def _generated_scores(logits: Any, targets: Any) -> TokenScores:
-    """The scores without a pointer, of logits [B, T, V] and targets [B, T]."""
-    read = _read_logits(logits, ops.cast(targets, "int32"), None)
-    return TokenScores(read.right[..., 0], read.mean[..., 0], read.likeliest)
-
-
 def _mixed_scores(
     logits: Any, pointer_output: PointerOutput, targets: Any
-) -> TokenScores:
+) -> tuple[Any, Any, Any]:
     """The scores of the mixture that `pointer.mix_distributions` describes.
 
     The mixture P differs from p_gen P_vocab only at the tokens of the source, so log P
@@ -105,11 +85,14 @@ def _mixed_scores(
     Args:
       logits: float32 [B, T, V] of the generator.
       pointer_output: the output of the pointer.
-      targets: [B, T].
+      targets: int32 [B, T].
+
+    Returns:
+      The log-probability of the target token and the mean of all V tokens, float32
+      [B, T, 1] each, and the most likely token, int32 [B, T].
     """
     source = ops.cast(pointer_output.source, "int32")  # [B, S]
-    targets = ops.cast(targets, "int32")  # [B, T]
-    read = _read_logits(logits, targets, source)
+    right, mean, largest, of_source, likeliest = _read_logits(logits, targets, source)
     is_same = ops.equal(source[:, :, None], source[:, None])  # [B, S, S]
     is_right = ops.equal(targets[..., None], source[:, None])  # [B, T, S]
     # A token has the mass of all positions that hold it, and counts at the first of
@@ -123,42 +106,24 @@ def _mixed_scores(
     def mixed(generated: Any, copied: Any) -> Any:
         return ops.log(ops.maximum(ops.exp(generated) + copied, LOWEST_PROBABILITY))
 
-    generated = log_generate + read.source  # [B, T, S]
+    generated = log_generate + of_source  # [B, T, S]
     source_logs = mixed(generated, ops.matmul(mass, ops.cast(is_same, "float32")))
     right_mass = ops.sum(ops.where(is_right, mass, 0.0), axis=-1, keepdims=True)
-    right = mixed(log_generate + read.right, right_mass)  # [B, T, 1]
+    right = mixed(log_generate + right, right_mass)  # [B, T, 1]
     gain = ops.where(is_first[:, None], source_logs - generated, 0.0)  # [B, T, S]
     mean_gain = ops.sum(gain, axis=-1, keepdims=True) / logits.shape[-1]
-    mean = log_generate + read.mean + mean_gain  # [B, T, 1]
+    mean = log_generate + mean + mean_gain  # [B, T, 1]
 
-    most_generated = (log_generate + read.largest)[..., 0]  # [B, T]
+    most_generated = (log_generate + largest)[..., 0]  # [B, T]
     is_copied = ops.max(source_logs, axis=-1) > most_generated
     most_copied = ops.argmax(source_logs, axis=-1)
     copied_token = ops.take_along_axis(source, most_copied, axis=1)  # [B, T]
-    return TokenScores(
-        right[..., 0], mean[..., 0], ops.where(is_copied, copied_token, read.likeliest)
-    )
+    return right, mean, ops.where(is_copied, copied_token, likeliest)
 
 
-class LogProbabilities(NamedTuple):
-    """Log-probabilities, float32, of some tokens under logits [B, T, V].
-
-    Attributes:
-      right: of the target token, [B, T, 1].
-      mean: of all tokens, [B, T, 1].
-      largest: of the most likely token, [B, T, 1]; no gradient flows through it.
-      source: of the tokens of the source, [B, T, S]; None without a source.
-      likeliest: int32 [B, T], the most likely token.
-    """
-
-    right: Any
-    mean: Any
-    largest: Any
-    source: Any
-    likeliest: Any
-
-
-def _read_logits(logits: Any, targets: Any, source: Any) -> LogProbabilities:
+def _read_logits(
+    logits: Any, targets: Any, source: Any
+) -> tuple[Any, Any, Any, Any, Any]:
     """Log-probabilities of the targets and of the tokens of a source.
 
     Values and gradients take few passes over the vocabulary. Without a custom gradient,
@@ -168,6 +133,12 @@ def _read_logits(logits: Any, targets: Any, source: Any) -> LogProbabilities:
       logits: float32 [B, T, V].
       targets: int32 [B, T].
       source: int32 [B, S], or None.
+
+    Returns:
+      Log-probabilities, float32: of the target token, [B, T, 1]; the mean of all
+      tokens, [B, T, 1]; of the most likely token, [B, T, 1], through which no gradient
+      flows; of the tokens of the source, [B, T, S], or None without one. And the most
+      likely token, int32 [B, T].
     """
     targets = targets[..., None]
     top_values, top_tokens = ops.top_k(logits, 1)
@@ -192,8 +163,7 @@ def _read_logits(logits: Any, targets: Any, source: Any) -> LogProbabilities:
             parts.append(ops.take_along_axis(logits, tokens, axis=-1) - norm)
 
         def gradient(*upstream: Any) -> Any:
-            # TensorFlow passes one argument for each part, JAX one tuple of all.
-            d_right, d_mean, _, *d_source = keras.tree.flatten(upstream)
+            d_right, d_mean, _, *d_source = upstream
             d_norm = d_right + d_mean
             if d_source:
                 d_norm = d_norm + ops.sum(d_source[0], axis=-1, keepdims=True)
@@ -210,11 +180,6 @@ def _read_logits(logits: Any, targets: Any, source: Any) -> LogProbabilities:
 
         return tuple(parts), gradient
 
-    right, mean, best, *source_logs = read(logits)
-    return LogProbabilities(
-        right=right,
-        mean=mean,
-        largest=best,
-        source=source_logs[0] if source_logs else None,
-        likeliest=ops.cast(likeliest[..., 0], "int32"),
-    )
+    right, mean, best, *of_source = read(logits)
+    likeliest = ops.cast(likeliest[..., 0], "int32")
+    return right, mean, best, of_source[0] if of_source else None, likeliest

@@ -1,29 +1,29 @@
-"""The record sets that a training reads: one, or several in given proportions."""
+"""The record sets that a training reads: one, or several whose token ids mean the same.
+Shards are read as local files, checked before.
+"""
 
+import os
+import shutil
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.errors import UsageError
-from precis.model.records.dataset import DatasetInfo, load_dataset
+from precis.model.errors import DataError, UsageError
+from precis.model.records.dataset import DATASET_FILE, DatasetInfo, load_dataset
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
-from precis.model.training.mixture import Part, check_mixture
-from precis.model.training.shards import check_shards
 
 
 class RecordSets(NamedTuple):
-    """Record sets whose token ids mean the same. Validation uses the first set.
+    """Record sets that are trained on together. Validation uses the first set.
 
     Attributes:
       folders: where `precis prepare` wrote each set.
       infos: the description in the `dataset.json` of each set.
-      weights: the proportions of the sets' documents in a mixture.
       tokenizers: the tokenizers that all sets share.
     """
 
     folders: tuple[str, ...]
     infos: tuple[DatasetInfo, ...]
-    weights: tuple[float, ...]
     tokenizers: TokenizerPair
 
     @property
@@ -33,62 +33,92 @@ class RecordSets(NamedTuple):
 
     @property
     def identity(self) -> Any:
-        """The fingerprint of the set, or of all sets with their weights; as JSON."""
+        """The fingerprint of the set, or of all sets; as JSON."""
         fingerprints = [info.fingerprint for info in self.infos]
-        if len(fingerprints) == 1:
-            return fingerprints[0]
-        return {"sets": fingerprints, "weights": list(self.weights)}
+        return fingerprints[0] if len(fingerprints) == 1 else {"sets": fingerprints}
 
-    def parts(self) -> list[Part]:
-        """The sets as parts of a mixture for `epoch_batches`; none for a single set."""
-        if len(self.infos) == 1:
-            return []
-        pairs = zip(self.infos, self.weights, strict=True)
-        return [
-            Part(len(info.splits["train"]), info.records("train"), weight)
-            for info, weight in pairs
-        ]
-
-    def shards(self, *, staging: str) -> list[str]:
-        """The local paths of all training shards, checked; the arguments and errors are
-        those of `check_shards`.
+    def shards(self, *, staging: str) -> list[list[str]]:
+        """The local paths of the training shards of each set, checked; the arguments
+        and errors are those of `check_shards`.
         """
-        paths = []
         sets = zip(self.folders, self.infos, strict=True)
-        for number, (folder, info) in enumerate(sets):
-            copies = files.join(staging, str(number))
-            paths += check_shards(folder, info, "train", staging=copies)
-        return paths
+        return [
+            check_shards(
+                folder, info, "train", staging=os.path.join(staging, str(number))
+            )
+            for number, (folder, info) in enumerate(sets)
+        ]
 
     def limit(self, name: str) -> int:
         """The least of the sets' `max_source_tokens` or `max_target_tokens`."""
         return min(getattr(info, name) for info in self.infos)
 
 
-def open_records(folders: Sequence[str], weights: Sequence[float] = ()) -> RecordSets:
+def open_records(folders: Sequence[str]) -> RecordSets:
     """Opens record sets that are trained on together.
 
     Args:
       folders: the outputs of `precis prepare`.
-      weights: the proportions of their documents; by default, the number of training
-          documents of each set.
 
     Raises:
-      UsageError: a folder holds no records, or the sets cannot be mixed.
+      UsageError: a folder holds no records, or the sets were encoded with different
+          tokenizers.
       DataError: a folder is unfinished or damaged.
     """
     infos = [load_dataset(folder) for folder in folders]
-    check_mixture(infos, folders)
-    if weights and (len(weights) != len(folders) or min(weights) <= 0):
-        listed = ", ".join(f"{weight:g}" for weight in weights)
-        raise UsageError(
-            f"--mixture gives each of the {len(folders)} record sets a number above 0, "
-            f"not {listed}; {folders[0]} is the first"
+    for info, folder in zip(infos, folders, strict=True):
+        for flag in ("tokenizer", "source_tokenizer"):
+            actual, expected = (
+                getattr(each, f"{flag}_fingerprint") or "none"
+                for each in (info, infos[0])
+            )
+            if actual != expected:
+                way_out = f"with --{flag} {folders[0]}"
+                if expected == "none":
+                    way_out = f"without --{flag}"
+                raise UsageError(
+                    f"{folder} and {folders[0]} cannot be mixed, as their token ids "
+                    f"mean different things ({flag} {actual[:12]} and "
+                    f"{expected[:12]}); prepare {folder} again {way_out}"
+                )
+    return RecordSets(tuple(folders), tuple(infos), load_tokenizers(folders[0]))
+
+
+def check_shards(
+    folder: str, info: DatasetInfo, split: str, *, staging: str
+) -> list[str]:
+    """The local paths of a split's shards, each checked against its checksum in
+    `dataset.json`.
+
+    Shards on an object store are first copied to the folder `staging`, as TensorFlow
+    would need credentials of its own to read them there.
+
+    Raises:
+      UsageError: there is no such split.
+      DataError: the split holds no records, or a shard is missing, damaged or outside
+          of the folder.
+    """
+    if not info.records(split):
+        raise DataError(
+            f"{folder}: the split {split!r} holds no records; "
+            "prepare a larger corpus or other shares of the splits"
         )
-    sizes = [max(info.records("train"), 1) for info in infos]
-    return RecordSets(
-        folders=tuple(folders),
-        infos=tuple(infos),
-        weights=tuple(weights or sizes),
-        tokenizers=load_tokenizers(folders[0]),
-    )
+    description = files.join(folder, DATASET_FILE)
+    way_out = "run the same `precis prepare` command again, which repairs it"
+    paths = []
+    for shard in info.splits[split]:
+        path = origin = files.path_within(folder, shard.file, listed_in=description)
+        if not files.exists(path):
+            raise DataError(f"{path}: the shard is missing; {way_out}")
+        if not files.is_local(path):
+            path = os.path.join(staging, shard.file)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with files.open_read(origin) as source, open(path, "wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+        if files.sha256_file(path) != shard.sha256:
+            raise DataError(
+                f"{origin}: the checksum differs from "
+                f"dataset.json's, so the shard is damaged; {way_out}"
+            )
+        paths.append(path)
+    return paths

@@ -1,97 +1,88 @@
-"""What the training of a network works on: the setup, which stays as it is, and the
-state, which every step changes and a checkpoint keeps.
+"""What a training works on: what is fixed before its first step, and what its steps
+change.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-
-import keras
-import tensorflow as tf
 
 from precis.model import files
 from precis.model.bundle.manifest import TRAINING_FOLDER
-from precis.model.errors import UsageError
-from precis.model.inference.summarizer import Summarizer
-from precis.model.network.build import build_network
-from precis.model.network.config import NetworkConfig
-from precis.model.network.generator import Generator
-from precis.model.search.config import SearchConfig
-from precis.model.search.special import special_tokens
-from precis.model.training.batch_shapes import BatchLimits, SpecialIds
-from precis.model.training.checkpoint import (
-    Position,
-)
-from precis.model.training.config import LINEAR, TrainingConfig
-from precis.model.training.initialization import InitialWeights, initialise
-from precis.model.training.loss_log import LOSSES_FILE, LossLog
-from precis.model.training.optimizer import make_optimizer
-from precis.model.training.record_sets import RecordSets
-from precis.model.training.resume import save_training
-from precis.model.training.shards import check_shards
-from precis.model.training.strategy import is_chief, needs_fixed_shapes
-from precis.model.training.validation import Validator
+from precis.model.training.config import TrainingConfig
 from precis.model.training.workers import Workers
 
-# Settings that may change when a training is resumed: they say how long it runs, where,
-# and what it reports, and do not change what a step does.
-_FREE_SETTINGS = (
-    "steps",
-    "epochs",
-    "average_checkpoints",
-    "patience",
-    "checkpoint_steps",
-    "keep_checkpoints",
-    "validation_steps",
-    "validation_documents",
-    "validation_beam_width",
-    "strategy",
-    "steps_per_loop",
-)
+# The figures of a step, scalars by name, perhaps still on the device.
+Figures = Mapping[str, Any]
+Step = Callable[[Any], Figures]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingSetup:
-    """What is fixed before the first step.
+@dataclasses.dataclass(kw_only=True)
+class Position:
+    """How far a training has come.
 
     Attributes:
-      records: the record sets that are trained on.
-      initial: the weights that the network begins with.
-      training: how to train.
-      strategy: the devices.
-      workers: the processes.
-      output: the bundle's folder.
-      staging: a local folder for copies of what lies on an object store, removed when
-          the training ends.
-      shards: the local paths of all training shards, checked.
-      limits: the shapes of the batches.
-      ids: the special ids of sources and targets.
-      settings: all that the weights after a step depend on, by name.
-      request: the command and its flags, for the manifest.
+      step: optimizer steps done.
+      epoch: passes through the records completed.
+      batch: batches of the present pass that were used.
+      validated_step: the step of the last validation, 0 before the first.
+      best_step: the step of the best checkpoint, 0 before the first validation.
+      best_score: its validation score, higher is better: ROUGE-2, or minus the loss.
     """
 
-    records: RecordSets
-    initial: InitialWeights
-    training: TrainingConfig
-    strategy: tf.distribute.Strategy
-    workers: Workers
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    validated_step: int = 0
+    best_step: int = 0
+    best_score: float = -1.0
+
+
+@dataclasses.dataclass(kw_only=True)
+class Training:
+    """The training of a network of any kind.
+
+    Attributes:
+      output: the bundle's folder.
+      settings: all that the weights after a step depend on, by name.
+      pace: of which steps, epochs, checkpoints, validations and patience count.
+      network: the network that is trained.
+      optimizer: built for the trainable weights of the network.
+      batches: the batches of an epoch, counted from 0, without its first so many.
+      make_step: a function that makes a step on one of the batches that it is given.
+      validate: the figures of the network as it is; None where nothing is validated.
+      score: of the figures of a validation, higher is better.
+      save: writes the bundle with a provenance, and returns its model_id.
+      provenance: the command, the records and the settings, for the manifest.
+      way_out: what helps where a loss is not finite.
+      sources: tells of a batch what `name_sources` needs.
+      name_sources: says where the rows of a batch are from.
+      workers: the processes that train together.
+      position: how far the training has come.
+      reports: the figures of all steps, a line of `losses.jsonl` each.
+    """
+
     output: str
-    staging: str
-    shards: list[str]
-    limits: BatchLimits
-    ids: SpecialIds
     settings: Mapping[str, Any]
-    request: Mapping[str, Any]
+    pace: TrainingConfig
+    network: Any
+    optimizer: Any
+    batches: Callable[[int, int], Iterable[Any]]
+    make_step: Callable[[Any], Step]
+    validate: Callable[[], dict[str, float]] | None
+    score: Callable[[Mapping[str, float]], float]
+    save: Callable[[dict[str, Any]], str]
+    provenance: Mapping[str, Any]
+    way_out: str
+    sources: Callable[[Any], Any] = lambda batch: None
+    name_sources: Callable[[Any], str] = lambda sources: ""
+    workers: Workers
+    position: Position = dataclasses.field(default_factory=Position)
+    reports: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     @property
     def fingerprint(self) -> str:
         """The sha256 of the settings."""
         return files.sha256_json(self.settings)
-
-    @property
-    def is_chief(self) -> bool:
-        """Whether this process writes checkpoints, losses, logs and the bundle."""
-        return is_chief(self.strategy)
 
     @property
     def folder(self) -> str:
@@ -104,220 +95,6 @@ class TrainingSetup:
         return files.join(self.folder, "checkpoints")
 
     @property
-    def tensorboard(self) -> str:
-        """The folder that TensorFlow writes its logs to.
-
-        It writes to an object store only with credentials of its own, so the logs for
-        one are written to the staging folder and copied.
-        """
-        is_local = files.is_local(self.output)
-        return files.join(self.folder if is_local else self.staging, "tensorboard")
-
-
-@dataclasses.dataclass(kw_only=True)
-class TrainingState:
-    """What the steps of a training change.
-
-    Attributes:
-      network: the network that is trained.
-      optimizer: built for the trainable weights of the network.
-      validator: scores the network as it is; None where nothing is validated.
-      origin: where the first weights came from, for the manifest.
-      position: how far the training has come.
-      log: the reports of all steps.
-    """
-
-    network: Generator
-    optimizer: keras.optimizers.Optimizer
-    validator: Validator | None
-    origin: dict[str, Any]
-    position: Position
-    log: LossLog
-
-    @property
     def variables(self) -> list[Any]:
         """All variables that a checkpoint keeps."""
         return [*self.network.variables, *self.optimizer.variables]
-
-
-def make_setup(
-    records: RecordSets,
-    output: str,
-    *,
-    network: NetworkConfig,
-    training: TrainingConfig,
-    strategy: tf.distribute.Strategy,
-    initial: InitialWeights,
-    staging: str,
-    request: Mapping[str, Any] | None = None,
-) -> TrainingSetup:
-    """Checks the records and collects what is fixed before the first step.
-
-    Raises:
-      UsageError: a loop of steps on several devices.
-      DataError: a shard is missing or damaged.
-    """
-    check_loop(training.steps_per_loop, strategy.num_replicas_in_sync)
-    target_ids = special_tokens(records.tokenizers.target, initial.special)
-    shards = records.shards(staging=staging)
-    ids = SpecialIds(
-        target_pad=target_ids.pad_id,
-        start=target_ids.start_id,
-        end=target_ids.end_id,
-    )
-    limits = BatchLimits(
-        max_source_tokens=network.max_source_tokens,
-        max_target_tokens=network.max_target_tokens,
-        batch_tokens=training.batch_tokens,
-        pieces=strategy.num_replicas_in_sync * training.accumulate,
-        fixed_shapes=needs_fixed_shapes(strategy),
-        source_end_tokens=len(records.tokenizers.source.surrounding_ids[1]),
-    )
-    return TrainingSetup(
-        records=records,
-        initial=initial,
-        training=training,
-        strategy=strategy,
-        workers=Workers(strategy),
-        output=output,
-        staging=staging,
-        shards=shards,
-        limits=limits,
-        ids=ids,
-        settings=_settings(records, network, training, initial, limits),
-        request=request or {},
-    )
-
-
-def check_loop(steps_per_loop: int, devices: int) -> None:
-    """Refuses a loop of steps on several devices.
-
-    TensorFlow fails there: the branch that makes a step lacks the batch of a device.
-
-    Raises:
-      UsageError: there are several of both.
-    """
-    if steps_per_loop > 1 and devices > 1:
-        raise UsageError(
-            f"--steps_per_loop {steps_per_loop} works on one device, and there are "
-            f"{devices}; leave it out"
-        )
-
-
-def _settings(
-    records: RecordSets,
-    network: NetworkConfig,
-    training: TrainingConfig,
-    initial: InitialWeights,
-    limits: BatchLimits,
-) -> dict[str, Any]:
-    """What the weights after a step depend on, by name."""
-    settings = {
-        name: value
-        for name, value in dataclasses.asdict(training).items()
-        if name not in _FREE_SETTINGS
-    }
-    if training.schedule == LINEAR:
-        settings["steps"] = training.steps
-    else:
-        # Trainings keep the fingerprint that they had before there was a choice.
-        del settings["schedule"]
-    if limits.fixed_shapes:
-        # Batches of one shape hold other documents than batches of similar lengths.
-        settings["fixed_shapes"] = True
-    return {
-        "records": records.identity,
-        "start": dict(initial.identity),
-        **dataclasses.asdict(network),
-        **settings,
-    }
-
-
-def make_state(setup: TrainingSetup, network_config: NetworkConfig) -> TrainingState:
-    """Builds the network, the optimizer and the validator, at step 0.
-
-    Raises:
-      UsageError: settings of an encoder for a network without one, or records without
-          the split that is validated on.
-      DataError: damaged word vectors or a damaged validation shard.
-    """
-    training = setup.training
-    with setup.strategy.scope():
-        network = build_network(
-            network_config, seed=training.seed, precision=training.precision
-        )
-        source_tokenizer = setup.records.tokenizers.source
-        origin = initialise(network, setup.initial, source_tokenizer)
-        _check_encoder_settings(training, network)
-        if training.freeze_encoder:
-            network.freeze_encoder()
-        encoder_weights = [
-            weight
-            for part in network.encoder_parts()
-            for weight in part.trainable_variables
-        ]
-        optimizer = make_optimizer(
-            training, network_config.width, encoder=encoder_weights
-        )
-        optimizer.build(network.trainable_variables)
-    validator = _make_validator(setup, network) if training.validation_steps else None
-    return TrainingState(
-        network=network,
-        optimizer=optimizer,
-        validator=validator,
-        origin=origin,
-        position=Position(),
-        log=LossLog(path=files.join(setup.folder, LOSSES_FILE)),
-    )
-
-
-def _check_encoder_settings(training: TrainingConfig, network: Generator) -> None:
-    names = ("freeze_encoder", "encoder_learning_rate", "encoder_warmup_steps")
-    given = [name for name in names if getattr(training, name)]
-    if given and not network.encoder_parts():
-        raise UsageError(
-            f"--{given[0]} is about an encoder, and this network has none of its own; "
-            "leave it out"
-        )
-
-
-def _make_validator(setup: TrainingSetup, network: Generator) -> Validator:
-    """The validator on the first documents of the first record set's split
-    `validation`.
-    """
-    training = setup.training
-    folder = setup.records.folders[0]
-    info = setup.records.infos[0]
-    tokenizers = setup.records.tokenizers
-    if "validation" not in info.splits:
-        raise UsageError(
-            f"{folder} has no split 'validation'; prepare the records with one, "
-            "or train with --validation_steps 0"
-        )
-    shards = check_shards(folder, info, "validation", staging=setup.staging)
-    summarizer = Summarizer(
-        network,
-        tokenizers.target,
-        SearchConfig(beam_width=training.validation_beam_width),
-        setup.initial.special,
-        tokenizers.source,
-    )
-    return Validator(
-        shards,
-        documents=training.validation_documents,
-        limits=setup.limits._replace(pieces=1),
-        ids=setup.ids,
-        summarizer=summarizer,
-    )
-
-
-def save_state(setup: TrainingSetup, state: TrainingState) -> None:
-    """Publishes the losses, then the checkpoint that they lead to.
-
-    Only the chief process writes; in the others nothing happens.
-    """
-    if not setup.is_chief:
-        return
-    save_training(setup, state, keep=setup.training.keep_checkpoints)
-    if not files.is_local(setup.output):
-        files.copy_tree(setup.tensorboard, files.join(setup.folder, "tensorboard"))

@@ -3,7 +3,7 @@ is that of one device with the whole batch.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -21,25 +21,6 @@ _PARTS = 2
 _LEAST_WIDTH_OF_PARTS = 256
 
 
-class StepReport(NamedTuple):
-    """The figures of one step, float32 scalars over the whole batch.
-
-    Attributes:
-      loss: mean smoothed loss of a target token.
-      accuracy: share of the target tokens to which the network gave the highest
-          probability.
-      tokens: source and target tokens, without padding.
-      gradient_norm: the global norm before clipping.
-      learning_rate: the rate of this step.
-    """
-
-    loss: Any
-    accuracy: Any
-    tokens: Any
-    gradient_norm: Any
-    learning_rate: Any
-
-
 def make_train_step(
     network: Generator,
     optimizer: keras.optimizers.Optimizer,
@@ -48,8 +29,13 @@ def make_train_step(
     training: TrainingConfig,
     target_pad_id: int,
     batch_spec: Any,
-) -> Callable[[Any], StepReport]:
-    """A compiled step: a distributed batch in, a report out; the weights are updated.
+) -> Callable[[Any], dict[str, tf.Tensor]]:
+    """A compiled step: a distributed batch in, its figures out; weights are updated.
+
+    The figures are float32 scalars over the whole batch: `loss`, the mean smoothed loss
+    of a target token; `accuracy`, the share of the target tokens to which the network
+    gave the highest probability; `tokens` of sources and targets, without padding;
+    `gradient_norm`, the global norm before clipping; `learning_rate` of this step.
 
     Gradients are summed over pieces and replicas, divided by the number of target
     tokens in the whole batch, and only then clipped, so that neither the number of
@@ -71,7 +57,7 @@ def make_train_step(
             for part in _split_rows(batch, parts)
         )
 
-    def replica_step(batch: dict[str, tf.Tensor]) -> StepReport:
+    def replica_step(batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         gradients, sums = _sum_over_pieces(
             piece_sums, batch, training.accumulate, network
         )
@@ -87,20 +73,21 @@ def make_train_step(
         norm, rate = _apply_gradients(
             network, optimizer, strategy, gradients, clip_norm=training.clip_norm
         )
-        return StepReport(
-            loss=loss / target_tokens,
-            accuracy=correct / target_tokens,
-            tokens=source_tokens + target_tokens,
-            gradient_norm=norm,
-            learning_rate=rate,
-        )
+        return {
+            "loss": loss / target_tokens,
+            "accuracy": correct / target_tokens,
+            "tokens": source_tokens + target_tokens,
+            "gradient_norm": norm,
+            "learning_rate": rate,
+        }
 
     @tf.function(input_signature=[batch_spec], autograph=False)
-    def train_step(batch: Any) -> StepReport:
-        report = strategy.run(replica_step, args=(batch,))
-        return StepReport(
-            *(strategy.experimental_local_results(value)[0] for value in report)
-        )
+    def train_step(batch: Any) -> dict[str, tf.Tensor]:
+        figures = strategy.run(replica_step, args=(batch,))
+        return {
+            name: strategy.experimental_local_results(value)[0]
+            for name, value in figures.items()
+        }
 
     return train_step
 

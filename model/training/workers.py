@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from precis.model.errors import PrecisError, UsageError
-from precis.model.training.strategy import is_multiworker
+from precis.model.training.strategy import is_chief, is_multiworker
 
 # So many digits of a sha256 are a whole number that float64 holds exactly.
 _COMPARED_DIGITS = 13
@@ -36,11 +36,13 @@ class Workers:
     """The processes that train together; mostly it is one alone.
 
     Args:
-      strategy: the devices of all processes.
+      strategy: the devices of all processes; by default the one that is in use.
     """
 
-    def __init__(self, strategy: tf.distribute.Strategy) -> None:
-        self._strategy = strategy
+    def __init__(self, strategy: tf.distribute.Strategy | None = None) -> None:
+        self._strategy = strategy = strategy or tf.distribute.get_strategy()
+        # Whether this process writes checkpoints, losses, logs and the bundle.
+        self.is_chief = is_chief(strategy)
         self._are_several = is_multiworker(strategy)
         self._rows = tf.function(self._gather_rows, autograph=False)
 
@@ -99,20 +101,19 @@ class Workers:
         rows = self._strategy.run(rows_of_replica, args=(values,))
         return self._strategy.experimental_local_results(rows)[0]
 
+    @contextlib.contextmanager
+    def ending_together(self) -> Iterator[None]:
+        """Turns what TensorFlow raises when another process is lost into one line.
 
-@contextlib.contextmanager
-def ending_with_the_others(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Turns what TensorFlow raises when another process is lost into one line.
-
-    Raises:
-      WorkersEnded: another process ended or cannot be reached.
-    """
-    try:
-        yield
-    except _LOST as error:
-        if not is_multiworker(strategy):
-            raise
-        raise WorkersEnded(
-            "another worker ended or cannot be reached; start all workers again with "
-            "the same command, which goes on from the last checkpoint"
-        ) from error
+        Raises:
+          WorkersEnded: another process ended or cannot be reached.
+        """
+        try:
+            yield
+        except _LOST as error:
+            if not self._are_several:
+                raise
+            raise WorkersEnded(
+                "another worker ended or cannot be reached; start all workers again "
+                "with the same command, which goes on from the last checkpoint"
+            ) from error

@@ -1,160 +1,216 @@
-"""`precis export`: bundle -> TensorFlow SavedModel, or a checkpoint of transformers.
+"""`precis export`: bundle -> checkpoint of transformers.
 
-The graph is built in `precis.model.inference.export`, the checkpoint in
-`precis.pipelines.bundles.huggingface`. Nothing here needs Beam.
+    config.json, model.safetensors            the network
+    tokenizer.json, tokenizer_config.json     its tokenizer
+    generation_config.json                    the search
+    README.md                                 the model card
+    manifest.json                             of this export; transformers skips it
+
+The parts are made in `precis.model.bundle.checkpoints`. Nothing here needs Beam,
+TensorFlow or transformers.
 """
 
+import contextlib
 import dataclasses
-import importlib.metadata
 import os
+import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 from precis.model import files
+from precis.model.bundle.card import CARD_FILE, card_text, stated_choices
+from precis.model.bundle.checkpoints.exporter import (
+    checkpoint_settings,
+    checkpoint_tensors,
+)
+from precis.model.bundle.checkpoints.generation import DEFAULTS, generation_settings
+from precis.model.bundle.manifest import (
+    ABSTRACTIVE,
+    MANIFEST_FILE,
+    open_bundle_config,
+    open_weights,
+    read_manifest,
+)
 from precis.model.bundle.network_bundle import (
     check_prefix,
-    load_bundle,
     open_bundle,
     with_decoding_of_bundle,
 )
-from precis.model.errors import JobError
+from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
-from precis.model.search.config import SearchConfig, check_coverage
-from precis.pipelines.bundles.export_folder import (
-    MANIFEST_FILE,
-    folder_aside,
-    folder_checksums,
-    read_finished_export,
-)
-from precis.pipelines.bundles.huggingface import (
-    check_flags,
-    describe_checkpoint,
-    with_search_of_transformers,
-    write_checkpoint,
-)
-from precis.pipelines.flags.flags import read_flags, recorded_flags
-from precis.pipelines.options.bundles import EXPORT, HUGGINGFACE, ExportOptions
-from precis.pipelines.options.summarize import decode_id
+from precis.model.search.special import special_tokens
+from precis.model.tokenization.exported import save_for_transformers
+from precis.pipelines.bundles.options import EXPORT
+from precis.pipelines.run.options import read_flags, recorded_flags
+from precis.pipelines.summarize.options import decode_id
 
-PACKAGES = ("precis", "tensorflow", "tensorflow-text", "keras")
-# How to call the SavedModel; written into its manifest.
-USE = {
-    "needs": "import tensorflow, tensorflow_text",
-    "signature": "serving_default",
-    "input": {"articles": "string [B], UTF-8, as they were read"},
-    "output": {
-        "summaries": "string [B, N], best first, N = n_best; one sentence a line",
-        "scores": (
-            "float32 [B, N], falling; "
-            "-inf where a summary is empty because there is none"
-        ),
-    },
-    "cleaned_inside": [
-        "bytes that are no UTF-8 become U+FFFD",
-        (
-            "boilerplate before the story is left out, if strip_boilerplate and unless "
-            "clean is none"
-        ),
-        (
-            "invisible characters are removed, Unicode is composed (NFC), "
-            "white space and line breaks become single spaces; if clean is none, line "
-            "breaks stay"
-        ),
-        "what is longer than max_source_tokens is cut",
-    ],
-    "not_inside": "decoding of files and formats: markup, other character encodings",
-}
+# How the card says that the folder is used; FOLDER is where it lies.
+_USE = """
+```python
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+network = AutoModelForSeq2SeqLM.from_pretrained("FOLDER")
+inputs = tokenizer([TEXT], truncation=True, padding=True, return_tensors="pt")
+summaries = network.generate(**inputs)  # the search of generation_config.json
+print(tokenizer.batch_decode(summaries, skip_special_tokens=True))
+```
+
+The tokenizer brings a text into its normal form. Boilerplate before a story, which
+`precis summarize` leaves out, is for the caller to remove.
+"""
 
 
 def export(**flags: Any) -> dict[str, Any]:
-    """Writes a bundle as a SavedModel that runs without precis, or as a checkpoint that
-    transformers loads.
+    """Writes a bundle as a checkpoint that transformers loads.
 
     Args:
-      **flags: the fields of `ExportOptions` and `SearchConfig`.
+      **flags: the fields of `ExportOptions` and `SearchConfig`. Where neither they nor
+        the bundle state a search, it is what transformers has in place of the defaults
+        of `precis summarize`.
 
     Returns:
       The content of manifest.json.
 
     Raises:
-      UsageError: no bundle, one that the format cannot hold, or a folder that holds
-          something else.
+      UsageError: no bundle, a network or a search that transformers does not have, or
+        a folder that holds something else.
       DataError: a damaged bundle.
-      JobError: TensorFlow could not write.
     """
-    is_checkpoint = flags.get("format") == HUGGINGFACE
-    if is_checkpoint:
-        check_flags(flags)
-    searched = with_decoding_of_bundle(flags)
-    if is_checkpoint:
-        searched = with_search_of_transformers(searched)
-    concerns = read_flags(EXPORT, searched)
+    concerns = read_flags(EXPORT, {**DEFAULTS, **with_decoding_of_bundle(flags)})
     options, decoding = concerns
-    describe = describe_checkpoint if is_checkpoint else _check
-    description = describe(options, decoding)
-    provenance = {"command": "export", "flags": recorded_flags(concerns)}
-    finished = read_finished_export(options.output, description)
+    contents = open_bundle(options.bundle)
+    if contents.source_tokenizer is not contents.tokenizer:
+        raise UsageError(
+            f"{options.bundle}: its sources have a tokenizer of their own, and a "
+            "checkpoint of transformers has one; use `precis summarize`"
+        )
+    bundle_manifest = read_manifest(options.bundle)
+    special = special_tokens(contents.tokenizer, contents.special)
+    came_from = str(bundle_manifest["provenance"].get("model_type", ""))
+    try:
+        settings = checkpoint_settings(contents.config, special, came_from=came_from)
+    except UsageError as error:
+        raise UsageError(f"{options.bundle}: {error}") from error
+    check_prefix(options.task_prefix, contents)
+    if options.task_prefix:
+        task = {"summarization": {"prefix": options.task_prefix}}
+        settings["task_specific_params"] = task
+    search = generation_settings(
+        decoding.limited_to(contents.config.max_target_tokens), special
+    )
+    description = {
+        "kind": "huggingface",
+        "model_id": contents.model_id,
+        "decode_id": decode_id(decoding, "float32"),
+        "decoding": dataclasses.asdict(decoding),
+        "model_type": settings["model_type"],
+        "task_prefix": options.task_prefix,
+        "max_source_tokens": contents.config.max_source_tokens,
+    }
+    finished = _read_finished(options.output, description)
     if finished:
         return finished
-    write = write_checkpoint if is_checkpoint else _write
-    with stage("export"):
-        return write(options, decoding, {**description, "provenance": provenance})
-
-
-def _check(options: ExportOptions, decoding: SearchConfig) -> dict[str, Any]:
-    """Checks the bundle and the flags before anything is loaded.
-
-    Returns:
-      The manifest of the export, except the checksums of its files.
-    """
-    from precis.model.inference.export import tokenizer_with_graph
-
-    contents = open_bundle(options.bundle)
-    tokenizer_with_graph(contents.tokenizer)
-    tokenizer_with_graph(contents.source_tokenizer)
-    check_coverage(decoding, has_pointer=contents.config.pointer)
-    check_prefix(options.task_prefix, contents)
-    return {
-        "kind": "saved_model",
-        "model_id": contents.model_id,
-        "decode_id": decode_id(decoding, options.precision),
-        "decoding": dataclasses.asdict(decoding),
-        "clean": options.clean,
-        "strip_boilerplate": options.strip_boilerplate,
-        "task_prefix": options.task_prefix,
-        "precision": options.precision,
-        "max_source_tokens": contents.config.max_source_tokens,
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
-        "use": USE,
+    manifest = {
+        **description,
+        "provenance": {"command": "export", "flags": recorded_flags(concerns)},
     }
+    import safetensors.numpy
 
-
-def _write(
-    options: ExportOptions, decoding: SearchConfig, description: dict[str, Any]
-) -> dict[str, Any]:
-    """Writes the SavedModel, then its manifest.
-
-    Returns:
-      The content of the manifest.
-    """
-    import tensorflow as tf
-
-    from precis.model.inference.export import SummarizingModule, save_graph
-
-    module = SummarizingModule(
-        load_bundle(options.bundle, precision=options.precision),
-        decoding,
-        clean=options.clean,
-        strip_boilerplate=options.strip_boilerplate,
-        task_prefix=options.task_prefix,
-    )
-    with folder_aside(options.output) as folder:
-        try:
-            save_graph(module, folder)
-        except tf.errors.OpError as error:
-            raise JobError(
-                f"{options.output} could not be written: {error.message}; make room or "
-                "name another --output"
-            ) from error
-        manifest = {**description, "sha256": folder_checksums(folder)}
+    with stage("export"), _folder_aside(options.output) as folder:
+        weights = open_weights(options.bundle)
+        network: Any = contents.config
+        tensors = checkpoint_tensors(weights, network, settings)
+        files.write_json(os.path.join(folder, "config.json"), settings)
+        search["use_cache"] = settings["use_cache"]
+        files.write_json(os.path.join(folder, "generation_config.json"), search)
+        files.write_bytes(
+            os.path.join(folder, "model.safetensors"),
+            safetensors.numpy.save(tensors, metadata={"format": "pt"}),
+        )
+        save_for_transformers(
+            folder,
+            contents.tokenizer,
+            pad_id=special.pad_id,
+            end_id=special.end_id,
+            max_source_tokens=contents.config.max_source_tokens,
+        )
+        # The card may be edited, so it comes behind the checksums.
+        manifest["sha256"] = {
+            name: files.sha256_file(os.path.join(folder, name))
+            for name in sorted(os.listdir(folder))
+        }
+        card = _card(options.bundle, bundle_manifest, options.task_prefix)
+        files.write_bytes(os.path.join(folder, CARD_FILE), card.encode())
         files.write_json(os.path.join(folder, MANIFEST_FILE), manifest)
     return manifest
+
+
+def _card(bundle: str, manifest: dict[str, Any], task_prefix: str) -> str:
+    """The model card of the bundle, with the licence and the language that the bundle's
+    own card states.
+    """
+    text = f"{task_prefix!r} + article" if task_prefix else "article"
+    return card_text(
+        manifest,
+        open_bundle_config(bundle, ABSTRACTIVE).config,
+        library="transformers",
+        use=_USE.strip().replace("TEXT", text),
+        **stated_choices(bundle),
+    )
+
+
+def _read_finished(output: str, description: dict[str, Any]) -> dict[str, Any] | None:
+    """The manifest of an earlier export with the same description; None if the folder
+    is empty or missing.
+
+    Raises:
+      UsageError: the folder holds anything else.
+    """
+    path = files.join(output, MANIFEST_FILE)
+    if files.exists(path):
+        manifest = files.read_object(
+            path, way_out="name another --output, or remove that folder"
+        )
+        # The bundle may lie elsewhere since; its model_id is part of the description.
+        if description.items() <= manifest.items() and all(
+            files.exists(files.path_within(output, name, listed_in=path))
+            and files.sha256_file(files.join(output, name)) == sha256
+            for name, sha256 in dict(manifest.get("sha256", {})).items()
+        ):
+            return manifest
+    fs, name = files.filesystem(output)
+    is_empty_folder = fs.isdir(name) and not fs.ls(name)
+    if fs.exists(name) and not is_empty_folder:
+        raise UsageError(
+            f"{output} holds something else than this export; name another --output, "
+            "or remove that folder"
+        )
+    return None
+
+
+@contextlib.contextmanager
+def _folder_aside(output: str) -> Iterator[str]:
+    """A local folder that becomes `output` if the block ends without an error.
+
+    The folder that a killed process left aside is removed first. An object store cannot
+    rename a folder: there the manifest comes last and says that the export is complete.
+    """
+    if not files.is_local(output):
+        with tempfile.TemporaryDirectory() as folder:
+            yield folder
+            manifest = os.path.join(folder, MANIFEST_FILE)
+            content = files.read_bytes(manifest)
+            os.remove(manifest)
+            files.copy_tree(folder, output)
+            files.write_bytes(files.join(output, MANIFEST_FILE), content)
+        return
+    _, name = files.filesystem(output)
+    aside = name + files.ASIDE
+    files.remove(aside)
+    os.makedirs(aside)
+    try:
+        yield aside
+        os.replace(aside, name)
+    finally:
+        files.remove(aside)

@@ -1,10 +1,10 @@
 """The command line and the functions of `import precis`.
 
-cli              handles signals, then imports the rest
-ending           how a command ends at a signal
-run_command      runs one command
-commands         the commands: flags and help
-corpus_commands, bundle_commands, train_commands, result_commands
-                 what each command runs and prints
-signatures       the functions of `import precis`, from the same dataclasses
+cli            handles signals, then imports the rest
+ending         how a command ends at a signal
+run_command    runs one command
+commands       the commands: their flags, what they call, and their help
+parser         the parser of a command, from dataclasses, and --config
+results        what each command prints
+functions      the functions of `import precis`, with the flags as keywords
 """

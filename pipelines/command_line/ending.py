@@ -162,8 +162,12 @@ def kill_processes_below() -> None:
     The tracker of multiprocessing stays: it removes what the others leave in shared
     memory, and ends when the last of them has.
     """
-    import psutil  # Takes a while, and most commands are not stopped.
+    # They take a while, and most commands are not stopped.
+    import psutil
 
+    from precis.model.inference.processes import start_no_more
+
+    start_no_more()
     seen: set[psutil.Process] = set()
     killed = []
     while new := {*psutil.Process().children(recursive=True)} - seen:

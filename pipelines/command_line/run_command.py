@@ -2,42 +2,40 @@
 `--help` answers at once.
 """
 
+import datetime
 import importlib
-import importlib.metadata
 import logging
 import os
 import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from precis.model.config import suggestion
+from precis.model.config import install_command, installed_version, suggestion
 from precis.model.credentials import RedactingFormatter, redact
-from precis.model.errors import PrecisError, describe_system_error
+from precis.model.errors import PrecisError, UsageError, describe_system_error
 from precis.model.progress.stages import stage
 from precis.model.tensorflow_import import COMMAND_VARIABLE
-from precis.pipelines.command_line.commands import COMMANDS, Command, overview
-from precis.pipelines.flags.command_words import parse_words, read_command_line
-from precis.pipelines.options.progress import ProgressOptions, split_progress
-from precis.pipelines.run.job_progress import complain, shown
+from precis.pipelines.command_line.commands import COMMANDS, overview
+from precis.pipelines.command_line.functions import import_function
+from precis.pipelines.command_line.parser import CommandLine, read_words
+from precis.pipelines.command_line.results import show_document
+from precis.pipelines.run.job_progress import complain, load_tensorflow, shown
+from precis.pipelines.run.options import ProgressOptions, split_progress
+from precis.pipelines.summarize.options import OneDocumentOptions, split_document
 
-# The extra that brings a package, by the package's import name.
+# The packages that each extra brings, by their import names.
 _EXTRAS = {
-    "apache_beam": "beam",
-    "deltalake": "delta",
-    "gcsfs": "gcs",
-    "s3fs": "s3",
-    "jinja2": "report",
-    "markupsafe": "report",
-    "keras": "network",
-    "safetensors": "network",
-    "sklearn": "network",
-    "tensorboard": "network",
-    "tensorflow": "network",
-    "tensorflow_text": "network",
-    "tokenizers": "network",
-    "matplotlib": "plot",
-    "pyiceberg": "iceberg",
-    "tensorflow_datasets": "tfds",
+    "beam": ("apache_beam",),
+    "gcs": ("gcsfs",),
+    "report": ("matplotlib",),
+    "s3": ("s3fs",),
+    "tables": ("deltalake", "pyiceberg"),
+    "tfds": ("tensorflow_datasets",),
+    "train": (
+        *("keras", "safetensors", "sklearn", "tensorboard", "tensorflow"),
+        *("tensorflow_text", "tokenizers"),
+    ),
 }
 
 
@@ -46,74 +44,99 @@ def run_command(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(overview())
         return 0
-    if arguments[0] == "--version":
-        print(f"precis {importlib.metadata.version('precis')}")
+    name, *words = arguments
+    if name == "--version":
+        print(f"precis {installed_version()}")
         return 0
-    name = arguments[0]
-    if name not in COMMANDS:
-        way_out = suggestion(name, COMMANDS) or "`precis --help` shows them"
-        _complain("precis", f"there is no command {name!r}; {way_out}")
-        return 2
-    return _run(name, COMMANDS[name], arguments[1:])
-
-
-def _run(name: str, command: Command, arguments: list[str]) -> int:
-    """Reads the flags of a command and runs it."""
-    concerns = (*command.concerns, ProgressOptions)
-    parsed = parse_words(name, concerns, command.text, arguments)
-    _set_logging(parsed.is_verbose)
+    program = f"precis {name}" if name in COMMANDS else "precis"
     try:
-        given = read_command_line(name, concerns, command.text, parsed)
-        options, flags = split_progress(given.flags)
-        with shown(name, options, is_verbose=parsed.is_verbose):
-            return _run_shown(name, command, flags, given.beam_args, parsed.is_verbose)
-    except PrecisError as error:  # A flag that cannot be.
-        _complain(f"precis {name}", error)
-        return error.exit_code
+        if name not in COMMANDS:
+            way_out = suggestion(name, COMMANDS) or "`precis --help` shows them"
+            raise UsageError(f"there is no command {name!r}; {way_out}")
+        line = _read(name, words)
+        _set_logging(line.is_verbose)
+        options, flags = split_progress(line.flags)
+        with shown(name, options, is_verbose=line.is_verbose):
+            return _run(program, name, flags, line)
+    except PrecisError as error:  # A flag that is refused.
+        return _fail(program, error)
 
 
-def _run_shown(
-    name: str,
-    command: Command,
-    flags: dict[str, Any],
-    beam_args: list[str],
-    is_verbose: bool,
-) -> int:
+def _read(name: str, words: Sequence[str]) -> CommandLine:
+    """The words behind a command. Those behind `doctor` and its flags are a command
+    line, which becomes the arguments of `precis.doctor`.
+    """
+    command = COMMANDS[name]
+    groups = (*command.option_groups, ProgressOptions)
+    is_line = name == "doctor" and any(not word.startswith("-") for word in words)
+    if not is_line:
+        return read_words(name, command._replace(option_groups=groups), words)
+    place = [word.startswith("-") for word in words].index(False)
+    line, checked = _read(name, words[:place]), words[place]
+    line.flags["command"] = checked
+    if checked in COMMANDS and checked != name:
+        flags, beam_args, _ = _read(checked, words[place + 1 :])
+        line.flags.update(flags=split_progress(flags)[1], beam_args=beam_args)
+    return line
+
+
+def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -> int:
     """Runs a command whose progress is shown, and its errors with it."""
+    command = COMMANDS[name]
+    started = datetime.datetime.now(datetime.UTC)
     try:
-        # One document is summarized without Beam.
-        if command.text.uses_beam and not flags.get("text"):
+        if name == "summarize":
+            document, flags = split_document(flags)
+            if document.text:  # It is summarized without Beam.
+                return _summarize_document(document, flags, line.beam_args)
+        if command.uses_beam:
             with stage("loading Beam", is_brief=True):
                 importlib.import_module("apache_beam")
-            if not is_verbose:
-                from precis.pipelines.engines.quiet_workers import quiet_workers
+            if not line.is_verbose:
+                from precis.pipelines.engines.beam_worker import quiet_workers
 
                 quiet_workers()
-        return command.run(flags, beam_args)
-    except PrecisError as error:
-        if is_verbose and error.__cause__ is not None:
-            logging.getLogger("precis").error("cause", exc_info=error.__cause__)
-        _complain(f"precis {name}", error)
-        return error.exit_code
+            flags = {**flags, "beam_args": line.beam_args}
+        if command.uses_tensorflow:
+            load_tensorflow()
+        result = import_function(command.function)(**flags)
+        return command.show(result, {**flags, "started": started}) or 0
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in _EXTRAS:
+        extras = [extra for extra, packages in _EXTRAS.items() if package in packages]
+        if not extras:
             raise
-        # Two extras bring matplotlib, and a report needs more than that.
-        is_of_report = (name, package) == ("report", "matplotlib")
-        extra = "report" if is_of_report else _EXTRAS[package]
-        _complain(
-            f"precis {name}",
-            f"{package} is not installed; pip install 'precis[{extra}]'",
-        )
-        return 2
+        way_out = install_command(extras[0])
+        return _fail(program, UsageError(f"{package} is not installed; {way_out}"))
     # A disk that is full or cannot be written is no defect, so there is no traceback.
-    except OSError as error:
-        if is_verbose:
-            logging.getLogger("precis").error("cause", exc_info=error)
-        described = describe_system_error(error)
-        _complain(f"precis {name}", described)
-        return described.exit_code
+    except (PrecisError, OSError) as error:
+        cause = error.__cause__ if isinstance(error, PrecisError) else error
+        if line.is_verbose and cause is not None:
+            logging.getLogger("precis").error("cause", exc_info=cause)
+        if isinstance(error, OSError):
+            return _fail(program, describe_system_error(error))
+        return _fail(program, error)
+
+
+def _summarize_document(
+    document: OneDocumentOptions, flags: Mapping[str, Any], beam_args: Sequence[str]
+) -> int:
+    """Runs `precis summarize --text`."""
+    if beam_args:
+        raise UsageError(
+            f"there is no flag {beam_args[0].partition('=')[0]} where one document is "
+            "summarized; `precis summarize --help all` lists the flags"
+        )
+    from precis.pipelines.summarize.one_document import (
+        as_json,
+        check_flags,
+        summarize_document,
+    )
+
+    check_flags(document.text, flags)
+    row = summarize_document(document.text, **flags)
+    show_document(row, document.text, as_line=as_json(row) if document.json else "")
+    return 0
 
 
 class _StderrHandler(logging.StreamHandler):
@@ -129,8 +152,10 @@ class _StderrHandler(logging.StreamHandler):
         pass
 
 
-def _complain(program: str, message: Any) -> None:
-    complain(f"{program}: {redact(str(message))}")
+def _fail(program: str, error: PrecisError) -> int:
+    """Says what is wrong in one line; returns the exit code."""
+    complain(f"{program}: {redact(str(error))}")
+    return error.exit_code
 
 
 def _set_logging(is_verbose: bool) -> None:

@@ -96,11 +96,9 @@ def decompressed(
       BrokenFile: the file is damaged.
     """
     codec = codec_of(path)
-    check = _gzip_states if codec == "gzip" else _other_states
-    states, damage = check(path, version) if version else ([_State()], None)
+    states, damage = _check(path, version) if version else ([_State()], None)
     state = states[bisect_right(states, begin, key=lambda state: state.start) - 1]
-    blocks = _inflated(file, state) if codec == "gzip" else _streamed(file, codec)
-    for block in blocks:
+    for block in _blocks(file, codec, state):
         content, start = block.content, block.start
         if damage and start + len(content) > damage.start:
             content = content[: max(damage.start - start, 0)]
@@ -113,18 +111,48 @@ def decompressed(
         raise BrokenFile(damage.detail)
 
 
-def _inflated(
-    file: IO[bytes], state: _State, kept: list[_State] | None = None, distance: int = 0
+@functools.lru_cache(_CHECKED_FILES)
+def _check(path: str, version: str) -> tuple[list[_State], _Damage | None]:
+    """Where the decompression of a file can begin, and its first damaged member."""
+    states = [_State()]
+    damage = None
+    with open_source(path) as file:
+        distance = max(file.seek(0, 2) // _STATES, _LEAST_DISTANCE)
+        try:
+            for _ in _blocks(file, codec_of(path), _State(), states, distance):
+                pass
+        except BrokenFile as error:
+            damage = _Damage(states[-1].member_start, str(error))
+    # The last one is that of the member that was read last.
+    return states[:-1] or states, damage
+
+
+def _blocks(
+    file: IO[bytes],
+    codec: str,
+    state: _State,
+    kept: list[_State] | None = None,
+    distance: int = 0,
 ) -> Iterator[Block]:
-    """The blocks of a gzip file from a state on.
+    """The blocks of a file from a state on.
 
     Args:
       file: the file, open.
+      codec: what compresses it; all but gzip is read from the beginning.
       state: where to begin.
       kept: takes a state every `distance` compressed bytes, and at the end the one of
           the member that was read last.
       distance: of two states.
     """
+    if codec == "gzip":
+        return _inflated(file, state, kept, distance)
+    return _streamed(file, codec)
+
+
+def _inflated(
+    file: IO[bytes], state: _State, kept: list[_State] | None, distance: int
+) -> Iterator[Block]:
+    """The blocks of a gzip file; the arguments are those of `_blocks`."""
     start, disk, member_start, member = state
     member = member and member.copy()
     file.seek(disk)
@@ -149,39 +177,14 @@ def _inflated(
                 copy = member and member.copy()
                 kept.append(_State(start, disk, member_start, copy))
     except zlib.error as error:
+        if not disk and str(error).endswith("incorrect header check"):
+            raise BrokenFile("it is no gzip file; take .gz off its name") from error
         raise BrokenFile(str(error)) from error
     finally:
         if kept:
             kept.append(_State(start, disk, member_start))
     if member:
         raise BrokenFile("the file ends within the stream")
-
-
-@functools.lru_cache(_CHECKED_FILES)
-def _gzip_states(path: str, version: str) -> tuple[list[_State], _Damage | None]:
-    """The states of a gzip file and its first damaged member."""
-    states = [_State()]
-    damage = None
-    with open_source(path) as file:
-        distance = max(file.seek(0, 2) // _STATES, _LEAST_DISTANCE)
-        try:
-            for _ in _inflated(file, _State(), states, distance):
-                pass
-        except BrokenFile as error:
-            damage = _Damage(states[-1].member_start, str(error))
-    return states[:-1], damage
-
-
-@functools.lru_cache(_CHECKED_FILES)
-def _other_states(path: str, version: str) -> tuple[list[_State], _Damage | None]:
-    damage = None
-    with open_source(path) as file:
-        try:
-            for _ in _streamed(file, codec_of(path)):
-                pass
-        except BrokenFile as error:
-            damage = _Damage(0, str(error))
-    return [_State()], damage
 
 
 def _streamed(file: IO[bytes], codec: str) -> Iterator[Block]:

@@ -10,7 +10,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus import listing, records
@@ -45,32 +45,11 @@ _NOT_CLOSED = (
 )
 
 
-class CsvRow(NamedTuple):
-    """A row of a CSV file.
-
-    Attributes:
-      start: position of its first byte in the (uncompressed) file.
-      cells: its cells, one character a byte (latin-1), so that broken UTF-8 in one cell
-          does not damage the others.
-      raw: its bytes, line breaks included.
-      problem: "", `malformed_csv`, `record_too_large` or the problem of its line.
-      detail: the problem in words.
-      share: how much of the range is read with the row, from 0 to 1.
-    """
-
-    start: int
-    cells: list[str]
-    raw: bytes
-    problem: str = ""
-    detail: str = ""
-    share: float = 0.0
-
-
-class _Header(NamedTuple):
-    """The names of the columns, and what stands between the cells."""
-
-    names: tuple[str, ...]
-    delimiter: str
+# A row: its lines as one, with its problem; and its cells, one character a byte
+# (latin-1), so that broken UTF-8 in one cell does not damage the others.
+_Row = tuple[Line, list[str]]
+# The names of the columns, and what stands between the cells.
+_Header = tuple[tuple[str, ...], str]
 
 
 def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
@@ -85,12 +64,13 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     source = [file for file in source if file.size_bytes]
     headers = [_header(file, options) for file in source]
     for file, header in list(zip(source, headers, strict=True))[:1]:
-        rows = _rows(file, header.delimiter, options)
+        names, delimiter = header
+        rows = _rows(file, delimiter, options)
         first = (
-            dict(zip(header.names, row.cells, strict=False))
-            for row in itertools.islice(rows, 1, records.FIRST_RECORDS)
+            dict(zip(names, cells, strict=False))
+            for _, cells in itertools.islice(rows, 1, records.FIRST_RECORDS)
         )
-        records.check_fields(header.names, options.required_fields, file.path, first)
+        records.check_fields(names, options.required_fields, file.path, first)
     # A cell of type json is JSON already.
     kinds = {"": "string", "json": "json_text"}
     kept = (
@@ -98,11 +78,11 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     )
     fields = options.fields._replace(kept=tuple(kept))
     tasks = []
-    for file, header in zip(source, headers, strict=True):
-        starts = _row_starts(file, header.delimiter, options)
+    for file, (_, delimiter) in zip(source, headers, strict=True):
+        starts = _row_starts(file, delimiter, options)
         for start, stop in itertools.pairwise([*starts, -1]):
             size = (file.size_bytes if stop == -1 else stop) - start
-            tasks.append(listing.range_task("csv", file, start, stop, size, fields))
+            tasks.append(listing.range_task(file, start, stop, size, fields))
     return tasks
 
 
@@ -112,28 +92,29 @@ def _row_starts(file: SourceFile, delimiter: str, options: CorpusOptions) -> lis
     pieces = 1 if is_one_task else -(-file.size_bytes // options.task_bytes)
     starts = [0]
     edges = listing.cut_range(file.size_bytes, pieces)[1:-1]
-    for row in _rows(file, delimiter, options) if edges else ():
-        if edges and row.start >= edges[0]:
-            starts.append(row.start)
-            edges = [edge for edge in edges if edge > row.start]
+    for line, _ in _rows(file, delimiter, options) if edges else ():
+        start = line.start
+        if edges and start >= edges[0]:
+            starts.append(start)
+            edges = [edge for edge in edges if edge > start]
     return starts
 
 
 def _header(file: SourceFile, options: CorpusOptions) -> _Header:
     """The header of a file, with the delimiter that is named or fits it best."""
     given = options.delimiter.replace("\\t", "\t")
-    headers = []
+    headers: list[_Header] = []
     errors = []
     for delimiter in (given,) if given else _DELIMITERS:
         try:
-            headers.append(_Header(_column_names(file, delimiter, options), delimiter))
+            headers.append((_column_names(file, delimiter, options), delimiter))
         except UsageError as error:  # Cells in quotes need the right delimiter.
             errors.append(error)
             continue
-        if set(options.required_fields) <= set(headers[-1].names):
+        if set(options.required_fields) <= set(headers[-1][0]):
             return headers[-1]
-    best = max(headers, key=lambda header: len(header.names), default=None)
-    if best is None or (errors and len(best.names) == 1):
+    best = max(headers, key=lambda header: len(header[0]), default=None)
+    if best is None or (errors and len(best[0]) == 1):
         raise errors[0]
     return best
 
@@ -143,18 +124,16 @@ def _column_names(
     file: SourceFile, delimiter: str, options: CorpusOptions
 ) -> tuple[str, ...]:
     rows = _rows(file, delimiter, options)
-    first = next((row for row in rows if row.problem or row.cells), None)
-    problem = "it has no rows" if first is None else first.detail
+    missing: _Row = Line(0, b"", detail="it has no rows"), []
+    line, cells = next((row for row in rows if row[0].problem or row[1]), missing)
+    problem = line.detail
     names: list[str] = []
     try:
-        names = (
-            [_decode(cell, options.encoding) for cell in first.cells] if first else []
-        )
+        names = [_decode(cell, options.encoding) for cell in cells]
     except UnicodeDecodeError as error:
-        fitting = fitting_encoding(first.raw if first else b"")
         problem = (
             f"it is not {options.encoding.upper()}: {error.reason}; --encoding "
-            f"{fitting} fits"
+            f"{fitting_encoding(line.text)} fits"
         )
     other = "" if options.encoding == UTF_16 else describe_file(file.path)
     if problem or other:
@@ -179,27 +158,29 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     names, delimiter = _header(file, options)
     columns = [each for each in enumerate(names) if each[1] in task.fields.names]
     is_before_header = task.start == 0
-    for row in _rows(file, delimiter, options, task.start, task.stop, file.version):
-        place = Place(file.path, f"byte {row.start}")
+    for line, cells in _rows(
+        file, delimiter, options, task.start, task.stop, file.version
+    ):
+        place = Place(file.path, f"byte {line.start}")
         content: Any
-        if row.problem:
-            content = unread(place, row.problem, row.detail, row.raw)
-        elif not row.cells or is_before_header:
-            is_before_header = is_before_header and not row.cells
+        if line.problem:
+            content = unread(place, line.problem, line.detail)
+        elif not cells or is_before_header:
+            is_before_header = is_before_header and not cells
             continue
-        elif len(row.cells) != len(names):
-            detail = f"the row has {len(row.cells)} columns, the header {len(names)}"
-            content = unread(place, "wrong_columns", detail, row.raw)
+        elif len(cells) != len(names):
+            detail = f"the row has {len(cells)} columns, the header {len(names)}"
+            content = unread(place, "wrong_columns", detail)
         else:
             try:
                 record = {
-                    name: _decode(row.cells[index], options.encoding)
+                    name: _decode(cells[index], options.encoding)
                     for index, name in columns
                 }
-                content = records.to_document(record, task.fields, place, row.raw)
+                content = records.to_document(record, task.fields, place)
             except UnicodeDecodeError as error:
-                content = records.undecodable(error, "a cell", place, row.raw)
-        yield ReadRecord(content, row.share, row.raw)
+                content = records.undecodable(error, "a cell", place)
+        yield ReadRecord(content, line.share, line.text)
 
 
 def _decode(cell: str, encoding: str) -> str:
@@ -275,20 +256,22 @@ def _rows(
     start: int = 0,
     stop: int = -1,
     version: str = "",
-) -> Iterator[CsvRow]:
+) -> Iterator[_Row]:
     """The rows that begin in [start, stop); a row begins at `start`.
 
     After a malformed row the line behind its first one begins a row.
     """
     max_bytes = options.max_record_bytes
-    read = read_lines(
-        file.path,
-        start,
-        max_bytes=max_bytes,
-        version=version,
-        encoding=options.encoding,
+    lines = _RowLines(
+        read_lines(
+            file.path,
+            start,
+            max_bytes=max_bytes,
+            version=version,
+            encoding=options.encoding,
+        ),
+        max_bytes,
     )
-    lines = _RowLines(read, max_bytes)
     reader = csv.reader(lines, strict=True, delimiter=delimiter)
     while True:
         lines.row_lines = []
@@ -312,7 +295,7 @@ def _rows(
             detail = f"the row has more than {max_bytes:,} bytes (--max_record_mb)"
         first, last = lines.row_lines[0], lines.row_lines[-1]
         share = (first.start - start) / (stop - start) if stop >= 0 else last.share
-        yield CsvRow(first.start, cells, raw, problem, detail, share)
+        yield Line(first.start, raw, problem, detail, share), cells
 
 
 def _next_cells(reader: Iterator[list[str]], max_bytes: int) -> list[str]:

@@ -21,14 +21,10 @@ from precis.model.isolation import Failure, attempt
 from precis.model.progress.counters import count
 from precis.model.text.article import Article
 from precis.pipelines.corpus.compression import CODECS
-from precis.pipelines.corpus.failures import FailureOptions
 from precis.pipelines.corpus.formats import fitting_encoding
 from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
-from precis.pipelines.corpus.task import (
-    EMPTY_ARTICLE,
-    DeadLetter,
-    FileFailure,
-)
+from precis.pipelines.corpus.options import FailureOptions
+from precis.pipelines.corpus.task import EMPTY_ARTICLE, DeadLetter, FileFailure
 
 # What is lost with these is not known: a damaged compressed file and a file that cannot
 # be read do not say how many records they held.

@@ -48,7 +48,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
         stops = [*edges[1:-1], -1]
         size = file.size_bytes // len(stops)
         tasks += [
-            listing.range_task("jsonl", file, start, stop, size, fields)
+            listing.range_task(file, start, stop, size, fields)
             for start, stop in zip(edges[:-1], stops, strict=True)
         ]
     return tasks
@@ -104,7 +104,7 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
         content = _parse(line, file.path, options)
         if isinstance(content, dict):
             place = Place(file.path, f"byte {line.start}")
-            content = records.to_document(content, task.fields, place, line.text)
+            content = records.to_document(content, task.fields, place)
         yield ReadRecord(content, line.share, line.text)
 
 
@@ -132,7 +132,7 @@ def _parse(line: Line, path: str, options: CorpusOptions) -> Any:
     """The object of a line, or its dead letter."""
     place = Place(path, f"byte {line.start}")
     if line.problem:
-        return unread(place, line.problem, line.detail, line.text)
+        return unread(place, line.problem, line.detail)
     text = line.text
     try:
         if options.encoding not in ("utf-8", UTF_16):
@@ -144,16 +144,16 @@ def _parse(line: Line, path: str, options: CorpusOptions) -> Any:
             record = json.loads(text.decode())
             json.dumps(record, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
-        return records.undecodable(error, "the line", place, line.text)
+        return records.undecodable(error, "the line", place)
     except UnicodeEncodeError:
         detail = "half of a surrogate pair is no character"
-        return unread(place, "invalid_json", detail, line.text)
+        return unread(place, "invalid_json", detail)
     except json.JSONDecodeError as error:  # The message has the text that was parsed.
         detail = f"{error.msg} at character {error.pos}"
-        return unread(place, "invalid_json", detail, line.text)
+        return unread(place, "invalid_json", detail)
     except (ValueError, RecursionError) as error:
-        return unread(place, "invalid_json", str(error), line.text)
+        return unread(place, "invalid_json", str(error))
     if not isinstance(record, dict):
         detail = f"the line holds a {type(record).__name__}"
-        return unread(place, "not_an_object", detail, line.text)
+        return unread(place, "not_an_object", detail)
     return record

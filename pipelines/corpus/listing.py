@@ -9,6 +9,8 @@
     folder that cannot be listed         file_unreadable
 
 A local file that is matched under two names is read under each of them.
+
+An output folder is refused that a corpus reads from, or would read from next time.
 """
 
 import concurrent.futures
@@ -16,6 +18,7 @@ import errno
 import functools
 import hashlib
 import os
+import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -26,7 +29,9 @@ from fsspec.utils import glob_translate
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.corpus import opening
-from precis.pipelines.corpus.names import local_name, written_name
+from precis.pipelines.corpus.opening import local_name, written_name
+from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
+from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.corpus.task import UNREADABLE_SCHEME, Fields, SourceFile, Task
 
 ItemT = TypeVar("ItemT")
@@ -215,35 +220,18 @@ def _read_state(name: str) -> SourceFile:
 
 
 def range_task(
-    scheme: str,
-    file: SourceFile,
-    start: int,
-    stop: int,
-    size_bytes: int,
-    fields: Fields,
+    file: SourceFile, start: int, stop: int, size_bytes: int, fields: Fields
 ) -> Task:
     """The task that reads the range [start, stop) of one file."""
-    return Task(
-        0,
-        scheme,
-        (file,),
-        start,
-        stop,
-        fields=fields,
-        version=file.version,
-        size_bytes=size_bytes,
-    )
+    task = Task(files=(file,), start=start, stop=stop, fields=fields)
+    return task._replace(version=file.version, size_bytes=size_bytes)
 
 
-def files_task(scheme: str, group: Sequence[SourceFile]) -> Task:
+def files_task(group: Sequence[SourceFile], scheme: str = "") -> Task:
     """The task that reads some files as a whole."""
-    return Task(
-        0,
-        scheme,
-        tuple(group),
-        version=combined_version(file.version or file.problem for file in group),
-        size_bytes=sum(file.size_bytes for file in group),
-    )
+    version = combined_version(file.version or file.problem for file in group)
+    size_bytes = sum(file.size_bytes for file in group)
+    return Task(0, scheme, tuple(group), version=version, size_bytes=size_bytes)
 
 
 def unreadable_tasks(
@@ -264,7 +252,7 @@ def unreadable_tasks(
         for file in source_files
     ]
     return [
-        files_task(UNREADABLE_SCHEME, named[start : start + _UNREADABLE_FILES])
+        files_task(named[start : start + _UNREADABLE_FILES], UNREADABLE_SCHEME)
         for start in range(0, len(named), _UNREADABLE_FILES)
     ]
 
@@ -294,3 +282,76 @@ def combined_version(versions: Iterable[str]) -> str:
 def cut_range(size: int, pieces: int) -> list[int]:
     """The edges of equal pieces of [0, size): `cut_range(10, 3)` is [0, 3, 6, 10]."""
     return [size * piece // pieces for piece in range(pieces + 1)]
+
+
+def check_output_apart(
+    output: str, options: CorpusOptions, tasks: Iterable[Task]
+) -> None:
+    """Checks that no file of a corpus is in the output, nor the output in the corpus.
+
+        --corpus               --output
+        text:news/*.txt        news/out    allowed: the pattern matches no file there
+        text:news/*            news/out    refused: the pattern matches the folder
+        text:news/**/*.txt     news/out    refused
+        jsonl:runs/in/*.jsonl  runs        refused
+
+    Links are followed before paths are compared.
+
+    Raises:
+      UsageError: the output is not apart from the corpus.
+    """
+    place = resolve(output)
+    for path in _resolved_paths(tasks):
+        if is_within(path, place):
+            raise UsageError(
+                f"{path} is a file of the corpus and lies in --output {output}; name "
+                "a folder outside the corpus"
+            )
+    for scheme, where in parse_addresses(options.corpus):
+        pattern = SCHEMES[scheme].pattern(where)
+        if pattern and _reaches(pattern, place):
+            raise UsageError(
+                f"--output {output} lies where {options.corpus} reads, so that the "
+                "next run would read what this one writes; name a folder outside the "
+                "corpus"
+            )
+
+
+def resolve(path: str) -> str:
+    """A path without links, or a URL; without a slash at its end."""
+    if files.is_local(path):
+        return os.path.realpath(absolute_path(path))
+    fs, name = files.filesystem(path)
+    return str(fs.unstrip_protocol(name)).rstrip("/")
+
+
+def _resolved_paths(tasks: Iterable[Task]) -> Iterator[str]:
+    """The files of a corpus, without links in their paths."""
+    resolve_folder = functools.cache(resolve)
+    for path in {path for task in tasks for path in task.paths}:
+        if files.is_local(path) and os.path.islink(local_name(path)):
+            yield resolve(path)
+        else:
+            folder, name = posixpath.split(path)
+            yield posixpath.join(resolve_folder(folder), name)
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies below it; both as `resolve` returns them."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _reaches(pattern: str, place: str) -> bool:
+    """Whether a pattern matches a folder, a folder above it, or files below it."""
+    name = absolute_path(pattern) if files.is_local(pattern) else pattern
+    root, parts = split_pattern(name)
+    root = resolve(root)
+    if not parts or not is_within(place, root):
+        return False
+    folders = [part for part in place[len(root) :].split("/") if part]
+    for part, folder in zip(parts, folders, strict=False):
+        if part == ANY_FOLDERS:
+            return True
+        if not matcher(part)(folder):
+            return False
+    return True

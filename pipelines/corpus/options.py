@@ -2,22 +2,31 @@
 
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from precis.model.config import check_choices, flag, required
+from precis.model.config import check_choices, flag, required, setting
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.clean import clean_flag
+from precis.model.text.article import CLEANINGS
 from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
-from precis.pipelines.corpus.names import written_argument
-from precis.pipelines.corpus.schemes import SCHEMES, help_of
+from precis.pipelines.corpus.opening import written_argument
+from precis.pipelines.corpus.schemes import SCHEMES, help_of, scheme_of
 from precis.pipelines.corpus.task import Fields
+
+
+def clean_flag() -> Any:
+    """The field of an options class."""
+    return flag(
+        "standard",
+        "what is done to an article before the network reads it: standard normalises "
+        "it, leaves out boilerplate and puts it on one line; none leaves it as it "
+        "stands",
+        choices=CLEANINGS,
+    )
+
 
 _HASH_SPLITS = ("train", "validation", "test")
 ENCODINGS = ("utf-8", "latin-1", "cp1252", "utf-16")
 _WITH_FIELDS = tuple(name for name in SCHEMES if SCHEMES[name].has_fields)
-
-# The flags that decide what text of a document is read.
-CLEANING_FLAGS = ("clean", "strip_boilerplate")
 
 
 class Address(NamedTuple):
@@ -87,19 +96,16 @@ class CorpusOptions:
     limit: int = flag(
         0,
         "take the first documents of the corpus alone, so many; what lies behind them "
-        "is not read",
+        "is not read; 0 takes all",
         metavar="DOCUMENTS",
         default_text="all",
-        word_for_zero="all",
     )
     sample: int = flag(
         0,
-        "take so many documents, drawn from the whole corpus at random",
+        "take so many documents, drawn from the whole corpus at random; 0 takes all",
         metavar="DOCUMENTS",
         default_text="all",
-        word_for_zero="all",
     )
-    sample_seed: int = flag(17, "decides which documents --sample draws", metavar="N")
     data_dir: str = flag(
         "", "folder of prepared TensorFlow Datasets; theirs by default", metavar="DIR"
     )
@@ -117,23 +123,15 @@ class CorpusOptions:
     )
     # What counts as the article's text.
     clean: str = clean_flag()
-    strip_boilerplate: bool = flag(
-        True,
-        "leave out agency lines such as (CNN) and By ... PUBLISHED: ...; "
-        "--clean none leaves them in too",
-    )
     # Splits by hash.
-    seed: int = flag(
-        17,
-        "decides with the document's id which split a document without one falls into",
-        metavar="N",
-    )
+    # Decides with the document's id which split a document without one falls into, and
+    # which documents --sample draws.
+    seed: int = setting(17)
     validation_share: float = flag(
         0.05, "share of validation documents without a split", metavar="SHARE"
     )
-    test_share: float = flag(
-        0.05, "share of test documents without a split", metavar="SHARE"
-    )
+    # Share of test documents without a split.
+    test_share: float = setting(0.05)
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -155,7 +153,7 @@ class CorpusOptions:
         shares = self.validation_share, self.test_share
         if min(shares) < 0 or sum(shares) > 1:
             raise UsageError(
-                "--validation_share and --test_share lie between 0 and 1 and add up to "
+                "--validation_share and test_share lie between 0 and 1 and add up to "
                 f"at most 1, not {shares[0]:g} and {shares[1]:g}; 0.05 is one document "
                 "in twenty"
             )
@@ -199,6 +197,30 @@ class CorpusOptions:
         return (self.article_field, *filter(None, names), *kept)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FailureOptions:
+    """Failures"""
+
+    max_failed_share: float = flag(
+        0.01,
+        "share of the records that may become dead letters before the job fails with "
+        "exit code 1",
+        metavar="SHARE",
+        is_common=True,
+    )
+    max_empty_share: float = flag(
+        0.5,
+        "share of the records whose article may have no text before the job fails",
+        metavar="SHARE",
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("max_failed_share", "max_empty_share"):
+            share = getattr(self, name)
+            if not 0 <= share <= 1:
+                raise UsageError(f"--{name} is a share from 0 to 1, not {share}")
+
+
 def parse_addresses(corpus: str) -> list[Address]:
     """The corpora of `--corpus`: one, or several with commas between them.
 
@@ -209,8 +231,10 @@ def parse_addresses(corpus: str) -> list[Address]:
     for part in re.split(rf",(?=(?:{'|'.join(SCHEMES)}):)", corpus):
         scheme, colon, where = part.partition(":")
         if not colon or scheme not in SCHEMES:
+            meant = scheme_of(part)
+            question = f"did you mean '{meant}:{part}'? " if meant else ""
             raise UsageError(
-                f"unknown corpus {part!r}; write scheme:where, as in "
+                f"unknown corpus {part!r}; {question}write scheme:where, as in "
                 f"'jsonl:news/*.jsonl'; the schemes are {', '.join(SCHEMES)}"
             )
         if not where and not SCHEMES[scheme].where.startswith("["):

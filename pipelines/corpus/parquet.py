@@ -111,7 +111,7 @@ def _group_tasks(
         stop = start + len(run)
         if any(group.num_rows for group in run):
             size = sum(group.total_byte_size for group in run)
-            yield listing.range_task("parquet", file, start, stop, size, options.fields)
+            yield listing.range_task(file, start, stop, size, options.fields)
         start = stop
 
 
@@ -145,20 +145,14 @@ def _read_group(
             _BATCH_ROWS, row_groups=[group], columns=names
         ):
             columns = {name: _column(batch, name, kept.get(name)) for name in names}
-            sizes = _text_sizes(columns, batch.num_rows)
             rows: list[Any] = [None] * batch.num_rows
-            most = options.max_record_bytes
-            if max(sizes, default=0) <= most:
-                # A value that Python does not have costs its row alone.
-                with contextlib.suppress(ValueError, OverflowError):
-                    rows = pa.RecordBatch.from_pydict(columns).to_pylist()
-            for index, size in enumerate(sizes):
+            # A value that Python does not have costs its row alone.
+            with contextlib.suppress(ValueError, OverflowError):
+                rows = pa.RecordBatch.from_pydict(columns).to_pylist()
+            for index, record in enumerate(rows):
                 place = Place(path, f"row group {group} row {row + index}")
-                if size > most:
-                    yield records.too_large(size, most, place, b""), b""
-                else:
-                    content = rows[index] or _one_record(columns, index, place)
-                    yield _to_document(content, task, place)
+                content = record or _one_record(columns, index, place)
+                yield _to_document(content, task, options.max_record_bytes, place)
             row += batch.num_rows
     except (pa.ArrowInvalid, OSError) as error:
         if not is_damage(error):
@@ -171,16 +165,18 @@ def _read_group(
 
 
 def _to_document(
-    content: dict[str, Any] | DeadLetter, task: Task, place: Place
+    content: dict[str, Any] | DeadLetter, task: Task, most: int, place: Place
 ) -> tuple[Document | DeadLetter, bytes]:
     """The document of a row, or its dead letter; the row's bytes where it is blank."""
     if isinstance(content, DeadLetter):
         return content, b""
-    document = records.to_document(content, task.fields, place, b"")
-    if isinstance(document, DeadLetter):
-        return document._replace(raw=_raw(content)), b""
-    is_blank = not document.article or document.article.isspace()
-    return document, _raw(content) if is_blank else b""
+    texts = [value for value in content.values() if isinstance(value, str)]
+    size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
+    if size > most:
+        return records.too_large(size, most, place), b""
+    document = records.to_document(content, task.fields, place)
+    is_good = isinstance(document, Document) and document.article.strip()
+    return document, b"" if is_good else _raw(content)
 
 
 def _column(batch: pa.RecordBatch, name: str, kind: pa.DataType | None) -> pa.Array:
@@ -201,22 +197,6 @@ def _column(batch: pa.RecordBatch, name: str, kind: pa.DataType | None) -> pa.Ar
     return column.cast(kind, safe=False)  # Nanoseconds are cut to microseconds.
 
 
-def _text_sizes(columns: dict[str, pa.Array], rows: int) -> list[int]:
-    """How many bytes of text each row has."""
-    sizes = pa.array([0] * rows)
-    for column in columns.values():
-        indices = None
-        if pa.types.is_dictionary(column.type):
-            column, indices = column.dictionary, column.indices
-        if pa.types.is_string_view(column.type):
-            column = column.cast(pa.large_string())
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            lengths = pc.binary_length(column)
-            lengths = lengths if indices is None else pc.take(lengths, indices)
-            sizes = pc.add(sizes, pc.fill_null(lengths, 0).cast(pa.int64()))
-    return list(sizes.to_pylist())
-
-
 def _one_record(
     columns: dict[str, pa.Array], index: int, place: Place
 ) -> dict[str, Any] | DeadLetter:
@@ -226,7 +206,8 @@ def _one_record(
         try:
             record[name] = column[index].as_py()
         except UnicodeDecodeError as error:
-            return records.undecodable(error, "a value", place, error.object)
+            letter = records.undecodable(error, "a value", place)
+            return letter._replace(raw=error.object)
         except (ValueError, OverflowError):  # Such as a year beyond 9999.
             detail = f"{name!r} holds a value that is no valid {column.type}"
             return unread(place, "wrong_type", detail)

@@ -71,9 +71,7 @@ def _longest_text(records: Iterable[Record]) -> str:
     return max(sizes, key=sizes.__getitem__, default="")
 
 
-def to_document(
-    record: Record, fields: Fields, place: Place, raw: bytes
-) -> Document | DeadLetter:
+def to_document(record: Record, fields: Fields, place: Place) -> Document | DeadLetter:
     """The document of a record; its id and split are empty if the record has none.
 
     The article must be a string. Highlights may be absent or null; an id may be a
@@ -83,14 +81,13 @@ def to_document(
       record: values by field name.
       fields: the names of the fields to read.
       place: where the record stands.
-      raw: the record's bytes, for the dead letter.
     """
     article, highlights, document_id, split = (
         field_value(record, name) if name else None for name in fields[:4]
     )
     if article is None:
         detail = f"{fields.article!r} is missing or null"
-        return unread(place, "missing_field", detail, raw)
+        return unread(place, "missing_field", detail)
     for name, value, kinds in (
         (fields.article, article, str),
         (fields.highlights, highlights, (str, type(None))),
@@ -100,32 +97,29 @@ def to_document(
         # A bool is an int to Python, but no id.
         if not isinstance(value, kinds) or isinstance(value, bool):
             detail = f"{name!r} holds a value of type {type(value).__name__}"
-            return unread(place, "wrong_type", detail, raw)
+            return unread(place, "wrong_type", detail)
     try:
         metadata = kept_values(record, fields.kept)
     except ValueError as error:
-        return unread(place, "wrong_type", str(error), raw)
+        return unread(place, "wrong_type", str(error))
     name = "" if document_id is None else str(document_id)
     return Document(name, split or "", article, highlights, metadata, *place)
 
 
-def too_large(size: int, max_bytes: int, place: Place, raw: bytes) -> DeadLetter:
+def too_large(size: int, max_bytes: int, place: Place) -> DeadLetter:
     """The dead letter of a record of more than `max_bytes`."""
     detail = f"the record has {size:,} bytes, more than {max_bytes:,} (--max_record_mb)"
-    return unread(place, TOO_LARGE, detail, raw)
+    return unread(place, TOO_LARGE, detail)
 
 
-def undecodable(
-    error: UnicodeDecodeError, part: str, place: Place, raw: bytes
-) -> DeadLetter:
+def undecodable(error: UnicodeDecodeError, part: str, place: Place) -> DeadLetter:
     """The dead letter of bytes that are not of the encoding of their file.
 
     Args:
       error: of the decoder.
       part: the part of the record that was decoded, as in "a cell".
       place: where the record stands.
-      raw: the record's bytes.
     """
     detail = f"byte {error.start}{part and f' of {part}'}: {error.reason}"
     reason = "invalid_utf8" if error.encoding == "utf-8" else "invalid_encoding"
-    return unread(place, reason, detail, raw)
+    return unread(place, reason, detail)

@@ -8,6 +8,8 @@ import glob
 import importlib
 from typing import Any, NamedTuple
 
+from precis.pipelines.corpus.compression import CODECS
+
 
 class Scheme(NamedTuple):
     """A format of corpora.
@@ -25,7 +27,8 @@ class Scheme(NamedTuple):
       holds_one_document: whether a file is one document.
       seek_bytes: about how much is read for one record of which the position is known;
           0 where a file is read from its beginning for it.
-      extra: of setup.py that it needs.
+      extra: of pyproject.toml that it needs.
+      endings: of the names of files that it reads.
     """
 
     module: str
@@ -37,6 +40,7 @@ class Scheme(NamedTuple):
     holds_one_document: bool = False
     seek_bytes: int = 0
     extra: str = ""
+    endings: tuple[str, ...] = ()
 
     def pattern(self, where: str) -> str:
         """The pattern of the files of a corpus; "" where it has none."""
@@ -48,20 +52,39 @@ class Scheme(NamedTuple):
 
 
 SCHEMES = {
-    "jsonl": Scheme("jsonl", has_fields=True, seek_bytes=1 << 20),
-    "csv": Scheme("csv_files", has_fields=True, seek_bytes=1 << 20),
-    "parquet": Scheme("parquet", has_fields=True, seek_bytes=1),
+    "jsonl": Scheme(
+        "jsonl", has_fields=True, seek_bytes=1 << 20, endings=(".jsonl", ".ndjson")
+    ),
+    "csv": Scheme(
+        "csv_files", has_fields=True, seek_bytes=1 << 20, endings=(".csv", ".tsv")
+    ),
+    "parquet": Scheme("parquet", has_fields=True, seek_bytes=1, endings=(".parquet",)),
     "text": Scheme(
-        "text_files", "GLOB", "one document a file", holds_one_document=True
+        "text_files",
+        help="one document a file",
+        holds_one_document=True,
+        endings=(".txt",),
     ),
     "stories": Scheme(
-        "stories", "DIR", "raw stories", "{}/**/*.story", holds_one_document=True
+        "stories",
+        "DIR",
+        "raw stories",
+        "{}/**/*.story",
+        holds_one_document=True,
+        endings=(".story",),
     ),
     "tfds": Scheme(
         "tfds_sets", "NAME[:SPLIT]", "TensorFlow Datasets", "", True, True, extra="tfds"
     ),
-    "sample": Scheme("sample.source", "[COUNT]", "built in", "", seek_bytes=1),
+    "sample": Scheme("sample.generator", "[COUNT]", "built in", "", seek_bytes=1),
 }
+
+
+def scheme_of(path: str) -> str:
+    """The scheme that a path looks like, compressed or not; "" for none."""
+    name = path.lower().removesuffix(next(filter(path.lower().endswith, CODECS), ""))
+    fitting = (each for each in SCHEMES if name.endswith(SCHEMES[each].endings))
+    return next(fitting, "")
 
 
 def help_of(name: str) -> str:

@@ -1,9 +1,21 @@
-"""Lists a corpus as tasks, and reads a task as articles."""
+"""Lists a corpus as tasks, draws the documents of `--sample`, and reads a task.
 
-from collections.abc import Sequence
-from itertools import groupby
+corpus        a b - c d e f g     - is no document: it is empty or cannot be read
+--sample 3      b     d     g     the smallest hashes of all
+
+A document counts if it has a text and is of `--split`. Which documents are drawn
+depends on the corpus alone, and neither on workers nor on the size of the tasks.
+"""
+
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
 
 from precis.model.errors import UsageError
+from precis.model.progress.stages import stage
+from precis.model.text.document import Document
 from precis.pipelines.corpus.listing import (
     combined_version,
     groups_of,
@@ -11,10 +23,9 @@ from precis.pipelines.corpus.listing import (
     unreadable_tasks,
 )
 from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
-from precis.pipelines.corpus.sampling import draw_documents
 from precis.pipelines.corpus.schemes import SCHEMES
-from precis.pipelines.corpus.task import UNREADABLE_SCHEME, Task
-from precis.pipelines.corpus.task_reader import TaskReader
+from precis.pipelines.corpus.task import UNREADABLE_SCHEME, FileFailure, Task
+from precis.pipelines.corpus.task_reader import TaskReader, read_records
 
 # Each task leaves files and a receipt, and the process that starts a job knows them
 # all. So their number is bounded, and not their size: a million small files become some
@@ -68,7 +79,7 @@ def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
         ]
     else:
         tasks = scheme.load().list_tasks(where, options)
-    return [task._replace(where=where) for task in tasks]
+    return [task._replace(scheme=task.scheme or name, where=where) for task in tasks]
 
 
 def pack_tasks(tasks: Sequence[Task], *, most: int = MOST_TASKS) -> list[Task]:
@@ -117,3 +128,94 @@ def join_tasks(pieces: Sequence[Task]) -> Task:
 def read_task(task: Task, options: CorpusOptions) -> TaskReader:
     """The articles and dead letters of a task."""
     return TaskReader(task, options)
+
+
+# A document that may be drawn: its digest; the task and the record, whose order decides
+# between equal digests; and its place.
+_Candidate = tuple[int, int, int, str, str]
+
+
+def draw_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task]:
+    """The tasks that read the drawn documents alone, and count the others.
+
+    Args:
+      tasks: of the corpus, in order.
+      options: how it is read.
+    """
+    drawn: list[_Candidate] = []
+    records: dict[int, Counter[str]] = {}
+    failures: dict[int, FileFailure] = {}
+    with stage("select", total=len(tasks), unit="tasks") as selecting:
+        for task in tasks:
+            records[task.number] = Counter()
+            try:
+                found = _candidates(task, options, drawn, records[task.number])
+                drawn = heapq.nsmallest(options.sample, chain(drawn, found))
+            except FileFailure as failure:
+                failures[task.number] = failure
+            selecting.advance()
+    positions: dict[int, dict[str, set[str]]] = {task.number: {} for task in tasks}
+    for _, number, _, path, position in drawn:
+        positions[number].setdefault(path, set()).add(position)
+    return [
+        _failed(task, failures[task.number])
+        if task.number in failures
+        else _of_drawn(task, positions[task.number], records[task.number])
+        for task in tasks
+    ]
+
+
+def _of_drawn(task: Task, drawn: dict[str, set[str]], records: Counter[str]) -> Task:
+    left_out = records - Counter({path: len(each) for path, each in drawn.items()})
+    return task._replace(
+        only={path: sorted(each) for path, each in drawn.items()},
+        left_out=dict(left_out),
+    )
+
+
+def _failed(task: Task, failure: FileFailure) -> Task:
+    """A task whose files are lost, as one of them could not be read."""
+    files = tuple(
+        file._replace(problem=failure.reason, detail=failure.detail)
+        for file in task.files
+    )
+    return task._replace(scheme=UNREADABLE_SCHEME, files=files, pieces=())
+
+
+def _candidates(
+    task: Task,
+    options: CorpusOptions,
+    drawn: Sequence[_Candidate],
+    records: Counter[str],
+) -> Iterator[_Candidate]:
+    """The documents of a task that may be in the sample.
+
+    Args:
+      task: the task.
+      options: how it is read.
+      drawn: those of earlier tasks, sorted.
+      records: counts the records of each file.
+    """
+    reader = TaskReader(task, options)
+    last = drawn[-1] if len(drawn) == options.sample else None
+    for number, record in enumerate(read_records(task, options)):
+        content = record.content
+        records[content.source_file] += getattr(content, "records", 1)
+        if isinstance(content, Document):
+            place = content.source_file, content.source_position
+            found = _digest(content, options.seed), task.number, number, *place
+            # The text of few documents is looked at: of those that may be taken.
+            if (last is None or found < last) and reader.is_document(content):
+                yield found
+
+
+def _digest(document: Document, seed: int) -> int:
+    """A number that decides whether a document is drawn.
+
+    Of equal documents each has a number of its own, by its position. The folder of the
+    corpus is no part of it.
+    """
+    name = document.document_id or document.article
+    content = f"{seed}\n{document.source_position}\n{name}"
+    digest = hashlib.blake2b(content.encode(errors="surrogatepass"), digest_size=8)
+    return int.from_bytes(digest.digest(), "big")

@@ -33,8 +33,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
                 f"{other} and {file.path} have one name, and the name is the id; "
                 "read their folders one at a time"
             )
-    tasks = text_files.list_tasks(source, options)
-    return [task._replace(scheme="stories") for task in tasks]
+    return text_files.list_tasks(source, options)
 
 
 def _story_id(path: str) -> str:

@@ -1,7 +1,7 @@
 """Tasks, the fields that they read, and what reading them gives."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.text.document import Document
@@ -41,7 +41,7 @@ class SourceFile(NamedTuple):
 
     Attributes:
       path: as it is written in results: absolute or a URL, valid UTF-8
-          (`precis.pipelines.corpus.names`); `open_source` opens it.
+          (`precis.pipelines.corpus.opening`); `open_source` opens it.
       size_bytes: as stored.
       version: what changes when the content does, and only then: the checksum of a
           local file; of an object the checksum, etag or generation that its store has.
@@ -99,7 +99,7 @@ class Task(NamedTuple):
     Attributes:
       number: position among the tasks of the corpus; names the output.
       scheme: a row of `SCHEMES`, or UNREADABLE_SCHEME for files that could not be read
-          when the corpus was listed.
+          when the corpus was listed. A module of a scheme leaves it empty.
       files: the files read, in order. Empty for the built-in corpus.
       start, stop: the half-open range within the corpus or file; its unit (byte,
           record, row group) is the scheme's. stop is -1 where the range goes to the
@@ -110,25 +110,24 @@ class Task(NamedTuple):
       version: changes when the content of the files does. For the job's fingerprint.
       size_bytes: about how much there is to read, for progress; as it lies on disk
           where the scheme can tell.
-      only: the records to read, by file: their positions, as in `Place`, with how many
-          records are read from there on; 0 stands for all that follow in the file. None
-          where all are read.
+      only: the positions of the records to read, by file, as in `Place`; None where all
+          are read.
       pieces: tasks that are read one after another in its place; `files` are theirs.
       left_out: how many records of each file `--sample` did not draw; they are counted
           and not read.
       where: what `--corpus` says behind the scheme.
     """
 
-    number: int
-    scheme: str
-    files: tuple[SourceFile, ...]
+    number: int = 0
+    scheme: str = ""
+    files: tuple[SourceFile, ...] = ()
     start: int = 0
     stop: int = -1
     split: str = ""
     fields: Fields = Fields()
     version: str = ""
     size_bytes: int = 0
-    only: Mapping[str, Mapping[str, int]] | None = None
+    only: Mapping[str, Sequence[str]] | None = None
     pieces: tuple["Task", ...] = ()
     left_out: Mapping[str, int] = {}
     where: str = ""
@@ -145,6 +144,14 @@ def position_numbers(position: str) -> tuple[int, ...]:
     row group 2 row 17 -> (2, 17)
     """
     return tuple(map(int, re.findall(r"\d+", position)))
+
+
+def may_hold(task: Task, position: str) -> bool:
+    """Whether the record at a position may be among those of a task that reads its
+    file: the range of a task and the first number of a position have the same unit.
+    """
+    first = (*position_numbers(position), task.start)[0]
+    return task.start <= first and (task.stop == -1 or first < task.stop)
 
 
 class DeadLetter(NamedTuple):
@@ -179,22 +186,16 @@ class DeadLetter(NamedTuple):
     content_sha256: str | None = None
 
 
-def unread(
-    place: Place, reason: str, detail: str, raw: bytes = b"", records: int = 1
-) -> DeadLetter:
+def unread(place: Place, reason: str, detail: str, records: int = 1) -> DeadLetter:
     """The dead letter of a record that cannot be read as a document."""
-    return DeadLetter(
-        "read", reason, detail, None, *place, raw[:MAX_RAW_BYTES], records
-    )
+    return DeadLetter("read", reason, detail, None, *place, records=records)
 
 
-def empty_article(document: Document, raw: bytes = b"") -> DeadLetter:
+def empty_article(document: Document) -> DeadLetter:
     """The dead letter of a document that has no text to summarize."""
     place = Place(document.source_file, document.source_position)
-    letter = unread(place, EMPTY_ARTICLE, "the article has no text", raw)
-    return letter._replace(
-        document_id=document.document_id or None, raw=letter.raw or None
-    )
+    letter = unread(place, EMPTY_ARTICLE, "the article has no text")
+    return letter._replace(document_id=document.document_id or None)
 
 
 class ReadRecord(NamedTuple):
@@ -205,7 +206,7 @@ class ReadRecord(NamedTuple):
       share: how much of its task is read with it, from 0 to 1: the share of the bytes
           on disk, compressed ones where the file is compressed, or of the records where
           the files are cut by record.
-      raw: the record's bytes, cut at 64 KiB, where they cost nothing.
+      raw: the record's bytes, where they cost nothing; its dead letter keeps them.
     """
 
     content: Document | DeadLetter

@@ -13,6 +13,7 @@ from precis.pipelines.corpus.opening import check_unchanged, file_failure
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.corpus.task import (
+    MAX_RAW_BYTES,
     UNREADABLE_SCHEME,
     DeadLetter,
     Place,
@@ -42,6 +43,7 @@ class TaskReader:
 
     Attributes:
       position: how far the task is read, behind the record that was read last.
+      share: how much of the task is read, from 0 to 1, whatever `--limit` says.
       read: the records read so far, by source file, those left out included.
       other_split: the documents that were left out, as they are not in
           `options.split`, by source file.
@@ -50,6 +52,7 @@ class TaskReader:
 
     def __init__(self, task: Task, options: CorpusOptions) -> None:
         self.position = Position()
+        self.share = 0.0
         self.read: Counter[str] = Counter(task.left_out)
         self.other_split: Counter[str] = Counter()
         self.not_selected: Counter[str] = Counter(task.left_out)
@@ -81,9 +84,7 @@ class TaskReader:
         """The records, with the position behind each; None for those left out."""
         records = documents = 0
         limit = self._options.limit
-        for (content, share, raw), is_read in read_records(self._task, self._options):
-            if not is_read and not limit:
-                continue
+        for content, share, raw in read_records(self._task, self._options):
             record = self.to_article(content, raw)
             is_asked_for = self._is_asked_for(record)
             if isinstance(record, Article) and is_asked_for:
@@ -94,15 +95,16 @@ class TaskReader:
                     if document.document_id == record.content_sha256:
                         # The hash of no text is no id.
                         document = document._replace(document_id="")
-                    record = empty_article(document, raw)
-            if is_read:
-                lost = content.records if isinstance(content, DeadLetter) else 1
-                self.read[content.source_file] += lost
-                records += lost if is_asked_for else 0
-                self.other_split[content.source_file] += not is_asked_for
-                if limit:
-                    share = max(share, documents / limit)
-                yield record if is_asked_for else None, Position(records, share)
+                    record = empty_article(document)
+                    record = _with_raw(record, raw) if raw else record
+            lost = content.records if isinstance(content, DeadLetter) else 1
+            self.read[content.source_file] += lost
+            records += lost if is_asked_for else 0
+            self.other_split[content.source_file] += not is_asked_for
+            self.share = share
+            if limit:
+                share = max(share, documents / limit)
+            yield record if is_asked_for else None, Position(records, share)
             if limit and documents == limit:
                 _check_read(self._task, self.read)
                 return
@@ -110,13 +112,13 @@ class TaskReader:
     def to_article(
         self, content: Document | DeadLetter, raw: bytes
     ) -> Article | DeadLetter:
-        """The article of a record, with an id and a split."""
+        """The article of a record with an id and a split, or the dead letter with the
+        bytes of the record.
+        """
         if isinstance(content, DeadLetter):
-            return content
+            return _with_raw(content, content.raw or raw)
         options = self._options
-        article = Article(
-            content, clean=options.clean, strip_boilerplate=options.strip_boilerplate
-        )
+        article = Article(content, clean=options.clean)
         document_id = content.document_id or article.content_sha256
         split = self._task.split or content.split or split_of(document_id, options)
         if _SPLIT_NAME.fullmatch(split):
@@ -126,7 +128,7 @@ class TaskReader:
             f"the split is {split[:80]!r}; it names files, so it must be of at most 40 "
             "letters, digits and underscores"
         )
-        return unread(_place(content), "bad_split", detail, raw)
+        return _with_raw(unread(_place(content), "bad_split", detail), raw)
 
     def is_document(self, content: Document) -> bool:
         """Whether a record has a text, and is of the split that is asked for."""
@@ -156,10 +158,8 @@ def split_of(document_id: str, options: CorpusOptions) -> str:
     return "test" if place < options.validation_share + options.test_share else "train"
 
 
-def read_records(
-    task: Task, options: CorpusOptions
-) -> Iterator[tuple[ReadRecord, bool]]:
-    """The records of a task, and whether it reads each of them.
+def read_records(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
+    """The records of a task.
 
     Where it names those that it reads, nothing is read behind the last one.
 
@@ -167,26 +167,21 @@ def read_records(
       FileFailure: a file of the task cannot be read or is not the one that was listed.
     """
     if task.only is None:
-        yield from ((record, True) for record in _read(task, options))
+        yield from _read(task, options)
         return
-    missing = {(path, each) for path in task.only for each in task.only[path]}
-    is_open = any(set(ranges.values()) - {1} for ranges in task.only.values())
-    begins = {
-        path: min(position_numbers(each) for each, count in ranges.items() if not count)
-        for path, ranges in task.only.items()
-        if 0 in ranges.values()
-    }
-    left: Counter[str] = Counter()  # of a range, by file
+    missing = {Place(path, each) for path in task.only for each in task.only[path]}
     for record in _read(task, options):
-        path, position = place = _place(record.content)
-        left[path] = max(left[path], task.only.get(path, {}).get(position, 0))
-        is_behind = path in begins and position_numbers(position) >= begins[path]
-        yield record, left[path] > 0 or is_behind
-        left[path] -= getattr(record.content, "records", 1)
-        missing.discard(place)
-        if not missing and not is_open:
+        place = _place(record.content)
+        if place in missing:
+            missing.remove(place)
+            yield record
+        if not missing:
             _check_read(task, task.only)
             return
+
+
+def _with_raw(letter: DeadLetter, raw: bytes) -> DeadLetter:
+    return letter._replace(raw=raw[:MAX_RAW_BYTES])
 
 
 def _place(content: Document | DeadLetter) -> Place:
@@ -201,17 +196,20 @@ def _read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
         or cannot be read.
     """
     if task.pieces:
-        for number, piece in enumerate(task.pieces):
+        sizes = [piece.size_bytes + 1 for piece in task.pieces]
+        before, total = 0, sum(sizes)
+        for piece, size in zip(task.pieces, sizes, strict=True):
             for record in _read(piece._replace(only=task.only), options):
-                share = (number + record.share) / len(task.pieces)
+                share = (before + size * record.share) / total
                 yield record._replace(share=share)
+            before += size
         return
     if task.scheme == UNREADABLE_SCHEME:
         for number, file in enumerate(task.files, start=1):
             letter = unread(Place(file.path, "file"), file.problem, file.detail)
             yield ReadRecord(letter, number / len(task.files))
         return
-    if task.only is not None and not options.limit:
+    if task.only is not None:
         files = tuple(file for file in task.files if file.path in task.only)
         if task.files and not files:
             return
@@ -239,12 +237,10 @@ def _ranges(task: Task, options: CorpusOptions) -> list[tuple[int, int]]:
     whole = [(task.start, task.stop)]
     seek_bytes = SCHEMES[task.scheme].seek_bytes
     is_transformed = options.encoding == UTF_16 or any(map(codec_of, task.paths))
-    if task.only is None or not seek_bytes or is_transformed or options.limit:
+    if task.only is None or not seek_bytes or is_transformed:
         return whole
     named = [task.only[path] for path in task.paths or task.only]
-    if any(set(ranges.values()) - {1} for ranges in named):
-        return whole
-    firsts = {position_numbers(each)[0] for ranges in named for each in ranges}
+    firsts = {position_numbers(each)[0] for places in named for each in places}
     if len(firsts) * seek_bytes > task.size_bytes:
         return whole
     return [

@@ -7,8 +7,7 @@ from precis.model import files
 from precis.model.text.document import Document
 from precis.pipelines.corpus import listing
 from precis.pipelines.corpus.formats import other_format
-from precis.pipelines.corpus.names import written_name
-from precis.pipelines.corpus.opening import open_source
+from precis.pipelines.corpus.opening import open_source, written_name
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import undecodable
 from precis.pipelines.corpus.task import (
@@ -25,7 +24,7 @@ from precis.pipelines.corpus.task import (
 def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
     """Runs of files of about `task_bytes` each."""
     groups = listing.groups_of(source, lambda file: file.size_bytes, options.task_bytes)
-    return [listing.files_task("text", group) for group in groups]
+    return [listing.files_task(group) for group in groups]
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
@@ -53,13 +52,13 @@ def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | Dea
     most = options.max_record_bytes
     if len(raw) > most:
         detail = f"the file has more than {most:,} bytes (--max_record_mb)"
-        return unread(place, TOO_LARGE, detail, raw)
+        return unread(place, TOO_LARGE, detail)
     try:
         # Without a byte order mark.
         is_utf_8 = options.encoding == "utf-8"
         text = raw.decode("utf-8-sig" if is_utf_8 else options.encoding)
     except UnicodeDecodeError as error:
-        letter = undecodable(error, "", place, raw)
+        letter = undecodable(error, "", place)
         other = other_format(raw, "FILE")
         return letter._replace(detail=f"it is {other}") if other else letter
     return Document("", "", text, None, {}, *place)

@@ -13,7 +13,7 @@ import tensorflow_datasets as tfds
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.model.records.tfrecord import read_frames
+from precis.model.records.example import read_frames
 from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.kept_values import with_kinds
 from precis.pipelines.corpus.opening import open_source
@@ -77,7 +77,7 @@ def list_tasks(source: str, options: CorpusOptions) -> list[Task]:
             pieces = min(count, -(-file.size_bytes // options.task_bytes))
             for start, stop in itertools.pairwise(listing.cut_range(count, pieces)):
                 size = file.size_bytes * (stop - start) // count
-                task = listing.range_task("tfds", file, start, stop, size, fields)
+                task = listing.range_task(file, start, stop, size, fields)
                 tasks.append(task._replace(split=split))
     return tasks
 
@@ -157,7 +157,7 @@ def _to_document(
     frame: bytes, features: Any, task: Task, place: Place, options: CorpusOptions
 ) -> Any:
     if len(frame) > options.max_record_bytes:
-        return records.too_large(len(frame), options.max_record_bytes, place, frame)
+        return records.too_large(len(frame), options.max_record_bytes, place)
     example = features.deserialize_example_np(frame)
     try:
         record = {
@@ -166,8 +166,8 @@ def _to_document(
             if name in task.fields.names
         }
     except UnicodeDecodeError as error:
-        return records.undecodable(error, "a feature", place, frame)
-    return records.to_document(record, task.fields, place, frame)
+        return records.undecodable(error, "a feature", place)
+    return records.to_document(record, task.fields, place)
 
 
 def _plain(value: Any) -> Any:

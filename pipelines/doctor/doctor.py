@@ -1,191 +1,288 @@
-"""The command `precis doctor`: the checks in their order, and what it prints.
-
-They write nothing. Exit codes: 0 no problem; 1 problems; 2 the command line is wrong.
+"""The checks of `precis doctor`, in their order. They write nothing; what a command
+reads is opened as its job opens it at its start, so the words are those of the job.
 """
 
 import contextlib
 import dataclasses
-import importlib.metadata
-import shutil
+import glob
+import importlib.util
+import os
+import platform
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from precis.model import files
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.config import suggestion
-from precis.model.errors import PrecisError, UsageError
-from precis.model.progress.stages import stage
+from precis.model.config import install_command, installed_version
+from precis.model.errors import PrecisError, UsageError, describe_system_error
+from precis.model.inference.process_limits import usable_cores
+from precis.model.storage.clients import extra_of
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.doctor.findings import (
-    NOTE,
-    PROBLEM,
-    RUN_AGAIN,
-    Diagnosis,
-    as_json,
-    as_lines,
-    checked,
-    count,
-    last_line,
+from precis.pipelines.doctor.packages import (
+    BEAM_COMMANDS,
+    command_extras,
+    offered_extras,
+    python_bounds,
+    wrong_packages,
 )
-from precis.pipelines.doctor.needs import (
-    check_bucket,
-    check_corpus,
-    check_devices,
-    check_engine,
-    check_inputs,
-    stored_paths,
+from precis.pipelines.run.options import flag_names, read_flags
+from precis.pipelines.summarize.options import OneDocumentOptions
+from precis.pipelines.training.recipes import RECIPES
+
+OK, NOTE, WARNING, PROBLEM = "ok", "note", "warning", "problem"
+# The advice where there is no better one.
+RUN_AGAIN = "correct that, and run `precis doctor` again"
+# What an error of a library may have as its first line.
+_LONGEST_MESSAGE = 300
+# The flags that name a bundle.
+_BUNDLE_FLAGS = (
+    *("bundle", "extractive_bundle", "keyphrase_bundle"),
+    *("init_from", "encoder"),
 )
-from precis.pipelines.doctor.packages import check_packages
-from precis.pipelines.flags.command_words import parse_words, read_command_line
-from precis.pipelines.flags.flags import read_flags
-from precis.pipelines.options.extras import BEAM_COMMANDS, command_extras
-from precis.pipelines.options.one_document import OneDocumentOptions
-from precis.pipelines.options.progress import ProgressOptions, split_progress
-from precis.pipelines.options.recipes import RECIPES
+# The device files of GPUs of NVIDIA.
+_GPU_FILES = "/dev/nvidia[0-9]*"
+_START_SECONDS = 300.0
+# The memory of devices is given back with the process.
+_LIST_DEVICES = """
+import tensorflow as tf
+devices = [device.device_type for device in tf.config.list_logical_devices()]
+print(tf.__version__, *devices)
+"""
 
 
-class Request(NamedTuple):
-    """A command line that is checked.
+class Diagnosis(NamedTuple):
+    """A finding.
 
     Attributes:
-      command: its name; "" where the installation alone is checked.
-      concerns: the dataclasses with its flags.
-      beam_args: the flags for Beam.
+      level: `ok`; `note` where there is something to know; `warning` where the job may
+          run and not as it was meant; `problem` where it would fail.
+      subject: what was looked at, one word.
+      found: what it is like.
+      advice: what to do about it; "" where there is nothing to do.
     """
 
-    command: str = ""
-    concerns: Sequence[Any] = ()
-    beam_args: Sequence[str] = ()
-
-    @property
-    def flags(self) -> dict[str, Any]:
-        """The values of its flags, by name."""
-        return {
-            name: value
-            for concern in self.concerns
-            for name, value in dataclasses.asdict(concern).items()
-        }
+    level: str
+    subject: str
+    found: str
+    advice: str = ""
 
 
-def run_doctor(values: Mapping[str, Any], commands: Mapping[str, Any]) -> int:
-    """Examines a command line and prints the findings; returns the exit code.
-
-    Args:
-      values: the flags of `DoctorOptions`, with the words of the command line.
-      commands: all commands by name, as `command_line.commands.COMMANDS` has them.
-    """
-    line = read_words(values.get("command_line") or [], commands)
-    request = read_request(*line, commands)
-    command = request.command
-    with stage(f"examining {command or 'the installation'}", is_brief=True):
-        findings = list(examine(request))
-    if values.get("json"):
-        version = importlib.metadata.version("precis")
-        print(as_json(findings, command=command, version=version))
-    else:
-        # In a file or a pipe, a finding is one line.
-        is_terminal = sys.stdout.isatty()
-        width = shutil.get_terminal_size().columns if is_terminal else sys.maxsize
-        for text in as_lines(findings, width=width):
-            print(text)
-        print(last_line(findings, command))
-    return 1 if count(findings, PROBLEM) else 0
-
-
-def read_words(
-    words: Sequence[str], commands: Mapping[str, Any]
-) -> tuple[str, dict[str, Any], Sequence[str]]:
-    """The command, its flags and those for Beam of a command line without `precis`.
-
-    Raises:
-      UsageError: there is no such command, or it has no such flag.
-    """
-    if not words:
-        return "", {}, ()
-    name, *arguments = words
-    command = _find(name, commands)
-    concerns = (*command.concerns, ProgressOptions)
-    parsed = parse_words(name, concerns, command.text, arguments)
-    given = read_command_line(name, concerns, command.text, parsed)
-    return name, split_progress(given.flags)[1], given.beam_args
-
-
-def _find(name: str, commands: Mapping[str, Any]) -> Any:
-    known = [command for command in commands if command != "doctor"]
-    if name not in known:
-        way_out = suggestion(name, known) or "`precis --help` shows them"
-        raise UsageError(f"there is no command {name!r} to check; {way_out}")
-    return commands[name]
-
-
-def read_request(
-    name: str,
+def examine(
+    command: str,
+    option_groups: Sequence[type],
     flags: Mapping[str, Any],
     beam_args: Sequence[str],
-    commands: Mapping[str, Any],
-) -> Request:
-    """Reads the flags of a command as the command does.
+) -> Iterator[Diagnosis]:
+    """The findings, in order, as they are made.
+
+    Args:
+      command: whose needs are checked; "" checks the installation.
+      option_groups: the dataclasses with its flags.
+      flags: of the command, those that are given.
+      beam_args: flags for Beam.
 
     Raises:
-      UsageError: there is no such command, or it refuses its flags.
+      UsageError: the command refuses its flags.
     """
-    if not name:
-        return Request()
-    if "text" in flags and name == "summarize":
+    options = _read_options(command, option_groups, flags)
+    values: dict[str, Any] = {}
+    for each in options:
+        values |= dataclasses.asdict(each)
+    paths = stored_paths(values, beam_args)
+    extras = command_extras(command, values, beam_args, paths) if command else None
+    findings = list(_checked("packages", _check_packages(extras)))
+    yield from findings
+    if command and _any_problem(findings):
+        missing = "what needs those packages was not checked"
+        yield Diagnosis(NOTE, "packages", missing, RUN_AGAIN)
+        return
+    if extras is None or "train" in extras:
+        yield from _checked("accelerator", _check_devices())
+    stores = [
+        each for path in paths for each in _checked("bucket", _check_bucket(path))
+    ]
+    yield from stores
+    if _any_problem(stores):
+        yield Diagnosis(NOTE, "bucket", "what lies there was not checked", RUN_AGAIN)
+        return
+    yield from _checked("inputs", _check_inputs(values))
+    if command in BEAM_COMMANDS:
+        names = flag_names(option_groups)
+        yield from _checked("engine", _check_engine(names, values, beam_args))
+    for each in options:
+        if isinstance(each, CorpusOptions):
+            yield from _checked("corpus", _check_corpus(each, values["output"]))
+
+
+def _read_options(
+    command: str, option_groups: Sequence[type], flags: Mapping[str, Any]
+) -> list[Any]:
+    """The options of a command, as the command reads them."""
+    if flags.get("text") and command == "summarize":
         raise UsageError(
             f"--text {flags['text']}: doctor checks jobs over a corpus, and one "
             "document is summarized in seconds; name a --corpus in its place"
         )
-    if name == "train":
+    if command == "train":
         flags = {**RECIPES.get(str(flags.get("recipe", "")), {}), **flags}
-    if name == "summarize":
+    if command == "summarize":
         # A bundle that is damaged is reported by the check of bundles.
         with contextlib.suppress(PrecisError, OSError):
             flags = with_flags_of_bundle(flags)
-    concerns = _find(name, commands).concerns
-    kinds = [kind for kind in concerns if kind is not OneDocumentOptions]
-    return Request(name, read_flags(kinds, dict(flags)), beam_args)
+    groups = [group for group in option_groups if group is not OneDocumentOptions]
+    return read_flags(groups, flags)
 
 
-def examine(request: Request) -> Iterator[Diagnosis]:
-    """The findings, in order, as they are made."""
-    command, flags = request.command, request.flags
-    extras = needed_extras(request) if command else None
-    findings = list(checked("packages", check_packages(extras)))
-    yield from findings
-    if command and count(findings, PROBLEM):
-        yield Diagnosis(
-            NOTE, "packages", "what needs those packages was not checked", RUN_AGAIN
+def _any_problem(findings: Sequence[Diagnosis]) -> bool:
+    return any(finding.level == PROBLEM for finding in findings)
+
+
+def _checked(subject: str, check: Iterator[Diagnosis]) -> Iterator[Diagnosis]:
+    """The findings of a check; what it raises becomes one too.
+
+    The message of an error of precis names the thing and the reason, and behind the
+    last semicolon the way out.
+    """
+    try:
+        yield from check
+    except (PrecisError, OSError) as error:
+        shown = describe_system_error(error) if isinstance(error, OSError) else error
+        found, _, advice = " ".join(str(shown).split()).rpartition("; ")
+        if not found:
+            found, advice = advice, RUN_AGAIN
+        yield Diagnosis(PROBLEM, subject, found, advice)
+    # Whatever a library raises, the other checks go on, and this one has failed.
+    except Exception as error:
+        line = str(error).split("\n")[0]
+        message = f"{type(error).__name__}: {line}"[:_LONGEST_MESSAGE]
+        yield Diagnosis(PROBLEM, subject, message, RUN_AGAIN)
+
+
+def _check_packages(extras: Collection[str] | None) -> Iterator[Diagnosis]:
+    """Checks Python and the packages.
+
+    Args:
+      extras: those that a command needs; None looks at all, of which none is needed.
+    """
+    version = platform.python_version()
+    if bounds := python_bounds():
+        found = f"this is Python {version}, and precis runs on {bounds}"
+        advice = "make an environment with a Python of that range and install precis"
+        yield Diagnosis(PROBLEM, "python", found, f"{advice} there")
+    else:
+        yield Diagnosis(OK, "python", f"Python {version}")
+    complete, any_wrong = [], False
+    for extra in ("", *(offered_extras() if extras is None else sorted(extras))):
+        wrong = list(wrong_packages(extra))
+        if not wrong:
+            complete.append(extra)
+            continue
+        is_needed = extras is not None or not extra
+        any_wrong = any_wrong or is_needed
+        found = f"{f'extra {extra}' if extra else 'precis itself'}: {', '.join(wrong)}"
+        level = PROBLEM if is_needed else NOTE
+        yield Diagnosis(level, "packages", found, install_command(extra))
+    if not any_wrong:
+        extras_there = ", ".join(filter(None, complete)) or "no extra"
+        found = f"precis {installed_version()} with the packages of {extras_there}"
+        yield Diagnosis(OK, "packages", found)
+
+
+def _check_devices() -> Iterator[Diagnosis]:
+    """Starts TensorFlow in a process of its own, where it is installed."""
+    yield Diagnosis(OK, "cores", f"{usable_cores()} of {os.cpu_count()}")
+    if importlib.util.find_spec("tensorflow") is None:
+        return
+    done = subprocess.run(
+        [sys.executable, "-c", _LIST_DEVICES],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+        timeout=_START_SECONDS,
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
+        raise UsageError(
+            f"TensorFlow does not start: {reason}; {install_command('train')} "
+            "--force-reinstall, or take a machine with the instructions that "
+            "TensorFlow needs (AVX)"
         )
-        return
-    if extras is None or extras & {"inference", "network"}:
-        yield from checked("accelerator", check_devices())
-    paths = stored_paths(flags, request.beam_args)
-    buckets = [each for path in paths for each in checked("bucket", check_bucket(path))]
-    yield from buckets
-    if count(buckets, PROBLEM):
-        yield Diagnosis(NOTE, "bucket", "what lies there was not checked", RUN_AGAIN)
-        return
-    yield from checked("inputs", check_inputs(flags))
-    if command in BEAM_COMMANDS:
-        kinds = [type(concern) for concern in request.concerns]
-        engine = check_engine(command, kinds, flags, request.beam_args)
-        yield from checked("engine", engine)
-    for concern in request.concerns:
-        if isinstance(concern, CorpusOptions):
-            yield from checked("corpus", check_corpus(concern, flags["output"]))
+    version, *devices = done.stdout.split()
+    kinds = [f"{devices.count(kind)} {kind}" for kind in dict.fromkeys(devices)]
+    if glob.glob(_GPU_FILES) and "GPU" not in devices:
+        yield Diagnosis(
+            WARNING,
+            "accelerator",
+            "this machine has a GPU, and TensorFlow finds none",
+            "pip install 'tensorflow[and-cuda]' of the same version, and check the "
+            "driver with nvidia-smi",
+        )
+    yield Diagnosis(OK, "accelerator", f"TensorFlow {version}: {', '.join(kinds)}")
 
 
-def needed_extras(request: Request) -> set[str]:
-    """The extras of setup.py that the packages of a command line come from."""
-    flags = request.flags
-    paths = stored_paths(flags, request.beam_args)
-    extras = command_extras(request.command, flags, paths)
-    # The table of `loaders` is a name in SQL, which needs no package.
-    table = "" if request.command == "loaders" else str(flags.get("table") or "")
-    if table:
-        extras.add("delta" if table.startswith("delta:") else "iceberg")
-    # Beam, which knows the names of its runners, may not be installed.
-    if "dataflow" in " ".join(request.beam_args).lower():
-        extras.add("dataflow")
-    return extras
+def _check_bucket(path: str) -> Iterator[Diagnosis]:
+    """Asks an object store for the bucket of a path."""
+    bucket = "/".join(path.split("/")[:3])
+    fs, name = files.filesystem(bucket)
+    fs.info(name)
+    yield Diagnosis(OK, "bucket", f"{bucket} answers")
+
+
+def _check_engine(
+    names: Sequence[str], flags: Mapping[str, Any], beam_args: Sequence[str]
+) -> Iterator[Diagnosis]:
+    """Reads the flags of Beam as the job does."""
+    from precis.pipelines.engines.beam_runner import pipeline_options, runner_name
+    from precis.pipelines.engines.local_processes import count_workers
+    from precis.pipelines.engines.remote_checks import check_remote
+
+    options = pipeline_options(beam_args, own_flags=names)
+    check_remote(options, flags)
+    count_workers(int(flags.get("workers", 0)), options, tasks=1, size=0)
+    yield Diagnosis(OK, "engine", f"{runner_name(options)} takes the job")
+
+
+def _check_corpus(corpus: CorpusOptions, output: str) -> Iterator[Diagnosis]:
+    """Lists a corpus."""
+    from precis.pipelines.corpus.listing import check_output_apart
+    from precis.pipelines.corpus.source import list_tasks
+
+    tasks = list_tasks(corpus)
+    check_output_apart(output, corpus, tasks)
+    size = sum(task.size_bytes for task in tasks)
+    yield Diagnosis(OK, "corpus", f"{len(tasks):,} tasks of {size:,} bytes")
+
+
+def _check_inputs(flags: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    """Opens the bundles, records and runs that a command reads."""
+    from precis.model.bundle.manifest import read_manifest
+    from precis.model.records.dataset import load_dataset
+
+    for path in filter(None, map(flags.get, _BUNDLE_FLAGS)):
+        manifest = read_manifest(path)
+        found = f"{path}: {manifest.get('kind', '')} model {manifest['model_id']}"
+        yield Diagnosis(OK, "bundle", found)
+    for path in filter(None, str(flags.get("records") or "").split(",")):
+        info = load_dataset(path.strip())
+        splits = (f"{split} {info.records(split):,}" for split in info.splits)
+        yield Diagnosis(OK, "records", f"{path.strip()}: {', '.join(splits)}")
+    for path in filter(None, map(flags.get, ("run", "compare"))):
+        from precis.pipelines.tables.finished_run import open_run
+
+        run = open_run(path)
+        found = f"{path}: run {run.run_id} with {run.rows:,} rows"
+        yield Diagnosis(OK, "run", found)
+
+
+def stored_paths(flags: Mapping[str, Any], beam_args: Sequence[str]) -> list[str]:
+    """A path of each bucket that the flags name, as in `jsonl:gs://a/x.jsonl`."""
+    buckets = {}
+    for value in (*flags.values(), *beam_args):
+        for part in str(value).replace("=", ",").split(","):
+            scheme, _, rest = part.strip().partition("://")
+            path = f"{scheme.rpartition(':')[2]}://{rest}"
+            if rest and extra_of(path):
+                buckets[rest.partition("/")[0]] = path
+    return list(buckets.values())

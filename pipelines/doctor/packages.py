@@ -1,66 +1,78 @@
-"""Python, and the packages of the extras that a command needs.
-
-The bounds are those of setup.py, as the installed distribution `precis` has them.
+"""Python and the packages, within the bounds of the installed distribution, and the
+extras that a command needs. Beam, which is one of them, may not be there.
 """
 
 import importlib.metadata
 import platform
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from precis.pipelines.doctor.findings import NOTE, OK, PROBLEM, Diagnosis
+from precis.model.config import DISTRIBUTION
+from precis.model.storage.clients import extra_of
+from precis.pipelines.corpus.options import parse_addresses
+from precis.pipelines.corpus.schemes import SCHEMES
 
-# Extras for developers, and those that hold the others.
-_NOT_FOR_USERS = ("all", "dev", "docs", "parity", "services", "spark")
+BEAM_COMMANDS = ("prepare", "summarize", "evaluate")
+# They run a network whatever their flags are.
+_NETWORK_COMMANDS = (
+    *("train", "train-extractor", "train-keyphrases", "train-summarizer"),
+    *("prepare", "import", "export", "attention"),
+)
 
 
-def check_packages(extras: Collection[str] | None) -> Iterator[Diagnosis]:
-    """Checks Python and the packages.
+def command_extras(
+    command: str,
+    flags: Mapping[str, Any],
+    beam_args: Iterable[str],
+    paths: Iterable[str],
+) -> set[str]:
+    """The extras of pyproject.toml whose packages a command line needs.
 
     Args:
-      extras: those that a command needs; None looks at all, of which none is needed.
+      command: such as `summarize`.
+      flags: of the command, by name.
+      beam_args: flags for Beam.
+      paths: the files and folders that it reads and writes.
+
+    Raises:
+      UsageError: the corpus has no scheme.
     """
-    distribution = importlib.metadata.metadata("precis")
-    yield _check_python(distribution["Requires-Python"] or "")
-    offered = distribution.get_all("Provides-Extra") or []
-    looked_at = [name for name in offered if name not in _NOT_FOR_USERS]
-    complete, any_wrong = [], False
-    for extra in ("", *(looked_at if extras is None else sorted(extras))):
-        wrong = list(_wrong_packages(extra))
-        if not wrong and extra:
-            complete.append(extra)
-        elif wrong:
-            is_needed = extras is not None or not extra
-            any_wrong = any_wrong or is_needed
-            yield Diagnosis(
-                PROBLEM if is_needed else NOTE,
-                "packages",
-                f"{f'extra {extra}' if extra else 'precis itself'}: {', '.join(wrong)}",
-                f"pip install 'precis[{extra}]'" if extra else "pip install 'precis'",
-            )
-    if not any_wrong:
-        found = ", ".join(complete) or "no extra"
-        version = importlib.metadata.version("precis")
-        yield Diagnosis(
-            OK, "packages", f"precis {version} with the packages of {found}"
-        )
+    corpus = str(flags.get("corpus") or "")
+    addresses = parse_addresses(corpus) if corpus else []
+    has_network = flags.get("bundle") or flags.get("extractive_bundle")
+    needed = {
+        "beam": command in (*BEAM_COMMANDS, "train-summarizer"),
+        "train": command in _NETWORK_COMMANDS
+        or (command == "summarize" and has_network),
+        "report": command == "attention",
+        # The table of `loaders` is a name in SQL, which needs no package.
+        "tables": command != "loaders" and flags.get("table"),
+        # Beam, which knows the names of its runners, may not be installed.
+        "dataflow": "dataflow" in " ".join(beam_args).lower(),
+        **{SCHEMES[scheme].extra: True for scheme, _ in addresses},
+        **{extra_of(path): True for path in paths},
+    }
+    return {extra for extra, is_needed in needed.items() if extra and is_needed}
 
 
-def _check_python(bounds: str) -> Diagnosis:
+def offered_extras() -> list[str]:
+    """The extras of the installed distribution, but `all`."""
+    offered = importlib.metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
+    return [name for name in offered if name != "all"]
+
+
+def python_bounds() -> str:
+    """The versions of Python that precis runs on; "" where this is one of them."""
+    bounds = importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"] or ""
     version = platform.python_version()
-    if SpecifierSet(bounds).contains(version, prereleases=True):
-        return Diagnosis(OK, "python", f"Python {version}")
-    return Diagnosis(
-        PROBLEM,
-        "python",
-        f"this is Python {version}, and precis runs on {bounds}",
-        "make an environment with a Python of that range and install precis there",
-    )
+    is_within = SpecifierSet(bounds).contains(version, prereleases=True)
+    return "" if is_within else bounds
 
 
-def _wrong_packages(extra: str, name: str = "precis") -> Iterator[str]:
+def wrong_packages(extra: str, name: str = DISTRIBUTION) -> Iterator[str]:
     """What is wrong with the packages that an extra of a distribution brings; with "",
     those that it always has.
     """
@@ -76,7 +88,7 @@ def _wrong_packages(extra: str, name: str = "precis") -> Iterator[str]:
             yield f"{requirement.name} is not installed"
             continue
         for inner in requirement.extras:
-            if any(_wrong_packages(inner, requirement.name)):
+            if any(wrong_packages(inner, requirement.name)):
                 yield f"{requirement.name}[{inner}] is not complete"
         bounds = requirement.specifier
         if not bounds.contains(version, prereleases=True):

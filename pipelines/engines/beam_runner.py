@@ -1,8 +1,13 @@
 """Beam's own flags, and running a pipeline.
 
-The local runner is pinned, and flags that Beam does not know are refused. A pipeline
-runs to its end, or is saved where `--template_location` says so. What a worker raises
-comes back as an error of precis (`runner_errors`).
+The local runner is pinned, and flags that Beam does not know are refused. What a worker
+raises comes back as an error of precis in one line.
+
+A runner of another process gives the traceback of the worker as text, perhaps within a
+message of gRPC or of Java, with its line breaks as backslash and n:
+
+    RuntimeError: Traceback (most recent call last): ...
+    precis.model.errors.DataError: a.jsonl: damaged [while running 'EncodeTasks']
 """
 
 import argparse
@@ -10,10 +15,12 @@ import contextlib
 import dataclasses
 import functools
 import importlib.util
+import re
 from collections.abc import Sequence
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
+    DebugOptions,
     DirectOptions,
     PipelineOptions,
     PortableOptions,
@@ -22,17 +29,67 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
-from precis.model.config import suggestion
-from precis.model.errors import JobError, UsageError
+from precis.model.config import install_command, suggestion
+from precis.model.errors import (
+    DataError,
+    JobError,
+    PrecisError,
+    UsageError,
+    describe_system_error,
+)
 from precis.model.progress.stages import Stage, stages
 from precis.pipelines.engines.engine_options import cancel_on_flink, engine_flags
-from precis.pipelines.engines.runner_errors import as_precis_error
-from precis.pipelines.engines.saved_jobs import SavedEnding, saves_template, saving
-from precis.pipelines.flags.command_parser import GENERAL_FLAGS
-from precis.pipelines.flags.command_words import refuse_strays
-from precis.pipelines.flags.flags import option_names
-from precis.pipelines.options.progress import ProgressOptions
 from precis.pipelines.run import interruption
+from precis.pipelines.run.options import (
+    GENERAL_FLAGS,
+    ProgressOptions,
+    option_names,
+    refuse_strays,
+)
+
+_OWN_ERRORS = {kind.__name__: kind for kind in (UsageError, DataError, JobError)}
+# The end of a traceback; its message goes on until the next traceback, an empty line or
+# a Java stack. Beam wraps an exception that it cannot raise again in a RuntimeError.
+_EXCEPTION = re.compile(
+    r"^(?:RuntimeError: )?(?:[A-Za-z_][\w.]*\.)?"
+    r"(?P<kind>[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning))"
+    r"(?:: (?P<message>(?!.*Traceback \(most recent call last\)).*(?:\n\S.*)*))?$",
+    re.MULTILINE,
+)
+# As Python writes it: `PermissionError: [Errno 13] Permission denied: '/data/x'`.
+_SYSTEM_ERROR = re.compile(r"\[Errno (\d+)\] ([^:]+)(?:: '(.*)')?$")
+# The longest reason in an error of one line.
+_REASON_CHARACTERS = 400
+
+
+def as_precis_error(error: Exception) -> PrecisError:
+    """The error of precis behind an exception of a runner."""
+    if isinstance(error, PrecisError):
+        return type(error)(_without_stage(str(error)))
+    text = str(error).replace("\\n", "\n")
+    exceptions = list(_EXCEPTION.finditer(text))
+    if exceptions:
+        kind, message = exceptions[-1]["kind"], exceptions[-1]["message"] or ""
+    else:
+        details = getattr(error, "details", None)  # of an error of gRPC
+        words = (details() if callable(details) else text) or text
+        kind, message = type(error).__name__, words
+    message = _without_stage(" ".join(message.split()))
+    if kind in _OWN_ERRORS:
+        return _OWN_ERRORS[kind](message)
+    reason = f"{kind}: {message}"
+    if system := _SYSTEM_ERROR.match(message):
+        code, words, path = system.groups()
+        reason = str(describe_system_error(OSError(int(code), words, path)))
+    if len(reason) > _REASON_CHARACTERS:
+        reason = f"{reason[:_REASON_CHARACTERS]} ..."
+    return JobError(f"the pipeline failed: {reason}")
+
+
+def _without_stage(message: str) -> str:
+    """The message without what Beam adds at its end."""
+    return message.split(" [while running", 1)[0]
+
 
 # The DirectRunner, Beam's default, tries to download another runner first and may never
 # come back.
@@ -76,6 +133,10 @@ def pipeline_options(
     options = PipelineOptions(beam_args)
     options.view_as(StandardOptions).runner = runner
     options.view_as(SetupOptions).save_main_session = False
+    # Beam would upload a list of the packages of this machine, with its paths and the
+    # addresses of repositories, which may hold a password.
+    debug = options.view_as(DebugOptions)
+    debug.add_experiment("disable_logging_submission_environment")
     return options
 
 
@@ -124,45 +185,22 @@ def check_tensorflow(options: PipelineOptions) -> None:
     """
     is_here = runner_name(options) in LOCAL_RUNNERS
     if is_here and importlib.util.find_spec("tensorflow") is None:
-        raise UsageError("tensorflow is not installed; pip install 'precis[inference]'")
+        raise UsageError(f"tensorflow is not installed; {install_command('train')}")
 
 
-def run_pipeline(
-    pipeline: beam.Pipeline,
-    several: Sequence[Stage],
-    *,
-    ending: SavedEnding | None = None,
-) -> bool:
-    """Runs a pipeline to its end and shows its progress, or saves it.
-
-        if run_pipeline(pipeline, stages, ending=SavedEnding(job, written, finish)):
-            finish()
+def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
+    """Runs a pipeline to its end and shows its progress.
 
     Args:
       pipeline: the pipeline.
       several: its stages. Where there are several, each shows a step, and the last one
         also what belongs to no other.
-      ending: how workers finish the job where `--template_location` saves it.
-
-    Returns:
-      Whether it ran. A pipeline that was saved finishes its job by itself, and leaves
-      the output as it was before.
 
     Raises:
       PrecisError: as a task raised it, in this process or in another.
       JobError: the pipeline failed otherwise; one line says why, and the cause of the
           error says more.
     """
-    is_saved = saves_template(pipeline.options)
-    if is_saved and ending is not None:
-        with saving(ending):
-            _run(pipeline, several)
-    else:
-        _run(pipeline, several)
-    return not is_saved
-
-
-def _run(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
     if not counts_progress(pipeline.options):
         several = [dataclasses.replace(several[-1], is_elsewhere=True)]
     try:

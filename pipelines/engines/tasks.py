@@ -4,8 +4,8 @@
     RunTasks                            -> TaskReport   the same, checked and published
 
 A job has one step or several, and each step its tasks. The receipt
-`_tasks/infer/00003.json` is a task's report as JSON. It is written when all the files
-that it describes are in place, so a task with a receipt need not run again.
+`_tasks/summarize/00003.json` is a task's report as JSON. It is written when all the
+files that it describes are in place, so a task with a receipt need not run again.
 
     task            3
     sources         {"a.jsonl": {read: 900, written: 897, failed: 2, empty: 1}}
@@ -21,8 +21,8 @@ same command tries it again.
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
@@ -55,20 +55,7 @@ _COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures"
 _JOB_KEY = "job_fingerprint"
 
 
-class TaskFigures(Protocol):
-    """What only one kind of job reports of a task: a named tuple.
-
-    A figure `documents` is the task's part of the progress where its sources account
-    for no records; `flagged` are the rows with a quality flag.
-    """
-
-    def _asdict(self) -> dict[str, Any]: ...
-
-
-FiguresT = TypeVar("FiguresT", bound=TaskFigures)
-
-
-class TaskResult(NamedTuple, Generic[FiguresT]):
+class TaskResult(NamedTuple):
     """What a worker returns of one task.
 
     Attributes:
@@ -77,17 +64,19 @@ class TaskResult(NamedTuple, Generic[FiguresT]):
           dead letters are added by `RunTasks`.
       counts: further counts, which need not add up to anything.
       files: the files that the worker has published.
-      figures: what only this kind of job reports.
+      figures: what only this kind of job reports, as JSON where the step has receipts.
+          `documents` are the task's part of the progress where its sources account for
+          no records; `flagged` are the rows with a quality flag.
     """
 
     sources: SourceCounts
     files: Sequence[PublishedFile]
-    figures: FiguresT
+    figures: Any
     counts: Mapping[str, int] = {}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TaskReport(Generic[FiguresT]):
+class TaskReport:
     """What one task read, wrote and could not process.
 
     Attributes:
@@ -98,7 +87,7 @@ class TaskReport(Generic[FiguresT]):
       files: what it published, without the dead letters.
       dead_letters: the file of its dead letters; empty where it has none.
       failures: lost records by `stage/reason`.
-      figures: what only this kind of job reports.
+      figures: what only this kind of job reports; empty where a file failed the task.
     """
 
     task: int
@@ -107,31 +96,27 @@ class TaskReport(Generic[FiguresT]):
     files: Sequence[PublishedFile]
     dead_letters: Sequence[PublishedFile]
     failures: Mapping[str, int]
-    figures: FiguresT
+    figures: Any
 
     def to_json(self) -> dict[str, Any]:
         """The content of the task's receipt."""
         common = {name: getattr(self, name) for name in _COMMON_KEYS}
-        return {**common, **self.figures._asdict()}
+        return {**common, **self.figures}
 
     @classmethod
-    def from_json(
-        cls,
-        content: Mapping[str, Any],
-        figures_from_json: Callable[[Mapping[str, Any]], FiguresT],
-    ) -> "TaskReport[FiguresT]":
-        """The report of a receipt; `figures_from_json` takes what only it holds."""
+    def from_json(cls, content: Mapping[str, Any]) -> "TaskReport":
+        """The report of a receipt."""
         common = {name: content[name] for name in _COMMON_KEYS}
         others = {name: content[name] for name in content if name not in _COMMON_KEYS}
-        return cls(**common, figures=figures_from_json(others))
+        return cls(**common, figures=others)
 
 
 class TaskWorker(abc.ABC):
     """How one kind of job does its tasks. Each thread of a process has its own copy."""
 
-    @abc.abstractmethod
     def progress_size(self, task: Any) -> int:
-        """The size of a task for the display, in the job's unit."""
+        """The size of a task for the display, in the job's unit; 0 shows none."""
+        return 0
 
     def load(self) -> None:  # noqa: B027  # Most have nothing to load.
         """Loads what is heavy; the threads of a process share it."""
@@ -139,29 +124,26 @@ class TaskWorker(abc.ABC):
     @abc.abstractmethod
     def run(
         self, task: Any, progress: TaskProgress, letters: DeadLetterWriter
-    ) -> TaskResult[Any]:
+    ) -> TaskResult:
         """Does one task, publishes its files and writes its dead letters."""
 
     def close(self) -> None:  # noqa: B027
         """Gives back what `load` took."""
 
 
-class Step(NamedTuple, Generic[FiguresT]):
+class Step(NamedTuple):
     """A step of a job, whose tasks leave receipts.
 
     Attributes:
       job: the job.
       name: of the step, as in `infer`.
-      figures_from_json: reads the figures of a receipt. Of an empty mapping it gives
-          the figures of a task that has no result.
     """
 
     job: Job
     name: str
-    figures_from_json: Callable[[Mapping[str, Any]], FiguresT]
 
 
-class RunTasks(beam.PTransform, Generic[FiguresT]):
+class RunTasks(beam.PTransform):
     """Runs the tasks of a step and yields a `TaskReport` of each, in any order.
 
         reports = pipeline | beam.Create(tasks) | RunTasks(worker, step)
@@ -175,7 +157,7 @@ class RunTasks(beam.PTransform, Generic[FiguresT]):
     def __init__(
         self,
         worker: TaskWorker,
-        step: Step[FiguresT] | None = None,
+        step: Step | None = None,
         *,
         processes: int = 1,
     ) -> None:
@@ -199,7 +181,7 @@ class RunTasks(beam.PTransform, Generic[FiguresT]):
 class _RunTask(beam.DoFn):
     """Runs one task, unless its receipt stands, and yields its report."""
 
-    def __init__(self, worker: TaskWorker, step: Step[Any] | None) -> None:
+    def __init__(self, worker: TaskWorker, step: Step | None) -> None:
         self._worker = worker
         self._step = step
 
@@ -223,11 +205,11 @@ class _RunTask(beam.DoFn):
                 documents=_shown_documents(report),
                 size=size,
                 dead_letters=_lost_records(report),
-                flagged=getattr(report.figures, "flagged", 0),
+                flagged=report.figures.get("flagged", 0),
             )
         yield report
 
-    def _run(self, task: Any, progress: TaskProgress) -> TaskReport[Any]:
+    def _run(self, task: Any, progress: TaskProgress) -> TaskReport:
         try:
             with open_letters(self._step, task.number) as letters:
                 result = self._worker.run(task, progress, letters)
@@ -240,7 +222,7 @@ class _RunTask(beam.DoFn):
         return publish_report(task.number, result, letters, self._step)
 
 
-def open_letters(step: Step[Any] | None, number: int) -> DeadLetterWriter:
+def open_letters(step: Step | None, number: int) -> DeadLetterWriter:
     """The dead letters of a task, which are only counted where there is no step."""
     if step is None:
         return DeadLetterWriter("", task=number, run_id="")
@@ -253,10 +235,10 @@ def open_letters(step: Step[Any] | None, number: int) -> DeadLetterWriter:
 def report_failure(
     number: int,
     failure: FileFailure,
-    step: Step[FiguresT],
+    step: Step,
     *,
     paths: Sequence[str] = (),
-) -> TaskReport[FiguresT]:
+) -> TaskReport:
     """The report of a task that one of its files failed; it leaves no receipt.
 
     Args:
@@ -276,16 +258,16 @@ def report_failure(
         for each in failures:
             letters.write(file_failure_letter(each))
     sources = source_counts(read={each.path: 1 for each in failures})
-    result = TaskResult(sources, [], step.figures_from_json({}))
+    result = TaskResult(sources, [], {})
     return make_report(number, result, letters, step)
 
 
 def publish_report(
     number: int,
-    result: TaskResult[FiguresT],
+    result: TaskResult,
     letters: DeadLetterWriter,
-    step: Step[FiguresT] | None,
-) -> TaskReport[FiguresT]:
+    step: Step | None,
+) -> TaskReport:
     """The report of a task whose dead letters are published; with a step, its receipt.
 
     Raises:
@@ -302,10 +284,10 @@ def publish_report(
 
 def make_report(
     number: int,
-    result: TaskResult[FiguresT],
+    result: TaskResult,
     letters: DeadLetterWriter,
-    step: Step[FiguresT] | None,
-) -> TaskReport[FiguresT]:
+    step: Step | None,
+) -> TaskReport:
     """The report of a task whose dead letters are published.
 
     Raises:
@@ -328,12 +310,12 @@ def make_report(
     )
 
 
-def receipt_path(step: Step[Any], number: int) -> str:
+def receipt_path(step: Step, number: int) -> str:
     """Where the receipt of a task lies while its job runs."""
     return files.join(step.job.output, TASKS_FOLDER, step.name, f"{number:05d}.json")
 
 
-def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | None:
+def read_receipt(step: Step, number: int) -> TaskReport | None:
     """The report of a task that is done; None where it is to be done, or done again:
     one of its files is missing or has another content, or the receipt is damaged.
     """
@@ -349,7 +331,7 @@ def read_receipt(step: Step[FiguresT], number: int) -> TaskReport[FiguresT] | No
         # Late lists of an object store may have kept receipts of another job.
         if content.pop(_JOB_KEY, "") != step.job.fingerprint:
             return None
-        report = TaskReport.from_json(content, step.figures_from_json)
+        report = TaskReport.from_json(content)
         published = (*report.files, *report.dead_letters)
         is_done = all(is_whole(step.job.output, file) for file in published)
     except (DataError, KeyError, TypeError, ValueError, AttributeError):
@@ -363,16 +345,16 @@ def _count_metric(name: str, count: int) -> None:
         Metrics.counter(METRICS_NAMESPACE, name).inc(count)
 
 
-def _shown_documents(report: TaskReport[Any]) -> int:
+def _shown_documents(report: TaskReport) -> int:
     """The documents of a finished task that its worker has counted."""
     read = sum(
         counts.get("read", 0) - counts.get("other_split", 0)
         for counts in report.sources.values()
     )
-    return int(getattr(report.figures, "documents", read))
+    return int(report.figures.get("documents", read))
 
 
-def _lost_records(report: TaskReport[Any]) -> int:
+def _lost_records(report: TaskReport) -> int:
     """How many records of a task became dead letters, those without a text included."""
     return sum(
         counts.get("failed", 0) + counts.get("empty", 0)

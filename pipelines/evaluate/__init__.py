@@ -3,5 +3,4 @@
 evaluate            the job
 scoring             rows to the scores and measures of every system
 evaluation_table    means, intervals, differences, and the tables of them
-shown_documents     --show: the articles are read again from the corpus
 """

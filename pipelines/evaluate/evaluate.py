@@ -6,6 +6,7 @@ table and in every row.
 An evaluation starts anew each time, so its tasks leave no receipts.
 """
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.engines.beam_runner import pipeline_options, run_pipeline
 from precis.pipelines.engines.local_processes import count_workers
-from precis.pipelines.engines.remote_checks import stage_remote
+from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.engines.tasks import RunTasks, TaskReport, TaskResult, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (
     ORACLE,
@@ -28,32 +29,25 @@ from precis.pipelines.evaluate.evaluation_table import (
     baseline_system,
     combine,
 )
+from precis.pipelines.evaluate.options import EVALUATE, EvaluateOptions, default_output
 from precis.pipelines.evaluate.scoring import (
     LATER_COLUMNS,
     NEEDED_COLUMNS,
     REFERENCE,
     SCORES_FOLDER,
-    RangeScores,
-    draw_rows,
     score_rows,
     system_texts,
 )
-from precis.pipelines.evaluate.shown_documents import shown_documents
-from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.options.evaluate import (
-    EVALUATE,
-    EvaluateOptions,
-    default_output,
-)
 from precis.pipelines.run.job_progress import shown
+from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
 from precis.pipelines.run.output_place import check_apart, check_folder_place
 from precis.pipelines.run.progress import TaskProgress
-from precis.pipelines.tables.row_ranges import (
+from precis.pipelines.tables.finished_run import parquet_files
+from precis.pipelines.tables.part_files import (
     RowRange,
     has_reference,
     is_pattern,
     list_ranges,
-    parquet_files,
     read_rows,
 )
 from precis.pipelines.tables.schema import SCORES_SCHEMA, write_parquet
@@ -80,8 +74,8 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
           reference, or a baseline that it does not have.
     """
     options, workers = read_flags(EVALUATE, flags)
-    beam_options = pipeline_options(beam_args, own_flags=option_names(EVALUATE))
-    stage_remote(beam_options, "evaluate", flags)
+    beam_options = pipeline_options(beam_args, own_flags=flag_names(EVALUATE))
+    check_remote(beam_options, flags)
     folder = output_folder(options)
     check_folder_place(folder, flag="--output")
     if not is_pattern(options.input):
@@ -98,15 +92,20 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
         least=_ROWS_FOR_PROCESSES,
     )
     pipeline = beam.Pipeline(options=beam_options)
-    build(pipeline, ranges, options, processes=processes)
+    worker = ScoreWorker(options, folder, len(ranges))
+    _ = (
+        pipeline
+        | "ListRanges" >> beam.Create(ranges)
+        | "ScoreRows" >> RunTasks(worker, processes=processes)
+        | "GatherScores" >> beam.combiners.ToList()
+        | "PublishResult" >> beam.Map(publish, options)
+    )
     # A result of other rows must not pass for the result of these, nor stay beside it.
     for name in (*RESULT_FILES, SCORES_FOLDER):
         files.remove(files.join(folder, name))
     with shown("evaluate"):
         run_pipeline(pipeline, [Stage(name="evaluate", total=row_count, unit="rows")])
     result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
-    for document in shown_documents(result["shown"], options.input):
-        print(document)
     print(as_text(result))
     print(f"\nwrote {folder}: {', '.join((*RESULT_FILES, f'{SCORES_FOLDER}/'))}")
     return result
@@ -132,39 +131,19 @@ def headline(result: Mapping[str, Any]) -> str:
     return line
 
 
-def build(
-    pipeline: beam.Pipeline,
-    ranges: Sequence[RowRange],
-    options: EvaluateOptions,
-    *,
-    processes: int = 1,
-) -> None:
-    """Adds the evaluation to a pipeline: ranges of rows -> scores/ and arrays ->
-    rouge.json and rouge.md.
-    """
-    worker = ScoreWorker(options, output_folder(options), tasks=len(ranges))
-    _ = (
-        pipeline
-        | "ListRanges" >> beam.Create(ranges)
-        | "ScoreRows" >> RunTasks(worker, processes=processes)
-        | "GatherScores" >> beam.combiners.ToList()
-        | "PublishResult" >> beam.Map(publish, options)
-    )
-
-
+@dataclasses.dataclass
 class ScoreWorker(TaskWorker):
     """Scores one range of rows -> its part of `scores/`; its figures are `RangeScores`.
 
-    Args:
+    Attributes:
       options: of the evaluation.
       folder: where the evaluation goes.
       tasks: how many tasks there are.
     """
 
-    def __init__(self, options: EvaluateOptions, folder: str, *, tasks: int) -> None:
-        self._options = options
-        self._folder = folder
-        self._tasks = tasks
+    options: EvaluateOptions
+    folder: str
+    tasks: int
 
     def progress_size(self, task: RowRange) -> int:
         """Progress is counted in rows."""
@@ -172,22 +151,20 @@ class ScoreWorker(TaskWorker):
 
     def run(
         self, task: RowRange, progress: TaskProgress, letters: DeadLetterWriter
-    ) -> TaskResult[RangeScores]:
+    ) -> TaskResult:
         """Scores the rows that have a reference; without any there is no part."""
         del letters
-        options = self._options
+        options = self.options
         rows = read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
-        drawn = draw_rows(rows, task, count=options.show, seed=options.show_seed)
         table, scores = score_rows(
             rows,
             number=task.number,
             split_sentences=options.split_sentences,
-            drawn=drawn,
         )
         scored = scores.counts["scored"]
         if scored:
-            part = f"part-{task.number:05d}-of-{self._tasks:05d}.parquet"
-            path = files.join(self._folder, SCORES_FOLDER, part)
+            part = f"part-{task.number:05d}-of-{self.tasks:05d}.parquet"
+            path = files.join(self.folder, SCORES_FOLDER, part)
             write_parquet(path, [table], SCORES_SCHEMA)
         progress.advance_to(Position(records=len(rows), share=1.0))
         outcomes = {"read": len(rows), "written": scored, "skipped": len(rows) - scored}
@@ -219,9 +196,7 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
     raise UsageError(f"--baseline: there is no system {baseline!r}; {way_out}")
 
 
-def publish(
-    reports: Iterable[TaskReport[RangeScores]], options: EvaluateOptions
-) -> None:
+def publish(reports: Iterable[TaskReport], options: EvaluateOptions) -> None:
     """Writes rouge.json and rouge.md.
 
     Raises:

@@ -11,8 +11,6 @@ novel bigrams %         0.0     0.0     41.0
 unsupported_number %    0.0     0.0      6.7
 """
 
-import heapq
-import itertools
 import math
 import re
 from collections import Counter
@@ -23,8 +21,8 @@ import numpy as np
 
 from precis.model import rouge
 from precis.model.bootstrap import bootstrap_intervals
-from precis.model.quality.fallback import ABSTRACTIVE
-from precis.model.quality.flags import FLAGS
+from precis.model.quality.flags import ABSTRACTIVE, FLAGS
+from precis.pipelines.evaluate.options import EvaluateOptions
 from precis.pipelines.evaluate.scoring import (
     KEYPHRASE_COUNTS,
     REFERENCE,
@@ -32,7 +30,6 @@ from precis.pipelines.evaluate.scoring import (
     TEXT_COLUMNS,
     RangeScores,
 )
-from precis.pipelines.options.evaluate import EvaluateOptions
 
 LEAD, RANDOM, ORACLE = "lead", "random", "oracle"
 # The order of the table: the baselines, the other methods by name, the network, the
@@ -68,7 +65,6 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
     is_split = options.split_sentences
     splitting = ", unsplit texts cut into sentences" if is_split else ""
     judged = counts["judged"]
-    drawn = itertools.chain.from_iterable(part.drawn for part in parts)
     return {
         "variant": rouge.VARIANT + splitting,
         "confidence": options.confidence,
@@ -91,10 +87,6 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         "split_sentences": is_split,
         "keyphrases": _keyphrase_rows(parts, options),
         **_measure_columns(parts, {**names, REFERENCE: REFERENCE}),
-        "shown": [
-            {"document_id": document_id, "file": path, "row": row}
-            for _, path, row, document_id in heapq.nsmallest(options.show, drawn)
-        ],
     }
 
 
@@ -235,13 +227,13 @@ def mean_measures(sums: Iterable[Sequence[float]]) -> dict[str, Any]:
 
 def as_text(result: Mapping[str, Any]) -> str:
     """The result as aligned text."""
-    tables = [_aligned(cells) for cells in _tables(result)]
+    tables = [_aligned(cells) for cells in all_tables(result)]
     return "\n\n".join([*tables, "\n".join(notes(result))])
 
 
 def as_markdown(result: Mapping[str, Any]) -> str:
     """The result as Markdown tables."""
-    tables = [_markdown(cells) for cells in _tables(result)]
+    tables = [_markdown(cells) for cells in all_tables(result)]
     return "\n\n".join([*tables, "  \n".join(notes(result))]) + "\n"
 
 
@@ -255,7 +247,7 @@ def _markdown(cells: Sequence[Sequence[str]]) -> str:
     return "\n".join([head, "|---|---:|" + "---|" * (len(cells[0]) - 2), *rows])
 
 
-def _tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
+def all_tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
     """The tables as cells, each with its header; tables without rows are left out."""
     compared = {measure: rouge.MEASURES[measure] for measure in COMPARED}
     counts = {f"f1_at_{count}": f"F1@{count}" for count in KEYPHRASE_COUNTS}

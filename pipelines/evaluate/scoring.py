@@ -3,8 +3,6 @@
 A system is an extractive method, `abstractive`, or `summary`, the text that is shown.
 """
 
-import hashlib
-import heapq
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +13,9 @@ import pyarrow as pa
 
 from precis.model import rouge
 from precis.model.keyphrases.references import f1
-from precis.model.quality.fallback import ABSTRACTIVE, SOURCE
-from precis.model.quality.flags import FLAGS
+from precis.model.quality.flags import ABSTRACTIVE, FLAGS, SOURCE
 from precis.model.text.sentences import split_sentences
-from precis.pipelines.tables.row_ranges import RowRange, has_reference
+from precis.pipelines.tables.part_files import has_reference
 from precis.pipelines.tables.schema import SCORES_SCHEMA
 
 REFERENCE = "reference"
@@ -52,9 +49,6 @@ LATER_COLUMNS = (
 SCORES_FOLDER = "scores"
 
 Row = Mapping[str, Any]
-# The number of a document as hexadecimal text, the file and the row that hold it, and
-# its id. The smallest are drawn.
-DrawnRow = tuple[str, str, int, str]
 
 
 class RangeScores(NamedTuple):
@@ -72,7 +66,6 @@ class RangeScores(NamedTuple):
       keyphrases: for each keyphrase method a float64 array [M, 2]: F1 at 5 and at 10 of
           the M rows with reference phrases.
       measures: for each system and the reference what `sum_measures` returns.
-      drawn: the rows of the range that may be among those to show.
     """
 
     number: int
@@ -81,39 +74,6 @@ class RangeScores(NamedTuple):
     scores: dict[str, np.ndarray]
     keyphrases: dict[str, np.ndarray]
     measures: dict[str, list[float]]
-    drawn: list[DrawnRow]
-
-
-def draw_rows(
-    rows: Sequence[Row], task: RowRange, *, count: int, seed: int
-) -> list[DrawnRow]:
-    """The rows of a range that may be among those that `--show` draws at random.
-
-    Each document has a number by its id and the seed. So the draw depends neither on
-    the workers nor on how a run is cut into parts, and the documents of `--show 3` are
-    the first of `--show 20`.
-
-    Args:
-      rows: of the range, with document_id and reference_summary.
-      task: the range.
-      count: how many rows are drawn of all ranges.
-      seed: another seed draws other documents.
-    """
-    if not count:
-        return []
-    return heapq.nsmallest(
-        count,
-        (
-            (_draw_number(row, seed), task.path, position, row["document_id"])
-            for position, row in enumerate(rows, start=task.first)
-            if has_reference(row)
-        ),
-    )
-
-
-def _draw_number(row: Row, seed: int) -> str:
-    place = f"{seed} 0 {row['document_id']}"
-    return hashlib.sha256(place.encode(errors="replace")).hexdigest()[:16]
 
 
 def score_rows(
@@ -121,7 +81,6 @@ def score_rows(
     *,
     number: int,
     split_sentences: bool,
-    drawn: Sequence[DrawnRow] = (),
 ) -> tuple[pa.Table, RangeScores]:
     """Scores the summaries of each system in the rows that have a reference.
 
@@ -130,7 +89,6 @@ def score_rows(
       number: the position of the range.
       split_sentences: whether texts with several sentences and no line break are cut
           before they are scored.
-      drawn: as in `RangeScores`.
 
     Returns:
       A row of `SCORES_SCHEMA` for each scored document and system, and for each
@@ -183,7 +141,6 @@ def score_rows(
         _arrays(scores),
         keyphrase_f1(rows),
         sum_measures(measured),
-        list(drawn),
     )
 
 

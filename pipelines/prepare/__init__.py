@@ -4,5 +4,5 @@ prepare             the job
 vocabulary_pass     the first pass: words -> vocabulary, content hashes -> duplicates
 encoding_pass       the second pass: each task becomes shards, one a split
 training_pairs      from an article to the texts of training examples
-chosen_sources      the sentences that a method chooses of long articles
+targets             the texts that a network can learn to write
 """

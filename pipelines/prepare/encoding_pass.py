@@ -5,7 +5,7 @@ Documents are encoded some hundred at a time and written in the order of the cor
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from apache_beam.utils.shared import Shared
@@ -13,30 +13,20 @@ from apache_beam.utils.shared import Shared
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.records.dataset import shard_name
-from precis.model.records.example import Example, LabelledSentences, serialise
-from precis.model.records.tfrecord import frame
+from precis.model.records.dataset import SENTENCE_PAIRS, shard_name
+from precis.model.records.example import Example, LabelledSentences, frame, serialise
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
-from precis.model.tokenization.source import encode_sources
-from precis.model.tokenization.target import encode_targets
-from precis.pipelines.corpus.dead_letters import (
-    DeadLetterWriter,
-)
+from precis.model.tokenization.source import encode_sources, encode_targets
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, Task
-from precis.pipelines.engines.tasks import TaskResult, TaskWorker
-from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.options.targets import SENTENCE_PAIRS
-from precis.pipelines.prepare.chosen_sources import SourceChooser
-from precis.pipelines.prepare.training_pairs import (
-    TrainingPair,
-    read_pairs,
-    sources_are_normalised,
-)
-from precis.pipelines.prepare.vocabulary_pass import read_duplicates
+from precis.pipelines.engines.tasks import TaskResult
+from precis.pipelines.prepare.options import PrepareOptions
+from precis.pipelines.prepare.training_pairs import TrainingPair, read_pairs
+from precis.pipelines.prepare.vocabulary_pass import PassWorker, read_duplicates
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
@@ -48,71 +38,44 @@ _WINDOW_DOCUMENTS = 256  # encoded in one call
 
 
 class TrainingDocument(NamedTuple):
-    """An article, texts of it that a network learns from, and the id of their record:
-    the document's, and where there are several, the number of the pair.
+    """An article, texts of it that a network learns from, and what their record has
+    behind the id of the document: where there are several, the number of the pair.
     """
 
     article: Article
     pair: TrainingPair
-    record_id: str
+    number: str
 
 
-class LengthCounts(NamedTuple):
-    """Records by their length in tokens before the cut."""
-
-    source_lengths: Mapping[int, int]
-    target_lengths: Mapping[int, int]
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "LengthCounts":
-        """The counts of a receipt, zero where it is empty; JSON has made its keys
-        strings.
-        """
-        lengths = {
-            name: {int(length): n for length, n in content.get(name, {}).items()}
-            for name in cls._fields
-        }
-        return cls(**lengths)
-
-
-class EncodeWorker(TaskWorker):
+class EncodeWorker(PassWorker):
     """Turns one task into shards."""
 
     def __init__(
         self, corpus: CorpusOptions, options: PrepareOptions, job: Job
     ) -> None:
-        self._corpus = corpus
-        self._options = options
-        self._job = job
-        self._are_normalised = sources_are_normalised(corpus, options)
+        super().__init__(corpus, options, job)
         self._shared = Shared()
-
-    def progress_size(self, task: Task) -> int:
-        """Progress is counted in bytes of the corpus."""
-        return task.size_bytes
 
     def load(self) -> None:
         """Loads the tokenizers."""
         import_tensorflow()
         self._tokenizers: TokenizerPair = self._shared.acquire(
-            lambda: load_tokenizers(self._options.output)
+            lambda: load_tokenizers(self.options.output)
         )
-        self._chooser = None
-        if self._options.extractive:
-            self._chooser = SourceChooser(self._options, self._tokenizers.source)
 
     def run(
         self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
-    ) -> TaskResult[LengthCounts]:
+    ) -> TaskResult:
         """Writes the shards of a task."""
-        duplicates = read_duplicates(self._job, task.number)
+        duplicates = read_duplicates(self.job, task.number)
+        has_numbers = self.options.target == SENTENCE_PAIRS
         written: Counter[str] = Counter()
         duplicated: Counter[str] = Counter()
         skipped: Counter[str] = Counter()
         reasons: Counter[str] = Counter()
-        reader = read_task(task, self._corpus)
+        reader = read_task(task, self.corpus)
         window: list[TrainingDocument] = []
-        with ShardWriter(self._options.output, task.number, self._job.tasks) as shards:
+        with ShardWriter(self.options.output, task.number, self.job.tasks) as shards:
 
             def write_window() -> None:
                 progress.add_tokens(
@@ -126,14 +89,17 @@ class EncodeWorker(TaskWorker):
                     letters.write(article)
                     continue
                 source_file = article.document.source_file
-                pairs = read_pairs(article, self._options)
+                pairs = read_pairs(article, self.options)
                 if isinstance(pairs, str):
                     reasons[pairs] += 1
                     skipped[source_file] += 1
                 elif position in duplicates:
                     duplicated[source_file] += 1
                 else:
-                    window += self._documents(article, pairs)
+                    window += [
+                        TrainingDocument(article, pair, f"#{n}" if has_numbers else "")
+                        for n, pair in enumerate(pairs)
+                    ]
                     written[source_file] += 1
                 if len(window) >= _WINDOW_DOCUMENTS:
                     write_window()
@@ -149,16 +115,11 @@ class EncodeWorker(TaskWorker):
             ),
             counts=reasons,
             files=shards.published(),
-            figures=LengthCounts(shards.source_lengths, shards.target_lengths),
+            figures={
+                "source_lengths": shards.source_lengths,
+                "target_lengths": shards.target_lengths,
+            },
         )
-
-    def _documents(
-        self, article: Article, pairs: Sequence[TrainingPair]
-    ) -> Iterator[TrainingDocument]:
-        has_numbers = self._options.target == SENTENCE_PAIRS
-        for number, pair in enumerate(pairs):
-            record_id = article.document.document_id + f"#{number}" * has_numbers
-            yield TrainingDocument(article, pair, record_id)
 
     def _encode(
         self, window: Sequence[TrainingDocument]
@@ -167,20 +128,18 @@ class EncodeWorker(TaskWorker):
         sources = encode_sources(
             self._tokenizers.source,
             (document.pair.source for document in window),
-            max_source_tokens=self._options.max_source_tokens,
-            are_normalised=self._are_normalised,
+            max_source_tokens=self.options.max_source_tokens,
+            are_normalised=self.are_normalised,
         )
         targets = encode_targets(
             self._tokenizers.target, (document.pair.target for document in window)
         )
         for document, source, target in zip(window, sources, targets, strict=True):
-            article, pair, record_id = document
-            if self._chooser is not None:
-                source = self._chooser.choose(article, source)
+            article, pair, number = document
             example = Example(
-                record_id,
+                article.document.document_id + number,
                 source.ids,
-                target[: self._options.max_target_tokens],
+                target[: self.options.max_target_tokens],
                 source.source_tokens,
                 pair.target,
                 self._label(article, pair),
@@ -189,10 +148,10 @@ class EncodeWorker(TaskWorker):
 
     def _label(self, article: Article, pair: TrainingPair) -> LabelledSentences | None:
         """The sentences as `precis summarize` cuts them, and those of the oracle."""
-        if not self._options.oracle_sentences:
+        if not self.options.oracle_sentences:
             return None
         texts = article.sentence_lines
-        picks = oracle_sentences(texts, pair.target, self._options.oracle_sentences)
+        picks = oracle_sentences(texts, pair.target, self.options.oracle_sentences)
         return LabelledSentences(texts, tuple(pick.place for pick in picks))
 
 

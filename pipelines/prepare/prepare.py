@@ -13,7 +13,7 @@ There is a source_tokenizer/ only where the articles have a tokenizer of their o
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -24,7 +24,6 @@ from precis.model.progress.stages import Stage, stage
 from precis.model.records.dataset import (
     FORMAT_VERSION,
     DatasetInfo,
-    Lengths,
     Shard,
     load_dataset,
     summarise_lengths,
@@ -38,8 +37,8 @@ from precis.model.tokenization.folder import (
     tokenizer_files,
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
+from precis.pipelines.corpus.listing import check_output_apart
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.placement import check_output_apart
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
@@ -51,14 +50,13 @@ from precis.pipelines.engines.local_processes import (
     LEAST_BYTES_OF_PREPARE,
     count_workers,
 )
-from precis.pipelines.engines.remote_checks import stage_remote
+from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport
-from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.options.prepare import PREPARE, PrepareOptions
-from precis.pipelines.prepare.chosen_sources import check_method
-from precis.pipelines.prepare.encoding_pass import EncodeWorker, LengthCounts
+from precis.pipelines.prepare.encoding_pass import EncodeWorker
+from precis.pipelines.prepare.options import PREPARE, PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
     JOIN_STEP,
+    ScanWorker,
     build_scan,
     read_scan,
 )
@@ -71,9 +69,8 @@ from precis.pipelines.run.job import (
     write_description,
 )
 from precis.pipelines.run.job_progress import load_tensorflow, shown
-from precis.pipelines.run.result_files import (
-    describe_file,
-)
+from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
+from precis.pipelines.run.result_files import describe_file
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
 # lie in; the first that is there counts.
@@ -88,7 +85,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
 
     Args:
       beam_args: flags for Beam itself.
-      **flags: the fields of the dataclasses in `pipelines.options.prepare.PREPARE`.
+      **flags: the fields of the dataclasses in `pipelines.prepare.options.PREPARE`.
 
     Returns:
       The content of dataset.json.
@@ -106,16 +103,15 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
 def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
     concerns = read_flags(PREPARE, dict(flags))
     corpus, options, failures, workers = concerns
-    beam_options = pipeline_options(beam_args, own_flags=option_names(PREPARE))
+    beam_options = pipeline_options(beam_args, own_flags=flag_names(PREPARE))
     check_tensorflow(beam_options)
-    stage_remote(beam_options, "prepare", flags)
+    check_remote(beam_options, flags)
     with stage("listing the corpus", is_brief=True):
         tasks = list_tasks(corpus)
     check_output_apart(options.output, corpus, tasks)
-    model_ids = check_method(options)
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(concerns)
-    inputs = records_inputs(recorded, tasks, fingerprints | model_ids)
+    inputs = records_inputs(recorded, tasks, fingerprints)
     provenance = job_provenance("prepare", recorded, inputs)
     size = sum(task.size_bytes for task in tasks)
     processes = count_workers(
@@ -126,26 +122,22 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
         least=LEAST_BYTES_OF_PREPARE,
     )
 
-    def run(job: Job, _: Callable[[], None]) -> bool:
-        passes: dict[str, Any] = {
-            "corpus": corpus,
-            "options": options,
-            "job": job,
-            "processes": processes,
-        }
+    def run(job: Job) -> None:
         if not read_scan(job):
             pipeline = beam.Pipeline(options=beam_options)
-            build_scan(pipeline, tasks, **passes)
+            scanner = ScanWorker(corpus, options, job)
+            build_scan(pipeline, tasks, scanner, processes=processes)
             stages = [
                 Stage(name="scan", step="scan", size=size),
                 Stage(name="vocabulary", step=JOIN_STEP),
             ]
             run_pipeline(pipeline, stages)
         pipeline = beam.Pipeline(options=beam_options)
-        build_encode(pipeline, tasks, provenance=provenance, **passes)
+        encoder = EncodeWorker(corpus, options, job)
+        build_encode(pipeline, tasks, encoder, provenance, processes=processes)
         if processes == 1:
             load_tensorflow()
-        return run_pipeline(pipeline, [Stage(name="encode", size=size)])
+        run_pipeline(pipeline, [Stage(name="encode", size=size)])
 
     run_job(
         "prepare",
@@ -198,7 +190,7 @@ def records_inputs(
     flags: Mapping[str, Any], tasks: Sequence[Task], others: Mapping[str, str]
 ) -> dict[str, Any]:
     """Everything that the records depend on: the flags, with the fingerprints of
-    tokenizers and the model_id of an extractor in place of their folders.
+    tokenizers in place of their folders.
     """
     return result_inputs(flags, tasks, {**others, "format_version": FORMAT_VERSION})
 
@@ -206,16 +198,14 @@ def records_inputs(
 def build_encode(
     pipeline: beam.Pipeline,
     tasks: Sequence[Task],
-    *,
-    corpus: CorpusOptions,
-    options: PrepareOptions,
-    job: Job,
+    worker: EncodeWorker,
     provenance: Mapping[str, Any],
+    *,
     processes: int = 1,
 ) -> None:
     """Adds the second pass: shards, receipts and dataset.json."""
-    worker = EncodeWorker(corpus, options, job)
-    step = Step(job, "encode", LengthCounts.from_json)
+    options, corpus, job = worker.options, worker.corpus, worker.job
+    step = Step(job, "encode")
     _ = (
         pipeline
         | "ListTasks" >> beam.Create(tasks)
@@ -227,7 +217,7 @@ def build_encode(
 
 
 def publish_dataset(
-    reports: list[TaskReport[LengthCounts]],
+    reports: list[TaskReport],
     options: PrepareOptions,
     corpus: CorpusOptions,
     job: Job,
@@ -237,20 +227,16 @@ def publish_dataset(
     reports = sorted(reports, key=lambda report: report.task)
     sources = sum_sources(report.sources for report in reports)
     scan = read_scan(job)
-    figures = [report.figures for report in reports]
     info = DatasetInfo(
         features=FEATURES | (ORACLE_FEATURES if options.oracle_sentences else {}),
         splits=_shards_by_split(reports),
-        source_lengths=_sum_lengths(
-            (counts.source_lengths for counts in figures), options.max_source_tokens
+        source_lengths=summarise_lengths(
+            _lengths(reports, "source_lengths"), limit=options.max_source_tokens
         ),
-        target_lengths=_sum_lengths(
-            (counts.target_lengths for counts in figures), options.max_target_tokens
+        target_lengths=summarise_lengths(
+            _lengths(reports, "target_lengths"), limit=options.max_target_tokens
         ),
-        counts={
-            **total_counts(sources),
-            **sum_counts(report.counts for report in reports),
-        },
+        counts=total_counts(sources) | sum_counts(each.counts for each in reports),
         failures=sum_counts(report.failures for report in reports),
         files=_describe_tokenizers(options.output),
         dead_letters=tuple(file for report in reports for file in report.dead_letters),
@@ -267,6 +253,15 @@ def publish_dataset(
     write_description(job, info.to_json())
 
 
+def _lengths(reports: Sequence[TaskReport], name: str) -> Counter[int]:
+    """Records by their length in tokens; a receipt has made its keys strings."""
+    lengths: Counter[int] = Counter()
+    for report in reports:
+        for length, count in report.figures.get(name, {}).items():
+            lengths[int(length)] += count
+    return lengths
+
+
 def _describe_tokenizers(output: str) -> tuple[dict[str, Any], ...]:
     """The files of the tokenizers, as dataset.json lists them."""
     described = []
@@ -280,27 +275,15 @@ def _describe_tokenizers(output: str) -> tuple[dict[str, Any], ...]:
 
 
 def _shards_by_split(
-    reports: Sequence[TaskReport[LengthCounts]],
+    reports: Sequence[TaskReport],
 ) -> dict[str, tuple[Shard, ...]]:
     """The shards of each split in the order of the tasks."""
     splits: dict[str, list[Shard]] = {}
     for report in reports:
         for file in report.files:
-            shard = Shard(
-                file=file["file"],
-                records=file["rows"],
-                bytes=file["bytes"],
-                sha256=file["sha256"],
-            )
+            shard = Shard(file["file"], file["rows"], file["bytes"], file["sha256"])
             splits.setdefault(file["split"], []).append(shard)
     return {split: tuple(shards) for split, shards in sorted(splits.items())}
-
-
-def _sum_lengths(counts: Iterable[Mapping[int, int]], limit: int) -> Lengths:
-    total: Counter[int] = Counter()
-    for part in counts:
-        total.update(part)
-    return summarise_lengths(total, limit=limit)
 
 
 def check_written(description: Mapping[str, Any]) -> None:

@@ -1,17 +1,21 @@
-"""From an article to the texts of its training examples, or the reason for none."""
+"""The sources and the targets that a network is trained on, of an article."""
 
 import re
 from typing import NamedTuple
 
 from precis.model.extractive.alignment import align_lines
+from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise, one_line
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.options.prepare import PrepareOptions
-from precis.pipelines.options.targets import SENTENCE_PAIRS, TARGETS
+from precis.pipelines.prepare.options import PrepareOptions
+from precis.pipelines.prepare.targets import TARGETS
 
 # CNN marks so what it added to a summary later. No sentence tells what is new.
 _UPDATE_LABEL = re.compile(r"^new ?: *", re.IGNORECASE | re.MULTILINE)
+# Lines of the highlights are left out if their sentence has a smaller share of their
+# words, without stop words.
+_MIN_SUPPORT = 0.6
 
 
 class TrainingPair(NamedTuple):
@@ -61,6 +65,6 @@ def _sentence_pairs(
     return [
         TrainingPair(options.task_prefix + sentences[aligned.place], aligned.line)
         for aligned in align_lines(sentences, _UPDATE_LABEL.sub("", highlights))
-        if aligned.support >= options.min_support
+        if aligned.support >= _MIN_SUPPORT
         and len(aligned.line) <= len(sentences[aligned.place])
     ]

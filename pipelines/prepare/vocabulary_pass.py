@@ -13,7 +13,7 @@ does not fit its memory.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
@@ -28,13 +28,18 @@ from precis.model.tokenization.folder import (
     load_tokenizer,
     save_tokenizers,
 )
-from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task
-from precis.pipelines.engines.tasks import RunTasks, Step, TaskResult, TaskWorker
-from precis.pipelines.options.prepare import PrepareOptions
+from precis.pipelines.engines.tasks import (
+    RunTasks,
+    Step,
+    TaskResult,
+    TaskWorker,
+)
+from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.training_pairs import (
     TrainingPair,
     read_pairs,
@@ -76,56 +81,28 @@ ORDER BY place
 """
 
 
-class ScanFigures(NamedTuple):
-    """What the step `scan` reports: the documents that were read."""
-
-    documents: int = 0
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "ScanFigures":
-        """The figures of a receipt."""
-        return cls(content.get("documents", 0))
-
-
-def build_scan(
-    pipeline: beam.Pipeline,
-    tasks: Sequence[Task],
-    *,
-    corpus: CorpusOptions,
-    options: PrepareOptions,
-    job: Job,
-    processes: int = 1,
-) -> None:
-    """Adds the first pass: the tokenizer and the list of duplicates."""
-    step = Step(job, "scan", ScanFigures.from_json)
-    worker = ScanWorker(corpus, options, job)
-    _ = (
-        pipeline
-        | "ListTasks" >> beam.Create(tasks)
-        | "ScanTasks" >> RunTasks(worker, step, processes=processes)
-        | "AwaitScanned" >> beam.combiners.Count.Globally()
-        | "JoinTasks" >> beam.Map(lambda _: publish_scan(options, job))
-    )
-
-
-class ScanWorker(TaskWorker):
-    """Writes the content hashes and the word counts of one task."""
+class PassWorker(TaskWorker):
+    """What the workers of both passes know."""
 
     def __init__(
         self, corpus: CorpusOptions, options: PrepareOptions, job: Job
     ) -> None:
-        self._corpus = corpus
-        self._options = options
-        self._job = job
-        self._are_normalised = sources_are_normalised(corpus, options)
+        self.corpus = corpus
+        self.options = options
+        self.job = job
+        self.are_normalised = sources_are_normalised(corpus, options)
 
     def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""
         return task.size_bytes
 
+
+class ScanWorker(PassWorker):
+    """Writes the content hashes and the word counts of one task."""
+
     def run(
         self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
-    ) -> TaskResult[ScanFigures]:
+    ) -> TaskResult:
         """Writes the files of a task; dead letters are written by the second pass.
 
         Raises:
@@ -133,7 +110,7 @@ class ScanWorker(TaskWorker):
               the duplicates depend on every file, so there is nothing to go on with.
         """
         del letters
-        reader = read_task(task, self._corpus)
+        reader = read_task(task, self.corpus)
         hashes: list[dict[str, Any]] = []
 
         def texts() -> Iterator[str]:
@@ -142,7 +119,7 @@ class ScanWorker(TaskWorker):
                     progress.advance_to(reader.position)
                 if isinstance(article, DeadLetter):
                     continue
-                pairs = read_pairs(article, self._options)
+                pairs = read_pairs(article, self.options)
                 if isinstance(pairs, str):
                     continue
                 digest = bytes.fromhex(article.content_sha256)[:16]
@@ -153,7 +130,7 @@ class ScanWorker(TaskWorker):
 
         try:
             # One call for the whole task, so that a word that comes again is cut once.
-            words = vocabulary.count_words(texts(), lower_case=self._options.lower_case)
+            words = vocabulary.count_words(texts(), lower_case=self.options.lower_case)
         except FileFailure as failure:
             raise DataError(
                 f"{failure}; let the file rest and run the command again, with another "
@@ -162,24 +139,43 @@ class ScanWorker(TaskWorker):
         progress.advance_to(reader.position)
         counts = pa.table([list(words), list(words.values())], schema=_WORDS)
         published = [
-            publish_keys(self._job.output, _name(kind, task.number), table.to_reader())
+            publish_keys(self.job.output, _name(kind, task.number), table.to_reader())
             for kind, table in (
                 ("hashes", pa.Table.from_pylist(hashes, _HASHES)),
                 ("words", counts),
             )
         ]
-        return TaskResult({}, published, ScanFigures(reader.position.records))
+        return TaskResult({}, published, {"documents": reader.position.records})
 
     def _texts_to_learn(self, pair: TrainingPair) -> tuple[str, ...]:
         """The texts of a training example that the vocabulary is learned from."""
-        if self._options.tokenizer:
+        if self.options.tokenizer:
             return ()
         # A tokenizer for the sources leaves the targets to the vocabulary.
-        if self._options.source_tokenizer:
+        if self.options.source_tokenizer:
             return (pair.target,)
         # The tokenizer normalises a source that --clean none left as it stands.
-        source = pair.source if self._are_normalised else normalise(pair.source)
+        source = pair.source if self.are_normalised else normalise(pair.source)
         return source, pair.target
+
+
+def build_scan(
+    pipeline: beam.Pipeline,
+    tasks: Sequence[Task],
+    worker: ScanWorker,
+    *,
+    processes: int = 1,
+) -> None:
+    """Adds the first pass: the tokenizer and the list of duplicates."""
+    step = Step(worker.job, "scan")
+    options, job = worker.options, worker.job
+    _ = (
+        pipeline
+        | "ListTasks" >> beam.Create(tasks)
+        | "ScanTasks" >> RunTasks(worker, step, processes=processes)
+        | "AwaitScanned" >> beam.combiners.Count.Globally()
+        | "JoinTasks" >> beam.Map(lambda _: publish_scan(options, job))
+    )
 
 
 def _name(kind: str, task: int) -> str:
@@ -253,7 +249,6 @@ def _learn_tokenizer(
         vocabulary.most_frequent(words),
         size=options.vocabulary_size,
         lower_case=options.lower_case,
-        reserved=(*RESERVED_TOKENS, *options.reserved),
         characters=characters,
     )
     return Tokenizer(pieces, lower_case=options.lower_case)

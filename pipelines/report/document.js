@@ -4,24 +4,23 @@
 async function detailsOf(number) {
   const size = Number(byId("dialog").dataset.block);
   const block = Math.floor(number / size);
-  if (!byId(`block-${block}`)) return null;
   if (!blocks.has(block)) blocks.set(block, unpack(`block-${block}`));
   return (await blocks.get(block))[number % size];
 }
 
 async function openDocument(number) {
   state.open = number;
-  let found = null;
-  let gap = element("p", { class: "note" }, "The details of this document are left out to keep the page small; --max_page_mb makes room.");
+  const each = state.documents[number];
+  let shown;
   try {
-    found = await detailsOf(number);
+    const found = await detailsOf(number);
+    shown = [left(found), right(each, found)];
   } catch (error) {
-    gap = element("p", { class: "warning", role: "alert" }, `This document cannot be shown: ${reasonOf(error)}`);
+    shown = [element("p", { class: "warning", role: "alert" }, `This document cannot be shown: ${reasonOf(error)}`)];
   }
   if (state.open !== number) return; // Another document was opened meanwhile.
-  const each = state.documents[number];
   byId("dialog-title").textContent = each.id;
-  byId("dialog-body").replaceChildren(...(found ? [left(found), right(each, found)] : [gap]));
+  byId("dialog-body").replaceChildren(...shown);
   const place = state.order.indexOf(number);
   byId("dialog-previous").disabled = place <= 0;
   byId("dialog-next").disabled = place < 0 || place >= state.order.length - 1;
@@ -34,9 +33,8 @@ async function openDocument(number) {
 function left(found) {
   const source = found.source;
   const side = element("section", { class: "source", "aria-label": "Source" }, element("h3", {}, "Source"));
-  side.style.padding = side.style.border = "0";
   if (!source?.pieces) {
-    const reason = source ? `Not at hand: ${source.note}` : "Left out to keep the page small; --max_page_mb makes room.";
+    const reason = source ? `Not at hand: ${source.note}` : "Left out to keep the page small; fewer --documents make room.";
     side.append(element("p", { class: "warning" }, reason));
     return side;
   }
@@ -92,20 +90,12 @@ function unsupported(summary) {
 
 function right(each, found) {
   const side = element("section", { class: "texts", "aria-label": "Summaries" });
-  side.style.padding = side.style.border = "0";
   const flags = each.flags.map((flag) => element("span", { class: "chip bad" }, flag));
   side.append(block(
     `Shown: ${each.method}`,
     flags.length ? element("p", {}, ...flags.flatMap((chip) => [chip, " "])) : null,
     ...marked(found.shown.lines), unsupported(found.shown),
   ));
-  if (found.other) {
-    side.append(block(
-      `The other run shows: ${found.other.method}`,
-      found.other.flags.length ? element("p", {}, ...found.other.flags.flatMap((flag) => [element("span", { class: "chip bad" }, flag), " "])) : null,
-      ...marked(found.other.lines), unsupported(found.other),
-    ));
-  }
   if (found.reference) side.append(block("Reference", ...marked(found.reference.lines), unsupported(found.reference)));
   if (found.candidates.length) {
     side.append(block("Written candidates", ...found.candidates.flatMap((candidate) => [
@@ -113,11 +103,11 @@ function right(each, found) {
       ...marked(candidate.lines, candidate.support),
     ])));
   }
-  for (const extract of found.extractive) {
-    const rouge = found.scores[extract.method];
-    side.append(element("details", { class: "block", open: extract.method === found.extractive_method },
-      element("summary", {}, `Extract by ${extract.method}${rouge === undefined ? "" : `, ROUGE-1 ${(100 * rouge).toFixed(1)}`}`),
-      ...extract.sentences.map(([rank, score, text]) => element("p", {}, text, element("small", {}, ` rank ${rank}, score ${score}`))),
+  for (const [method, sentences] of Object.entries(found.extractive)) {
+    const rouge = found.scores[method];
+    side.append(element("details", { class: "block", open: method === found.extractive_method },
+      element("summary", {}, `Extract by ${method}${rouge === undefined ? "" : `, ROUGE-1 ${(100 * rouge).toFixed(1)}`}`),
+      ...sentences.map(([text, score, rank]) => element("p", {}, text, element("small", {}, ` rank ${rank}, score ${score}`))),
     ));
   }
   for (const [method, phrases] of Object.entries(found.keyphrases)) {

@@ -1,15 +1,16 @@
-"""What the page says of a run as a whole: facts, settings, cost, accounts, tables."""
+"""What the page says of a run as a whole: its main figures, facts, cost, accounts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from precis.model import rouge
-from precis.pipelines.evaluate.evaluation_table import COMPARED, measure_cells, notes
+from precis.model.quality.flags import ABSTRACTIVE
+from precis.pipelines.evaluate.evaluation_table import LEAD
+from precis.pipelines.evaluate.scoring import SUMMARY
 from precis.pipelines.report.reported_run import ReportedRun
-from precis.pipelines.run.accounts import OUTCOMES
-from precis.pipelines.run.source_files import read_sources
+from precis.pipelines.run.accounts import OUTCOMES, read_sources
 
 _MOST_SOURCES = 100
+_SHOWN_LETTERS = 3  # of each reason
 _RAW_CHARACTERS = 300
 _OUTCOME_TEXTS = {
     "written": "rows that this run computed",
@@ -21,151 +22,6 @@ _OUTCOME_TEXTS = {
     "not_selected": "not drawn by --sample",
     "skipped": "not needed by the job",
 }
-_MODELS = {
-    "model_id": ("network", "bundle"),
-    "extractive_model_id": ("extractor", "extractive_bundle"),
-    "keyphrase_model_id": ("keyphrases", "keyphrase_bundle"),
-}
-
-
-def run_facts(run: ReportedRun) -> list[tuple[str, str]]:
-    """Facts about a run, each with its name."""
-    manifest = run.manifest
-    facts = [
-        ("run", manifest["run_id"]),
-        ("folder", run.folder),
-        ("begun", manifest["created_at"]),
-        ("corpus", manifest["corpus"]),
-        ("split", manifest["split"] or "all"),
-        ("rows", f"{run.rows:,}"),
-        ("files", f"{len(manifest['files']):,}"),
-        ("size", megabytes(sum(file["bytes"] for file in manifest["files"]))),
-        ("summaries by", _listed(manifest["summary_methods"])),
-        ("held back", _listed(manifest["fallbacks"])),
-    ]
-    for name, (title, folder) in _MODELS.items():
-        if manifest.get(name):
-            facts.append((title, f"{manifest[name]} ({manifest[folder]})"))
-    facts += [
-        ("settings", manifest["settings_id"]),
-        ("precis", manifest["precis_version"]),
-    ]
-    return [(name, value) for name, value in facts if value]
-
-
-def cost(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the search of a network took; nothing where none ran."""
-    search = manifest["search"]
-    if not search or not search["documents"]:
-        return []
-    return [
-        ("documents searched", f"{search['documents']:,}"),
-        ("passages", f"{search['passages']:,}"),
-        ("source tokens", f"{search['source_tokens']:,}"),
-        ("padding", f"{100 * search['padding_share']:.1f} %"),
-        ("summary tokens", f"{search['summary_tokens']:,}"),
-        ("time of all search processes", f"{search['process_seconds']:,.1f} s"),
-        ("time in which any searched", f"{search['wall_seconds']:,.1f} s"),
-        ("documents a second", f"{search['documents_per_second']:,}"),
-        ("summary tokens a second", f"{search['summary_tokens_per_second']:,}"),
-    ]
-
-
-def settings(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Every flag of the run with its value."""
-    flags = manifest.get("provenance", {}).get("flags", {})
-    return [(name, _plain(flags[name])) for name in sorted(flags)]
-
-
-def accounts(run: ReportedRun) -> dict[str, Any]:
-    """The counts of the records, in total and by source file.
-
-    Raises:
-      DataError: the file with the counts is damaged.
-    """
-    counts = run.manifest["counts"]
-    outcomes = [(name, counts.get(name, 0), _OUTCOME_TEXTS[name]) for name in OUTCOMES]
-    total = sum(count for _, count, _ in outcomes)
-    sources = read_sources(run.folder, run.manifest)
-    # Those that lost most come first.
-    ordered = sorted(
-        sources.items(),
-        key=lambda item: (-item[1].get("failed", 0) - item[1].get("empty", 0), item[0]),
-    )
-    return {
-        "read": counts["read"],
-        "outcomes": outcomes,
-        "agrees": total == counts["read"],
-        "sources": ordered[:_MOST_SOURCES],
-        "source_count": len(sources),
-        "names": [name for name, count, _ in outcomes if count],
-    }
-
-
-def dead_letters(run: ReportedRun, samples: int = 3) -> list[dict[str, Any]]:
-    """The lost records by reason, each with the first letters of it."""
-    counts = dict(run.manifest["failures"])
-    empty = run.manifest["counts"].get("empty", 0)
-    letters = run.letters(samples)
-    by_reason: dict[str, list[dict[str, Any]]] = {}
-    for letter in letters:
-        name = f"{letter['stage']}/{letter['reason']}"
-        by_reason.setdefault(name, []).append(_letter(letter))
-    for name in by_reason:
-        if name not in counts:
-            counts[name] = empty
-    return [
-        {"reason": name, "records": records, "letters": by_reason.get(name, [])}
-        for name, records in sorted(counts.items(), key=lambda item: -item[1])
-    ]
-
-
-def _letter(letter: Mapping[str, Any]) -> dict[str, Any]:
-    raw = letter["raw"]
-    text = "" if raw is None else raw[:_RAW_CHARACTERS].decode(errors="replace")
-    return {
-        "id": letter["document_id"] or "",
-        "place": f"{letter['source_file']}, {letter['source_position']}",
-        "detail": letter["detail"],
-        "retryable": letter["retryable"],
-        "raw": text,
-    }
-
-
-def rouge_table(result: Mapping[str, Any]) -> dict[str, Any]:
-    """ROUGE of every system as cells, with the notes of `precis evaluate`."""
-    return {
-        "head": ["system", "rows", *rouge.MEASURES.values()],
-        "rows": [
-            [row["system"], f"{row['rows']:,}", *_cells(row, rouge.MEASURES)]
-            for row in result["systems"]
-        ],
-        "difference_head": [
-            f"less {result['baseline']}",
-            "rows",
-            *(rouge.MEASURES[name] for name in COMPARED),
-        ],
-        "differences": [
-            [row["system"], f"{row['rows']:,}", *_cells(row, COMPARED, "+")]
-            for row in result["differences"]
-        ],
-        "notes": notes(result),
-    }
-
-
-def measure_table(result: Mapping[str, Any]) -> list[list[str]]:
-    """The measures of every system as cells, the head first; [] without any."""
-    cells = measure_cells(result)
-    return cells if len(cells) > 1 else []
-
-
-def _cells(row: Mapping[str, Any], names: Any, sign: str = "") -> Iterator[str]:
-    for name in names:
-        mean, low, high = (
-            f"{100 * row[name][part]:{sign}.1f}" for part in ("mean", "low", "high")
-        )
-        mark = "" if row[name].get("touches_zero", True) else " *"
-        yield f"{mean} [{low}, {high}]{mark}"
 
 
 def headline_cards(run: ReportedRun, flagged: int) -> list[tuple[str, str, str]]:
@@ -176,40 +32,108 @@ def headline_cards(run: ReportedRun, flagged: int) -> list[tuple[str, str, str]]
       flagged: the rows whose shown summary has a flag.
     """
     counts = run.manifest["counts"]
-    rows = max(1, run.rows)
+    share = f"{100 * flagged / run.run.rows:.1f} %"
     lost = counts.get("failed", 0) + counts.get("empty", 0)
     cards = [
-        ("Documents", f"{run.rows:,}", f"of {counts['read']:,} records read"),
-        (
-            "Flagged",
-            f"{100 * flagged / rows:.1f} %",
-            f"{flagged:,} shown summaries have a quality flag",
-        ),
+        ("Documents", f"{run.run.rows:,}", f"records read: {counts['read']:,}"),
+        ("Flagged", share, f"summaries with a quality flag: {flagged:,}"),
         ("Dead letters", f"{lost:,}", "records without a row"),
     ]
     if run.evaluation:
         systems = {row["method"]: row for row in run.evaluation["systems"]}
-        shown = systems.get("summary") or systems.get("abstractive")
-        shown = shown or run.evaluation["systems"][0]
-        lead = systems.get("lead")
+        shown = systems[shown_system(run.evaluation)]
+        lead = systems.get(LEAD)
         beside = f"{lead['system']} {100 * lead['rouge1']['mean']:.1f}" if lead else ""
         value = f"{100 * shown['rouge1']['mean']:.1f}"
         cards.insert(1, (f"ROUGE-1 of {shown['system']}", value, beside))
     return cards
 
 
-def megabytes(size: int) -> str:
-    """A size in bytes as people read it."""
-    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
+def shown_system(evaluation: Mapping[str, Any]) -> str:
+    """The method of the system whose texts the rows show."""
+    methods = [row["method"] for row in evaluation["systems"]]
+    shown = (name for name in (SUMMARY, ABSTRACTIVE) if name in methods)
+    return str(next(shown, methods[0]))
 
 
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+def run_facts(run: ReportedRun) -> dict[str, dict[str, str]]:
+    """Facts about a run by the names in its manifest, in groups that the page folds."""
+    manifest = run.manifest
+    facts = {
+        "folder": run.run.folder,
+        "rows": run.run.rows,
+        "files": len(manifest["files"]),
+        "bytes": sum(file["bytes"] for file in manifest["files"]),
+        "summaries by": manifest["summary_methods"],
+        "held back": manifest["fallbacks"],
+        **{name: text for name, text in manifest.items() if isinstance(text, str)},
+    }
+    groups = {
+        "Corpus, models and identity": facts,
+        "Cost of the search": manifest["search"] or {},
+        "Every flag of the run": manifest.get("provenance", {}).get("flags", {}),
+    }
+    return {
+        title: {name: _plain(value) for name, value in sorted(group.items())}
+        for title, group in groups.items()
+        if group
+    }
+
+
+def accounts(run: ReportedRun) -> dict[str, Any]:
+    """The counts of the records, in total and by source file.
+
+    Raises:
+      DataError: the file with the counts is damaged.
+    """
+    counts = run.manifest["counts"]
+    outcomes = {name: counts.get(name, 0) for name in OUTCOMES}
+    names = ["read", *(name for name, count in outcomes.items() if count)]
+    sources = read_sources(run.run.folder, run.manifest)
+    # Those that lost most come first.
+    ordered = sorted(
+        sources.items(),
+        key=lambda item: (-item[1].get("failed", 0) - item[1].get("empty", 0), item[0]),
+    )
+    rows = [
+        [source, *(f"{of_source.get(name, 0):,}" for name in names)]
+        for source, of_source in ordered[:_MOST_SOURCES]
+    ]
+    return {
+        "read": counts["read"],
+        "outcomes": outcomes,
+        "meanings": _OUTCOME_TEXTS,
+        "agrees": sum(outcomes.values()) == counts["read"],
+        "sources": [["source file", *names], *rows],
+        "source_count": len(sources),
+    }
+
+
+def dead_letters(run: ReportedRun) -> list[dict[str, Any]]:
+    """The lost records by reason, each with the first letters of it."""
+    counts = dict(run.manifest["failures"])
+    shown: dict[str, list[dict[str, Any]]] = {}
+    for letter in run.run.letters():
+        letters = shown.setdefault(f"{letter['stage']}/{letter['reason']}", [])
+        if len(letters) < _SHOWN_LETTERS:
+            raw = (letter["raw"] or b"")[:_RAW_CHARACTERS]
+            letters.append({**letter, "raw": raw.decode(errors="replace")})
+    # Articles without a text are no failures.
+    empty = run.manifest["counts"].get("empty", 0)
+    counts |= {name: empty for name in shown if name not in counts}
+    return [
+        {"reason": name, "records": records, "letters": shown.get(name, [])}
+        for name, records in sorted(counts.items(), key=lambda item: -item[1])
+    ]
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(str, value))
     return "" if value is None else str(value)

@@ -2,7 +2,7 @@
 // The list of documents, its search, filters and order; document.js has the details of
 // a document. Texts are set as text, never as HTML.
 
-const PAGE_ROWS = 50;
+const PAGE_ROWS = 20;
 const byId = (id) => document.getElementById(id);
 const state = { documents: [], order: [], page: 0, open: -1, mark: null };
 const blocks = new Map();
@@ -37,13 +37,13 @@ function startTheme() {
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   let chosen = null;
   try { chosen = localStorage.getItem("precis-theme"); } catch { /* no storage */ }
+  const other = () => ((chosen ?? (system.matches ? "dark" : "light")) === "dark" ? "light" : "dark");
   const show = () => {
     if (chosen) document.documentElement.dataset.theme = chosen;
-    const isDark = chosen ? chosen === "dark" : system.matches;
-    button.setAttribute("aria-pressed", String(isDark));
+    button.textContent = other() === "dark" ? "Use dark colours" : "Use light colours";
   };
   button.addEventListener("click", () => {
-    chosen = button.getAttribute("aria-pressed") === "true" ? "light" : "dark";
+    chosen = other();
     try { localStorage.setItem("precis-theme", chosen); } catch { /* no storage */ }
     show();
   });
@@ -56,9 +56,8 @@ function startTheme() {
 
 const ORDERS = {
   worst: ["worst first", null],
-  confidence: ["least confident", (a, b) => low(a.confidence) - low(b.confidence)],
+  flags: ["most flags", (a, b) => b.flags.length - a.flags.length],
   rouge: ["lowest ROUGE-1", (a, b) => low(a.rouge) - low(b.rouge)],
-  change: ["changed most", (a, b) => (b.change ?? -1) - (a.change ?? -1)],
   long: ["longest", (a, b) => b.words - a.words],
   short: ["shortest", (a, b) => a.words - b.words],
   id: ["by id", (a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)],
@@ -95,19 +94,20 @@ function startList() {
   ]);
   fill(byId("split"), choices("split", "all splits"));
   fill(byId("method"), choices("method", "all methods"));
-  const has = (name) => documents.some((each) => each[name] !== null && each[name] !== undefined);
-  const orders = Object.entries(ORDERS).filter(
-    ([name]) => !["confidence", "rouge", "change"].includes(name) || has(name),
-  );
+  const isScored = documents.some((each) => each.rouge !== null);
+  const orders = Object.entries(ORDERS).filter(([name]) => name !== "rouge" || isScored);
   fill(byId("sort"), orders.map(([name, [text]]) => [name, text]));
-  byId("toolbar").hidden = byId("pager").hidden = false;
+  for (const id of ["toolbar", "pager", "export"]) byId(id).hidden = false;
   byId("toolbar").addEventListener("submit", (event) => event.preventDefault());
   for (const id of ["flag", "split", "method", "sort"]) byId(id).addEventListener("change", update);
   byId("query").addEventListener("input", update);
   byId("previous").addEventListener("click", () => turn(-1));
   byId("next").addEventListener("click", () => turn(1));
-  byId("rows").addEventListener("keydown", moveInList);
-  byId("rows").addEventListener("click", openClicked);
+  byId("export").addEventListener("click", saveList);
+  document.querySelector("main").addEventListener("click", (event) => {
+    const button = event.target.closest("[data-number]");
+    if (button) openDocument(Number(button.dataset.number));
+  });
   update();
 }
 
@@ -151,28 +151,33 @@ function showPage() {
 function rowOf(number) {
   const each = state.documents[number];
   const numbers = [`${each.words} words`];
-  if (each.confidence !== null) numbers.push(`confidence ${each.confidence.toFixed(2)}`);
   if (each.rouge !== null) numbers.push(`ROUGE-1 ${(100 * each.rouge).toFixed(1)}`);
-  if (each.change !== undefined) numbers.push(`changed ${(100 * each.change).toFixed(0)} %`);
-  const chips = [
-    ...each.flags.map((flag) => element("span", { class: "chip bad" }, flag)),
-    each.drawn ? element("span", { class: "chip" }, "drawn at random") : null,
-  ].filter(Boolean);
-  const button = element(
-    "button", { type: "button" },
-    element("span", { class: "id" }, nameOf(each), element("small", {}, `${each.split}, ${each.method}`)),
+  const chips = each.flags.map((flag) => element("span", { class: "chip bad" }, flag));
+  if (each.drawn) chips.push(element("span", { class: "chip" }, "drawn at random"));
+  return element("li", {}, element(
+    "button", { type: "button", "data-number": number },
+    element("span", { class: "id" }, element("span", { class: "name", title: each.id }, each.id), element("small", {}, `${each.split}, ${each.method}`)),
     element("span", {},
       element("span", { class: "text" }, each.summary || "(no text)"),
-      chips.length ? element("span", { class: "chips" }, ...chips) : null,
+      element("span", { class: "chips" }, ...chips, element("small", {}, each.reason)),
     ),
     element("span", { class: "numbers" }, ...numbers.map((text) => element("span", {}, text))),
-  );
-  button.dataset.number = number;
-  return element("li", {}, button);
+  ));
 }
 
-function nameOf(each) {
-  return element("span", { class: "name", title: each.id }, each.id);
+// The filtered list in its order, as a file that spreadsheets open.
+function saveList() {
+  const names = ["id", "split", "method", "flags", "words", "log_prob", "rouge", "reason", "summary", "reference"];
+  // A text that begins like a formula is none.
+  const cell = (value) => (typeof value === "string" ? `"${value.replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"` : value ?? "");
+  const lines = state.order.map((number) => names.map((name) => {
+    const value = state.documents[number][name];
+    return cell(Array.isArray(value) ? value.join(" ") : value);
+  }).join(","));
+  const file = new Blob(["\ufeff", names.join(","), "\r\n", lines.join("\r\n"), "\r\n"], { type: "text/csv" });
+  const link = element("a", { href: URL.createObjectURL(file), download: "documents.csv" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
 function turn(step) {
@@ -182,56 +187,18 @@ function turn(step) {
   byId("count").scrollIntoView({ block: "center" });
 }
 
-function moveInList(event) {
-  const buttons = [...byId("rows").querySelectorAll("button")];
-  const place = buttons.indexOf(document.activeElement);
-  const target = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: buttons.length - 1 }[event.key];
-  if (target === undefined || place < 0) return;
-  event.preventDefault();
-  buttons[Math.min(Math.max(target, 0), buttons.length - 1)].focus();
-}
-
-function openClicked(event) {
-  const button = event.target.closest("button");
-  if (button) openDocument(Number(button.dataset.number));
-}
-
-// ---------------------------------------------------------------- two runs
-
-async function startComparison(other) {
-  if (!other || !byId("changed")) return;
-  const numbers = state.documents.map((_, number) => number).filter((number) => state.documents[number].change > 0);
-  numbers.sort((a, b) => state.documents[b].change - state.documents[a].change);
-  byId("changed-note").textContent =
-    "A change is the share of words that the two texts do not have in common; “changed most” sorts the list below by it.";
-  for (const number of numbers.slice(0, 10)) {
-    const each = state.documents[number];
-    const found = await detailsOf(number).catch(() => null); // Its block is damaged.
-    if (!found) break;
-    const button = element("button", { type: "button" },
-      element("span", { class: "id" }, nameOf(each), element("small", {}, `changed ${(100 * each.change).toFixed(0)} %`)),
-      element("span", { class: "text" }, element("small", {}, "this run"), each.summary),
-      element("span", { class: "text" }, element("small", {}, "other run"), found.other.lines.map((line) => line.map(([text]) => text).join("")).join(" ")),
-    );
-    button.addEventListener("click", () => openDocument(number));
-    byId("changed").append(element("li", {}, button));
-  }
-}
-
 async function start() {
   startTheme();
-  const { documents, other } = await unpack("list");
-  state.documents = documents;
+  state.documents = await unpack("list");
   startDialog();
   startList();
-  await startComparison(other);
   const wanted = /^#document-(\d+)$/.exec(location.hash);
-  if (wanted && Number(wanted[1]) < documents.length) await openDocument(Number(wanted[1]));
+  if (wanted && Number(wanted[1]) < state.documents.length) await openDocument(Number(wanted[1]));
   document.documentElement.dataset.ready = "true";
 }
 
 start().catch((error) => {
-  byId("toolbar").hidden = byId("pager").hidden = true;
+  for (const id of ["toolbar", "pager", "export"]) byId(id).hidden = true;
   byId("failure").hidden = false;
   byId("failure").textContent = `The list of documents cannot be shown: ${reasonOf(error)}`;
 });

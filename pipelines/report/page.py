@@ -11,28 +11,14 @@ import gzip
 import hashlib
 import importlib.resources
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from precis.model.errors import UsageError
+from precis.pipelines.report.documents import Document
 
 DOCUMENTS_A_BLOCK = 32
-# What the page may take beyond its blocks and its sections.
-_SPARE_BYTES = 50_000
-
-
-class Blocks(NamedTuple):
-    """The documents of a page, packed.
-
-    Attributes:
-      texts: base64 of a gzipped JSON list each, of `DOCUMENTS_A_BLOCK` documents.
-      with_source: of how many documents, from the first on, the source is there.
-      with_details: of how many the details are there.
-    """
-
-    texts: list[str]
-    with_source: int
-    with_details: int
+# Some mail servers take no larger attachments, which grow by a third on their way.
+MOST_BLOCK_BYTES = 18_000_000
 
 
 def pack(content: Any) -> str:
@@ -44,82 +30,47 @@ def pack(content: Any) -> str:
 
 
 def pack_documents(
-    count: int,
-    details: Callable[[int], Mapping[str, Any]],
-    source: Callable[[int], Mapping[str, Any]],
-    *,
-    most_bytes: int,
-) -> Blocks:
-    """Packs documents into blocks that together do not exceed a size.
-
-    Where not all fit, the sources of the last documents are left out first, and then
-    their details.
+    documents: Sequence[Document], most_bytes: int = MOST_BLOCK_BYTES
+) -> tuple[list[str], int]:
+    """Packs documents into blocks, and says how many of them have their source there:
+    those of the first blocks, as far as the size of all blocks allows.
 
     Args:
-      count: of the documents.
-      details, source: of a document by its number.
-      most_bytes: the size of all blocks.
+      documents: in the order of the page.
+      most_bytes: the size of the blocks with sources.
     """
-    starts = range(0, count, DOCUMENTS_A_BLOCK)
-    whole: list[str] = []
-    bare: list[str] = []
-    for start in starts:
-        numbers = range(start, min(start + DOCUMENTS_A_BLOCK, count))
-        of_block = [details(number) for number in numbers]
-        bare.append(pack(of_block))
-        sources = map(source, numbers)
+    bare, whole = [], []
+    for start in range(0, len(documents), DOCUMENTS_A_BLOCK):
+        part = documents[start : start + DOCUMENTS_A_BLOCK]
+        details = [each.details() for each in part]
+        bare.append(pack(details))
         # Beside its details a source repeats much of them, and compresses well.
-        whole.append(
-            pack(
-                [
-                    {**each, "source": text}
-                    for each, text in zip(of_block, sources, strict=True)
-                ]
-            )
-        )
-    chosen = list(bare)
-    while chosen and sum(map(len, chosen)) > most_bytes:
-        chosen.pop()
-    size = sum(map(len, chosen))
-    blocks = 0
-    while blocks < len(chosen):
-        size += len(whole[blocks]) - len(bare[blocks])
+        pairs = zip(details, part, strict=True)
+        whole.append(pack([{**each, "source": of.source()} for each, of in pairs]))
+    size = sum(map(len, bare))
+    for number, block in enumerate(bare):
+        size += len(whole[number]) - len(block)
         if size > most_bytes:
-            break
-        chosen[blocks] = whole[blocks]
-        blocks += 1
-    return Blocks(
-        chosen,
-        min(count, blocks * DOCUMENTS_A_BLOCK),
-        min(count, len(chosen) * DOCUMENTS_A_BLOCK),
-    )
+            return whole[:number] + bare[number:], number * DOCUMENTS_A_BLOCK
+    return whole, len(documents)
 
 
-def render(
-    sections: Mapping[str, Any],
-    list_lines: Sequence[Mapping[str, Any]],
-    facts: Mapping[str, Any],
-    make_blocks: Callable[[int], Blocks],
-    *,
-    most_bytes: int,
-) -> tuple[bytes, Blocks]:
-    """The page as HTML in UTF-8, and the documents in it.
+def render(sections: Mapping[str, Any], documents: Sequence[Document]) -> bytes:
+    """The page as HTML in UTF-8.
 
     Args:
-      sections: what the template shows.
-      list_lines: the list of the documents.
-      facts: further facts for the script.
-      make_blocks: packs the documents into blocks of a size.
-      most_bytes: the size of the page.
-
-    Raises:
-      UsageError: the page is larger even without the details of any document.
+      sections: what the template shows, the blocks of the documents among it.
+      documents: for the list.
     """
     import jinja2
     from markupsafe import Markup
 
-    script = _text("page.js") + _text("document.js")
-    style = _text("page.css")
+    folder = importlib.resources.files("precis.pipelines.report")
+    style, *scripts = (
+        (folder / name).read_text(encoding="utf-8")
+        for name in ("page.css", "page.js", "document.js")
+    )
+    script = "".join(scripts)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("precis.pipelines.report"),
         autoescape=True,
@@ -127,30 +78,13 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    fixed = {
-        **sections,
-        "style": Markup(style),
-        "script": Markup(script),
-        "script_hash": digest,
-        "list": pack({"documents": list_lines, **facts}),
-        "documents_a_block": DOCUMENTS_A_BLOCK,
-    }
-    template = environment.get_template("page.html")
-    empty = template.render(fixed, blocks=Blocks([], 0, 0))
-    room = most_bytes - len(empty.encode(errors="replace")) - _SPARE_BYTES
-    if room < 0:
-        # The list and the sections are never cut.
-        raise UsageError(
-            f"the page has {(most_bytes - room) / 1e6:.1f} MB with the list of "
-            f"{len(list_lines):,} documents alone, and --max_page_mb is "
-            f"{most_bytes / 1e6:g}; give a larger one, or fewer --documents"
-        )
-    blocks = make_blocks(room)
-    page = template.render(fixed, blocks=blocks)
-    return page.encode(errors="replace"), blocks
-
-
-def _text(name: str) -> str:
-    file = importlib.resources.files("precis.pipelines.report") / name
-    return file.read_text(encoding="utf-8")
+    environment.filters["count"] = "{:,}".format
+    text = environment.get_template("page.html").render(
+        sections,
+        style=Markup(style),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        list=pack([each.line() for each in documents]),
+        documents_a_block=DOCUMENTS_A_BLOCK,
+    )
+    return text.encode(errors="replace")

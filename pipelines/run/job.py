@@ -2,7 +2,7 @@
 
     _tasks/lock.json      which process owns the folder (`output_lock`)
     _tasks/job.json       which job runs here; there from the start to the end
-    _tasks/infer/...      receipts of finished tasks (`precis.pipelines.engines.tasks`)
+    _tasks/summarize/...  receipts of finished tasks (`precis.pipelines.engines.tasks`)
     _tasks/manifest.json  describes the result, until it is checked
     _SUCCESS              the job's fingerprint, and the checksum of the file that
                           describes the result; written when everything else is there
@@ -21,19 +21,17 @@ finished folder holds only the result.
 """
 
 import datetime
-import functools
-import importlib.metadata
 import os
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.config import describe_differences
+from precis.model.config import describe_differences, installed_version
 from precis.model.errors import JobError, UsageError
 from precis.model.progress.stages import say
 from precis.pipelines.corpus.dead_letters import check_failures
-from precis.pipelines.corpus.failures import FailureOptions
+from precis.pipelines.corpus.options import FailureOptions
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.run.accounts import check_sources, total_counts
 from precis.pipelines.run.output_lock import own_output
@@ -105,12 +103,12 @@ def run_job(
     kind: str,
     inputs: Mapping[str, Any],
     tasks: int,
-    run: Callable[[Job, Callable[[], None]], bool],
+    run: Callable[[Job], object],
     check: Callable[[Mapping[str, Any]], None],
     failures: FailureOptions,
     may_replace: bool = False,
     load: Callable[[], object] | None = None,
-) -> bool:
+) -> None:
     """Runs a job in its output folder, unless its result is there.
 
         own the folder -> begin or resume -> run -> check -> publish
@@ -119,14 +117,10 @@ def run_job(
       command: for messages, such as `prepare`.
       output, kind, inputs, tasks, may_replace: as in `open_job`.
       run: runs the steps of the job that are not done yet, whose last one calls
-          `write_description`, and returns True; or saves the job for workers that end
-          it by the function that is given, and returns False.
+          `write_description`.
       check: takes the description of the result, and raises where there must be none.
       failures: how many records may fail.
       load: takes the result elsewhere while the folder is still owned.
-
-    Returns:
-      Whether the result is there; False where the job was saved.
 
     Raises:
       UsageError: as `open_job`, or another process owns the folder.
@@ -142,14 +136,11 @@ def run_job(
         else:
             for name in job.damaged:
                 say(f"precis {command}: {name} is damaged; repairing")
-            finish = functools.partial(_finish, job, check, failures)
-            if not run(job, finish):
-                return False
+            run(job)
             ownership.check()
-            finish()
+            _finish(job, check, failures)
         if load is not None:
             load()
-    return True
 
 
 def write_description(job: Job, content: Mapping[str, Any]) -> None:
@@ -220,7 +211,7 @@ def job_provenance(
       flags: every flag with its value.
       inputs: as in `open_job`; those that are no flags are kept beside them.
     """
-    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
+    inputs = {"precis_version": installed_version(), **inputs}
     others = {
         name: value
         for name, value in inputs.items()
@@ -254,7 +245,7 @@ def _described(task: Task, root: str) -> Any:
     if task.only is None:
         return None
     return {
-        path.removeprefix(root): dict(sorted(positions.items()))
+        path.removeprefix(root): sorted(positions)
         for path, positions in sorted(task.only.items())
     }
 
@@ -290,33 +281,68 @@ def open_job(
       UsageError: the folder holds something else, or cannot be written.
       JobError: the disk is full.
     """
-    state = examine_output(output, kind=kind, inputs=inputs, may_replace=may_replace)
-    fingerprint, inputs, success, damaged, unfinished, given_up = state
-    if state.is_finished:
-        if success != read_success(output):
-            _write_success(output, kind, fingerprint)
-            say(f"{output}: {SUCCESS_FILE} was missing and is written again")
-        _clear_up(output, kind)
-        return None
-    if given_up and success and given_up["fingerprint"] == success.fingerprint:
-        _clear_up(output, given_up["kind"])  # It was killed while it did so.
-    elif given_up:
-        _discard(output, given_up["fingerprint"])
-    if unfinished:
+    inputs = {"precis_version": installed_version(), **inputs}
+    fingerprint = files.sha256_json({"kind": kind, **inputs})
+    job = Job(output, kind, fingerprint, fingerprint[:16], current_time(), tasks)
+    begun, success = read_job_description(output), read_success(output)
+    if not begun and not (success and success.fingerprint):
+        success = _lost_success(output, kind, fingerprint, inputs)
+    if success and success.fingerprint == fingerprint:
+        damaged = damaged_files(output, kind, success)
+        if not damaged:
+            if success != read_success(output):
+                _write_success(output, kind, fingerprint)
+                say(f"{output}: {SUCCESS_FILE} was missing and is written again")
+            _clear_up(output, kind)
+            return None
+        created_at = _first_created_at(output, kind)
+        job = job._replace(created_at=created_at, damaged=tuple(damaged))
+    elif begun and _is_unfinished(begun, success, fingerprint, may_replace):
+        if begun["fingerprint"] != fingerprint:
+            raise UsageError(
+                f"{output} holds an unfinished job with other settings: "
+                f"{_compare(begun['inputs'], inputs) or 'it is of another kind'}"
+                "; finish that one, name another --output, or remove that folder"
+            )
         files.remove_leftovers(output)
-        created_at = datetime.datetime.fromisoformat(unfinished["created_at"])
-        return Job(output, kind, fingerprint, fingerprint[:16], created_at, tasks)
-    job = Job(
-        output,
-        kind,
-        fingerprint,
-        fingerprint[:16],
-        _first_created_at(output, kind) if damaged else current_time(),
-        tasks,
-        damaged,
-    )
+        created_at = datetime.datetime.fromisoformat(begun["created_at"])
+        return job._replace(created_at=created_at)
+    else:
+        if success and not may_replace:
+            replace = "; --reuse that folder replaces it" if kind == "summaries" else ""
+            raise UsageError(
+                f"{output} holds the finished result of another job: "
+                f"{_differences(output, kind, inputs)}; {WAY_OUT}{replace}"
+            )
+        # A job that was killed before it wrote job.json leaves `_tasks` alone.
+        if not success and {*files.list_folder(output)} - {TASKS_FOLDER}:
+            raise UsageError(
+                f"{output} is not empty and no job of precis began it; "
+                "name an empty or new folder as --output"
+            )
+        if begun and success and begun["fingerprint"] == success.fingerprint:
+            _clear_up(output, begun["kind"])  # It was killed while it did so.
+        elif begun:
+            _discard(output, begun["fingerprint"])
     _begin(job, inputs, replaces=described_files(output, kind) if success else [])
     return job
+
+
+def _is_unfinished(
+    begun: Mapping[str, Any],
+    success: Success | None,
+    fingerprint: str,
+    may_replace: bool,
+) -> bool:
+    """Whether the job of job.json must be finished first.
+
+    A job that was killed while it cleared up is finished. One that was to replace the
+    result of the folder gives way to the next one that is to.
+    """
+    if success is None:
+        return True
+    is_next = may_replace and begun["fingerprint"] != fingerprint
+    return begun["fingerprint"] != success.fingerprint and not is_next
 
 
 def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> None:
@@ -337,12 +363,6 @@ def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> N
         files.remove(files.join(job.output, SUCCESS_FILE))
 
 
-def is_unused(output: str) -> bool:
-    """Whether a folder holds neither a job nor a result."""
-    job_path = files.join(output, TASKS_FOLDER, JOB_FILE)
-    return not files.exists(job_path) and read_success(output) is None
-
-
 def _first_created_at(output: str, kind: str) -> datetime.datetime:
     """When a result was made, as far as its description still says so."""
     try:
@@ -350,78 +370,6 @@ def _first_created_at(output: str, kind: str) -> datetime.datetime:
         return datetime.datetime.fromisoformat(description["created_at"])
     except (OSError, ValueError, KeyError, TypeError):
         return current_time()
-
-
-class OutputState(NamedTuple):
-    """What a job finds in its output folder.
-
-    Attributes:
-      fingerprint: of the job.
-      inputs: what it depends on, the version of precis included.
-      success: of the finished result there, or what _SUCCESS must say where that file
-        alone is missing; None where there is none.
-      damaged: files of the job's own finished result that are not as they were.
-      unfinished: job.json of the same job, which was interrupted.
-      given_up: job.json of another job that nobody goes on with.
-    """
-
-    fingerprint: str
-    inputs: Mapping[str, Any]
-    success: Success | None
-    damaged: tuple[str, ...] = ()
-    unfinished: Mapping[str, Any] | None = None
-    given_up: Mapping[str, Any] | None = None
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the job's own result is there and whole."""
-        is_own = self.success and self.success.fingerprint == self.fingerprint
-        return bool(is_own) and not self.damaged
-
-
-def examine_output(
-    output: str, *, kind: str, inputs: Mapping[str, Any], may_replace: bool = False
-) -> OutputState:
-    """Looks at an output folder as `open_job` does, and changes nothing.
-
-    Args and Raises are those of `open_job`.
-    """
-    inputs = {"precis_version": importlib.metadata.version("precis"), **inputs}
-    fingerprint = files.sha256_json({"kind": kind, **inputs})
-    description = read_job_description(output)
-    success = read_success(output)
-    if not description and not (success and success.fingerprint):
-        success = _lost_success(output, kind, fingerprint, inputs)
-    if success and success.fingerprint == fingerprint:
-        damaged = damaged_files(output, kind, success)
-        return OutputState(fingerprint, inputs, success, tuple(damaged))
-    if description and (
-        not success
-        # A job that was killed while it cleared up is finished. One that was to replace
-        # the result of the folder gives way to the next one that is to.
-        or description["fingerprint"] != success.fingerprint
-        and (not may_replace or description["fingerprint"] == fingerprint)
-    ):
-        if description["fingerprint"] != fingerprint:
-            raise UsageError(
-                f"{output} holds an unfinished job with other settings: "
-                f"{_compare(description['inputs'], inputs) or 'it is of another kind'}"
-                "; finish that one, name another --output, or remove that folder"
-            )
-        return OutputState(fingerprint, inputs, success, unfinished=description)
-    if success and not may_replace:
-        replace = "; --reuse that folder replaces it" if kind == "summaries" else ""
-        raise UsageError(
-            f"{output} holds the finished result of another job: "
-            f"{_differences(output, kind, inputs)}; {WAY_OUT}{replace}"
-        )
-    # A job that was killed before it wrote job.json leaves `_tasks` alone.
-    if not success and {*files.list_folder(output)} - {TASKS_FOLDER}:
-        raise UsageError(
-            f"{output} is not empty and no job of precis began it; "
-            "name an empty or new folder as --output"
-        )
-    return OutputState(fingerprint, inputs, success, given_up=description)
 
 
 def _compare(earlier: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:

@@ -24,8 +24,8 @@ from precis.model.progress.stages import (
     stage,
 )
 from precis.model.tensorflow_import import import_tensorflow
-from precis.pipelines.options.progress import JSON, LIVE, PLAIN, ProgressOptions
 from precis.pipelines.run import interruption
+from precis.pipelines.run.options import JSON, LIVE, PLAIN, ProgressOptions
 from precis.pipelines.run.stage_state import (
     DONE,
     FAILED,

@@ -76,7 +76,7 @@ def load_keys(
 def publish_keys(
     output: str, name: str, batches: pa.RecordBatchReader
 ) -> PublishedFile:
-    """Publishes a file of keys, a row group for each batch.
+    """Publishes a file of keys or of rows that wait, a row group for each batch.
 
     Args:
       output: the folder of the job.

@@ -125,15 +125,6 @@ def _is_finished(output: str) -> bool:
         return False
 
 
-def check_free(output: str) -> None:
-    """Does nothing where a job could own an output.
-
-    Raises:
-      UsageError: another process owns it.
-    """
-    _lock_of(output).check_free()
-
-
 def _lock_of(output: str) -> "_Lock":
     fs, name = files.filesystem(files.join(output, TASKS_FOLDER, LOCK_FILE))
     if isinstance(fs, ObjectStore):
@@ -164,12 +155,6 @@ class _FileLock:
         self._file = os.stat(self._name)
         with open(self._name, "w", encoding="utf-8") as file:
             json.dump({"host": socket.gethostname(), "pid": os.getpid()}, file)
-
-    def check_free(self) -> None:
-        """Raises UsageError where another process holds the lock."""
-        if os.path.exists(self._name):
-            self._take()
-            self._lock.release()
 
     def is_held(self) -> bool:
         """Whether this process holds the lock, and its file is still that."""

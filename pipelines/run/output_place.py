@@ -7,8 +7,7 @@ import os
 
 from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.listing import absolute_path
-from precis.pipelines.corpus.placement import is_within, resolve
+from precis.pipelines.corpus.listing import absolute_path, is_within, resolve
 
 
 def check_file_place(path: str, *, flag: str) -> None:

@@ -16,8 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from precis.model.errors import JobError, PrecisError
-from precis.model.inference.fork_server import fork_context
-from precis.model.inference.processes import Processes, leave_with_parent
+from precis.model.inference.processes import Processes, fork_context
 
 Work = Callable[[Any], Any]
 
@@ -49,9 +48,8 @@ def run_in_processes(
     levels = {name: logging.getLogger(name).level for name in _LOGGERS}
     processes = Processes(
         min(count, len(elements)),
-        initializer=functools.partial(
-            _start_process, load, {**os.environ, **_ONE_THREAD}, levels
-        ),
+        initializer=functools.partial(_start_process, load, levels),
+        environment={**os.environ, **_ONE_THREAD},
         context=fork_context(imports),
     )
     with ThreadPoolExecutor(count) as threads:
@@ -59,12 +57,9 @@ def run_in_processes(
             calls = [threads.submit(_call, processes, each) for each in elements]
             for call in as_completed(calls):
                 yield call.result()
-        except BaseException:
-            processes.kill()
-            raise
         finally:
-            threads.shutdown(cancel_futures=True)
             processes.close()
+            threads.shutdown(cancel_futures=True)
 
 
 def _call(processes: Processes, element: Any) -> Any:
@@ -93,14 +88,9 @@ def _call(processes: Processes, element: Any) -> Any:
 _load: Callable[[], Work]
 
 
-def _start_process(
-    load: Callable[[], Work], environment: Mapping[str, str], levels: Mapping[str, int]
-) -> None:
+def _start_process(load: Callable[[], Work], levels: Mapping[str, int]) -> None:
     """Prepares a process. What may fail is left to its first call."""
     global _load
-    leave_with_parent()
-    os.environ.clear()
-    os.environ.update(environment)
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)
     _load = functools.cache(load)

@@ -223,63 +223,6 @@ def other_files(output: str, expected: Collection[str]) -> Iterator[str]:
             yield path[start:]
 
 
-def no_run(folder: str) -> UsageError:
-    """What is said of a folder where a run is needed and nothing of one is there."""
-    return UsageError(
-        f"{folder} holds no run: manifest.json is not there; give the --output of "
-        "`precis summarize`"
-    )
-
-
-def check_parts(output: str) -> list[str]:
-    """The paths of the parts of a finished run, sorted, all of which are whole.
-
-    Raises:
-      UsageError: the folder holds neither a manifest nor data.
-      DataError: the manifest or a part is missing or was changed, or there is a
-          Parquet file that the run has not written.
-    """
-    kept = (DESCRIPTION_FILES["summaries"], DATA_FOLDER)
-    if not any(files.exists(files.join(output, name)) for name in kept):
-        raise no_run(output)
-    way_out = (
-        "run the same `precis summarize` again, which repairs it; `precis verify "
-        f"{output}` names all that is wrong"
-    )
-    if not files.exists(files.join(output, SUCCESS_FILE)):
-        raise DataError(f"{output}: the run is not finished; {way_out}")
-    check_description(output, "summaries", way_out=way_out)
-    path = files.join(output, DESCRIPTION_FILES["summaries"])
-    listed = files.read_object(path, way_out=way_out, fields={"files": list})["files"]
-    described_files(output, "summaries")
-    with files.naming_damage(path, way_out=way_out):
-        damages = {file["file"]: damage_of(output, file) for file in listed}
-    names = sorted(damages)
-    for name in names:
-        if damages[name]:
-            raise DataError(f"{files.join(output, name)}: {damages[name]}; {way_out}")
-    for name in other_files(files.join(output, DATA_FOLDER), ()):
-        if name.endswith(".parquet") and f"{DATA_FOLDER}/{name}" not in names:
-            raise DataError(
-                f"{files.join(output, DATA_FOLDER, name)}: the run has not written "
-                "this file; remove it, or give a pattern of files to read it too"
-            )
-    return [files.join(output, name) for name in names]
-
-
-def read_run_manifest(path: str) -> dict[str, Any]:
-    """The content of a run's manifest.json.
-
-    Raises:
-      DataError: it is damaged, or names a file outside of the run.
-    """
-    fields = {"counts": dict, "failures": dict, "files": list, "dead_letters": list}
-    manifest = files.read_object(path, way_out=WAY_OUT, fields=fields)
-    with files.naming_damage(path, way_out=WAY_OUT):
-        listed_names(path, manifest)
-    return manifest
-
-
 def not_writable(output: str, error: OSError) -> PrecisError:
     """The error for a folder in which a job cannot begin."""
     if error.errno in NO_ROOM:

@@ -95,6 +95,7 @@ def measure(
     if whole and share is not None and own and seconds > 0 and not state:
         left = max((1 - share) * whole / own * seconds - (now - counts.ended), 0.0)
     has_begun = counts.started > 0 or documents > 0
+    is_first = not (counts.documents or state or stage.is_elsewhere)
     return StageState(
         stage=stage.name,
         state=state or (RUNNING if has_begun else STARTING),
@@ -109,7 +110,7 @@ def measure(
         tokens_per_second=_per_second(counts.tokens, seconds),
         dead_letters=counts.dead_letters,
         flagged=counts.flagged,
-        note=stage.note,
+        note=(stage.first_note if is_first else "") or stage.note,
         share=share,
         is_elsewhere=stage.is_elsewhere,
     )
@@ -134,7 +135,7 @@ def words(state: StageState) -> list[str]:
         parts.append("running on the engine")
     elif state.state == STARTING and share is not None:
         parts.append("starting")
-    elif state.documents or (share is not None and not state.is_ended):
+    elif state.documents or not (share is None or state.is_ended or state.note):
         parts.append(_documents(state))
     if rate is not None:
         parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
@@ -155,11 +156,13 @@ def words(state: StageState) -> list[str]:
 
 
 def _documents(state: StageState) -> str:
-    if state.total is None or state.documents >= state.total:
-        unit = state.unit.removesuffix("s") if state.documents == 1 else state.unit
+    is_all = state.total is None or state.documents >= state.total
+    last_number = state.documents if is_all else state.total
+    unit = state.unit.removesuffix("s") if last_number == 1 else state.unit
+    if is_all:
         return f"{state.documents:,} {unit}"
     about = "about " * state.is_total_estimated
-    return f"{state.documents:,} / {about}{state.total:,} {state.unit}"
+    return f"{state.documents:,} / {about}{state.total:,} {unit}"
 
 
 def clock(seconds: float) -> str:
@@ -176,7 +179,7 @@ def plain_line(state: StageState) -> str:
 
 
 def state_json(command: str, state: StageState) -> str:
-    """The state as a JSON object; docs/PROGRESS.md says what its fields mean."""
+    """The state as a JSON object; docs/RUNNING.md says what its fields mean."""
     return line_json(
         command,
         **{

@@ -1,22 +1,25 @@
 """Which documents of a corpus have equal texts, and which have a row in an earlier run.
 
     keys   tasks of the corpus -> _tasks/keys/00003.parquet   the keys of its documents
-           parts of earlier runs -> _tasks/rows/00001.parquet   the keys of their rows
-    join   all keys -> _tasks/links.parquet   what is known of documents, in their order
+    join   all keys, parts of earlier runs
+                               -> _tasks/links.parquet   what is known of documents
 
 Only a run with --deduplicate, --reuse or --on_duplicate_id fail has these steps, which
-read the corpus once more. Keys are joined by DuckDB, which writes to a temporary folder
-what does not fit its memory.
+read the corpus once more. DuckDB joins the keys, and writes to a temporary folder what
+does not fit its memory. An interrupted run joins them again.
 """
 
+import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.progress.counters import enter_step
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
@@ -35,7 +38,9 @@ from precis.pipelines.run.key_tables import (
     task_and_record,
 )
 from precis.pipelines.run.progress import TaskProgress
-from precis.pipelines.summarize.earlier_runs import EarlierPart, read_part_keys
+from precis.pipelines.summarize.earlier_runs import check_part
+from precis.pipelines.tables.finished_run import RunPart
+from precis.pipelines.tables.part_files import read_part
 
 # Of 10**9 digests of 16 bytes two are equal by chance with a probability of 10**-21.
 _DIGEST = pa.binary(16)
@@ -49,9 +54,25 @@ DOCUMENT_KEYS = pa.schema(
         ("source_position", pa.string()),
     ]
 )
-ROW_KEYS = pa.schema(
-    [("place", pa.int64()), ("content", _DIGEST), ("offsets", _DIGEST)]
-)
+# What a row of an earlier run is found by. Those of one content are told apart by their
+# offsets, which differ where their texts differ in white space.
+_ROW_COLUMNS = ("content_sha256", "reference_summary", "extractive")
+_ROWS = """
+CREATE TABLE rows (place BIGINT, content BLOB, offsets UBIGINT)
+"""
+_ADD_ROWS = """
+INSERT INTO rows
+SELECT
+    place,
+    CASE WHEN $uses_references
+        THEN unhex(sha256(
+            unhex(content_sha256) || encode(coalesce(reference_summary, ''))
+        ))
+        ELSE unhex(content_sha256)
+    END[1:16],
+    hash([(sentence.start, sentence.end) FOR sentence IN extractive])
+FROM part
+"""
 # Rows of one content, with other offsets each, that a document is compared with. Texts
 # that differ in white space alone seldom have more forms.
 _MOST_FORMS = 8
@@ -102,37 +123,6 @@ ORDER BY place LIMIT 3
 _LINKS_FILE = files.join(TASKS_FOLDER, "links.parquet")
 
 
-class KeyTask(NamedTuple):
-    """A task of the step `keys`: a task of the corpus, or a part of an earlier run.
-
-    Attributes:
-      number: first those of the corpus, under their own numbers, then the parts.
-      corpus_task: what is read; None for a part.
-      part: the number of the part and the part; None for a task of the corpus.
-    """
-
-    number: int
-    corpus_task: Task | None
-    part: tuple[int, EarlierPart] | None = None
-
-
-class JoinTask(NamedTuple):
-    """The one task of the step `join`."""
-
-    number: int = 0
-
-
-class KeyFigures(NamedTuple):
-    """What both steps report: the documents that were read, for the progress."""
-
-    documents: int = 0
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "KeyFigures":
-        """The figures of a receipt."""
-        return cls(content.get("documents", 0))
-
-
 class Link(NamedTuple):
     """What is known of a document that is not new.
 
@@ -149,41 +139,27 @@ class Link(NamedTuple):
     earlier: tuple[tuple[int, int], ...]
 
 
-def key_tasks(tasks: Sequence[Task], parts: Sequence[EarlierPart]) -> list[KeyTask]:
-    """The tasks of the step `keys`."""
-    return [
-        *(KeyTask(task.number, task) for task in tasks),
-        *(
-            KeyTask(len(tasks) + number, None, (number, part))
-            for number, part in enumerate(parts)
-        ),
-    ]
-
-
+@dataclasses.dataclass
 class KeyWorker(TaskWorker):
-    """Writes the keys of one task of the corpus, or of one part of an earlier run."""
+    """Writes the keys of the documents of one task.
 
-    def __init__(
-        self, corpus: CorpusOptions, job: Job, *, uses_references: bool
-    ) -> None:
-        """Stores its arguments.
+    Attributes:
+      corpus: how the corpus is read.
+      job: the job.
+      uses_references: whether a summary depends on the highlights.
+    """
 
-        Args:
-          corpus: how the corpus is read.
-          job: the job.
-          uses_references: whether a summary depends on the highlights.
-        """
-        self._corpus = corpus
-        self._job = job
-        self._uses_references = uses_references
+    corpus: CorpusOptions
+    job: Job
+    uses_references: bool
 
-    def progress_size(self, task: KeyTask) -> int:
+    def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""
-        return key_size(task.corpus_task) if task.corpus_task else 0
+        return key_size(task)
 
     def run(
-        self, task: KeyTask, progress: TaskProgress, letters: DeadLetterWriter
-    ) -> TaskResult[KeyFigures]:
+        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
+    ) -> TaskResult:
         """Writes the keys; dead letters are written when the documents are used.
 
         The documents of a task that one of its files fails have no keys, so they are
@@ -191,35 +167,26 @@ class KeyWorker(TaskWorker):
         """
         del letters
         keys: list[tuple[Any, ...]] = []
-        if task.part is not None:
-            number, part = task.part
-            name, schema = _name("rows", number), ROW_KEYS
-            keys += self._row_keys(number, part)
-        else:
-            assert task.corpus_task is not None
-            name, schema = _name("keys", task.number), DOCUMENT_KEYS
-            try:
-                keys += self._document_keys(task.corpus_task, progress)
-            except FileFailure:
-                progress.give_back()
-                keys.clear()
-        columns = list(zip(*keys, strict=True)) or [()] * len(schema)
-        table = pa.table(list(map(list, columns)), schema=schema)
-        described = publish_keys(self._job.output, name, table.to_reader())
-        documents = len(keys) if task.corpus_task else 0
-        return TaskResult(source_counts(), [described], KeyFigures(documents))
+        try:
+            keys += self._keys(task, progress)
+        except FileFailure:
+            progress.give_back()
+            keys.clear()
+        columns = list(zip(*keys, strict=True)) or [()] * len(DOCUMENT_KEYS)
+        table = pa.table(list(map(list, columns)), schema=DOCUMENT_KEYS)
+        name = _keys_name(task.number)
+        described = publish_keys(self.job.output, name, table.to_reader())
+        return TaskResult(source_counts(), [described], {"documents": len(keys)})
 
-    def _document_keys(
-        self, task: Task, progress: TaskProgress
-    ) -> Iterator[tuple[Any, ...]]:
-        reader = read_task(task, self._corpus)
+    def _keys(self, task: Task, progress: TaskProgress) -> Iterator[tuple[Any, ...]]:
+        reader = read_task(task, self.corpus)
         for record, article in enumerate(reader):
             if record % 100 == 0:
                 progress.advance_to(reader.position)
             if not isinstance(article, Article):
                 continue
             document = article.document
-            reference = (document.highlights or "") if self._uses_references else None
+            reference = (document.highlights or "") if self.uses_references else None
             yield (
                 place_of(task.number, record),
                 content_digest(article.content_sha256, reference),
@@ -231,56 +198,40 @@ class KeyWorker(TaskWorker):
             )
         progress.advance_to(reader.position)
 
-    def _row_keys(self, number: int, part: EarlierPart) -> Iterator[tuple[Any, ...]]:
-        for key in read_part_keys(part, uses_references=self._uses_references):
-            digest = content_digest(key.content_sha256, key.reference)
-            yield place_of(number, key.row), digest, key.offsets
 
+def join_keys(
+    job: Job, parts: Sequence[RunPart], *, uses_references: bool, unique_ids: bool
+) -> None:
+    """Writes the links of all documents.
 
-class JoinWorker(TaskWorker):
-    """Joins all keys."""
+    Args:
+      job: the job.
+      parts: of earlier runs, the preferred ones first.
+      uses_references: as in `KeyWorker`.
+      unique_ids: whether two documents with one id fail the job.
 
-    def __init__(self, job: Job, *, tasks: int, parts: int, unique_ids: bool) -> None:
-        """Stores its arguments.
-
-        Args:
-          job: the job.
-          tasks: the number of tasks of the corpus.
-          parts: the number of parts of earlier runs.
-          unique_ids: whether two documents with one id fail the job.
-        """
-        self._job = job
-        self._tasks = tasks
-        self._parts = parts
-        self._unique_ids = unique_ids
-
-    def progress_size(self, task: JoinTask) -> int:
-        """The step is not shown."""
-        del task
-        return 0
-
-    def run(
-        self, task: JoinTask, progress: TaskProgress, letters: DeadLetterWriter
-    ) -> TaskResult[KeyFigures]:
-        """Writes the links.
-
-        Raises:
-          DataError: several documents have one id, which the run does not allow.
-        """
-        del task, progress, letters
-        with open_database() as connection:
-            for table, folder, count, schema in (
-                ("documents", "keys", self._tasks, DOCUMENT_KEYS),
-                ("rows", "rows", self._parts, ROW_KEYS),
-            ):
-                names = (_name(folder, number) for number in range(count))
-                paths = (files.join(self._job.output, name) for name in names)
-                load_keys(connection, table, schema, paths)
-            if self._unique_ids:
-                _check_ids(connection.execute(_REPEATED_IDS).fetchall())
-            links = connection.sql(_LINKS).to_arrow_reader(ROWS_AT_ONCE)
-            described = publish_keys(self._job.output, _LINKS_FILE, links)
-        return TaskResult(source_counts(), [described], KeyFigures())
+    Raises:
+      DataError: several documents have one id, which the run does not allow; or a part
+          is not what its run has written.
+    """
+    enter_step("join")
+    with open_database() as connection:
+        names = (_keys_name(number) for number in range(job.tasks))
+        paths = (files.join(job.output, name) for name in names)
+        load_keys(connection, "documents", DOCUMENT_KEYS, paths)
+        connection.execute(_ROWS)
+        for number, part in enumerate(parts):
+            check_part(part)
+            place = place_of(number, 0)
+            for rows in read_part(part.path, _ROW_COLUMNS):
+                places = np.arange(place, place + rows.num_rows)
+                connection.register("part", rows.append_column("place", [places]))
+                connection.execute(_ADD_ROWS, {"uses_references": uses_references})
+                place += rows.num_rows
+        if unique_ids:
+            _check_ids(connection.execute(_REPEATED_IDS).fetchall())
+        links = connection.sql(_LINKS).to_arrow_reader(ROWS_AT_ONCE)
+        publish_keys(job.output, _LINKS_FILE, links)
 
 
 def _check_ids(repeated: Sequence[tuple[str, str, str, int]]) -> None:
@@ -338,6 +289,6 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
-def _name(folder: str, number: int) -> str:
+def _keys_name(task: int) -> str:
     """The name of a file of keys in the output."""
-    return files.join(TASKS_FOLDER, folder, f"{number:05d}.parquet")
+    return files.join(TASKS_FOLDER, "keys", f"{task:05d}.parquet")

@@ -13,16 +13,12 @@ from precis.model.extractive.config import BASELINES, SelectionConfig
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.methods import METHODS
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.extractive.selection import Extract, extract, select
+from precis.model.extractive.selection import Extract, extract
 from precis.model.extractive.terms import keep_terms
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.words import join_words, split_chunks
-from precis.pipelines.options.summarize import (
-    EXTRACT_THEN_WRITE,
-    WRITE_SENTENCES,
-    SummarizeOptions,
-)
+from precis.pipelines.summarize.options import WRITE_SENTENCES, SummarizeOptions
 from precis.pipelines.tables.columns import round_score
 
 if TYPE_CHECKING:  # It imports TensorFlow.
@@ -72,12 +68,6 @@ def check_methods(options: SummarizeOptions) -> None:
             "show though the reference chose them; name another method first, or "
             "oracle alone"
         )
-    if options.long_documents == EXTRACT_THEN_WRITE and options.methods[0] == ORACLE:
-        raise UsageError(
-            "--long_documents extract_then_write reads the sentences of the first of "
-            "--extractive, and oracle would choose them by the reference; name another "
-            "method"
-        )
 
 
 def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
@@ -91,7 +81,7 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
         return
     if decoding.n_best > 1:
         raise UsageError(
-            f"--n_best {decoding.n_best}: --write sentences puts one summary together "
+            f"--n_best {decoding.n_best}: write=sentences puts one summary together "
             "from all lines of the beam; leave it at 1"
         )
     for name, command in (
@@ -100,14 +90,14 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
     ):
         if not getattr(options, name):
             raise UsageError(
-                f"--write sentences needs --{name}, the --output of {command}; name "
+                f"write=sentences needs --{name}, the --output of {command}; name "
                 "it too"
             )
     contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
     if "importance" not in contents.config:
         raise UsageError(
             f"{options.extractive_bundle}: does not know the importance of words, by "
-            "which --write sentences puts a summary together; train it again"
+            "which write=sentences puts a summary together; train it again"
         )
 
 
@@ -178,8 +168,8 @@ def choose_sentences(
         extracts[method] = extract(
             article.sentences,
             scores,
-            selection=selection.for_method(method),
-            skip_boilerplate=method not in BASELINES,
+            selection=selection,
+            is_baseline=method in BASELINES,
             expected=expected if method == NEURAL else None,
         )
     return extracts
@@ -195,27 +185,3 @@ def _oracle_extracts(
         for rank, pick in enumerate(picks, start=1)
     ]
     return sorted(extracts, key=lambda extract: extract.sentence.start)
-
-
-def rank_sentences(
-    sentences: Sequence[str],
-    *,
-    method: str,
-    scorer: "SentenceScorer | None",
-) -> list[int]:
-    """The places of sentences by the scores of a method, the best first.
-
-    Sentences about the web page are left out where `choose_sentences` does so.
-    """
-    if method == NEURAL:
-        assert scorer is not None
-        (scores,) = scorer.score([sentences])
-    else:
-        scores = METHODS[method](sentences)
-    everything = SelectionConfig(sentences=max(1, len(sentences)), redundancy="none")
-    return select(
-        sentences,
-        scores,
-        selection=everything,
-        skip_boilerplate=method not in BASELINES,
-    )

@@ -7,11 +7,13 @@ A duplicate waits in `_tasks/duplicates` until all tasks are done, and then gets
 of the first document with the same text. If that one has failed, it fails too.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from precis.model import files
@@ -19,16 +21,16 @@ from precis.model.errors import JobError
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import DeadLetter, Task
-from precis.pipelines.engines.tasks import Step, TaskResult, TaskWorker, receipt_path
+from precis.pipelines.engines.tasks import TaskResult, TaskWorker, receipt_path
 from precis.pipelines.run.accounts import source_counts
-from precis.pipelines.run.job import TASKS_FOLDER, Job
+from precis.pipelines.run.job import TASKS_FOLDER
+from precis.pipelines.run.key_tables import publish_keys
 from precis.pipelines.run.progress import TaskProgress
-from precis.pipelines.run.result_files import PublishedFile, describe_file
+from precis.pipelines.run.result_files import PublishedFile
 from precis.pipelines.summarize.earlier_runs import EarlierRows, holds_for
 from precis.pipelines.summarize.equal_texts import Link, read_links
 from precis.pipelines.summarize.run_parts import (
-    RowFigures,
-    RunPart,
+    RowWriter,
     SummaryRun,
     data_files,
 )
@@ -41,17 +43,6 @@ from precis.pipelines.tables.schema import summary_table
 
 COPY = "copy"
 _TABLE_ROWS = 512  # rows that are taken over and written together
-# The columns of a row that belong to the document and not to its content.
-_DOCUMENT_COLUMNS = (
-    "document_id",
-    "split",
-    "source_file",
-    "source_position",
-    "content_sha256",
-    "duplicate_of",
-    "reference_summary",
-    "reference_quality",
-)
 # Where the row stands that a duplicate waits for.
 _COPY_COLUMNS = [
     pa.field("_task", pa.int32()),
@@ -64,7 +55,7 @@ class KnownDocuments:
     """Takes the documents of a task that are not new out of what is summarized."""
 
     def __init__(
-        self, run: SummaryRun, task: int, part: RunPart, progress: TaskProgress
+        self, run: SummaryRun, task: int, part: RowWriter, progress: TaskProgress
     ) -> None:
         """Reads what is known of the documents of a task.
 
@@ -133,17 +124,14 @@ class KnownDocuments:
             **document_columns(article.document, self._run.layout.kept),
             **self._run.columns,
             "content_sha256": article.content_sha256,
-            "reference_quality": quality_of_own_reference(
-                article, row, self._run.settings.quality
-            ),
+            "reference_quality": quality_of_own_reference(article, row),
             "duplicate_of": first,
         }
 
-    def complete(self, article: Article, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The row of a new document with all columns."""
+    def further_columns(self, article: Article) -> dict[str, Any]:
+        """The columns of a new document that its summarizer does not make."""
         metadata = article.document.metadata
         return {
-            **row,
             **{name: metadata.get(name) for name in self._run.layout.kept},
             "duplicate_of": self._firsts.pop(_place(article), None),
         }
@@ -158,78 +146,61 @@ class KnownDocuments:
         """Writes what still waits; returns the file of duplicates if there are any."""
         if self._reused:
             self._flush()
-        path = _duplicates_path(self._run.job, self._task)
-        files.remove(path)
+        files.remove(files.join(self._run.job.output, _duplicates_name(self._task)))
         if not self._duplicates:
             return []
-        schema = _duplicate_schema(self._run)
+        columns = [
+            field
+            for field in self._run.layout.schema
+            if field.name in self._duplicates[0]
+        ]
+        schema = pa.schema([*columns, *_COPY_COLUMNS])
         rows = [{name: row[name] for name in schema.names} for row in self._duplicates]
+        self._part.outcomes["duplicates"].update(row["source_file"] for row in rows)
         table = summary_table(rows, schema)
-        with files.write_aside(path) as file:
-            pq.write_table(table, file, compression="zstd")
-        sources = table.column("source_file").to_pylist()
-        self._part.outcomes["duplicates"].update(sources)
-        name = path.removeprefix(files.join(self._run.job.output, ""))
-        return [describe_file(self._run.job.output, name, rows=table.num_rows)]
+        name = _duplicates_name(self._task)
+        return [publish_keys(self._run.job.output, name, table.to_reader())]
 
 
 def _place(article: Article) -> tuple[str, str]:
     return article.document.source_file, article.document.source_position
 
 
-def _duplicates_path(job: Job, task: int) -> str:
-    return files.join(job.output, TASKS_FOLDER, "duplicates", f"{task:05d}.parquet")
+def _duplicates_name(task: int) -> str:
+    return files.join(TASKS_FOLDER, "duplicates", f"{task:05d}.parquet")
 
 
-def _duplicate_schema(run: SummaryRun) -> pa.Schema:
-    names = (*_DOCUMENT_COLUMNS, *run.layout.kept)
-    return pa.schema([*map(run.layout.schema.field, names), *_COPY_COLUMNS])
-
-
+@dataclasses.dataclass
 class CopyWorker(TaskWorker):
     """Gives the duplicates of a task the rows of the first documents."""
 
-    def __init__(self, run: SummaryRun, summarized: Step[RowFigures]) -> None:
-        """Stores its arguments.
-
-        Args:
-          run: the run.
-          summarized: the step whose parts hold the rows.
-        """
-        self._run = run
-        self._summarized = summarized
-
-    def progress_size(self, task: Task) -> int:
-        """The step is not shown: it takes a small part of the time."""
-        del task
-        return 0
+    summary_run: SummaryRun
 
     def run(
         self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
-    ) -> TaskResult[RowFigures]:
+    ) -> TaskResult:
         """Writes the part with the rows of the duplicates of a task."""
-        with files.open_read(_duplicates_path(self._run.job, task.number)) as file:
+        output = self.summary_run.job.output
+        path = files.join(output, _duplicates_name(task.number))
+        with files.open_read(path) as file:
             waiting = pq.read_table(file, use_threads=False, pre_buffer=False)
-        copied = set()
-        places = _Places(waiting)
-        with RunPart(self._run, f"{task.number:05d}-copies") as part:
-            for number in sorted(places.tasks):
+        with RowWriter(self.summary_run, f"{task.number:05d}-copies") as part:
+            for number in sorted({*waiting.column("_task").to_pylist()}):
                 for rows in self._rows(number):
-                    of_rows, of_waiting = places.find(rows)
-                    if of_rows:
-                        copies = waiting.take(of_waiting)
-                        table = _with_columns(
-                            rows.take(of_rows), copies, self._run.layout.schema
-                        )
-                        progress.add_flagged(part.add(table))
-                        copied.update(of_waiting)
+                    found = pc.index_in(_places(waiting, "_"), _places(rows))
+                    copies = waiting.filter(found.is_valid())
+                    waiting = waiting.filter(found.is_null())
+                    table = _with_columns(
+                        rows.take(found.drop_null()),
+                        copies,
+                        self.summary_run.layout.schema,
+                    )
+                    progress.add_flagged(part.add(table))
             published = part.finish()
-        lost = [row for row in range(waiting.num_rows) if row not in copied]
-        failed = waiting.take(pa.array(lost, pa.int64())).to_pylist()
-        for row in failed:
+        for row in waiting.to_pylist():
             letters.write(_lost_letter(row))
         moved: Counter[str] = Counter()
-        moved.subtract(row["source_file"] for row in failed)
+        moved.subtract(waiting.column("source_file").to_pylist())
         return TaskResult(
             sources=source_counts(duplicates=moved),
             counts={"truncated": part.truncated},
@@ -239,38 +210,24 @@ class CopyWorker(TaskWorker):
 
     def _rows(self, task: int) -> Iterator[pa.Table]:
         """The rows of a task; none where it has failed."""
-        path = receipt_path(self._summarized, task)
+        path = receipt_path(self.summary_run.step, task)
         if files.exists(path):
             for file in data_files(files.read_json(path)["files"]):
                 yield from read_part(
-                    files.join(self._run.job.output, file["file"]),
+                    files.join(self.summary_run.job.output, file["file"]),
                     partition=file.get("partition", {}),
-                    types=self._run.layout.partitioning.types,
+                    types=self.summary_run.layout.partitioning.types,
                 )
 
 
-class _Places:
-    """The rows that duplicates wait for."""
-
-    def __init__(self, waiting: pa.Table) -> None:
-        task, *place = (
-            waiting.column(field.name).to_pylist() for field in _COPY_COLUMNS
-        )
-        self.tasks = set(task)
-        self._waiting: dict[tuple[str, str], list[int]] = {}
-        for row, at in enumerate(zip(*place, strict=True)):
-            self._waiting.setdefault(at, []).append(row)
-
-    def find(self, rows: pa.Table) -> tuple[list[int], list[int]]:
-        """Which of some rows are waited for, and by which duplicates."""
-        of_rows, of_waiting = [], []
-        columns = (rows.column(name) for name in ("source_file", "source_position"))
-        places = zip(*(column.to_pylist() for column in columns), strict=True)
-        for number, place in enumerate(places):
-            for row in self._waiting.get(place, ()):
-                of_rows.append(number)
-                of_waiting.append(row)
-        return of_rows, of_waiting
+def _places(rows: pa.Table, prefix: str = "") -> pa.Array:
+    """Where the documents of rows, or those that they wait for, stand in the corpus."""
+    places = pc.binary_join_element_wise(
+        rows.column(f"{prefix}source_file"),
+        rows.column(f"{prefix}source_position"),
+        "\n",  # No position has one.
+    )
+    return places.combine_chunks()
 
 
 def _with_columns(rows: pa.Table, copies: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -291,14 +248,12 @@ def _with_columns(rows: pa.Table, copies: pa.Table, schema: pa.Schema) -> pa.Tab
     return pa.table(columns, schema=schema)
 
 
-def forget_copies(
-    job: Job, tasks: Sequence[Task], summarized: Step[RowFigures]
-) -> None:
+def forget_copies(run: SummaryRun, tasks: Sequence[Task]) -> None:
     """Lets an interrupted job copy rows again where a task that has failed is tried
     again: others may wait for its rows.
     """
-    if not all(files.exists(receipt_path(summarized, task.number)) for task in tasks):
-        files.remove(files.join(job.output, TASKS_FOLDER, COPY))
+    if not all(files.exists(receipt_path(run.step, task.number)) for task in tasks):
+        files.remove(files.join(run.job.output, TASKS_FOLDER, COPY))
 
 
 def _lost_letter(row: dict[str, Any]) -> DeadLetter:

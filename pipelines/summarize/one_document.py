@@ -13,37 +13,31 @@ from typing import Any
 from precis.model import files
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.text.article import Article
-from precis.pipelines.corpus.clean import check_cleaning
+from precis.model.text.document import Document
 from precis.pipelines.corpus.formats import fitting_encoding, other_format
-from precis.pipelines.corpus.options import CLEANING_FLAGS, CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import (
-    EMPTY_ARTICLE,
-    TOO_LARGE,
-    DeadLetter,
-    FileFailure,
-    Task,
-)
+from precis.pipelines.corpus.listing import absolute_path
+from precis.pipelines.corpus.opening import open_source, written_name
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.task import TOO_LARGE, DeadLetter, Task
 from precis.pipelines.corpus.task_reader import TaskReader
-from precis.pipelines.corpus.text_files import to_document
-from precis.pipelines.flags.flags import option_names, read_flags
-from precis.pipelines.options.one_document import STANDARD_INPUT
-from precis.pipelines.options.summarize import NOT_FOR_A_TEXT, SUMMARIZE
+from precis.pipelines.corpus.text_files import document_id, to_document
 from precis.pipelines.run.job_progress import load_tensorflow
+from precis.pipelines.run.options import option_names, read_flags
 from precis.pipelines.summarize.extractive_summaries import ORACLE
-from precis.pipelines.summarize.summary_settings import (
+from precis.pipelines.summarize.options import (
+    NOT_FOR_A_TEXT,
+    STANDARD_INPUT,
+    SUMMARIZE,
     SUMMARY_OPTIONS,
-    SummarySettings,
-    read_settings,
 )
+from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
 # Two sets of settings, such as two networks to compare, stay loaded.
 _MOST_LOADED = 2
 # The flags of a corpus that concern the text of one document.
-_OF_THE_TEXT = ("clean", "strip_boilerplate", "max_record_mb", "encoding")
+_OF_THE_TEXT = ("clean", "max_record_mb", "encoding")
 _READS_INPUT = "precis summarize --text -"
-_EMPTY = "it holds no text to summarize; give it an article in plain text"
 _NULLS = (
     "it holds null characters, so it is a binary file or UTF-16; give plain text in "
     "UTF-8"
@@ -51,11 +45,7 @@ _NULLS = (
 
 
 def summarize_text(
-    text: str,
-    *,
-    clean: str = "standard",
-    strip_boilerplate: bool = True,
-    **flags: Any,
+    text: str, *, clean: str = "standard", **flags: Any
 ) -> dict[str, Any]:
     """Summarizes one document.
 
@@ -68,7 +58,6 @@ def summarize_text(
     Args:
       text: the document.
       clean: as `--clean` of `precis summarize`: standard or none.
-      strip_boilerplate: leave out agency lines, as `precis summarize` does.
       **flags: the flags of `precis summarize` that concern summaries.
 
     Returns:
@@ -87,31 +76,29 @@ def summarize_text(
     for name in NOT_FOR_A_TEXT:
         if name in flags:
             raise UsageError(f"summarize_text takes no {name}; precis.summarize does")
-    check_cleaning(clean)
-    cleaning: dict[str, Any] = {"clean": clean, "strip_boilerplate": strip_boilerplate}
-    article = Article.from_text(text, **cleaning)
+    article = Article.from_text(text, clean=clean)
     if not article.body:
         raise UsageError("the text cannot be summarized: the article has no text")
     article = article.with_id_and_split(article.content_sha256, "")
-    return summarize_article(article, flags, cleaning=cleaning)
+    return summarize_article(article, flags, clean=clean)
 
 
 def summarize_article(
-    article: Article, flags: Mapping[str, Any], *, cleaning: Mapping[str, Any]
+    article: Article, flags: Mapping[str, Any], *, clean: str
 ) -> dict[str, Any]:
     """The row of an article with a text.
 
     Args:
       article: with its id and its split.
       flags: as those of `summarize_text`.
-      cleaning: as in `SummarySettings`.
+      clean: as in `SummarySettings`.
 
     Raises:
       UsageError: an invalid flag or bundle, or a method that needs a reference.
       JobError: the summary cannot be made.
     """
     # A search process would take longer to start than one document to search.
-    settings = read_settings({"search_processes": 1, **flags}, cleaning=cleaning)
+    settings = read_settings({"search_processes": 1, **flags}, clean)
     if ORACLE in settings.options.methods:
         raise UsageError(
             "--extractive oracle chooses sentences by a reference summary, and one "
@@ -147,20 +134,38 @@ def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
       of its text.
 
     Raises:
-      UsageError: a flag that goes with a corpus, or no such file.
+      UsageError: no such file.
       DataError: it holds no text.
     """
-    check_flags(file, flags)
+    of_text = {name: flags.pop(name) for name in _OF_THE_TEXT if name in flags}
+    article = read_document(file, of_text)
+    return summarize_article(article, flags, clean=of_text.get("clean", "standard"))
+
+
+def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
+    """The article of a file, or of the standard input.
+
+    Args:
+      file: its path, or "-".
+      of_text: the flags that concern the text.
+
+    Raises:
+      UsageError: there is no such file.
+      DataError: it holds no text.
+    """
     is_input = file == STANDARD_INPUT
     corpus = "standard input" if is_input else file
-    of_text = {name: flags.pop(name) for name in _OF_THE_TEXT if name in flags}
     (options,) = read_flags([CorpusOptions], {"corpus": f"text:{corpus}", **of_text})
-    record = _read_input(options) if is_input else _read_file(file, options)
-    fault = _fault("FILE" if is_input else shlex.quote(file), record)
+    if is_input:
+        raw = sys.stdin.buffer.read(options.max_record_bytes + 1)
+        document = to_document(STANDARD_INPUT, raw, options)
+    else:
+        raw, document = _read_file(file, options)
+    record = TaskReader(Task(0, "text"), options).to_article(document, raw)
+    fault = _fault("FILE" if is_input else shlex.quote(file), raw, record)
     if fault or not isinstance(record, Article):
         raise DataError(f"{_name(file)}: {fault}")
-    cleaning = {name: getattr(options, name) for name in CLEANING_FLAGS}
-    return summarize_article(record, flags, cleaning=cleaning)
+    return record
 
 
 def check_flags(file: str, flags: Mapping[str, Any]) -> None:
@@ -194,62 +199,58 @@ def _name(file: str) -> str:
     return "the standard input" if file == STANDARD_INPUT else file
 
 
-def _read_input(options: CorpusOptions) -> Article | DeadLetter:
-    content = sys.stdin.buffer.read(options.max_record_bytes + 1)
-    document = to_document(STANDARD_INPUT, content, options)
-    return TaskReader(Task(0, "text", ()), options).to_article(document, content)
-
-
-def _read_file(path: str, options: CorpusOptions) -> Article | DeadLetter:
-    """The document of a file, as a run over it reads it."""
-    if not files.exists(path):
-        raise UsageError(
-            f"{path}: there is no such file; name one document, - for the standard "
-            "input, or many by --corpus 'text:*.txt'"
-        )
+def _read_file(path: str, options: CorpusOptions) -> tuple[bytes, Any]:
+    """A file, and the document that a run over it reads, or its dead letter."""
     if files.is_local(path) and os.path.isdir(path):
         raise UsageError(
             f"{path} is a folder; name one document, or all of it by --corpus "
             f"'text:{os.path.join(path, '*.txt')}'"
         )
+    name = path
+    if files.is_local(path):
+        name = written_name(absolute_path(path))
     try:
-        (task,) = list_tasks(options)
-        (record,) = TaskReader(task, options)
-    except FileFailure as failure:
-        raise DataError(str(failure)) from failure
-    return record
+        with open_source(name) as file:
+            raw = file.read(options.max_record_bytes + 1)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{path}: there is no such file; name one document, - for the standard "
+            "input, or many by --corpus 'text:*.txt'"
+        ) from error
+    except OSError as error:
+        raise DataError(
+            f"{path}: it cannot be read ({error.strerror or error}); give a file with "
+            f"plain text, or pipe the text: `cat {shlex.quote(path)} | {_READS_INPUT}`"
+        ) from error
+    document = to_document(name, raw, options)
+    if isinstance(document, Document):
+        document = document._replace(document_id=document_id(name, path))
+    return raw, document
 
 
-def _fault(file: str, record: Article | DeadLetter) -> str:
+def _fault(file: str, raw: bytes, record: Article | DeadLetter) -> str:
     """Why a document cannot be summarized, and the way out; "" where it can.
 
     Args:
       file: its path as a shell takes it.
+      raw: its bytes.
       record: the document.
     """
-    if isinstance(record, DeadLetter):
-        raw = record.raw or b""
-    else:  # A file may be UTF-8 by chance, as some PDF files are.
-        raw = record.document.article[:1000].encode(errors="replace")
+    # A file may be UTF-8 by chance, as some PDF files are.
     other = other_format(raw, file, is_text=True)
     if other:
         return f"it is {other}"
     if isinstance(record, Article):
         if not record.body:
-            return _EMPTY
+            return "it holds no text to summarize; give it an article in plain text"
         return _NULLS if "\0" in record.document.article else ""
-    if record.reason == EMPTY_ARTICLE:
-        return _EMPTY
     if record.reason == "invalid_utf8":
-        encoding = fitting_encoding(raw)
-        way_out = f"; --encoding {encoding} fits" if encoding else ""
-        return f"it is no UTF-8 ({record.detail}){way_out}"
+        return (
+            f"it is no UTF-8 ({record.detail}); --encoding {fitting_encoding(raw)} fits"
+        )
     if record.reason == TOO_LARGE:
         return f"{record.detail}; raise --max_record_mb to read it as one document"
-    return (
-        f"it cannot be read ({record.reason}: {record.detail}); give a file with plain "
-        f"text, or pipe the text: `cat {file} | {_READS_INPUT}`"
-    )
+    return f"it cannot be read ({record.detail})"
 
 
 def as_json(row: Mapping[str, Any]) -> str:

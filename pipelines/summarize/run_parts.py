@@ -1,26 +1,48 @@
-"""A run of `precis summarize`: what it is made with, and the parts that it writes.
+"""A run: its parts with their counts, and its manifest, what became of every record.
 
 data/part-1f2e3d4c-00003.parquet          the rows of task 3
 data/part-1f2e3d4c-00003-copies.parquet   those of its documents that repeat others
 """
 
 import dataclasses
-import importlib.metadata
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from precis.model.quality.fallback import ABSTRACTIVE, SOURCE, rejects
+from precis.model import files
+from precis.model.config import installed_version
+from precis.model.errors import DataError, JobError
+from precis.model.inference.search_cost import SearchCost, describe
+from precis.model.quality.flags import ABSTRACTIVE, SOURCE, rejects
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.run.job import Job
-from precis.pipelines.run.result_files import DATA_FOLDER, PublishedFile
-from precis.pipelines.summarize.earlier_runs import EarlierPart
+from precis.pipelines.engines.tasks import Step, TaskReport
+from precis.pipelines.run.accounts import (
+    SourceCounts,
+    check_sources,
+    describe_sources,
+    sum_counts,
+    sum_sources,
+    total_counts,
+)
+from precis.pipelines.run.job import Job, write_description
+from precis.pipelines.run.result_files import (
+    DATA_FOLDER,
+    DEAD_LETTERS_FOLDER,
+    DESCRIPTION_FILES,
+    PublishedFile,
+    listed_files,
+    other_files,
+)
 from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.tables.part_layout import PartLayout
+from precis.pipelines.tables.finished_run import RunPart
 from precis.pipelines.tables.part_writing import PartWriter
+from precis.pipelines.tables.partitions import PartLayout, check_partitions
+from precis.pipelines.tables.schema import SCHEMA_VERSION
+
+SUMMARIZE_STEP = "summarize"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,9 +67,14 @@ class SummaryRun:
     layout: PartLayout
     provenance: Mapping[str, Any]
     columns: Mapping[str, Any]
-    earlier: tuple[EarlierPart, ...] = ()
+    earlier: tuple[RunPart, ...] = ()
     deduplicates: bool = False
     unique_ids: bool = False
+
+    @property
+    def step(self) -> Step:
+        """The step that summarizes."""
+        return Step(self.job, SUMMARIZE_STEP)
 
     @property
     def has_keys(self) -> bool:
@@ -55,35 +82,7 @@ class SummaryRun:
         return bool(self.earlier) or self.deduplicates or self.unique_ids
 
 
-class RowFigures(NamedTuple):
-    """What a task reports of its rows.
-
-    Attributes:
-      rows: by source file, counted in what was written.
-      summary_methods: rows by the method of the summary that is shown.
-      quality_flags: rows by each of the flags of the summary that is shown.
-      fallbacks: rows whose abstractive summary is not shown, by each of the flags that
-          it was held back for.
-      flagged: rows with a quality flag.
-      search: what the search cost, as `search_cost` sums it.
-      has_duplicates: whether documents wait for the rows of others.
-    """
-
-    rows: Mapping[str, int] = {}
-    summary_methods: Mapping[str, int] = {}
-    quality_flags: Mapping[str, int] = {}
-    fallbacks: Mapping[str, int] = {}
-    flagged: int = 0
-    search: Mapping[str, Any] = {}
-    has_duplicates: bool = False
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "RowFigures":
-        """The figures of a receipt; zero where it is empty."""
-        return cls(**{name: content[name] for name in cls._fields if name in content})
-
-
-class RunPart(PartWriter):
+class RowWriter(PartWriter):
     """Writes the rows of a task, and counts them.
 
     Attributes:
@@ -123,34 +122,37 @@ class RunPart(PartWriter):
         is_shown = pc.is_in(method, pa.array([ABSTRACTIVE, SOURCE]))
         quality = rows.filter(pc.invert(is_shown)).column("abstractive_quality")
         held_back = pc.list_flatten(pc.struct_field(quality, "flags")).to_pylist()
-        self._counted["rows"].update(rows.column("source_file").to_pylist())
+        sources = rows.column("source_file").to_pylist()
+        self._counted["rows"].update(sources)
         self._counted["summary_methods"].update(method.to_pylist())
         self._counted["quality_flags"].update(pc.list_flatten(flags).to_pylist())
         self._counted["fallbacks"].update(
             name for name in held_back if rejects(name, self._fallback)
         )
         self.truncated += sum(filter(None, rows.column("truncated").to_pylist()))
-        for source_file, first, reused_from in zip(
-            *(
-                rows.column(name).to_pylist()
-                for name in ("source_file", "duplicate_of", "reused_from")
-            ),
-            strict=True,
-        ):
-            outcome = "duplicates" if first is not None else "written"
-            if first is None and reused_from is not None:
-                outcome = "reused"
+        outcomes = pc.if_else(
+            rows.column("duplicate_of").is_valid(),
+            "duplicates",
+            pc.if_else(rows.column("reused_from").is_valid(), "reused", "written"),
+        ).to_pylist()
+        for outcome, source_file in zip(outcomes, sources, strict=True):
             self.outcomes[outcome][source_file] += 1
         flagged = sum(map(bool, flags.to_pylist()))
         self._flagged += flagged
         return flagged
 
-    def figures(self, **others: Any) -> RowFigures:
-        """What is counted, and other figures by name."""
-        counted: dict[str, Any] = {
-            name: dict(counts) for name, counts in self._counted.items()
-        }
-        return RowFigures(**counted, flagged=self._flagged, **others)
+    def figures(self, **others: Any) -> dict[str, Any]:
+        """What a task reports of its rows, beside other figures by name.
+
+        rows                 by source file, counted in what was written
+        summary_methods      rows by the method of the summary that is shown
+        quality_flags        rows by each of the flags of the summary that is shown
+        fallbacks            rows whose abstractive summary is not shown, by each of the
+                             flags that it was held back for
+        flagged              rows with a quality flag
+        """
+        counted = {name: dict(counts) for name, counts in self._counted.items()}
+        return {**counted, "flagged": self._flagged, **others}
 
 
 def data_files(published: Iterable[PublishedFile]) -> list[PublishedFile]:
@@ -163,7 +165,137 @@ def _footer(run: SummaryRun) -> dict[str, str]:
     facts = {
         "run_id": run.job.run_id,
         "settings_id": run.columns["settings_id"],
-        "precis_version": importlib.metadata.version("precis"),
+        "precis_version": installed_version(),
         **{name: model or "" for name, model in run.settings.model_ids.items()},
     }
     return {f"precis.{name}": value for name, value in facts.items()}
+
+
+MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
+_ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run
+
+
+def write_manifest(
+    summarized: Iterable[TaskReport],
+    copied: Iterable[TaskReport],
+    run: SummaryRun,
+) -> None:
+    """Writes the manifest from the reports of all tasks, where it is checked first.
+
+    Args:
+      summarized: the reports of the tasks that summarized.
+      copied: of those that copied rows for duplicates.
+      run: the run.
+
+    Raises:
+      JobError: a record of the corpus is not accounted for.
+      DataError: there are too many partitions.
+    """
+    reports = [
+        *sorted(summarized, key=lambda report: report.task),
+        *sorted(copied, key=lambda report: report.task),
+    ]
+
+    def sums(name: str) -> dict[str, int]:
+        return sum_counts(report.figures.get(name, {}) for report in reports)
+
+    sources = sum_sources(report.sources for report in reports)
+    published = data_files(file for report in reports for file in report.files)
+    check_sources(sources, what="the run")
+    check_rows(sources, sums("rows"), published)
+    partitioning = run.layout.partitioning
+    folders = {files.sha256_json(file.get("partition")) for file in published}
+    check_partitions(len(folders), partitioning.names)
+    options = run.settings.options
+    # How much of the corpus `--limit` read, from 0 to 1; 0 without it.
+    shares = [report.figures.get("share", 0) for report in reports]
+    search = sum_counts([SearchCost().sums, sums("search")])
+    manifest = {
+        "kind": "summaries",
+        "schema_version": SCHEMA_VERSION,
+        "precis_version": installed_version(),
+        "run_id": run.job.run_id,
+        "fingerprint": run.job.fingerprint,
+        "created_at": run.job.created_at.isoformat(),
+        "corpus": run.corpus.corpus,
+        "split": run.corpus.split,
+        "bundle": options.bundle or None,
+        "task_prefix": options.task_prefix,
+        "extractive_bundle": options.extractive_bundle or None,
+        "keyphrase_bundle": options.keyphrase_bundle or None,
+        **run.settings.model_ids,
+        "settings_id": run.settings.settings_id,
+        "settings": run.settings.described,
+        "extractive": list(options.methods),
+        "counts": {
+            **total_counts(sources),
+            "truncated": 0,
+            **sum_counts(report.counts for report in reports),
+        },
+        **describe_sources(run.job.output, run.job.run_id, sources),
+        "failures": sum_counts(report.failures for report in reports),
+        "provenance": run.provenance,
+        "summary_methods": sums("summary_methods"),
+        "quality_flags": sums("quality_flags"),
+        "fallbacks": sums("fallbacks"),
+        "search": describe(search) if options.bundle else None,
+        "limited_to_share": max(shares, default=0) or None,
+        "partition_by": partitioning.types,
+        "files": published,
+        "dead_letters": [file for report in reports for file in report.dead_letters],
+    }
+    _remove_unlisted(run.job, manifest)
+    write_description(run.job, manifest)
+
+
+def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
+    """Removes files of this job that are not in the manifest: a task that was killed
+    before its receipt may have failed when it was tried again.
+    """
+    listed = {file["file"] for file in listed_files(manifest)}
+    for folder in (DATA_FOLDER, DEAD_LETTERS_FOLDER):
+        for name in other_files(files.join(job.output, folder), ()):
+            path = files.join(folder, name)
+            if path not in listed and f"-{job.run_id[:8]}-" in name:
+                files.remove(files.join(job.output, path))
+
+
+def check_rows(
+    sources: SourceCounts, rows: Mapping[str, int], published: Sequence[PublishedFile]
+) -> None:
+    """Compares the rows of the parts with the documents that must have one.
+
+    Args:
+      sources: records by outcome, for each source file.
+      rows: by source file, as they were written.
+      published: the files of the parts.
+
+    Raises:
+      JobError: a source file, or all of them, have more rows or fewer; or two parts
+          have one name.
+    """
+    expected = {
+        source: sum(counts.get(name, 0) for name in _ROWS)
+        for source, counts in sources.items()
+    }
+    for source, count in expected.items():
+        if rows.get(source, 0) != count:
+            raise JobError(
+                f"the parts have {rows.get(source, 0)} rows of {source}, which must "
+                f"have {count}; this is a defect of precis, please report it"
+            )
+    stored, total = sum(file["rows"] for file in published), sum(expected.values())
+    names = {file["file"] for file in published}
+    if stored != total or len(names) < len(published):
+        raise JobError(
+            f"the {len(names)} files of {len(published)} parts have {stored} rows, and "
+            f"the run {total}; this is a defect of precis, please report it"
+        )
+
+
+def check_run(corpus: CorpusOptions, manifest: Mapping[str, Any]) -> None:
+    """Raises DataError where there was nothing to read."""
+    counts = manifest["counts"]
+    of_split = f" of the split {corpus.split!r}; check --split" if corpus.split else ""
+    if not counts["read"] - counts["other_split"] - counts["not_selected"]:
+        raise DataError(f"{corpus.corpus} holds no document{of_split}")

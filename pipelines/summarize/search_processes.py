@@ -2,27 +2,30 @@
 the cores, and on which chip.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from precis.model.config import AUTO
 from precis.model.errors import UsageError
-from precis.model.inference.fork_server import (
+from precis.model.inference.process_limits import (
+    compute_on_one_thread,
+    count_processes,
+    has_accelerator,
+)
+from precis.model.inference.processes import (
     fork_context,
     search_context,
     start_fork_server,
 )
-from precis.model.inference.process_limits import count_processes
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
-    LOCAL_RUNNERS,
-    runner_name,
     works_in_this_process,
 )
 from precis.pipelines.engines.local_processes import WORKER_IMPORTS
-from precis.pipelines.options.summarize import SummarizeOptions
+from precis.pipelines.run.job_progress import load_tensorflow
+from precis.pipelines.summarize.options import SummarizeOptions
 
 # Bytes of a corpus that surely has more batches than this process would search itself.
 _MUCH_TO_SEARCH = 500_000
@@ -35,7 +38,7 @@ def limit_search_processes(
 
     Beam starts one worker process a core, and each of them would start one search
     process a core, so each has one. In this process there are as many as workers. The
-    flag --search_processes is obeyed where it is given.
+    option search_processes is obeyed where it is given.
 
     Args:
       options: of the summaries.
@@ -48,40 +51,44 @@ def limit_search_processes(
     return dataclasses.replace(options, search_processes=processes)
 
 
-def check_precision(options: SummarizeOptions, beam_options: PipelineOptions) -> None:
-    """Refuses to choose a precision by the chip of this machine for other machines.
+def begin_search(
+    options: SummarizeOptions,
+    beam_options: PipelineOptions,
+    *,
+    tasks: Sequence[Task],
+    workers: int,
+    processes: int,
+) -> SummarizeOptions:
+    """The options with a number of search processes, where a network writes; what
+    takes long at their start is begun.
 
-    Raises:
-      UsageError: the runner has workers elsewhere, and the precision is `auto`.
+    Args:
+      options: of the summaries.
+      beam_options: those of the job.
+      tasks: of the corpus.
+      workers: the flag --workers.
+      processes: how many processes do the steps before the search.
     """
-    runner = runner_name(beam_options)
-    if options.precision == AUTO and runner not in LOCAL_RUNNERS:
-        raise UsageError(
-            f"--precision {AUTO} asks the chip of this machine, and {runner} searches "
-            "on others; write float32, or mixed_bfloat16 where their chip is fast in it"
-        )
+    if not options.bundle:
+        return options
+    if workers == 1 and not has_accelerator():
+        load_tensorflow()
+        # A worker has one core. A Python process may have begun with more.
+        with contextlib.suppress(UsageError):
+            compute_on_one_thread()
+    options = limit_search_processes(options, beam_options, workers=workers)
+    if (
+        is_much_to_search(tasks)
+        and works_in_this_process(beam_options)
+        and count_processes(options.search_processes) > 1
+    ):
+        if processes > 1:
+            fork_context(WORKER_IMPORTS)
+        search_context()
+        start_fork_server()
+    return options
 
 
 def is_much_to_search(tasks: Sequence[Task]) -> bool:
     """Whether a corpus is so large that search processes are surely needed."""
     return sum(task.size_bytes for task in tasks) >= _MUCH_TO_SEARCH
-
-
-def import_for_search(
-    options: SummarizeOptions, beam_options: PipelineOptions, *, workers: int
-) -> None:
-    """Has TensorFlow imported for the search processes beside the steps before them,
-    where there will be any.
-
-    Args:
-      options: of the summaries.
-      beam_options: those of the job.
-      workers: how many processes do the other steps.
-    """
-    if not works_in_this_process(beam_options):
-        return
-    if count_processes(options.search_processes) > 1:
-        if workers > 1:
-            fork_context(WORKER_IMPORTS)
-        search_context()
-        start_fork_server()

@@ -10,14 +10,13 @@ from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.selection import Extract
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.isolation import Failure, attempt
-from precis.model.quality.fallback import (
+from precis.model.quality.flags import (
     ABSTRACTIVE,
     SHORT_SOURCE,
     SOURCE,
     SummaryText,
     choose_summary,
 )
-from precis.model.quality.flags import QualityConfig
 from precis.model.quality.measures import compare, measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.document import Document
@@ -37,8 +36,6 @@ if TYPE_CHECKING:  # They import TensorFlow.
 
 # Nearly always, so many characters hold a word.
 _WORD_CHARACTERS = 10
-# The columns of a row that no other row of a run or of an earlier one is linked with.
-UNLINKED = {"duplicate_of": None, "reused_from": None}
 # A row has all columns from its beginning. Those that no step makes are null.
 _NO_COLUMNS = dict.fromkeys(SUMMARY_SCHEMA.names)
 
@@ -84,7 +81,7 @@ class SummaryRow:
         self, article: Article, settings: SummarySettings, models: Models
     ) -> None:
         self.article = article
-        self.columns: dict[str, Any] = {**_NO_COLUMNS, **UNLINKED}
+        self.columns: dict[str, Any] = dict(_NO_COLUMNS)
         self.failure: Failure | None = None
         self.scores: np.ndarray | None = None
         self.source: EncodedDocument | None = None
@@ -137,7 +134,7 @@ class SummaryRow:
         }
         method = settings.options.methods[0]
         text = texts.pop(method)
-        quality = measure(text, index, settings.quality)
+        quality = measure(text, index)
         self._extractive = SummaryText(method, text, quality.flags)
         self.columns |= {
             **document_columns(article.document),
@@ -151,7 +148,7 @@ class SummaryRow:
         }
         reference = article.document.highlights
         if reference:
-            compared = compare(reference, index, settings.quality)
+            compared = compare(reference, index)
             self.columns["reference_quality"] = compared._asdict()
         if self._models.keyphrases is not None:
             self._add_keyphrases(self._models.keyphrases, reference)
@@ -160,7 +157,7 @@ class SummaryRow:
         """An item of the column `other_quality`: what `precis evaluate` compares a
         summary with. Only here the article is at hand.
         """
-        quality = compare(text, self._index, self._settings.quality)
+        quality = compare(text, self._index)
         return {"system": system, **quality._asdict()}
 
     def finish(self) -> None:
@@ -191,7 +188,7 @@ class SummaryRow:
         With a reference also of those that it names, and those of the baseline, for
         `precis evaluate`.
         """
-        from precis.model.keyphrases.ranking import frequent_keyphrases
+        from precis.model.keyphrases.candidates import frequent_keyphrases
         from precis.model.keyphrases.references import reference_keyphrases
 
         count = self._settings.options.keyphrases
@@ -243,7 +240,6 @@ class SummaryRow:
         quality = measure(
             best.text,
             self._index,
-            self._settings.quality,
             mean_log_prob=mean_log_prob,
             is_truncated=source.is_truncated,
         )
@@ -317,7 +313,7 @@ def document_columns(document: Document, kept: Iterable[str] = ()) -> dict[str, 
 
 
 def quality_of_own_reference(
-    article: Article, row: Mapping[str, Any], config: QualityConfig
+    article: Article, row: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """The column `reference_quality` of a document that takes over a row.
 
@@ -327,7 +323,6 @@ def quality_of_own_reference(
     Args:
       article: the document.
       row: the row; empty where it is not known yet.
-      config: the thresholds of the flags.
     """
     reference = article.document.highlights
     if not reference:
@@ -337,7 +332,7 @@ def quality_of_own_reference(
         return known
     measured = attempt(
         article,
-        lambda each: compare(reference, read_source(each), config)._asdict(),
+        lambda each: compare(reference, read_source(each))._asdict(),
         stage="measure_reference",
     )
     return None if isinstance(measured, Failure) else measured
@@ -362,9 +357,7 @@ def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, 
     ]
 
 
-def _spans(
-    support: Sequence[tuple[int, int]] | None,
-) -> list[dict[str, int]] | None:
+def _spans(support: Sequence[tuple[int, int]] | None) -> list[dict[str, int]] | None:
     if support is None:
         return None
     return [{"start": start, "end": end} for start, end in support]

@@ -15,44 +15,30 @@ from precis.model.bundle.manifest import (
     read_manifest,
 )
 from precis.model.bundle.network_bundle import (
+    BundleWithoutWeights,
     check_prefix,
     open_bundle,
 )
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.config import AUTO
+from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.inference.fastest_precision import fastest_precision
 from precis.model.inference.worker_pool import ModelSearch
 from precis.model.keyphrases.classifier import KeyphraseModel
-from precis.model.quality.fallback import FallbackConfig
-from precis.model.quality.flags import QualityConfig
-from precis.model.search.config import (
-    SearchConfig,
-    check_common_pieces,
-    check_coverage,
-    check_supported,
-)
-from precis.pipelines.flags.flags import option_names, read_flags, recorded_flags
-from precis.pipelines.options.summarize import (
+from precis.model.quality.flags import FallbackConfig
+from precis.model.search.config import SearchConfig, check_vocabularies
+from precis.model.text.article import CLEANINGS
+from precis.pipelines.run.job import WITHOUT_EFFECT
+from precis.pipelines.run.options import option_names, read_flags, recorded_flags
+from precis.pipelines.summarize.extractive_summaries import check_methods, check_writing
+from precis.pipelines.summarize.options import (
+    SUMMARY_OPTIONS,
     WRITE_SENTENCES,
     SummarizeOptions,
     decode_id,
 )
-from precis.pipelines.run.job import WITHOUT_EFFECT
-from precis.pipelines.summarize.extractive_summaries import (
-    check_methods,
-    check_writing,
-)
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 
 # The options that `SummarySettings` are made from.
-SUMMARY_OPTIONS = (
-    SummarizeOptions,
-    SelectionConfig,
-    QualityConfig,
-    FallbackConfig,
-    SearchConfig,
-)
 MODEL_COLUMNS = ("model_id", "extractive_model_id", "keyphrase_model_id")
 
 
@@ -60,22 +46,21 @@ class SummarySettings(NamedTuple):
     """How documents are summarized.
 
     Attributes:
-      options, selection, quality, fallback, decoding: as the flags say.
+      options, selection, fallback, decoding: as the flags say.
       model_ids: the columns of a row that name the models and the search.
-      cleaning: the flags of the corpus that decide what text of a document is read.
+      clean: the flag of the corpus that decides what text of a document is read.
     """
 
     options: SummarizeOptions
     selection: SelectionConfig
-    quality: QualityConfig
     fallback: FallbackConfig
     decoding: SearchConfig
     model_ids: dict[str, str | None]
-    cleaning: Mapping[str, Any]
+    clean: str
 
     def __hash__(self) -> int:
         """Equal settings have equal flags; the other attributes are dictionaries."""
-        return hash(self[:5])
+        return hash(self[:4])
 
     @property
     def described(self) -> dict[str, Any]:
@@ -97,14 +82,14 @@ class SummarySettings(NamedTuple):
             }
         if not options.keyphrase_bundle:
             without_effect.add("keyphrases")
-        flags = recorded_flags(self[:5])
+        flags = recorded_flags(self[:4])
         # The settings of the search stand among the flags, in words.
         models = {name: self.model_ids[name] for name in MODEL_COLUMNS}
         return {
             **{name: flags[name] for name in flags if name not in without_effect},
             "extractive": ",".join(options.methods),
             "fallback_flags": ",".join(sorted(self.fallback.fallback_flag_names)),
-            **self.cleaning,
+            "clean": self.clean,
             **models,
             "schema_version": SCHEMA_VERSION,
         }
@@ -135,72 +120,57 @@ class SummarySettings(NamedTuple):
         return "oracle" in self.options.methods or bool(self.options.keyphrase_bundle)
 
 
-def read_settings(
-    flags: Mapping[str, Any], cleaning: Mapping[str, Any]
-) -> SummarySettings:
+def read_settings(flags: Mapping[str, Any], clean: str) -> SummarySettings:
     """The settings that the flags of `precis summarize` give, without its output.
 
     Args:
       flags: of the summaries.
-      cleaning: as in `SummarySettings`.
+      clean: as in `SummarySettings`.
 
     Raises:
       UsageError: a flag that there is not, or an invalid value or bundle.
     """
     # The command's folder, which must have a name. Nothing is written here.
     values = {**with_flags_of_bundle(flags), "output": "."}
-    return summary_settings(*read_flags(SUMMARY_OPTIONS, values), cleaning=cleaning)
+    return summary_settings(*read_flags(SUMMARY_OPTIONS, values), clean=clean)
 
 
 def summary_settings(
     options: SummarizeOptions,
     selection: SelectionConfig,
-    quality: QualityConfig,
     fallback: FallbackConfig,
     decoding: SearchConfig,
     *,
-    cleaning: Mapping[str, Any],
+    clean: str,
 ) -> SummarySettings:
     """The settings of these options, with the models that the bundles hold.
 
     Raises:
       UsageError: options that do not go together, or a folder that is no bundle.
     """
-    check_summary_options(options, decoding)
-    options = _choose_precision(options)
-    model_ids = read_model_ids(options, decoding)
-    return SummarySettings(
-        options, selection, quality, fallback, decoding, model_ids, cleaning
-    )
-
-
-def _choose_precision(options: SummarizeOptions) -> SummarizeOptions:
-    """The options with a precision in place of `auto`."""
-    if options.precision != AUTO:
-        return options
-    precision = "float32"
-    if options.bundle:
-        precision = fastest_precision(open_bundle(options.bundle).config.width)
-    return dataclasses.replace(options, precision=precision)
-
-
-def check_summary_options(options: SummarizeOptions, decoding: SearchConfig) -> None:
-    """Checks the options against each other and against the bundle.
-
-    Raises:
-      UsageError: options that do not go together, or a folder that is no bundle.
-    """
+    if clean not in CLEANINGS:
+        raise UsageError(f"clean is one of {', '.join(CLEANINGS)}, not {clean!r}")
     check_methods(options)
     check_writing(options, decoding)
     if options.bundle:
-        contents = open_bundle(options.bundle)
-        check_coverage(decoding, has_pointer=contents.config.pointer)
-        has_one_vocabulary = (
-            contents.tokenizer.fingerprint == contents.source_tokenizer.fingerprint
-        )
-        check_supported(decoding, has_one_vocabulary=has_one_vocabulary)
-        check_common_pieces(decoding, has_one_vocabulary=has_one_vocabulary)
-        check_prefix(options.task_prefix, contents)
+        check_network(open_bundle(options.bundle), options, decoding)
+    model_ids = read_model_ids(options, decoding)
+    return SummarySettings(options, selection, fallback, decoding, model_ids, clean)
+
+
+def check_network(
+    contents: BundleWithoutWeights, options: SummarizeOptions, decoding: SearchConfig
+) -> None:
+    """Checks how a network is searched.
+
+    Raises:
+      UsageError: it cannot be searched so, or not with this prefix.
+    """
+    has_one_vocabulary = (
+        contents.tokenizer.fingerprint == contents.source_tokenizer.fingerprint
+    )
+    check_vocabularies(decoding, has_one_vocabulary=has_one_vocabulary)
+    check_prefix(options.task_prefix, contents)
 
 
 def read_model_ids(
@@ -212,12 +182,9 @@ def read_model_ids(
       UsageError: a folder is no bundle, or one of another kind.
       DataError: a bundle is damaged.
     """
-    ids: dict[str, str | None] = {
-        "model_id": None,
-        "decode_id": None,
-        "extractive_model_id": None,
-        "keyphrase_model_id": None,
-    }
+    ids: dict[str, str | None] = dict.fromkeys(
+        ("model_id", "decode_id", "extractive_model_id", "keyphrase_model_id")
+    )
     if options.bundle:
         # The ids are computed from the checksums of the weights, so these must be true,
         # also where no document is left to search.

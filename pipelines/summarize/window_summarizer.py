@@ -14,7 +14,6 @@ come in the order of the documents. While the last batches of a window are searc
 those of the next one wait already, so that no search process is idle.
 """
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,39 +21,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from precis.model.extractive.terms import READ_TOGETHER
-from precis.model.inference.batches import SearchedBatch
-from precis.model.inference.isolated_search import SEARCH
+from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.process_limits import compute_on_one_thread, count_processes
 from precis.model.inference.worker_pool import SearchPool, check_model
-from precis.model.isolation import Failure, FailureWatch, attempt, isolate
+from precis.model.isolation import FailureWatch, attempt, isolate
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
 from precis.pipelines.corpus.task import Position
-from precis.pipelines.summarize.document_encoder import (
-    ENCODE,
-    DocumentEncoder,
-    is_too_long,
-)
+from precis.pipelines.summarize.document_encoder import ENCODE, DocumentEncoder
 from precis.pipelines.summarize.extractive_summaries import (
     EXTRACT,
     neural_scores,
     read_words,
 )
-from precis.pipelines.summarize.summary_rows import (
-    Models,
-    SummaryRow,
-    run_columns,
-)
+from precis.pipelines.summarize.summary_rows import Models, SummaryRow, run_columns
 from precis.pipelines.summarize.summary_settings import SummarySettings
+from precis.pipelines.tables.part_writing import WRITE, isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
-from precis.pipelines.tables.window_tables import WRITE, isolated_table
 
 if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.bulk_summarizer import BulkSummarizer, PendingWindow
 
 FINISH = "finish"
-# A window of long documents ends before it has --window_documents of them: their
+# A window of long documents ends before it has window_documents of them: their
 # sources and words are in memory together.
 WINDOW_CHARACTERS = 8_000_000
 # Takes the position behind a window, how much of it is searched, from 0 to 1, and the
@@ -66,18 +56,28 @@ class Window(NamedTuple):
     """Some hundred documents that follow each other, and what became of them.
 
     Attributes:
-      articles: of the rows.
-      rows: all columns of each, but for fields that are kept from the source.
-      letters: the dead letters of the documents that failed.
-      batches: what was searched; empty without a network.
+      documents: each with its columns, or the failure that costs its row.
       position: how far the reader of a task was, behind the last document.
+      batches: what was searched; empty without a network.
     """
 
-    articles: Sequence[Article]
-    rows: Sequence[dict[str, Any]] = ()
-    letters: Sequence[DeadLetter] = ()
+    documents: Sequence[SummaryRow]
+    position: Position
     batches: Sequence[SearchedBatch] = ()
-    position: Position = Position()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """All columns of each row, but for fields that are kept from the source."""
+        return [each.columns for each in self.documents if each.failure is None]
+
+    @property
+    def letters(self) -> list[DeadLetter]:
+        """The dead letters of the documents that failed."""
+        return [
+            document_letter(each.article, each.failure)
+            for each in self.documents
+            if each.failure is not None
+        ]
 
 
 class WindowSummarizer:
@@ -89,7 +89,6 @@ class WindowSummarizer:
         *,
         run_id: str = "",
         share: Callable[[Callable[[], Any]], Any] = lambda make: make(),
-        starts_early: bool = False,
     ) -> None:
         """Stores its arguments.
 
@@ -98,13 +97,10 @@ class WindowSummarizer:
           run_id: the column `run_id`.
           share: takes what opens the models, and gives those that the copies of a
             process share; `Shared.acquire` of Beam, which takes seconds to import.
-          starts_early: whether search processes start before there is a window, as
-            there will be much to search.
         """
         self._settings = settings
         self._columns = run_columns(settings, run_id=run_id)
         self._share = share
-        self._starts_early = starts_early
         self._models = Models()
         self._watch = FailureWatch()
 
@@ -116,9 +112,7 @@ class WindowSummarizer:
             has begun with several.
           DataError: a bundle is damaged or holds another model than the settings say.
         """
-        self._models = self._share(
-            lambda: open_models(self._settings, starts_early=self._starts_early)
-        )
+        self._models = self._share(lambda: open_models(self._settings))
         if self._models.bulk is not None:
             self._models.bulk.pool.retain()
 
@@ -154,33 +148,33 @@ class WindowSummarizer:
     def table(
         self,
         window: Window,
-        rows: Sequence[Mapping[str, Any]],
         schema: pa.Schema = SUMMARY_SCHEMA,
-    ) -> tuple[pa.Table, Window]:
+        further_columns: Callable[[Article], Mapping[str, Any]] = lambda _: {},
+    ) -> pa.Table:
         """Converts the rows of a window to an Arrow table.
+
+        Rows that do not fit the schema or hold numbers that are not finite are left
+        out, and their documents are failures from then on.
 
         Args:
           window: the documents.
-          rows: all columns of each of its rows.
           schema: of the table.
-
-        Returns:
-          The table, and the window with dead letters in place of rows that do not fit
-          the schema or hold numbers that are not finite.
+          further_columns: those of a document that the window does not have.
 
         Raises:
           JobError: as `summarize`.
         """
-        table, failures = isolated_table(rows, schema)
-        results = [
-            failure or row for failure, row in zip(failures, window.rows, strict=True)
-        ]
-        self._watch.check(WRITE, results)
-        return table, sort_out(window, results)
+        rows = [each for each in window.documents if each.failure is None]
+        columns = [{**row.columns, **further_columns(row.article)} for row in rows]
+        table, failures = isolated_table(columns, schema)
+        for row, failure in zip(rows, failures, strict=True):
+            row.failure = failure
+        self._check(WRITE, rows)
+        return table
 
     def _start(
         self, articles: Iterable[Article], position: Callable[[], Position]
-    ) -> Iterator["tuple[list[SummaryRow], PendingWindow | None, Position]"]:
+    ) -> Iterator["tuple[Window, PendingWindow | None]"]:
         """Begins to search each window.
 
         The first window with anything to search, nearly always the largest, decides for
@@ -189,23 +183,20 @@ class WindowSummarizer:
         """
         settings, models, bulk = self._settings, self._models, self._models.bulk
         in_processes = None
-        for window in cut_windows(articles, settings.options.window_documents):
-            end = position()
-            rows = [SummaryRow(article, settings, models) for article in window]
+        for cut in cut_windows(articles, settings.options.window_documents):
+            rows = [SummaryRow(article, settings, models) for article in cut]
+            window = Window(rows, position())
             _together(rows, self._score, EXTRACT)
             search = None
             if bulk is not None:
                 read = [row for row in rows if not row.is_short]
                 _together(read, lambda few: self._encode(few, bulk), ENCODE)
-                # Documents that the user rejects are no sign of a defect.
-                self._check(
-                    ENCODE, [row for row in read if not is_too_long(row.failure)]
-                )
+                self._check(ENCODE, read)
                 ids = [passage for row in rows for passage in row.sources]
                 if in_processes is None and ids:
                     in_processes = bulk.pays_for_processes(ids)
                 search = bulk.begin(ids, in_processes=bool(in_processes))
-            yield rows, search, end
+            yield window, search
 
     def _score(self, rows: Sequence[SummaryRow]) -> None:
         """Scores the sentences of documents, where there is a network for it."""
@@ -221,24 +212,17 @@ class WindowSummarizer:
             bulk.source_tokenizer,
             max_source_tokens=bulk.max_source_tokens,
             options=self._settings.options,
-            scorer=self._models.scorer,
         )
         scores_of_all = [row.scores for row in rows]
         sources = encoder.encode([row.article for row in rows], scores_of_all)
         for row, source in zip(rows, sources, strict=True):
-            if isinstance(source, Failure):
-                row.failure = source
-            else:
-                row.source = source
+            row.source = source
 
     def _finish(
-        self,
-        rows: list[SummaryRow],
-        search: "PendingWindow | None",
-        position: Position,
-        on_searched: OnSearched,
+        self, window: Window, search: "PendingWindow | None", on_searched: OnSearched
     ) -> Window:
-        """The rows of a window that was started."""
+        """Makes the rows of a window that was started."""
+        rows = window.documents
         methods = self._settings.options.methods
         for start in range(0, len(rows), READ_TOGETHER):
             group = rows[start : start + READ_TOGETHER]
@@ -253,7 +237,7 @@ class WindowSummarizer:
         if search is not None:
             summaries = iter(
                 search.summaries(
-                    lambda part: on_searched(position, part, search.searched[-1])
+                    lambda part: on_searched(window.position, part, search.searched[-1])
                 )
             )
             for row in rows:
@@ -261,14 +245,9 @@ class WindowSummarizer:
             self._check(SEARCH, [row for row in rows if row.sources])
         _each(rows, SummaryRow.finish, FINISH)
         self._check(FINISH, rows)
-        window = Window(
-            [row.article for row in rows],
-            batches=search.searched if search is not None else (),
-            position=position,
-        )
-        return sort_out(
-            window, [row.failure or {**row.columns, **self._columns} for row in rows]
-        )
+        for row in rows:
+            row.columns |= self._columns
+        return window._replace(batches=() if search is None else search.searched)
 
     def _check(self, stage: str, rows: Iterable[SummaryRow]) -> None:
         self._watch.check(stage, [row.failure or row for row in rows])
@@ -284,9 +263,7 @@ def _each(
 
 
 def _together(
-    rows: Iterable[SummaryRow],
-    work: Callable[[Sequence[SummaryRow]], None],
-    stage: str,
+    rows: Iterable[SummaryRow], work: Callable[[Sequence[SummaryRow]], None], stage: str
 ) -> None:
     """Does work on the rows that have not failed, and in halves where it fails."""
     rows = [row for row in rows if row.failure is None]
@@ -300,46 +277,38 @@ def _together(
         row.failure = row.failure or failure
 
 
-def open_models(settings: SummarySettings, *, starts_early: bool) -> Models:
+def open_models(settings: SummarySettings) -> Models:
     """Opens the bundles of a run.
 
     Args:
       settings: of the summaries.
-      starts_early: as for `WindowSummarizer`.
 
     Raises:
       UsageError, DataError: as `WindowSummarizer.load`.
     """
     options, ids = settings.options, settings.model_ids
     bulk = scorer = keyphrases = None
-    with contextlib.ExitStack() as opened:
-        if options.bundle:
-            processes = count_processes(options.search_processes)
-            pool = SearchPool(settings.search, processes=processes)
-            opened.callback(pool.close)
-            if starts_early and processes > 1:
-                pool.start()  # This process imports TensorFlow beside them.
-        if options.bundle or options.extractive_bundle:
-            import_tensorflow()
-            if options.batch_invariant:
-                compute_on_one_thread()
-        if options.bundle:
-            from precis.model.inference.bulk_summarizer import BulkSummarizer
+    if options.bundle or options.extractive_bundle:
+        import_tensorflow()
+        if options.batch_invariant:
+            compute_on_one_thread()
+    if options.bundle:
+        from precis.model.inference.bulk_summarizer import BulkSummarizer
 
-            bulk = BulkSummarizer(pool)
-        if options.extractive_bundle:
-            from precis.model.inference.sentence_scorer import load_scorer
+        processes = count_processes(options.search_processes)
+        bulk = BulkSummarizer(SearchPool(settings.search, processes=processes))
+    if options.extractive_bundle:
+        from precis.model.inference.sentence_scorer import load_scorer
 
-            folder = options.extractive_bundle
-            scorer = load_scorer(folder, batch_invariant=options.batch_invariant)
-            check_model(folder, scorer.model_id, ids["extractive_model_id"])
-        if options.keyphrase_bundle:
-            from precis.model.keyphrases.classifier import KeyphraseModel
+        folder = options.extractive_bundle
+        scorer = load_scorer(folder, batch_invariant=options.batch_invariant)
+        check_model(folder, scorer.model_id, ids["extractive_model_id"])
+    if options.keyphrase_bundle:
+        from precis.model.keyphrases.classifier import KeyphraseModel
 
-            keyphrases = KeyphraseModel.load(options.keyphrase_bundle)
-            expected = ids["keyphrase_model_id"]
-            check_model(options.keyphrase_bundle, keyphrases.model_id, expected)
-        opened.pop_all()
+        keyphrases = KeyphraseModel.load(options.keyphrase_bundle)
+        expected = ids["keyphrase_model_id"]
+        check_model(options.keyphrase_bundle, keyphrases.model_id, expected)
     return Models(bulk, scorer, keyphrases)
 
 
@@ -359,15 +328,3 @@ def cut_windows(articles: Iterable[Article], most: int) -> Iterator[list[Article
             characters = 0
     if window:
         yield window
-
-
-def sort_out(window: Window, results: Sequence[dict[str, Any] | Failure]) -> Window:
-    """A window with new results of its articles, the failures as dead letters."""
-    articles, rows, letters = [], [], [*window.letters]
-    for article, result in zip(window.articles, results, strict=True):
-        if isinstance(result, Failure):
-            letters.append(document_letter(article, result))
-        else:
-            articles.append(article)
-            rows.append(result)
-    return window._replace(articles=articles, rows=rows, letters=letters)

@@ -3,10 +3,8 @@
 columns         the columns of the summaries and of the scores, with descriptions
 schema          Arrow schemas, strict conversion of rows, the writer
 flat_columns    nested columns as plain ones, and back again
-partitions      the folder of a row, for --partition_by
-part_layout     columns, partitions and sizes of the parts of a run
-part_writing    writes a part
-part_files      reads parts, whatever their layout
-row_ranges      ranges of rows of finished parts, as tasks
-window_tables   rows to a table, in which a wrong row costs only itself
+partitions      columns, partitions and sizes of the parts of a run
+part_writing    rows to a table, in which a wrong row costs only itself, to a part
+part_files      reads parts, whatever their layout, also by ranges of rows
+finished_run    a run folder: its manifest, its checked parts, their rows
 """

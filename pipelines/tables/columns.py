@@ -117,9 +117,8 @@ SUMMARY_COLUMNS = _columns(
     chunks               int32?   passages that the network read, whose summaries are
                                   merged; null as above
     abstractive_method   string?  what the network wrote of: whole, sentences that the
-                                  extractor chose, or head, chunk_merge,
-                                  extract_then_write of a document that is too long for
-                                  it; null as above
+                                  extractor chose, or head, chunk_merge of a document
+                                  that is too long for it; null as above
     truncated            bool?    seen_tokens < source_tokens, and no extractor has read
                                   all sentences; null as above
     article_words        int32    length of the article in words

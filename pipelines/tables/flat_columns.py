@@ -94,20 +94,6 @@ def flat_names(field: pa.Field) -> list[str]:
     return [flat.name for flat in _flat_fields(field)]
 
 
-def json_names(schema: pa.Schema) -> list[str]:
-    """The names of the flat columns that hold JSON text.
-
-    Args:
-      schema: of the rows before they were flat.
-    """
-    return [
-        flat.name
-        for field in schema
-        for flat in _flat_fields(field)
-        if pa.types.is_nested(flat.type)
-    ]
-
-
 def as_json_text(value: Any, kind: pa.DataType) -> str:
     """A value that is not null as JSON text.
 

@@ -1,4 +1,4 @@
-"""Writes the Parquet parts of a task: row groups of about one size, each sorted.
+"""Rows as tables, and tables as the parts of a task.
 
 A file has statistics of column chunks and pages, an index of the pages, checksums of
 the pages, and facts about the run in its footer. Not in it are the descriptions of the
@@ -8,21 +8,49 @@ which would repeat whole texts.
 
 import contextlib
 import dataclasses
-import io
 import operator
-from collections.abc import Mapping
-from typing import IO
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
+from precis.model.errors import JobError, UsageError
+from precis.model.isolation import Failure, isolate
 from precis.pipelines.run.result_files import DATA_FOLDER, PublishedFile, describe_file
-from precis.pipelines.tables.flat_columns import flatten, json_names
-from precis.pipelines.tables.part_layout import PartLayout
-from precis.pipelines.tables.partitions import check_partitions
+from precis.pipelines.tables.flat_columns import flatten
+from precis.pipelines.tables.partitions import PartLayout, check_partitions
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 
-# Texts that are not looked up; lists are none either.
+WRITE = "write"
+
+
+def isolated_table(
+    rows: Sequence[Mapping[str, Any]], schema: pa.Schema = SUMMARY_SCHEMA
+) -> tuple[pa.Table, list[Failure | None]]:
+    """Converts rows that fit the schema and hold finite numbers.
+
+    Returns:
+      The table of the rows that can be written; and of each row the failure, or None.
+    """
+    tables: list[pa.Table] = []
+
+    def convert(group: Sequence[Mapping[str, Any]]) -> list[None]:
+        table = summary_table(group, schema)
+        tables.append(table)  # Reached in the order of the rows.
+        return [None] * len(group)
+
+    # Here a DataError concerns a row: its values do not fit the schema.
+    stops = (UsageError, JobError, OSError)
+    failures = isolate(rows, convert, stage=WRITE, stops=stops)
+    if len(tables) == 1:
+        return tables[0], failures
+    table = pa.concat_tables([summary_table([], schema), *tables])
+    return table.combine_chunks(), failures
+
+
+# Texts that are not looked up; lists and what is within them are none either.
 _TEXTS = (
     "summary",
     "extractive_summary",
@@ -144,8 +172,12 @@ class PartWriter(contextlib.ExitStack):
         part.rows += table.num_rows
 
     def _open(self, file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
-        empty = _empty_file(schema)
         order = [pq.SortingColumn(schema.get_field_index(name)) for name in SORT_KEY]
+        plain = [
+            field.name
+            for field in self._layout.schema
+            if field.name not in _TEXTS and not pa.types.is_nested(field.type)
+        ]
         writer = pq.ParquetWriter(
             file,
             schema,
@@ -154,10 +186,10 @@ class PartWriter(contextlib.ExitStack):
             sorting_columns=order,
             write_page_index=True,
             write_page_checksum=True,
-            # Arrow reads most types without its own schema, which takes 7 KB of a
+            # Arrow reads our types without its own schema, which takes 7 KB of a
             # footer. Kept fields may have others.
-            store_schema=not empty.schema_arrow.equals(schema),
-            write_statistics=_columns_with_statistics(empty.schema, self._layout),
+            store_schema=bool(self._layout.kept),
+            write_statistics=[name for name in plain if name in schema.names],
         )
         writer.add_key_value_metadata({**_as_text(schema.metadata), **self._facts})
         return writer
@@ -169,29 +201,6 @@ def _file_rows(table: pa.Table, layout: PartLayout, schema: pa.Schema) -> pa.Tab
     if layout.is_flat:
         table = flatten(table)
     return table.cast(schema)  # leaves out descriptions
-
-
-def _empty_file(schema: pa.Schema) -> pq.ParquetFile:
-    """A file without rows and without the schema of Arrow."""
-    written = io.BytesIO()
-    with pq.ParquetWriter(
-        written, schema, use_compliant_nested_type=True, store_schema=False
-    ):
-        pass
-    return pq.ParquetFile(pa.BufferReader(written.getvalue()))
-
-
-def _columns_with_statistics(
-    parquet: pq.ParquetSchema, layout: PartLayout
-) -> list[str]:
-    """The paths of all columns but texts and lists."""
-    texts = {*_TEXTS, *(json_names(layout.schema) if layout.is_flat else ())}
-    columns = [parquet.column(number) for number in range(len(parquet))]
-    return [
-        column.path
-        for column in columns
-        if not column.max_repetition_level and column.path not in texts
-    ]
 
 
 def _as_text(metadata: Mapping[bytes, bytes]) -> dict[str, str]:

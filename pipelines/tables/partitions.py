@@ -1,4 +1,4 @@
-"""Hive partitions: which folder a row of a run belongs to, for `--partition_by`.
+"""How the rows of a run lie in its parts: columns, partitions, sizes.
 
     data/split=test/created_date=2026-11-22/part-1f2e3d4c-00000-of-00002.parquet
 
@@ -16,6 +16,14 @@ import pyarrow as pa
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
+from precis.pipelines.corpus.kept_fields import kept_columns
+from precis.pipelines.corpus.task import Task
+from precis.pipelines.tables.flat_columns import flat_schema
+from precis.pipelines.tables.schema import (
+    SUMMARY_SCHEMA,
+    summary_schema,
+    without_descriptions,
+)
 
 CREATED_DATE = "created_date"
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -23,8 +31,7 @@ MAX_PARTITIONS = 10_000
 # File systems allow 255 bytes for the name of a folder.
 _MAX_FOLDER_BYTES = 255
 # Characters beyond ASCII stay: Spark reads each %XX as a character of its own.
-_QUOTED = re.compile(r"[\x00-\x7f]")
-_PLAIN = re.compile(r"[A-Za-z0-9_.~-]")
+_QUOTED = re.compile(r"(?![A-Za-z0-9_.~-])[\x00-\x7f]")
 
 
 class Partitioning(NamedTuple):
@@ -174,12 +181,7 @@ def quote_value(value: Any) -> str:
         return HIVE_NULL
     if isinstance(value, bool):
         return str(value).lower()
-    return _QUOTED.sub(_quote_character, str(value))
-
-
-def _quote_character(found: re.Match[str]) -> str:
-    character = found.group()
-    return character if _PLAIN.match(character) else f"%{ord(character):02X}"
+    return _QUOTED.sub(lambda found: f"%{ord(found[0]):02X}", str(value))
 
 
 def as_scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
@@ -203,7 +205,70 @@ def with_partition(
           there is a string.
     """
     for name, value in partition.items():
+        if name in rows.column_names:
+            continue
         kind = pa.type_for_alias(types.get(name, "string"))
         column = pa.repeat(as_scalar(value, kind), rows.num_rows)
         rows = rows.append_column(pa.field(name, kind), column)
     return rows
+
+
+class PartLayout(NamedTuple):
+    """How rows lie in parts.
+
+    Attributes:
+      schema: of the rows, with all columns.
+      kept: the names of the columns that travel along from the source.
+      partitioning: which rows share a folder.
+      is_flat: whether nested columns become plain ones.
+      row_group_bytes: about the size of a row group in memory.
+    """
+
+    schema: Any
+    kept: tuple[str, ...] = ()
+    partitioning: Partitioning = Partitioning()
+    is_flat: bool = False
+    row_group_bytes: int = 64 << 20
+
+    @property
+    def file_schema(self) -> pa.Schema:
+        """The schema of the files."""
+        schema = self.partitioning.without_columns(self.schema)
+        return without_descriptions(flat_schema(schema) if self.is_flat else schema)
+
+    def begun_at(self, moment: datetime.datetime) -> "PartLayout":
+        """The layout of a run that began then, in UTC."""
+        date = moment.astimezone(datetime.UTC).date().isoformat()
+        return self._replace(partitioning=self.partitioning._replace(created_date=date))
+
+
+def part_layout(
+    tasks: Sequence[Task],
+    *,
+    partitions: Sequence[str],
+    is_flat: bool,
+    row_group_mb: int,
+) -> PartLayout:
+    """The layout that the flags ask for.
+
+    Args:
+      tasks: of the corpus.
+      partitions: the columns whose values name folders.
+      is_flat: whether nested columns become plain ones.
+      row_group_mb: about the size of a row group in memory.
+
+    Raises:
+      UsageError: a kept field, a partition or a flat column that cannot be.
+    """
+    fields = kept_columns(tasks, taken=SUMMARY_SCHEMA.names)
+    kept = tuple(field.name for field in fields)
+    schema = summary_schema(fields)
+    if is_flat:
+        flat_schema(schema)  # refuses names that are not unique
+    return PartLayout(
+        schema,
+        kept,
+        partitioning(partitions, schema, kept),
+        is_flat,
+        row_group_mb << 20,
+    )

@@ -1,6 +1,7 @@
 """The commands that train: from records to a bundle. `precis.model.training` trains.
 
-train             a network that writes
-train_extractor   a network that scores sentences
-train_keyphrases  a classifier of phrases
+train             a network that writes, one that scores sentences, or a classifier of
+                  phrases
+train_summarizer  an extractor and a writer of lines
+recipes           named settings
 """

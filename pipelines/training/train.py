@@ -1,34 +1,61 @@
-"""`precis train`: records -> bundle.
+"""`precis train`, `train-extractor` and `train-keyphrases`: records -> bundle.
 
 This file turns flags into the shape of a network and its first weights; the training is
 in `precis.model.training`, and no part of it needs Beam.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable
 from typing import Any
 
-from precis.model.bundle.manifest import ABSTRACTIVE, refuse_other_kind
+from precis.model.bundle.manifest import (
+    ABSTRACTIVE,
+    EXTRACTIVE,
+    KEYPHRASES,
+    refuse_other_kind,
+)
+from precis.model.config import written
 from precis.model.errors import UsageError
+from precis.model.keyphrases.training import train_classifier
 from precis.model.network.architectures import LAYOUTS, named_network
 from precis.model.network.config import NetworkConfig
-from precis.model.progress.stages import say
-from precis.model.tokenization.folder import TokenizerPair
+from precis.model.progress.stages import say, stage
+from precis.model.records.dataset import load_dataset, require_oracle
+from precis.model.records.example import read_labelled
 from precis.model.tokenization.wordpiece import Tokenizer
+from precis.model.training import extractor
 from precis.model.training.config import TrainingConfig
-from precis.model.training.export import TrainResult
+from precis.model.training.generator import train_network
 from precis.model.training.initialization import (
     InitialWeights,
     weights_of_bundle,
     weights_of_encoder,
     with_word_vectors,
 )
-from precis.model.training.loop import train_network
-from precis.model.training.record_sets import RecordSets, open_records
-from precis.pipelines.flags.flags import read_flags, recorded_flags
-from precis.pipelines.options.recipes import RECIPES
-from precis.pipelines.options.train import TRAIN, NetworkOptions, TrainOptions
+from precis.model.training.loop import TrainResult
+from precis.model.training.record_sets import RecordSets, check_shards, open_records
+from precis.pipelines.run.interruption import saving
 from precis.pipelines.run.job_progress import shown
+from precis.pipelines.run.options import read_flags, recorded_flags
+from precis.pipelines.training.options import (
+    TRAIN,
+    TRAIN_EXTRACTOR,
+    TRAIN_KEYPHRASES,
+    NetworkOptions,
+)
+from precis.pipelines.training.recipes import RECIPES
+
+# The flags of a network that may stand beside --init_from; the others are of its shape.
+_BESIDE_BUNDLE = (
+    "init_from recipe coverage dropout max_source_tokens max_target_tokens".split()
+)
+# The flags of the shape of a network, and those of a decoder on a trained encoder.
+_SHAPE = (
+    "width heads feed_forward encoder_layers decoder_layers layers "
+    "convolutional_gate coverage"
+).split()
+_OF_DECODER = "width heads feed_forward convolutional_gate decoder_layers".split()
 
 
 def train(**flags: Any) -> TrainResult:
@@ -42,55 +69,41 @@ def train(**flags: Any) -> TrainResult:
       UsageError: invalid flags, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
     """
-    return train_until(lambda: False, **flags)
+    with saving() as is_stopped:
+        return train_until(is_stopped, **flags)
 
 
 def train_until(is_stopped: Callable[[], bool], **flags: Any) -> TrainResult:
     """Trains as `train` does. Once `is_stopped` says so, the state is saved after the
     present step, and Interrupted raised.
     """
-    if "task" in flags:
-        raise UsageError(
-            "the flag task is gone; precis.train_extractor and "
-            "precis.train_keyphrases train what it chose"
-        )
     recipe = flags.get("recipe", "")
     # A value of another type is refused where the flags are read.
     settings_of_recipe = RECIPES.get(recipe, {}) if isinstance(recipe, str) else {}
-    flags = {**settings_of_recipe, **flags}
-    concerns = read_flags(TRAIN, flags)
+    concerns = read_flags(TRAIN, {**settings_of_recipe, **flags})
     options, settings, training = concerns
     if settings.init_from:
-        _refuse_shape_flags(settings)
+        for field in dataclasses.fields(settings):
+            is_given = getattr(settings, field.name) != field.default
+            if is_given and field.name not in _BESIDE_BUNDLE:
+                raise UsageError(
+                    f"{written(settings, field.name)} is the bundle's own with "
+                    "--init_from; leave it out"
+                )
     refuse_other_kind(options.output, ABSTRACTIVE)
     warn_of_warmup(training)
     with shown("train"):
-        return _train_network(
-            options,
-            settings,
-            training,
+        records = open_records(options.folders)
+        network, initial = choose_network(records, settings)
+        return train_network(
+            records,
+            options.output,
+            network=network,
+            training=training,
+            initial=initial,
             request={"command": "train", "flags": recorded_flags(concerns)},
             is_stopped=is_stopped,
         )
-
-
-def _refuse_shape_flags(settings: NetworkOptions) -> None:
-    """Refuses flags of the network's shape, which a bundle brings with --init_from."""
-    allowed = {
-        "init_from",
-        "recipe",
-        "mixture",
-        "coverage",
-        "dropout",
-        "max_source_tokens",
-        "max_target_tokens",
-    }
-    for field in dataclasses.fields(settings):
-        is_given = getattr(settings, field.name) != field.default
-        if is_given and field.name not in allowed:
-            raise UsageError(
-                f"--{field.name} is the bundle's own with --init_from; leave it out"
-            )
 
 
 def warn_of_warmup(training: TrainingConfig) -> None:
@@ -106,27 +119,6 @@ def warn_of_warmup(training: TrainingConfig) -> None:
     )
 
 
-def _train_network(
-    options: TrainOptions,
-    settings: NetworkOptions,
-    training: TrainingConfig,
-    *,
-    request: Mapping[str, Any],
-    is_stopped: Callable[[], bool],
-) -> TrainResult:
-    records = open_records(options.folders, settings.weights)
-    network, initial = choose_network(records, settings)
-    return train_network(
-        records,
-        options.output,
-        network=network,
-        training=training,
-        initial=initial,
-        request=request,
-        is_stopped=is_stopped,
-    )
-
-
 def choose_network(
     records: RecordSets, settings: NetworkOptions
 ) -> tuple[NetworkConfig, InitialWeights]:
@@ -136,21 +128,7 @@ def choose_network(
       UsageError: the records or a bundle do not go with the flags.
       DataError: a damaged bundle.
     """
-    limits = _token_limits(records, settings)
-    if settings.init_from:
-        network, initial = _network_of_bundle(records.tokenizers, settings, limits)
-    elif settings.encoder:
-        network, initial = _network_on_encoder(records.tokenizers, settings, limits)
-    else:
-        network = _new_network(records.tokenizers, settings, limits)
-        initial = InitialWeights()
-    if settings.word_vectors:
-        initial = with_word_vectors(initial, settings.word_vectors)
-    return network, initial
-
-
-def _token_limits(records: RecordSets, settings: NetworkOptions) -> dict[str, Any]:
-    """The longest source and target: those of the flags, or by default the records'."""
+    # The longest source and target: those of the flags, or by default the records'.
     limits = {}
     for name in ("max_source_tokens", "max_target_tokens"):
         chosen = getattr(settings, name)
@@ -161,50 +139,52 @@ def _token_limits(records: RecordSets, settings: NetworkOptions) -> dict[str, An
                 f"at; prepare them with --{name} {chosen}"
             )
         limits[name] = chosen or prepared
-    return limits
-
-
-def _network_of_bundle(
-    tokenizers: TokenizerPair, settings: NetworkOptions, limits: dict[str, Any]
-) -> tuple[NetworkConfig, InitialWeights]:
-    """The network of a bundle and its weights (--init_from)."""
-    changes = {"coverage": True} if settings.coverage else {}
-    return weights_of_bundle(
-        settings.init_from, tokenizers, dropout=settings.dropout, **limits, **changes
-    )
+    network: NetworkConfig
+    if settings.init_from:
+        changes = {"coverage": True} if settings.coverage else {}
+        network, initial = weights_of_bundle(
+            settings.init_from,
+            records.tokenizers,
+            dropout=settings.dropout,
+            **limits,
+            **changes,
+        )
+    elif settings.encoder:
+        network, initial = _network_on_encoder(records, settings, limits)
+    else:
+        network, initial = _new_network(records, settings, limits), InitialWeights()
+    if settings.word_vectors:
+        initial = with_word_vectors(initial, settings.word_vectors)
+    return network, initial
 
 
 def _network_on_encoder(
-    tokenizers: TokenizerPair, settings: NetworkOptions, limits: dict[str, Any]
+    records: RecordSets, settings: NetworkOptions, limits: dict[str, Any]
 ) -> tuple[NetworkConfig, InitialWeights]:
     """A new decoder on a trained encoder, and the encoder's weights (--encoder)."""
-    vocabulary = _vocabulary(tokenizers)
     shape = _shape_flags(settings)
     if LAYOUTS[settings.layout]:
         shape["layout"] = settings.layout
-    decoder_layers = shape.pop("decoder_layers", None)
-    decoder_flags = ("width", "heads", "feed_forward", "convolutional_gate")
     for name in shape:
-        if name not in decoder_flags:
+        if name not in _OF_DECODER:
             raise UsageError(
-                f"--{name} is the encoder's own with --encoder, or cannot be with two "
-                "vocabularies; leave it out"
+                f"{written(settings, name)} is the encoder's own with --encoder, or "
+                "cannot be with two vocabularies; leave it out"
             )
-    gate = {}
-    if shape.pop("convolutional_gate", False):
-        gate["convolutional_gate"] = True
+    decoder_layers = shape.pop("decoder_layers", None)
+    gate = {name: shape.pop(name) for name in ("convolutional_gate",) if name in shape}
     named = named_network(
         settings.network,
         tied_output=settings.tied_output,
         dropout=settings.dropout,
         pointer=False,
-        **vocabulary,
+        **_vocabulary(records),
         **shape,
         **limits,
     )
     return weights_of_encoder(
         settings.encoder,
-        tokenizers,
+        records.tokenizers,
         named.decoder,
         decoder_layers=decoder_layers or named.decoder_layers,
         tied_output=settings.tied_output,
@@ -214,15 +194,23 @@ def _network_on_encoder(
 
 
 def _new_network(
-    tokenizers: TokenizerPair, settings: NetworkOptions, limits: dict[str, Any]
+    records: RecordSets, settings: NetworkOptions, limits: dict[str, Any]
 ) -> NetworkConfig:
     """A new network of the named size, changed by the flags of its shape."""
-    vocabulary = _vocabulary(tokenizers)
-    if tokenizers.source is not tokenizers.target:
+    vocabulary = _vocabulary(records)
+    if records.tokenizers.source is not records.tokenizers.target:
         raise UsageError(
             "the records' sources have a tokenizer of their own; "
             "train with --encoder, the bundle it came from"
         )
+    layout = dict(LAYOUTS[settings.layout])
+    if layout and settings.architecture != "transformer":
+        raise UsageError(
+            f"--layout {settings.layout} is of the architecture transformer, not of "
+            f"{settings.architecture}; leave it out"
+        )
+    if not settings.tied_output:  # T5 scales the output only where it is tied.
+        layout.pop("scaled_output", None)
     return named_network(
         settings.network,
         architecture=settings.architecture,
@@ -230,39 +218,23 @@ def _new_network(
         dropout=settings.dropout,
         pointer=settings.pointer,
         **vocabulary,
-        **_layout_fields(settings),
+        **layout,
         **_shape_flags(settings),
         **limits,
     )
 
 
-def _layout_fields(settings: NetworkOptions) -> dict[str, Any]:
-    """The fields that the layout of a Transformer sets.
-
-    Raises:
-      UsageError: the network is of another architecture.
-    """
-    fields = dict(LAYOUTS[settings.layout])
-    if fields and settings.architecture != "transformer":
-        raise UsageError(
-            f"--layout {settings.layout} is of the architecture transformer, not of "
-            f"{settings.architecture}; leave it out"
-        )
-    if not settings.tied_output:  # T5 scales the output only where it is tied.
-        fields.pop("scaled_output", None)
-    return fields
-
-
-def _vocabulary(tokenizers: TokenizerPair) -> dict[str, Any]:
+def _vocabulary(records: RecordSets) -> dict[str, Any]:
     """The size of the targets' vocabulary and its padding id."""
-    if not isinstance(tokenizers.target, Tokenizer):
+    tokenizer = records.tokenizers.target
+    if not isinstance(tokenizer, Tokenizer):
         raise UsageError(
             "the records were cut by an imported network's tokenizer; "
             "train that network on, with --init_from its bundle"
         )
     return {
-        "vocabulary_size": tokenizers.target.vocabulary_size,
-        "pad_id": tokenizers.target.pad_id,
+        "vocabulary_size": tokenizer.vocabulary_size,
+        "pad_id": tokenizer.pad_id,
     }
 
 
@@ -272,19 +244,65 @@ def _shape_flags(settings: NetworkOptions) -> dict[str, Any]:
     A flag at its default is left out: the named size decides, and some networks do not
     have the setting at all.
     """
-    shape = {
-        "width": settings.width,
-        "heads": settings.heads,
-        "feed_forward": settings.feed_forward,
-        "encoder_layers": settings.encoder_layers,
-        "decoder_layers": settings.decoder_layers,
-        "layers": settings.layers,
-        "cell": settings.cell,
-        "attention": settings.attention,
-        "convolutional_gate": settings.convolutional_gate,
-        "coverage": settings.coverage,
+    values = {name: getattr(settings, name) for name in _SHAPE}
+    return {name: value for name, value in values.items() if value}
+
+
+def train_extractor(**flags: Any) -> TrainResult:
+    """Trains a network that picks sentences and saves it as a bundle, for the method
+    `neural` of `precis summarize`; goes on where an interrupted run stopped.
+
+    Args:
+      **flags: the fields of `LabelledRecordsOptions` and `ExtractiveTraining`.
+
+    Raises:
+      UsageError: invalid flags, or records without oracle labels or without the
+          split `validation`.
+      DataError: damaged records, or a loss that is not finite.
+    """
+    concerns = read_flags(TRAIN_EXTRACTOR, flags)
+    options, training = concerns
+    refuse_other_kind(options.output, EXTRACTIVE)
+    with shown("train-extractor"):
+        return extractor.train_extractor(
+            options.records,
+            options.output,
+            training=training,
+            request={"command": "train-extractor", "flags": recorded_flags(concerns)},
+        )
+
+
+def train_keyphrases(**flags: Any) -> TrainResult:
+    """Trains the classifier behind the column `keyphrases` and saves it as a bundle.
+
+    Args:
+      **flags: the fields of `LabelledRecordsOptions`.
+
+    Raises:
+      UsageError: invalid flags, or records without oracle labels.
+      DataError: damaged records, or records without a candidate to learn from.
+    """
+    concerns = read_flags(TRAIN_KEYPHRASES, flags)
+    (options,) = concerns
+    refuse_other_kind(options.output, KEYPHRASES)
+    info = load_dataset(options.records)
+    require_oracle(info, options.records)
+    provenance = {
+        "records_fingerprint": info.fingerprint,
+        "data": [info.facts()],
+        "command": "train-keyphrases",
+        "flags": recorded_flags(concerns),
     }
-    given = {name: value for name, value in shape.items() if value}
-    if not settings.input_feeding:
-        given["input_feeding"] = False
-    return given
+    with (
+        shown("train-keyphrases"),
+        tempfile.TemporaryDirectory(prefix="precis-records-") as staging,
+        stage("train", total=info.records("train")) as progress,
+    ):
+        shards = check_shards(options.records, info, "train", staging=staging)
+        articles = (
+            progress.counted((record.sentences, record.highlights))
+            for path in shards
+            for record in read_labelled(path)
+        )
+        model = train_classifier(articles, provenance=provenance)
+    return TrainResult(options.output, model.save(options.output), 0, {})

@@ -4,18 +4,21 @@ Each run is an application transaction of the table's log, which checkpoints kee
 the versions themselves are gone; that is how a second load is noticed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from precis.model.errors import DataError, JobError
-from precis.model.progress.counters import count
-from precis.pipelines.options.table_address import TableAddress
-from precis.pipelines.warehouse.finished_run import FinishedRun
-from precis.pipelines.warehouse.row_keys import read_keys
-from precis.pipelines.warehouse.table_result import TableResult
+from precis.pipelines.tables.finished_run import FinishedRun
+from precis.pipelines.warehouse.options import TableAddress
+from precis.pipelines.warehouse.rows import (
+    TableResult,
+    check_keys,
+    counted_rows,
+    run_facts,
+)
 
 
 def load_delta(
@@ -27,30 +30,29 @@ def load_delta(
       DataError: the run is damaged, its key is not unique, or its types do not fit.
       JobError: another writer changed the table at the same time.
     """
+    folder = address.place
     application = f"precis/{run.run_id}/{run.files_sha256}"
-    table = _find_table(address.place)
+    table = DeltaTable(folder) if DeltaTable.is_deltatable(folder) else None
     if table and table.transaction_version(application) is not None:
         version = str(table.version())
         return TableResult(
             run_id=run.run_id, version=version, rows=run.rows, was_noop=True
         )
-    run.check_parts()
-    read_keys(run, key)
-    rows = pa.RecordBatchReader.from_batches(run.schema, _counted(run.batches()))
+    check_keys(run, key)
     properties = CommitProperties(
-        custom_metadata=run.facts, app_transactions=[Transaction(application, 1)]
+        custom_metadata=run_facts(run), app_transactions=[Transaction(application, 1)]
     )
-    _check_types(run, address.place, table)
+    _check_types(run, folder, table)
     try:
-        replaced = _write(run, address.place, table, key, rows, properties)
+        replaced = _write(run, folder, table, key, properties)
     except CommitFailedError as error:
         raise JobError(
-            f"another writer changed {address.place} at the same time, and nothing was "
+            f"another writer changed {folder} at the same time, and nothing was "
             f"loaded; load the run again ({error})"
         ) from error
     except DeltaError as error:
-        raise _refusal(address.place, error) from error
-    version = str(DeltaTable(address.place).version())
+        raise _refusal(folder, error) from error
+    version = str(DeltaTable(folder).version())
     return TableResult(
         run_id=run.run_id, version=version, rows=run.rows, replaced=replaced
     )
@@ -61,10 +63,10 @@ def _write(
     folder: str,
     table: DeltaTable | None,
     key: Sequence[str],
-    rows: pa.RecordBatchReader,
     properties: CommitProperties,
 ) -> int:
     """Makes one version of the table; returns how many rows were replaced."""
+    rows = pa.RecordBatchReader.from_batches(run.schema, counted_rows(run))
     if table is None:
         write_deltalake(
             folder,
@@ -86,39 +88,20 @@ def _write(
     return int(metrics["num_target_rows_updated"])
 
 
-def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Counts the rows of batches, as they are taken, for the display."""
-    for batch in batches:
-        yield batch
-        count(documents=batch.num_rows)
-
-
-def _find_table(folder: str) -> DeltaTable | None:
-    try:
-        return DeltaTable(folder)
-    except TableNotFoundError:
-        return None
-
-
 def _check_types(run: FinishedRun, folder: str, table: DeltaTable | None) -> None:
     """Refuses types that Delta does not have, or would cast."""
     try:
-        Schema.from_arrow(run.schema)
+        fields = Schema.from_arrow(run.schema).fields
     except Exception as error:  # deltalake has no class for it.
         raise _refusal(folder, error) from error
-    if table is None:
-        return
-    there = pa.schema(table.schema().to_arrow())
-    for field in run.schema:
-        if field.name not in there.names:
-            continue
-        kind, known = (
-            _plain(each) for each in (field.type, there.field(field.name).type)
-        )
-        if kind != known:
+    there = table.schema().fields if table else ()
+    known = {field.name: field.type.type for field in there}
+    for field in fields:
+        kind = field.type.type
+        if known.get(field.name, kind) != kind:
             raise DataError(
-                f"column {field.name!r} is {kind} in the run and {known} in the table; "
-                "load the run into another table"
+                f"column {field.name!r} is {kind} in the run and {known[field.name]} "
+                "in the table; load the run into another table"
             )
 
 
@@ -127,13 +110,3 @@ def _refusal(folder: str, error: Exception) -> DataError:
     return DataError(
         f"{folder} does not take the run: {reason}; load the run into another table"
     )
-
-
-def _plain(kind: pa.DataType) -> str:
-    """The name of a type, the same for all layouts of a string or a list."""
-    types = pa.types
-    if types.is_string(kind) or types.is_large_string(kind) or "view" in str(kind):
-        return "string"
-    if types.is_list(kind) or types.is_large_list(kind):
-        return "list"
-    return "struct" if types.is_struct(kind) else str(kind)

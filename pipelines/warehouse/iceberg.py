@@ -5,64 +5,73 @@
     one snapshot                               drops the old files, adds the new ones
 
 Until that snapshot is committed, readers see the table as it was, and files of a load
-that was killed belong to no snapshot. The summary of the snapshot and a property of the
-table say which run it holds; that is how a second load of the run is noticed. The
-property outlives the snapshot.
+that failed belong to no snapshot. A property of the table says which run it holds; that
+is how a second load of the run is noticed. The property outlives the snapshot.
+
+pyiceberg itself holds all rows of a write, and all rows of a file that it reads, in
+memory, and writes a null list of structs as an empty list. Here rows are read in
+batches, and as many as fit into `_FILE_BYTES` become a data file.
 """
 
-import datetime
 import json
 import os
-from collections.abc import Sequence
-from typing import NamedTuple
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
-    NoSuchTableError,
+    ResolveError,
     TableAlreadyExistsError,
+    ValidationError,
     ValidationException,
 )
-from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
+from pyiceberg.io import FileIO
+from pyiceberg.io.pyarrow import (
+    UnsupportedPyArrowTypeException,
+    parquet_file_to_data_file,
+    pyarrow_to_schema,
+    schema_to_pyarrow,
+)
 from pyiceberg.table import FileScanTask, Table, Transaction
-from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import ancestors_of
 from sqlalchemy.exc import OperationalError
 
 from precis.model.errors import DataError, JobError, UsageError
-from precis.model.progress.counters import count
-from precis.pipelines.options.table_address import (
+from precis.pipelines.run.key_tables import open_database
+from precis.pipelines.tables.finished_run import FinishedRun
+from precis.pipelines.warehouse.options import (
     ICEBERG,
     LOCAL_CATALOG,
     TableAddress,
     catalog_settings,
 )
-from precis.pipelines.warehouse.finished_run import FinishedRun
-from precis.pipelines.warehouse.iceberg_files import DataFileWriter, TableFiles
-from precis.pipelines.warehouse.iceberg_schema import (
-    evolve_schema,
-    stored_schema,
-    with_field_ids,
+from precis.pipelines.warehouse.rows import (
+    TableResult,
+    check_keys,
+    counted_rows,
+    key_rows,
+    run_facts,
+    sql_names,
 )
-from precis.pipelines.warehouse.row_keys import RowKeys, read_keys
-from precis.pipelines.warehouse.table_result import TableResult
 
-_ATTEMPTS = 5
+_BATCH_ROWS = 1024
+# Rows in memory that become a data file.
+_FILE_BYTES = 128 << 20
 _CONFLICTS = (CommitFailedException, TableAlreadyExistsError, ValidationException)
-
-
-class _Merge(NamedTuple):
-    """What a load replaces.
-
-    Attributes:
-      files: the data files that hold rows to be replaced.
-      copied: those of them that also hold other rows.
-      rows: how many rows are replaced.
-    """
-
-    files: list[FileScanTask]
-    copied: list[FileScanTask]
-    rows: int
+_REFUSALS = (
+    ResolveError,
+    UnsupportedPyArrowTypeException,
+    ValidationError,
+    ValueError,
+    TypeError,
+)
 
 
 def load_iceberg(
@@ -73,30 +82,40 @@ def load_iceberg(
     Raises:
       UsageError: no such catalogue, or a table that takes no such run.
       DataError: the run is damaged, its key is not unique, or its types do not fit.
-      JobError: other writers changed the table during every attempt.
+      JobError: another writer changed the table at the same time, or the catalogue
+        failed during the commit.
     """
     catalog = open_catalog(address)
-    keys = None
-    for _ in range(_ATTEMPTS):
-        table = _find_table(catalog, address.identifier)
-        snapshot_id = _earlier_load(table, run) if table else None
-        if snapshot_id:
-            return TableResult(
-                run_id=run.run_id, version=snapshot_id, rows=run.rows, was_noop=True
-            )
-        if table:
-            _check_key(table, key)
-        if keys is None:
-            run.check_parts()
-            keys = read_keys(run, key)
-        try:
-            return _load_once(catalog, table, address.identifier, run, keys)
-        except _CONFLICTS as error:
-            conflict = error
-    raise JobError(
-        f"other writers changed {address.identifier} during each of {_ATTEMPTS} "
-        f"attempts, and nothing was loaded; load the run again ({conflict})"
-    ) from conflict
+    name = address.identifier
+    table = catalog.load_table(name) if catalog.table_exists(name) else None
+    if table and (earlier := _earlier_load(table, run)):
+        return TableResult(
+            run_id=run.run_id, version=earlier, rows=run.rows, was_noop=True
+        )
+    check_keys(run, key)
+    try:
+        transaction = _begin(catalog, name, table, run, key)
+        version, replaced = _stage(transaction, table, run, key)
+    except _REFUSALS as error:
+        raise DataError(
+            f"{name} does not take the run: {error}; load the run into another table"
+        ) from error
+    try:
+        transaction.commit_transaction()
+    except _CONFLICTS as error:
+        raise JobError(
+            f"another writer changed {name} at the same time, and nothing was loaded; "
+            f"load the run again ({error})"
+        ) from error
+    except Exception as error:
+        raise JobError(
+            f"{name}: the catalogue failed during the commit, which may have arrived "
+            f"({type(error).__name__}: {error}); load the run again: nothing happens "
+            "if it has"
+        ) from error
+    return TableResult(
+        run_id=run.run_id, version=version, rows=run.rows, replaced=replaced
+    )
 
 
 def open_catalog(address: TableAddress) -> Catalog:
@@ -127,203 +146,261 @@ def open_catalog(address: TableAddress) -> Catalog:
         ) from error
 
 
-def _find_table(catalog: Catalog, identifier: str) -> Table | None:
-    try:
-        return catalog.load_table(identifier)
-    except NoSuchTableError:
-        return None
-
-
 def _earlier_load(table: Table, run: FinishedRun) -> str | None:
     """The snapshot that brought the run into the table, or None.
 
     A snapshot that was rolled back since does not count.
     """
-    metadata = table.metadata
-    line = list(ancestors_of(table.current_snapshot(), metadata))
-    for snapshot in line:
-        summary = snapshot.summary.additional_properties if snapshot.summary else {}
-        if run.facts.items() <= summary.items():
-            return str(snapshot.snapshot_id)
-    recorded = json.loads(table.properties.get(_property(run), "{}"))
+    recorded = json.loads(table.properties.get(f"precis.run.{run.run_id}", "{}"))
     if recorded.get("files_sha256") != run.files_sha256:
         return None
-    snapshot_id = recorded["snapshot_id"]
-    there = metadata.snapshot_by_id(snapshot_id)
+    there = table.snapshot_by_id(recorded["snapshot_id"])
+    line = list(ancestors_of(table.current_snapshot(), table.metadata))
     # Where snapshots were expired, the line ends before the oldest commits.
-    if there and (not line or _number(there) > _number(line[-1])):
-        return None
-    return str(snapshot_id)
+    is_older = there and line and _number(there) < _number(line[-1])
+    is_rolled_back = there and there not in line and not is_older
+    return None if is_rolled_back else str(recorded["snapshot_id"])
 
 
-def _number(snapshot: Snapshot) -> int:
+def _number(snapshot: Any) -> int:
     """The place of a snapshot among the commits of its table."""
     return snapshot.sequence_number or 0
 
 
-def _property(run: FinishedRun) -> str:
-    return f"precis.run.{run.run_id}"
-
-
-def _check_key(table: Table, key: Sequence[str]) -> None:
-    """Refuses another key than the table's, and a table without the key's columns."""
-    name = ".".join(table.name())
-    known = sorted(table.schema().identifier_field_names())
-    if known and known != sorted(key):
-        raise UsageError(
-            f"the key of {name} is {','.join(known)}, not {','.join(key)}; give "
-            f"--table_key {','.join(known)}, or name another --table"
-        )
-    for column in key:
-        if column not in table.schema().column_names:
-            raise UsageError(
-                f"{name} has no column {column!r}, so its rows cannot be told from "
-                "those of the run; name other columns with --table_key, or another "
-                "--table"
-            )
-
-
-def _load_once(
+def _begin(
     catalog: Catalog,
+    name: str,
     table: Table | None,
-    identifier: str,
     run: FinishedRun,
-    keys: RowKeys,
-) -> TableResult:
-    """Writes the files and commits one snapshot."""
-    schema = stored_schema(run.schema, keys.columns)
-    if table is None:
-        transaction = _create_table(catalog, identifier, run, schema, keys)
-        merge = _Merge([], [], 0)
-    else:
-        transaction = table.transaction()
-        merge = _plan_merge(table, keys)
-        evolve_schema(transaction, schema)
-    files = TableFiles(transaction.table_metadata, transaction._table.io, keys.columns)
-    writer = DataFileWriter(files)
-    try:
-        snapshot_id = _stage(transaction, files, writer, run, keys, merge)
-    except BaseException:
-        writer.discard()
-        raise
-    _commit(transaction, writer, identifier)
-    return TableResult(
-        run_id=run.run_id,
-        version=str(snapshot_id),
-        rows=run.rows,
-        replaced=merge.rows,
-    )
-
-
-def _commit(transaction: Transaction, writer: DataFileWriter, identifier: str) -> None:
-    """Commits the snapshot; its files go where it certainly was not committed.
-
-    Raises:
-      JobError: nobody knows whether it was.
-    """
-    try:
-        transaction.commit_transaction()
-    except _CONFLICTS:
-        writer.discard()
-        raise
-    except Exception as error:
-        raise JobError(
-            f"{identifier}: the catalogue failed during the commit, which may have "
-            f"arrived ({type(error).__name__}: {error}); load the run again: nothing "
-            "happens if it has"
-        ) from error
-
-
-def _create_table(
-    catalog: Catalog,
-    identifier: str,
-    run: FinishedRun,
-    schema: pa.Schema,
-    keys: RowKeys,
+    key: Sequence[str],
 ) -> Transaction:
-    """Begins a table, which exists when its first snapshot is committed.
+    """A transaction whose table has the columns of the run.
+
+    A new column is added and is null in the rows of earlier runs. A column that a run
+    does not have stays and is null in its rows. So all columns may be null but those of
+    the key. A table that is not there yet exists when its snapshot is committed.
 
     Raises:
-      DataError: Iceberg has no such type.
-      UsageError: the catalogue has no such names.
+      UsageError: the table has another key.
+      DataError: a column has a type that the table's column cannot take.
     """
-    namespace = identifier.rpartition(".")[0]
-    catalog.create_namespace_if_not_exists(namespace)
-    try:
-        transaction = catalog.create_table_transaction(identifier, schema)
-    except UnsupportedPyArrowTypeException as error:
-        raise DataError(
-            f"column {error.field.name!r} is {error.field.type}, which Iceberg tables "
-            "do not have; summarize without that column"
-        ) from error
-    except ValueError as error:
-        raise UsageError(
-            f"the catalogue takes no table {identifier!r}: {error}; name another "
-            "--table"
-        ) from error
+    fields = map(_optional, run.schema)
+    schema = pa.schema([each.with_nullable(each.name not in key) for each in fields])
+    if table:
+        known = sorted(table.schema().identifier_field_names())
+        if known and known != sorted(key):
+            raise UsageError(
+                f"the key of {name} is {','.join(known)}, not {','.join(key)}; give "
+                f"--table_key {','.join(known)}, or name another --table"
+            )
+        transaction = table.transaction()
+        with transaction.update_schema() as update:
+            for field in schema:
+                try:
+                    update.union_by_name(pa.schema([field]))
+                except _REFUSALS as error:
+                    raise DataError(
+                        f"{name} does not take column {field.name!r}: {error}; load "
+                        "the run into another table"
+                    ) from error
+        return transaction
+    catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
+    transaction = catalog.create_table_transaction(name, schema)
     with transaction.update_schema() as update:
-        update.set_identifier_fields(*keys.columns)
+        update.set_identifier_fields(*key)
     if run.partition_columns:
         with transaction.update_spec() as spec:
-            for name in run.partition_columns:
-                spec.add_identity(name)
+            for column in run.partition_columns:
+                spec.add_identity(column)
     return transaction
 
 
-def _plan_merge(table: Table, keys: RowKeys) -> _Merge:
-    """Finds the rows of the table that have a key of the run."""
-    files = TableFiles(table.metadata, table.io, keys.columns)
-    merge = _Merge([], [], 0)
-    for task in table.scan().plan_files():
-        rows = hits = 0
-        for batch in files.batches(task, keys.columns):
-            rows += batch.num_rows
-            hits += int(keys.mark(batch).sum())
-        if hits:
-            merge.files.append(task)
-            merge = merge._replace(rows=merge.rows + hits)
-        if 0 < hits < rows:
-            merge.copied.append(task)
-    return merge
+def _optional(field: pa.Field) -> pa.Field:
+    """A column that may be null, as may all fields within it.
+
+    The description stands where pyiceberg looks for it, and the items of lists have the
+    name that they have there.
+    """
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_optional(each) for each in kind])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_optional(kind.value_field).with_name("element"))
+    elif pa.types.is_timestamp(kind) and kind.tz:
+        kind = pa.timestamp("us", "UTC")
+    description = (field.metadata or {}).get(b"description", b"")
+    return pa.field(field.name, kind, metadata={b"doc": description})
 
 
 def _stage(
-    transaction: Transaction,
-    files: TableFiles,
-    writer: DataFileWriter,
-    run: FinishedRun,
-    keys: RowKeys,
-    merge: _Merge,
-) -> int:
+    transaction: Transaction, table: Table | None, run: FinishedRun, key: Sequence[str]
+) -> tuple[str, int]:
     """Writes the data files and puts the snapshot into the transaction.
 
     Returns:
-      The id of the snapshot.
+      The id of the snapshot, and how many rows it replaces.
     """
-    for task in merge.copied:
-        for batch in files.batches(task):
-            stays = pa.array(~keys.mark(batch))
-            writer.write(pa.Table.from_batches([batch]).filter(stays))
-    stored = stored_schema(run.schema, keys.columns)
-    schema = with_field_ids(stored, files.metadata.schema())
-    for batch in run.batches():
-        rows = pa.Table.from_batches([batch]).cast(stored)
-        writer.write(pa.Table.from_arrays(rows.columns, schema=schema))
-        count(documents=batch.num_rows)
-    added = writer.close()
+    metadata, io = transaction.table_metadata, transaction._table.io
+    old = list(table.scan().plan_files()) if table else []
+    replaced = _rows_to_replace(metadata, io, old, run, key)
+    schema = schema_to_pyarrow(metadata.schema())
+
+    def rows() -> Iterator[pa.Table]:
+        for number, places in replaced.items():
+            yield from _other_rows(io, old[number], schema, places)
+        for batch in counted_rows(run):
+            yield _conform(batch, schema)
+
     # `overwrite` also where nothing is replaced: a plain append would be committed
     # beside the rows of a load that ran at the same time and may have the same keys.
-    update = transaction.update_snapshot(snapshot_properties=run.facts).overwrite()
+    update = transaction.update_snapshot(snapshot_properties=run_facts(run)).overwrite()
     with update:
-        for task in merge.files:
-            update.delete_data_file(task.file)
-        for file in added:
-            update.append_data_file(file)
-    recorded = {
-        "snapshot_id": update.snapshot_id,
-        "files_sha256": run.files_sha256,
-        "rows": run.rows,
-        "loaded_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        for path in _write_files(metadata, io, rows()):
+            update.append_data_file(parquet_file_to_data_file(io, metadata, path))
+        for number in replaced:
+            update.delete_data_file(old[number].file)
+    recorded = {"snapshot_id": update.snapshot_id, "files_sha256": run.files_sha256}
+    transaction.set_properties({f"precis.run.{run.run_id}": json.dumps(recorded)})
+    return str(update.snapshot_id), sum(map(len, replaced.values()))
+
+
+def _rows_to_replace(
+    metadata: TableMetadata,
+    io: FileIO,
+    old: Sequence[FileScanTask],
+    run: FinishedRun,
+    key: Sequence[str],
+) -> Mapping[int, np.ndarray]:
+    """The rows of a table that have a key of the run: int64 by number of the file."""
+    if not old:
+        return {}
+    for task in old:
+        _check_names(metadata, io, task)
+    keys = schema_to_pyarrow(metadata.schema().select(*key), include_field_ids=False)
+    numbered = pa.schema([*keys, ("file", pa.int64()), ("row", pa.int64())])
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for number, task in enumerate(old):
+            first = 0
+            for table in _read(io, task, keys):
+                places = np.arange(first, first + len(table))
+                first += len(table)
+                columns = [*table.columns, np.full(len(table), number), places]
+                yield from pa.table(columns, schema=numbered).to_batches()
+
+    with open_database() as connection:
+        connection.register("run", key_rows(run, key))
+        connection.register("old", pa.RecordBatchReader.from_batches(numbered, rows()))
+        hits = connection.execute(
+            f"SELECT file, row FROM old SEMI JOIN run USING ({sql_names(key)})"
+        ).fetchnumpy()
+    return {
+        int(number): np.sort(hits["row"][hits["file"] == number])
+        for number in np.unique(hits["file"])
     }
-    transaction.set_properties({_property(run): json.dumps(recorded)})
-    return update.snapshot_id
+
+
+def _check_names(metadata: TableMetadata, io: FileIO, task: FileScanTask) -> None:
+    """Refuses a data file whose columns were renamed since it was written."""
+    with io.new_input(task.file.file_path).open() as file:
+        schema = pq.read_schema(file)
+    written = pyarrow_to_schema(schema, metadata.name_mapping())
+    for field_id in written.field_ids:
+        name = written.find_column_name(field_id)
+        if name != metadata.schema().find_column_name(field_id):
+            raise _outdated(task, f"column {name!r} was renamed or removed")
+
+
+def _read(io: FileIO, task: FileScanTask, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The columns of a data file, in batches; null where it has no such column."""
+    with io.new_input(task.file.file_path).open() as file:
+        parquet = pq.ParquetFile(file, pre_buffer=False)
+        names = [name for name in schema.names if name in parquet.schema_arrow.names]
+        for batch in parquet.iter_batches(_BATCH_ROWS, columns=names):
+            yield _conform(batch, schema)
+
+
+def _other_rows(
+    io: FileIO, task: FileScanTask, schema: pa.Schema, replaced: np.ndarray
+) -> Iterator[pa.Table]:
+    """The rows of a data file that stay.
+
+    Raises:
+      UsageError: another program deleted rows of the file without writing it anew.
+    """
+    if task.delete_files:
+        raise _outdated(task, "rows were deleted from it by another program")
+    if len(replaced) == task.file.record_count:
+        return
+    first = 0
+    for rows in _read(io, task, schema):
+        stays = ~np.isin(np.arange(first, first + len(rows)), replaced)
+        yield rows.filter(pa.array(stays))
+        first += len(rows)
+
+
+def _outdated(task: FileScanTask, reason: str) -> UsageError:
+    return UsageError(
+        f"{task.file.file_path}: {reason}; rewrite the table's data files, as with "
+        "rewrite_data_files of Spark, or name another --table"
+    )
+
+
+def _conform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    """Rows with the columns of a schema, null where they have no such column."""
+    columns = [
+        rows.column(field.name).cast(field.type)
+        if field.name in rows.schema.names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _write_files(
+    metadata: TableMetadata, io: FileIO, tables: Iterable[pa.Table]
+) -> Iterator[str]:
+    """Writes rows to new data files, and yields the path of each.
+
+    Nothing of it belongs to the table until a snapshot names the files.
+    """
+    locations = load_location_provider(metadata.location, metadata.properties)
+    for rows in _gather(tables):
+        for part in _by_partition(metadata, rows):
+            path = locations.new_data_location(f"{uuid.uuid4()}.parquet")
+            with io.new_output(path).create() as stream:
+                pq.write_table(part, stream, compression="zstd")
+            yield path
+
+
+def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Joins tables to some of `_FILE_BYTES`."""
+    waiting: list[pa.Table] = []
+    size = 0
+    for table in tables:
+        waiting.append(table)
+        size += table.nbytes
+        if size >= _FILE_BYTES:
+            yield pa.concat_tables(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def _by_partition(metadata: TableMetadata, rows: pa.Table) -> Iterator[pa.Table]:
+    """The rows of each partition of a table."""
+    schema, spec = metadata.schema(), metadata.spec()
+    values = {}
+    for field in spec.fields:
+        column = schema.find_column_name(field.source_id)
+        if column is None or not field.transform.preserves_order:
+            raise ValueError(f"it is partitioned by {field.transform} of {column!r}")
+        convert = field.transform.pyarrow_transform(schema.find_type(field.source_id))
+        values[field.name] = convert(rows[column])
+    if not values:
+        yield rows
+        return
+    numbered = pa.table({**values, "": np.arange(len(rows))})
+    groups = numbered.group_by(list(values), use_threads=False)
+    for places in groups.aggregate([("", "list")])["_list"]:
+        yield rows.take(places.values)

@@ -8,7 +8,6 @@ import contextlib
 import json
 import shlex
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -224,24 +223,3 @@ def test_a_job_manager_that_does_not_answer_is_refused_before_anything_is_writte
     (line,) = printed.splitlines()
     assert "no Flink job manager answers there" in line
     assert not (tmp_path / "out").exists()
-
-
-def test_subprocesses_of_the_tests_end_with_them(tmp_path):
-    """A process of `start` dies with a parent that is killed."""
-    code = (
-        "import sys, pathlib, time; sys.path.insert(0, sys.argv[1]); import processes; "
-        "print(processes.start(['sleep', '600'], pathlib.Path(sys.argv[2])).pid, "
-        "flush=True); time.sleep(600)"
-    )
-    here = str(Path(__file__).parent)
-    parent = subprocess.Popen(
-        ["python3", "-c", code, here, str(tmp_path / "log")],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert parent.stdout
-    child = int(parent.stdout.readline())
-    assert is_running(child)
-    parent.kill()
-    parent.communicate()
-    wait_until(lambda: not is_running(child), "the child to end", seconds=20)

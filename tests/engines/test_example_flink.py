@@ -40,10 +40,3 @@ def test_the_run_is_that_of_the_local_runner(flink, cluster, jobs, tmp_path):
     jobs_of_run = cluster.ask("jobs/overview")["jobs"]
     (state,) = (job["state"] for job in jobs_of_run if job["jid"] not in known)
     assert state == "FINISHED"
-
-
-def test_what_is_missing_is_named():
-    done = run("jsonl:a", "b", FLINK="")
-    assert done.returncode == 1 and "FLINK: set FLINK to the address of" in done.stderr
-    done = run("jsonl:a", FLINK="http://h:1")
-    assert done.returncode == 2 and "CORPUS OUTPUT [FLAGS]" in done.stderr

@@ -78,8 +78,8 @@ def test_what_is_wrong_with_a_store_is_said_in_one_line(gcs, tmp_path):
         (1, r"gs://nobucket/\*.jsonl: .* or no bucket nobucket; check the name, or cr"),
         (2, "no file matches gs://news/in/nothing-.*check the path"),
         (2, "gs://news/nothing"),
-        (2, "gs://news/run cannot be written: .*no permission .*docs/STORAGE.md"),
-        (2, r"gs://news/\*: no permission .*docs/STORAGE.md"),
+        (2, "gs://news/run cannot be written: .*no permission .*docs/ENGINES.md"),
+        (2, r"gs://news/\*: no permission .*docs/ENGINES.md"),
         (2, f"127.0.0.1:{port} cannot be reached"),
     ]
     for (code, shown), (expected_code, words) in zip(results, expected, strict=True):
@@ -96,7 +96,7 @@ def test_no_secret_is_written_or_shown(gcs, tmp_path):
     )
     signed = f"jsonl:https://h/x.jsonl?X-Goog-Signature={SECRET}"
     for output, more in (("run", []), ("run2", ["--verbose"])):
-        begin = ["summarize", *more, "--min_source_words", "0", "--corpus"]
+        begin = ["summarize", *more, "--corpus"]
         paths = (
             (corpus, f"gs://secrets/{output}"),
             (corpus, f"gs://user:{SECRET}@secrets/run3"),

@@ -1,6 +1,6 @@
 """Leaves these tests uncollected where what they drive services with is not there.
 
-`make test` and `make test-slow` run without precis[services]; `make test-services`
+`make test` and `make test-slow` run without the group services; `make test-services`
 installs it, and finds no test, which is an error, if that failed.
 """
 

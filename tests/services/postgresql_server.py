@@ -48,10 +48,22 @@ class PostgresqlServer:
         user = _USER if self._is_root else pwd.getpwuid(os.geteuid()).pw_name
         return f"host={self.folder} dbname=postgres user={user}"
 
-    def psql(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Runs psql."""
-        command = [str(self._programs / "psql"), self.address, "-X", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    def run_line(self, line: str) -> subprocess.CompletedProcess[str]:
+        """Runs a line of a shell with psql, which reaches the server."""
+        place = dict(part.split("=") for part in self.address.split())
+        environment = {
+            "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
+            **{"PGHOST": place["host"], "PGUSER": place["user"]},
+            **{"PGDATABASE": place["dbname"], "PSQLRC": "/dev/null"},
+        }
+        return subprocess.run(
+            line,
+            shell=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, **environment},
+        )
 
     def _run(self, program: str, *arguments: str) -> None:
         """Runs a program of PostgreSQL on the folder of the data."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from docs.site.build import build_site
 from precis.pipelines.command_line.commands import COMMANDS
-from website.build import build_site
 
 pytestmark = pytest.mark.services
 
@@ -65,7 +65,7 @@ def test_every_page_opens_without_an_error_or_a_request(site, browser):
     names = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
     names.remove("404.html")  # It is for servers and names its files from their root.
     assert {f"commands/{name}.html" for name in COMMANDS} < names
-    assert {"index.html", "FAQ.html", "tutorials/own-corpus.html"} < names
+    assert {"index.html", "RUNNING.html", "tutorials/own-corpus.html"} < names
     for viewport in (DESKTOP, PHONE):
         watched = Watched(browser, viewport)
         for name in sorted(names):
@@ -96,16 +96,16 @@ def test_a_reader_goes_from_the_start_to_a_flag(site, browser):
 def test_the_search_works_without_a_server(site, browser):
     watched = Watched(browser, DESKTOP)
     page = watched.page
-    page.goto((site / "tutorials/tpu.html").as_uri())
+    page.goto((site / "tutorials/own-corpus.html").as_uri())
     page.get_by_role("button", name="Search").first.click()
     box = page.get_by_role("combobox", name="Search")
-    for letter in "max_failed_share":
+    for letter in "chunk_merge":
         box.press(letter)
-    hit = page.locator("dialog a", has_text="Too many records failed").first
+    hit = page.locator("dialog a", has_text="Long documents").first
     hit.wait_for()
-    assert box.input_value() == "max_failed_share"
+    assert box.input_value() == "chunk_merge"
     hit.click()
-    page.wait_for_url(re.compile(r"/FAQ\.html(\?.*)?#too-many-records-failed$"))
+    page.wait_for_url(re.compile(r"/RUNNING\.html(\?.*)?#long-documents$"))
     assert watched.faults == []
 
 

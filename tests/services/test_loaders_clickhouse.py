@@ -16,7 +16,7 @@ from support.loader_runs import (
 )
 from support.warehouse_runs import write_run
 
-from precis.pipelines.loaders.loaders import loaders
+from precis.pipelines.warehouse.loaders import loaders
 
 pytestmark = pytest.mark.services
 _QUERY_SETTINGS = (

@@ -1,15 +1,54 @@
 """polars, pandas and DuckDB read every value of a run, however its files lie."""
 
+import datetime
+import json
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
-from support.readable_runs import LAYOUTS, rows_of_run, write_layout
+from support.command_line import exit_code, write_jsonl
+from support.summarize_runs import story
 
 pytestmark = pytest.mark.services
+LAYOUTS = {
+    "nested": (),
+    "partitioned": ("--partition_by", "section,created_date"),
+    "flat": ("--flat",),
+}
+# None of them is a number, which a reader could take for one.
+SECTIONS = ("a/b", "Zürich", "100% sure?", "x y")
+
+
+def write_layout(folder: Path, layout: str) -> str:
+    """Summarizes stories with a kept field in a layout; returns the run."""
+    records = [
+        story(number, section=SECTIONS[number % 4], emoji=f"\U0001f642 \\ '{number}'\n")
+        for number in range(12)
+    ]
+    corpus = write_jsonl(folder / "news.jsonl", records)
+    run = str(folder / layout)
+    flags = ("--keep_fields", "section,emoji", "--output", run, *LAYOUTS[layout])
+    assert exit_code("summarize", "--corpus", corpus, *flags) == 0
+    return run
+
+
+def rows_of_run(run: str) -> dict[str, dict[str, Any]]:
+    """The rows by document; columns of folders have the values of the manifest."""
+    manifest = json.loads((Path(run) / "manifest.json").read_text())
+    found = {}
+    for entry in manifest["files"]:
+        values = dict(entry.get("partition", {}))
+        if "created_date" in values:
+            values["created_date"] = datetime.date.fromisoformat(values["created_date"])
+        for row in pq.ParquetFile(Path(run) / entry["file"]).read().to_pylist():
+            found[row["document_id"]] = row | values
+    assert len(found) == 12
+    return found
 
 
 @pytest.fixture(scope="module", params=LAYOUTS)

@@ -1,14 +1,15 @@
 """The page of `precis report` in headless Chromium: no request, no error, search,
-filters, order, documents, two runs, colours, keyboard.
+filters, order, documents, export, colours, keyboard.
 """
 
+import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.report_runs import HOSTILE, STORMS, write_runs
+from support.report_runs import HOSTILE, STORMS, write_run
 
 from precis.pipelines.report.report import report
 
@@ -21,8 +22,8 @@ DOCUMENTS = STORMS + 1
 @pytest.fixture(scope="module")
 def address(tmp_path_factory) -> str:
     folder = tmp_path_factory.mktemp("page")
-    write_runs(folder, other=True)
-    result = report(run=folder / "run", compare=folder / "other")
+    write_run(folder)
+    result = report(run=folder / "run")
     return Path(result.path).as_uri()
 
 
@@ -38,7 +39,14 @@ def browser() -> Iterator:
         browser.close()
 
 
-@pytest.fixture(params=[1440, 390])
+def wait_for(locator):
+    """Assertions that wait: the page hears of some events after the call returns."""
+    from playwright.sync_api import expect
+
+    return expect(locator)
+
+
+@pytest.fixture(params=[1400, 400])
 def page(browser, address, request) -> Iterator:
     """The page at the width of a desktop and of a phone; it must stay without errors
     and without a request.
@@ -56,7 +64,7 @@ def page(browser, address, request) -> Iterator:
     page.wait_for_selector("html[data-ready]")
     yield page
     assert errors == []
-    assert set(requests) == {address}
+    assert {each for each in requests if not each.startswith("blob:")} == {address}
     assert page.evaluate("window.hacked") is None
     context.close()
 
@@ -78,34 +86,34 @@ def test_the_page_fits_the_window(page):
 
 def test_search_filters_and_order(page):
     count = page.locator("#count")
-    assert count.inner_text() == f"{DOCUMENTS} of {DOCUMENTS} documents"
-    assert page.locator("#rows button").count() == 50
+    wait_for(count).to_have_text(f"{DOCUMENTS} of {DOCUMENTS} documents")
+    wait_for(page.locator("#rows button")).to_have_count(20)
     page.fill("#query", "storm 17 LARKSPUR")
     assert shown_ids(page) == ["storm-17"]
     page.fill("#query", "bremen")  # It stands in the references.
-    assert count.inner_text() == f"{STORMS} of {DOCUMENTS} documents"
+    wait_for(count).to_have_text(f"{STORMS} of {DOCUMENTS} documents")
     page.fill("#query", "no such words")
-    assert count.inner_text() == f"None of the {DOCUMENTS} documents matches"
+    wait_for(count).to_have_text(f"None of the {DOCUMENTS} documents matches")
     page.fill("#query", "")
     page.select_option("#sort", "id")
     assert shown_ids(page)[:2] == [HOSTILE, "storm-0"]
     page.click("#next")
-    assert page.locator("#place").inner_text() == "Page 2 of 2"
-    assert len(shown_ids(page)) == DOCUMENTS - 50
+    wait_for(page.locator("#place")).to_have_text("Page 2 of 4")
+    assert len(shown_ids(page)) == 20
     flags = page.locator("#flag option").all_inner_texts()
     without = f"no flag ({DOCUMENTS - 2})"
     assert flags[:3] == ["all documents", "any flag (2)", without]
     page.select_option("#flag", "+")
-    assert shown_ids(page) == ["storm-58", "storm-59"]
+    assert sorted(shown_ids(page)) == ["storm-58", "storm-59"]
     page.select_option("#flag", "short_source")
     assert shown_ids(page) == ["storm-59"]
     page.select_option("#flag", "-")
-    assert count.inner_text() == f"{DOCUMENTS - 2} of {DOCUMENTS} documents"
+    wait_for(count).to_have_text(f"{DOCUMENTS - 2} of {DOCUMENTS} documents")
     page.select_option("#flag", "")
     split = page.locator("#split option").nth(1)
     size = int(split.inner_text().split("(")[1].rstrip(")"))
     page.select_option("#split", index=1)
-    assert count.inner_text() == f"{size} of {DOCUMENTS} documents"
+    wait_for(count).to_have_text(f"{size} of {DOCUMENTS} documents")
     assert 0 < size < DOCUMENTS
 
 
@@ -113,7 +121,7 @@ def test_a_document_shows_its_source_and_its_summaries(page):
     page.fill("#query", "storm-17")
     page.click("#rows button")
     dialog = page.locator("dialog[open]")
-    assert dialog.locator("#dialog-title").inner_text() == "storm-17"
+    wait_for(dialog.locator("#dialog-title")).to_have_text("storm-17")
     marks = dialog.locator(".article mark")
     assert marks.all_inner_texts() == [
         "\N{WATER WAVE} Storm 17 hit Larkspur.",
@@ -122,9 +130,8 @@ def test_a_document_shows_its_source_and_its_summaries(page):
     dialog.get_by_label("oracle").check()
     assert "The harbour was closed for 17 days." in marks.all_inner_texts()
     assert dialog.locator("mark.unsupported").all_inner_texts() == ["Bremen"]
-    assert "The other run shows: frequency" in dialog.inner_text()
     page.keyboard.press("Escape")
-    assert page.locator("dialog[open]").count() == 0
+    wait_for(page.locator("dialog[open]")).to_have_count(0)
     focused = page.evaluate("document.activeElement.dataset.number")
     assert focused == page.locator("#rows button").get_attribute("data-number")
 
@@ -175,14 +182,14 @@ def test_a_document_that_cannot_be_unpacked_says_so(address, browser, tmp_path):
     alert.wait_for()
     assert "This document cannot be shown: the data" in alert.inner_text()
     page.keyboard.press("Escape")
-    assert page.locator("#rows button").count() == 50
+    wait_for(page.locator("#rows button")).to_have_count(20)
     page.close()
 
 
 def test_a_hostile_document_is_shown_as_text(page):
     page.fill("#query", "onerror=window.hacked")
     page.click("#rows button")
-    assert page.locator("dialog[open] #dialog-title").inner_text() == HOSTILE
+    wait_for(page.locator("dialog[open] #dialog-title")).to_have_text(HOSTILE)
     assert HOSTILE in page.locator(".article").inner_text()
     assert page.locator("main img").count() == 0
 
@@ -192,12 +199,10 @@ def test_the_keyboard_moves_in_the_list_and_between_documents(page):
     assert page.evaluate("document.activeElement.className") == "skip"
     page.select_option("#sort", "id")
     page.locator("#rows button").first.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     title = page.locator("dialog[open] #dialog-title")
-    assert title.inner_text() == "storm-0"
+    wait_for(title).to_have_text("storm-0")
     page.keyboard.press("ArrowRight")
     page.wait_for_function(
         "document.getElementById('dialog-title').innerText=='storm-1'"
@@ -208,27 +213,39 @@ def test_the_keyboard_moves_in_the_list_and_between_documents(page):
     )
 
 
-def test_two_runs_are_compared(page):
-    text = page.locator("#comparison").inner_text()
-    assert "Equal in both runs: lead-2, frequency." in text
-    assert "summary" in page.locator("#comparison table").first.inner_text()
-    changed = page.locator("#changed button")
-    assert changed.count() == 10
-    page.select_option("#sort", "change")
-    first = shown_ids(page)[0]
-    assert changed.first.locator(".id").inner_text().startswith(first)
-    changed.first.click()
-    assert page.locator("dialog[open] #dialog-title").inner_text() == first
+def test_the_documents_begin_soon_and_samples_open(page):
+    script = "document.getElementById('documents').getBoundingClientRect().top"
+    assert page.evaluate(script) < 2 * page.viewport_size["height"]
+    sample = page.locator(".sample").last
+    sample.click()
+    title = page.locator("dialog[open] #dialog-title").inner_text()
+    assert title in sample.inner_text()
+
+
+def test_the_filtered_list_is_saved_as_csv(page, tmp_path):
+    page.select_option("#sort", "id")
+    page.fill("#query", "nothing happened to the machine")
+    page.fill("#query", "storm-1")
+    shown = shown_ids(page)
+    with page.expect_download() as download:
+        page.click("#export")
+    path = tmp_path / "documents.csv"
+    download.value.save_as(path)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == shown
+    assert rows[0]["summary"].endswith("hit Larkspur.\nNobody was hurt on Monday.")
+    assert float(rows[0]["rouge"]) > 0 and rows[0]["log_prob"] == ""
 
 
 def test_colours_follow_the_system_and_the_button(page):
     background = "getComputedStyle(document.body).backgroundColor"
     button = page.locator("#theme")
-    assert button.inner_text() == "Dark colours"
-    assert button.get_attribute("aria-pressed") == "false"
+    wait_for(button).to_have_text("Use dark colours")
     assert page.evaluate(background) == "rgb(255, 255, 255)"
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(background) == "rgb(15, 20, 25)"
+    wait_for(button).to_have_text("Use light colours")
     page.click("#theme")
     assert page.evaluate(background) == "rgb(255, 255, 255)"
     page.reload()
@@ -236,9 +253,7 @@ def test_colours_follow_the_system_and_the_button(page):
     assert page.evaluate(background) == "rgb(255, 255, 255)"
     page.click("#theme")
     assert page.evaluate(background) == "rgb(15, 20, 25)"
-    assert button.inner_text() == "Dark colours"
-    assert button.get_attribute("aria-pressed") == "true"
-    assert button.get_attribute("aria-label") is None
+    wait_for(button).to_have_text("Use light colours")
 
 
 def test_the_page_is_printed_in_dark_letters_without_its_controls(page):
@@ -247,7 +262,7 @@ def test_the_page_is_printed_in_dark_letters_without_its_controls(page):
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
     assert not page.locator("#toolbar").is_visible()
     assert not page.locator("#theme").is_visible()
-    assert page.locator("#rouge table").first.is_visible()
+    assert page.locator("#scores table").first.is_visible()
 
 
 CONTRAST = """
@@ -266,7 +281,7 @@ CONTRAST = """
   const low = [];
   for (const element of document.querySelectorAll("main *, header *, dialog *")) {
     const text = [...element.childNodes].some((c) => c.nodeType === 3 && c.data.trim());
-    if (!text || !element.offsetParent || element.closest(".heat, svg")) continue;
+    if (!text || !element.offsetParent || element.closest("svg")) continue;
     if (element.disabled) continue;
     const a = light(parse(getComputedStyle(element).color));
     const b = light(behind(element));

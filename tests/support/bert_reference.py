@@ -1,5 +1,5 @@
 """The results of transformers for random encoders of the BERT type and for a
-pre-trained one, which `test_encoder_parity.py` compares with ours.
+pre-trained one, which `test_checkpoint_parity.py` compares with ours.
 
     cd tests && python -m support.bert_reference FOLDER
 

@@ -2,11 +2,16 @@
 
 import json
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from precis.pipelines.command_line.cli import main
+from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.run.options import ProgressOptions, flag_names
 
 # What each command needs at least; nothing of it exists.
 NEEDED = {
@@ -19,15 +24,32 @@ NEEDED = {
 }
 
 
+_GENERAL = ("verbose", *flag_names([ProgressOptions]))
+
+
 def precis(command: str, **flags: Any) -> int:
-    """The exit code of a subcommand; `lower_case=True` is `--lower_case`."""
+    """The exit code of a subcommand; the flags are those of `command_words`."""
+    return exit_code(*command_words(command, **flags))
+
+
+def command_words(command: str, **flags: Any) -> list[str]:
+    """A subcommand and its flags as words; `lower_case=True` is `--lower_case`.
+
+    What is no flag of the command comes from a file, as a manifest has it.
+    """
     argv = [command]
+    names = {*flag_names(COMMANDS[command].option_groups), "config", *_GENERAL}
+    settings = {name: flags.pop(name) for name in [*flags] if name not in names}
+    if settings:
+        with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
+            json.dump({"command": command, "flags": settings}, file)
+        argv.append(f"--config={file.name}")
     for name, value in flags.items():
         if isinstance(value, bool):
             argv.append(f"--{name}" if value else f"--no-{name}")
         else:
             argv += [f"--{name}", str(value)]
-    return exit_code(*argv)
+    return argv
 
 
 def exit_code(*argv: str) -> int:
@@ -100,3 +122,19 @@ def error_lines(stderr: str, command: str) -> list[str]:
     return [
         line for line in stderr.splitlines() if line.startswith(f"precis {command}: ")
     ]
+
+
+def run_reference(program: str, *arguments: Any) -> None:
+    """Runs a program of `support` that loads another library, which has a process of
+    its own; everything that it reads is in folders.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", f"support.{program}", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        # Without it transformers may wait for a hub.
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        cwd=Path(__file__).parent.parent,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]

@@ -6,6 +6,7 @@ from typing import Any
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import DeadLetter, Position, Task
 
@@ -41,3 +42,14 @@ def read_corpus(
         record for task in tasks for record in read_records(task, corpus_options)
     ]
     return tasks, records
+
+
+def story(index: int, **changes: Any) -> dict[str, Any]:
+    """A document of the built-in corpus behind the hand-written ones, as a record."""
+    document = generator.document(len(generator.hand_written()) + index)
+    return {
+        "id": f"d{index:02}",
+        "article": document.article,
+        "highlights": document.highlights,
+        **changes,
+    }

@@ -15,6 +15,6 @@ def states_of(encoder: Encoder, ids: np.ndarray) -> list[np.ndarray]:
     tokens = source_tokens(ids, encoder.config.pad_id)
     all_states = [encoder.source_input(encoder.embedding(tokens))]
     for block in encoder.encoder:
-        states, _ = block(all_states[-1], bias)
+        states, _, _ = block(all_states[-1], bias)
         all_states.append(states)
     return [np.asarray(states) for states in all_states]

@@ -1,4 +1,4 @@
-"""Loads a folder of `precis export --format huggingface` with transformers.
+"""Loads a folder of `precis export` with transformers.
 
 Run as a program of its own, as two frameworks in one process share threads badly:
 

@@ -1,7 +1,7 @@
 """Random encoder-decoder checkpoints and what transformers computes with them.
 
-`test_import_parity.py` runs this program in a process of its own, because PyTorch and
-TensorFlow cannot be loaded into one process everywhere:
+`test_checkpoint_parity.py` runs this program in a process of its own, because PyTorch
+and TensorFlow cannot be loaded into one process everywhere:
 
     cd tests && python -m support.import_reference FOLDER
 
@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from support.import_case import VOCABULARY, Case
-from support.import_cases import CHECKPOINTS
+from support.import_cases import CHECKPOINTS, VOCABULARY, Case
 from support.small_checkpoint import write_tokenizer
 
 DOCUMENTS = 24

@@ -80,7 +80,7 @@ def environment(**variables: str) -> Iterator[None]:
 def digest_of_run(corpus: str, output: str, **flags: Any) -> str:
     """Runs `precis summarize` and returns the digest of what it wrote."""
     from precis.pipelines.summarize.summarize import summarize
-    from precis.pipelines.verification.digest import digest
+    from precis.pipelines.verify.digest import digest
 
     summarize(corpus=corpus, output=output, **{**SUMMARIZE, **flags})
     return digest(run=output)

@@ -1,5 +1,5 @@
-"""The parts of the networks in plain numpy and float64, written with loops from the
-formulas of the papers; `model.network` must equal them.
+"""The parts of the networks in plain numpy and float64, for one document, written from
+the formulas of the papers; `model.network` must equal them.
 
 The softmax of attention goes over the readable positions alone, so there are no masked
 scores. Heads are slices of the weights. A `config` is a `StackConfig` or has its
@@ -27,8 +27,8 @@ def below(weights: Weights, part: str) -> Weights:
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    exponentials = [math.exp(score - max(scores)) for score in scores]
-    return np.array(exponentials) / sum(exponentials)
+    exponentials = np.exp(scores - scores.max())
+    return exponentials / exponentials.sum()
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -37,9 +37,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 def dense(states: np.ndarray, weights: Weights, name: str) -> np.ndarray:
     """A linear layer, with a bias if it has one."""
-    return np.einsum("...i,ij->...j", states, weights[f"{name}/kernel"]) + weights.get(
-        f"{name}/bias", 0.0
-    )
+    return states @ weights[f"{name}/kernel"] + weights.get(f"{name}/bias", 0.0)
 
 
 def sinusoidal(place: int, width: int, *, in_halves: bool) -> list[float]:
@@ -47,15 +45,10 @@ def sinusoidal(place: int, width: int, *, in_halves: bool) -> list[float]:
     cosines.
     """
     angles = [place / 10000 ** (2 * i / width) for i in range(width // 2)]
-    sines, cosines = (
-        [math.sin(angle) for angle in angles],
-        [math.cos(angle) for angle in angles],
-    )
-    return (
-        [*sines, *cosines]
-        if in_halves
-        else [value for pair in zip(sines, cosines, strict=True) for value in pair]
-    )
+    pairs = [(math.sin(angle), math.cos(angle)) for angle in angles]
+    if in_halves:
+        pairs = list(zip(*pairs, strict=True))
+    return [value for pair in pairs for value in pair]
 
 
 def bucket(distance: int, *, buckets: int, longest: int, is_bidirectional: bool) -> int:
@@ -97,45 +90,8 @@ def relative_numbers(
         "longest": config.relative_distance,
         "is_bidirectional": is_bidirectional,
     }
-    return np.array(
-        [
-            [
-                [table[bucket(key - query, **settings), head] for key in keys]
-                for query in queries
-            ]
-            for head in range(config.heads)
-        ]
-    )
-
-
-def attention(
-    query: np.ndarray,
-    key: np.ndarray,
-    value: np.ndarray,
-    readable: np.ndarray,
-    numbers: Any = 0.0,
-) -> tuple[np.ndarray, ...]:
-    """One head of one document: query [T, d], key and value [S, d], readable bool [T,
-    S], numbers added to scores [T, S].
-
-    Returns:
-      The context [T, d] and the weights [T, S].
-    """
-    weights, numbers = (
-        np.zeros((len(query), len(key))),
-        np.broadcast_to(numbers, readable.shape),
-    )
-    for t in range(len(query)):
-        open_positions = [s for s in range(len(key)) if readable[t, s]]
-        weights[t, open_positions] = softmax(
-            np.array([query[t] @ key[s] + numbers[t, s] for s in open_positions])
-        )
-    return np.array(
-        [
-            sum(weights[t, s] * value[s] for s in range(len(key)))
-            for t in range(len(query))
-        ]
-    ), weights
+    buckets = [[bucket(key - query, **settings) for key in keys] for query in queries]
+    return np.moveaxis(table[np.array(buckets)], -1, 0)
 
 
 def multi_head(
@@ -146,74 +102,59 @@ def multi_head(
     config: Any,
     numbers: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One document: states [T, D], memory [S, D], readable bool [T, S], numbers [H, T,
-    S] -> [T, D] and the weights [H, T, S].
+    """States [T, D], memory [S, D], readable bool [T, S], numbers [H, T, S] -> [T, D]
+    and the weights [H, T, S].
     """
     depth = config.head_width or config.width // config.heads
-    total, shares = (
-        np.zeros((len(states), config.width)) + weights.get("output/bias", 0.0),
-        [],
+    query, key, value = (
+        dense(inputs, weights, name)
+        for name, inputs in (("query", states), ("key", memory), ("value", memory))
     )
+    if config.scaled_scores:
+        query = query / math.sqrt(depth)
+    shares = np.zeros((config.heads, len(states), len(memory)))
+    contexts = []
     for head in range(config.heads):
         columns = slice(head * depth, (head + 1) * depth)
-        query, key, value = (
-            inputs @ weights[f"{name}/kernel"][:, columns]
-            + weights.get(f"{name}/bias", np.zeros(depth * config.heads))[columns]
-            for name, inputs in (
-                ("query", states),
-                ("key", memory),
-                ("value", memory),
-            )
-        )
-        if config.scaled_scores:
-            query = query / math.sqrt(depth)
-        context, share = attention(
-            query, key, value, readable, 0.0 if numbers is None else numbers[head]
-        )
-        total += context @ weights["output/kernel"][columns]
-        shares.append(share)
-    return total, np.array(shares)
+        for t, is_open in enumerate(readable):
+            scores = key[is_open, columns] @ query[t, columns]
+            if numbers is not None:
+                scores = scores + numbers[head, t, is_open]
+            shares[head, t, is_open] = softmax(scores)
+        contexts.append(shares[head] @ value[:, columns])
+    return dense(np.concatenate(contexts, axis=1), weights, "output"), shares
 
 
 def norm(states: np.ndarray, weights: Weights, config: Any) -> np.ndarray:
     """LayerNorm, or RMSNorm: x over the root of the mean of x^2."""
-    rows = []
-    for row in states.reshape(-1, states.shape[-1]):
-        mean = 0.0 if config.rms_norm else sum(row) / len(row)
-        variance = sum((value - mean) ** 2 for value in row) / len(row)
-        normed = (row - mean) / math.sqrt(variance + config.norm_epsilon)
-        rows.append(
-            normed * weights["scale"]
-            if config.rms_norm
-            else normed * weights["gamma"] + weights["beta"]
-        )
-    return np.array(rows).reshape(states.shape)
+    if not config.rms_norm:
+        states = states - states.mean(axis=-1, keepdims=True)
+    variance = (states**2).mean(axis=-1, keepdims=True)
+    normed = states / np.sqrt(variance + config.norm_epsilon)
+    if config.rms_norm:
+        return normed * weights["scale"]
+    return normed * weights["gamma"] + weights["beta"]
 
 
 def activate(name: str, x: float) -> float:
-    if name == "relu":
-        return max(x, 0.0)
-    if name == "gelu":  # x times the normal distribution function
-        return x * (1 + math.erf(x / math.sqrt(2))) / 2
-    if name == "gelu_tanh":  # Hendrycks and Gimpel 2016, section 2
-        return x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
-    if name == "silu":
-        return x / (1 + math.exp(-x))
-    raise AssertionError(name)
+    return {
+        "relu": lambda: max(x, 0.0),
+        # x times the normal distribution function
+        "gelu": lambda: x * (1 + math.erf(x / math.sqrt(2))) / 2,
+        # Hendrycks and Gimpel 2016, section 2
+        "gelu_tanh": lambda: (
+            x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+        ),
+        "silu": lambda: x / (1 + math.exp(-x)),
+    }[name]()
 
 
 def feed_forward(states: np.ndarray, weights: Weights, config: Any) -> np.ndarray:
     inner = dense(states, weights, "inner")
-    active = np.array([activate(config.activation, x) for x in inner.flat]).reshape(
-        inner.shape
-    )
-    return dense(
-        active * dense(states, weights, "gate")
-        if config.gated_feed_forward
-        else active,
-        weights,
-        "outer",
-    )
+    active = np.vectorize(lambda x: activate(config.activation, x))(inner)
+    if config.gated_feed_forward:
+        active = active * dense(states, weights, "gate")
+    return dense(active, weights, "outer")
 
 
 def residual(
@@ -228,83 +169,43 @@ def residual(
     return norm(states + sublayer(states), below(weights, "norm"), config)
 
 
-def encoder_block(
+def block(
     states: np.ndarray,
     readable: np.ndarray,
     weights: Weights,
     config: Any,
     numbers: Any = None,
+    *,
+    memory: np.ndarray | None = None,
+    memory_readable: Any = None,
 ) -> tuple[np.ndarray, ...]:
-    """One document: states [S, D], readable bool [S, S], numbers [H, S, S] -> [S, D]
-    and the weights [H, S, S].
+    """States [T, D], readable bool [T, T], numbers [H, T, T] -> [T, D] and the weights
+    [H, T, T]; of a decoder with a memory [S, D], readable bool [S], also [H, T, S].
     """
     shares: list[np.ndarray] = []
 
-    def attend(states: np.ndarray) -> np.ndarray:
-        update, share = multi_head(
-            states, states, readable, below(weights, "attention"), config, numbers
-        )
-        shares.append(share)
-        return update
+    def attend(part: str, memory: Any, readable: np.ndarray, numbers: Any) -> Any:
+        def sublayer(inputs: np.ndarray) -> np.ndarray:
+            read = inputs if memory is None else memory
+            own = below(weights, part)
+            update, share = multi_head(inputs, read, readable, own, config, numbers)
+            shares.append(share)
+            return update
 
-    states = residual(states, attend, below(weights, "attention_residual"), config)
-    states = residual(
-        states,
-        lambda x: feed_forward(x, below(weights, "feed_forward"), config),
-        below(weights, "feed_forward_residual"),
-        config,
+        return sublayer
+
+    name, part = "attention_residual", "attention"
+    if memory is not None:
+        name, part = "self_residual", "self_attention"
+    sublayers = {name: attend(part, None, readable, numbers)}
+    if memory is not None:
+        every = np.tile(memory_readable, (len(states), 1))
+        sublayers["cross_residual"] = attend("cross_attention", memory, every, None)
+    sublayers["feed_forward_residual"] = lambda inputs: feed_forward(
+        inputs, below(weights, "feed_forward"), config
     )
-    return states, shares[0]
-
-
-def decoder_block(
-    states: np.ndarray,
-    memory: np.ndarray,
-    readable: np.ndarray,
-    weights: Weights,
-    config: Any,
-    numbers: Any = None,
-) -> tuple[np.ndarray, ...]:
-    """One document: states [T, D], memory [S, D], readable bool [S], numbers [H, T, T]
-    -> [T, D], weights [H, T, T] and [H, T, S].
-    """
-    length, shares = len(states), []
-
-    def attend_to_targets(states: np.ndarray) -> np.ndarray:
-        update, share = multi_head(
-            states,
-            states,
-            past(length),
-            below(weights, "self_attention"),
-            config,
-            numbers,
-        )
-        shares.append(share)
-        return update
-
-    def attend_to_source(states: np.ndarray) -> np.ndarray:
-        update, share = multi_head(
-            states,
-            memory,
-            np.tile(readable, (length, 1)),
-            below(weights, "cross_attention"),
-            config,
-        )
-        shares.append(share)
-        return update
-
-    states = residual(
-        states, attend_to_targets, below(weights, "self_residual"), config
-    )
-    states = residual(
-        states, attend_to_source, below(weights, "cross_residual"), config
-    )
-    states = residual(
-        states,
-        lambda x: feed_forward(x, below(weights, "feed_forward"), config),
-        below(weights, "feed_forward_residual"),
-        config,
-    )
+    for name, sublayer in sublayers.items():
+        states = residual(states, sublayer, below(weights, name), config)
     return states, *shares
 
 
@@ -312,9 +213,7 @@ def past(length: int) -> np.ndarray:
     """Who may read whom where each token reads itself and what stands before it, bool
     [T, T].
     """
-    return np.array(
-        [[earlier <= t for earlier in range(length)] for t in range(length)]
-    )
+    return np.tri(length, dtype=bool)
 
 
 def embed(
@@ -330,20 +229,15 @@ def embed(
     it; `weights` are those of the input layer.
     """
     width = table.shape[1]
-    states = []
-    for place, piece in enumerate(ids, start=first):
-        code = np.zeros(width)
-        if config.positions == "learned":
-            code = weights["positions"][place]
-        elif config.positions != "relative":
-            code = np.array(
-                sinusoidal(
-                    place, width, in_halves=config.positions == "sinusoidal_halves"
-                )
-            )
-        states.append(table[piece] * (math.sqrt(width) if is_scaled else 1.0) + code)
-    return (
-        norm(np.array(states), below(weights, "norm"), config)
-        if config.embedding_norm
-        else np.array(states)
-    )
+    states = table[ids] * (math.sqrt(width) if is_scaled else 1.0)
+    places = range(first, first + len(ids))
+    if config.positions == "learned":
+        states = states + weights["positions"][list(places)]
+    elif config.positions != "relative":
+        in_halves = config.positions == "sinusoidal_halves"
+        states = states + [
+            sinusoidal(place, width, in_halves=in_halves) for place in places
+        ]
+    if config.embedding_norm:
+        states = norm(states, below(weights, "norm"), config)
+    return states

@@ -10,9 +10,9 @@ import numpy as np
 from support.plain_layers import (
     Weights,
     below,
+    block,
     dense,
     embed,
-    encoder_block,
     norm,
     past,
     relative_numbers,
@@ -121,7 +121,7 @@ def decoder_only(
             is_bidirectional=False,
         )
     for i in range(config.layers):
-        states, share = encoder_block(
+        states, share = block(
             states, past(len(sequence)), below(weights, f"block_{i}"), config, numbers
         )
         maps.append(share)

@@ -17,14 +17,11 @@ from support.plain_layers import (
 )
 from support.plain_network import Document, finish
 
-State = tuple[np.ndarray, ...]  # of a cell: h, and of an LSTM c too
 
-
-def step_gru(x: np.ndarray, state: State, weights: Weights) -> State:
-    """Cho et al. 2014 in the form of cuDNN: the reset gate multiplies what the product
-    with the last state made, its bias included.
+def step(x: np.ndarray, h: np.ndarray, weights: Weights) -> np.ndarray:
+    """A GRU (Cho et al. 2014) in the form of cuDNN: the reset gate multiplies what the
+    product with the last state made, its bias included.
     """
-    (h,) = state
     width = len(h)
     of_input = x @ weights["kernel"] + weights["bias"][0]
     of_state = h @ weights["recurrent_kernel"] + weights["bias"][1]
@@ -33,100 +30,50 @@ def step_gru(x: np.ndarray, state: State, weights: Weights) -> State:
         sigmoid(of_input[update] + of_state[update]),
         sigmoid(of_input[reset] + of_state[reset]),
     )
-    return (z * h + (1 - z) * np.tanh(of_input[new] + r * of_state[new]),)
+    return z * h + (1 - z) * np.tanh(of_input[new] + r * of_state[new])
 
 
-def step_lstm(x: np.ndarray, state: State, weights: Weights) -> State:
-    """Hochreiter and Schmidhuber 1997 with a forget gate; the gates stand as input,
-    forget, new, output.
-    """
-    h, c = state
-    gates = np.split(
-        x @ weights["kernel"] + h @ weights["recurrent_kernel"] + weights["bias"], 4
-    )
-    c = sigmoid(gates[1]) * c + sigmoid(gates[0]) * np.tanh(gates[2])
-    return sigmoid(gates[3]) * np.tanh(c), c
-
-
-CELLS = {"gru": (step_gru, 1), "lstm": (step_lstm, 2)}
-
-
-def read(states: np.ndarray, weights: Weights, cell: str) -> tuple[np.ndarray, State]:
-    """A layer over [S, D], from zeros: h of each token and the last state."""
-    step, tensors = CELLS[cell]
-    state = (np.zeros(weights["recurrent_kernel"].shape[0]),) * tensors
-    states_read = []
-    for x in states:
-        state = step(x, state, weights)
-        states_read.append(state[0])
-    return np.array(states_read), state
+def read(states: np.ndarray, weights: Weights) -> np.ndarray:
+    """A layer over [S, D], from zeros: h of each token."""
+    h = np.zeros(weights["recurrent_kernel"].shape[0])
+    return np.array([h := step(x, h, weights) for x in states])
 
 
 def encode(
     config: Any, weights: Weights, source: np.ndarray
-) -> tuple[np.ndarray, State]:
+) -> tuple[np.ndarray, np.ndarray]:
     """One document, int [S] -> states [S, D], and the last state of both directions
     together.
     """
     states = weights["embedding/table"][source] * math.sqrt(config.width)
     for i in range(config.encoder_layers):
-        ways = [
-            below(weights, f"encoder_{i}/{way}_{config.cell}/{config.cell}_cell")
-            for way in ("forward", "backward")
-        ]
-        forward, last = read(states, ways[0], config.cell)
-        backward, first = read(states[::-1], ways[1], config.cell)
+        forward, backward = (
+            read(x, below(weights, f"encoder_{i}/{way}_gru/gru_cell"))
+            for way, x in (("forward", states), ("backward", states[::-1]))
+        )
         states = np.concatenate([forward, backward[::-1]], axis=1)
-    return states, tuple(np.concatenate(pair) for pair in zip(last, first, strict=True))
-
-
-def score(config: Any, weights: Weights, h: np.ndarray, m: np.ndarray) -> float:
-    """How well a state fits one place of the memory."""
-    if config.attention == "luong":  # h W m
-        return h @ (m @ weights["key/kernel"])
-    # v tanh(W h + U m + b)
-    return float(
-        (
-            np.tanh(
-                h @ weights["query/kernel"]
-                + m @ weights["key/kernel"]
-                + weights["key/bias"]
-            )
-            @ weights["score/kernel"]
-        )[0]
-    )
+    return states, np.concatenate([forward[-1], backward[-1]])
 
 
 def recurrent(
     config: Any, weights: Weights, source: np.ndarray, target: np.ndarray
 ) -> Document:
     """One document: int [S] without padding and [T]."""
-    memory, ends = encode(config, weights, source)
-    step, tensors = CELLS[config.cell]
-    first = [
-        np.tanh(dense(ends[i % tensors], weights, f"bridge_{i}"))
-        for i in range(tensors * config.decoder_layers)
-    ]
+    memory, end = encode(config, weights, source)
     cells = [
-        tuple(first[layer * tensors : (layer + 1) * tensors])
-        for layer in range(config.decoder_layers)
+        np.tanh(dense(end, weights, f"bridge_{i}"))
+        for i in range(config.decoder_layers)
     ]
     if config.convolutional_gate:
         memory = convolutional_gate(memory, below(weights, "convolutional_gate"))
     inputs = weights["embedding/table"][target] * math.sqrt(config.width)
     output, states, shares = np.zeros(config.width), [], []
     for x in inputs:
-        h = np.concatenate([x, output]) if config.input_feeding else x
+        h = np.concatenate([x, output])
         for layer, state in enumerate(cells):
-            cells[layer] = step(h, state, below(weights, f"decoder_{layer}"))
-            h = cells[layer][0]
-        shares.append(
-            softmax(
-                np.array(
-                    [score(config, below(weights, "attention"), h, m) for m in memory]
-                )
-            )
-        )
+            cells[layer] = h = step(h, state, below(weights, f"decoder_{layer}"))
+        scores = [h @ (m @ weights["attention/key/kernel"]) for m in memory]
+        shares.append(softmax(np.array(scores)))
         context = sum(share * m for share, m in zip(shares[-1], memory, strict=True))
         output = np.tanh(dense(np.concatenate([context, h]), weights, "join"))
         states.append(output)

@@ -35,7 +35,7 @@ class SearchResult(NamedTuple):
 
     Attributes:
       hypotheses: best first.
-      steps: until every group was done.
+      steps: until it was done.
       ties: how often equal candidates were on both sides of a cut.
     """
 
@@ -116,83 +116,44 @@ def next_log_probs(
     return allowed
 
 
-class Group:
-    """One beam of k hypotheses; a search with G groups has G of them."""
+def continuations(
+    live: Sequence[Live],
+    logits_after: Logits,
+    config: SearchConfig,
+    special: SpecialTokens,
+    may_follow: MayFollow,
+) -> tuple[list[tuple[float, int, int]], bool]:
+    """The 2K best (log-probability, token, place of the parent), and whether equals
+    stand around the K-th or the 2K-th place.
+    """
+    candidates = [
+        (parent.log_prob + log_prob, token, place)
+        for place, parent in enumerate(live)
+        for token, log_prob in next_log_probs(
+            logits_after(parent.tokens), parent.tokens, config, special, may_follow
+        ).items()
+    ]
+    candidates.sort(key=lambda candidate: (-candidate[0], *candidate[1:]))
+    width = config.beam_width
+    tie = any(
+        cut < len(candidates) and candidates[cut - 1][0] == candidates[cut][0]
+        for cut in (width, 2 * width)
+    )
+    return candidates[: 2 * width], tie
 
-    def __init__(self, config: SearchConfig) -> None:
-        self.width = config.beam_width // config.beam_groups
-        self.live = [Live(0.0, ())]
-        self.finished: list[Hypothesis] = []
-        self.done = False
 
-    def candidates(
-        self,
-        logits_after: Logits,
-        lowered: Callable[[int], float],
-        config: SearchConfig,
-        special: SpecialTokens,
-        may_follow: MayFollow,
-    ) -> tuple[list[tuple[float, int, int]], bool]:
-        """The 2k best (log-probability, token, place of the parent), and whether equals
-        stand around the k-th or the 2k-th place.
-        """
-        candidates = []
-        for place, parent in enumerate(self.live):
-            for token, log_prob in next_log_probs(
-                logits_after(parent.tokens), parent.tokens, config, special, may_follow
-            ).items():
-                candidates.append(
-                    (parent.log_prob + (log_prob - lowered(token)), token, place)
-                )
-        candidates.sort(
-            key=lambda candidate: (-candidate[0], candidate[1], candidate[2])
-        )
-        tie = any(
-            cut < len(candidates) and candidates[cut - 1][0] == candidates[cut][0]
-            for cut in (self.width, 2 * self.width)
-        )
-        return candidates[: 2 * self.width], tie
-
-    def advance(
-        self,
-        candidates: list[tuple[float, int, int]],
-        bonus: Callable[[Tokens], float],
-        config: SearchConfig,
-        special: SpecialTokens,
-    ) -> None:
-        """Ends and extends hypotheses. A group that is done goes on writing, but
-        hypotheses that it ends no longer count.
-        """
-        live = []
-        for rank, (log_prob, token, place) in enumerate(candidates):
-            parent = self.live[place].tokens
-            tokens = (*parent, token)
-            ends = token == special.end_id
-            cut = (
-                config.unfinished == "compete"
-                and len(tokens) == config.max_summary_tokens
-            )
-            if (ends or cut) and rank < self.width and not self.done:
-                score = log_prob / penalty(len(tokens), config) + bonus(parent)
-                self.finished.append(Hypothesis(tokens, score, log_prob, ends))
-            if not ends and not cut:
-                live.append(Live(log_prob, tokens))
-        self.live = live[: self.width]
-        self.finished.sort(
-            key=lambda hypothesis: -hypothesis.score
-        )  # a stable sort: of equals the older is first
-        del self.finished[self.width :]
-
-    def is_decided(self, written: int, config: SearchConfig) -> bool:
-        if len(self.finished) < self.width:
-            return False
-        if config.early_stopping == "first_k" or not self.live:
-            return True
-        longest = config.early_stopping == "never" and config.length_penalty > 0
-        at_best = max(live.log_prob for live in self.live) / penalty(
-            config.max_summary_tokens if longest else written, config
-        )
-        return at_best <= self.finished[-1].score
+def is_decided(
+    finished: list[Hypothesis], live: list[Live], written: int, config: SearchConfig
+) -> bool:
+    if len(finished) < config.beam_width:
+        return False
+    if config.early_stopping == "first_k" or not live:
+        return True
+    longest = config.early_stopping == "never" and config.length_penalty > 0
+    at_best = max(each.log_prob for each in live) / penalty(
+        config.max_summary_tokens if longest else written, config
+    )
+    return at_best <= finished[-1].score
 
 
 def beam_search(
@@ -200,7 +161,6 @@ def beam_search(
     *,
     config: SearchConfig,
     special: SpecialTokens,
-    coverage: Callable[[Tokens], float] | None = None,
     stops: bool = True,
     may_follow: MayFollow = lambda written, token: True,
 ) -> SearchResult:
@@ -211,60 +171,47 @@ def beam_search(
       logits_after: of the next token.
       config: the search.
       special: special tokens.
-      coverage: the coverage of a hypothesis that has read these tokens.
       stops: False searches to the last place whatever `config.early_stopping` says.
       may_follow: which tokens may follow others.
     """
-
-    def bonus(read: Tokens) -> float:
-        return config.coverage_penalty * coverage(read) if coverage else 0.0
-
-    groups = [Group(config) for _ in range(config.beam_groups)]
+    live, finished = [Live(0.0, ())], []
     ties = written = 0
-    while written < config.max_summary_tokens and not all(
-        group.done for group in groups
-    ):
-        chosen: list[int] = []
-        for group in groups:
-            best, tie = group.candidates(
-                logits_after,
-                lambda token, chosen=tuple(chosen): (
-                    config.diversity_penalty * chosen.count(token)
-                ),
-                config,
-                special,
-                may_follow,
+    is_done = False
+    while written < config.max_summary_tokens and not is_done:
+        best, tie = continuations(live, logits_after, config, special, may_follow)
+        ties += tie
+        longer = []
+        for rank, (log_prob, token, place) in enumerate(best):
+            tokens = (*live[place].tokens, token)
+            ends = token == special.end_id
+            cut = (
+                config.unfinished == "compete"
+                and len(tokens) == config.max_summary_tokens
             )
-            ties += tie
-            chosen += [token for _, token, _ in best[: group.width]]
-            group.advance(best, bonus, config, special)
+            if (ends or cut) and rank < config.beam_width:
+                finished.append(hypothesis_of(tokens, log_prob, ends, config))
+            if not ends and not cut:
+                longer.append(Live(log_prob, tokens))
+        live = longer[: config.beam_width]
+        finished = by_score(finished)[: config.beam_width]
         written += 1
-        for group in groups:
-            group.done = group.done or (stops and group.is_decided(written, config))
-    by_score = ranked(groups, bonus, config)
-    return SearchResult(by_score[: config.beam_width], written, ties)
-
-
-def ranked(
-    groups: Sequence[Group], bonus: Callable[[Tokens], float], config: SearchConfig
-) -> list[Hypothesis]:
-    """Finished hypotheses by their scores, then unfinished ones by theirs."""
-    finished = [hypothesis for group in groups for hypothesis in group.finished]
+        is_done = stops and is_decided(finished, live, written, config)
     unfinished = [
-        Hypothesis(
-            tokens,
-            log_prob / penalty(len(tokens), config) + bonus(tokens[:-1]),
-            log_prob,
-            False,
-        )
-        for group in groups
-        for log_prob, tokens in group.live
+        hypothesis_of(each.tokens, each.log_prob, False, config) for each in live
     ]
-    return [
-        hypothesis
-        for part in (finished, unfinished)
-        for hypothesis in sorted(part, key=lambda each: -each.score)
-    ]
+    ranked = finished + by_score(unfinished)
+    return SearchResult(ranked[: config.beam_width], written, ties)
+
+
+def hypothesis_of(
+    tokens: Tokens, log_prob: float, ends: bool, config: SearchConfig
+) -> Hypothesis:
+    return Hypothesis(tokens, log_prob / penalty(len(tokens), config), log_prob, ends)
+
+
+def by_score(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    """Best first; a stable sort: of equals the older is first."""
+    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
 
 
 def greedy_search(
@@ -287,12 +234,7 @@ def greedy_search(
             return None
         best = min(allowed, key=lambda token: (-allowed[token], token))
         tokens, log_prob = (*tokens, best), log_prob + allowed[best]
-    return Hypothesis(
-        tokens,
-        log_prob / penalty(len(tokens), config),
-        log_prob,
-        special.end_id in tokens,
-    )
+    return hypothesis_of(tokens, log_prob, special.end_id in tokens, config)
 
 
 def all_hypotheses(
@@ -300,7 +242,6 @@ def all_hypotheses(
     *,
     config: SearchConfig,
     special: SpecialTokens,
-    coverage: Callable[[Tokens], float] | None = None,
 ) -> list[Hypothesis]:
     """Every hypothesis there is, by enumeration: finished ones by score, then
     unfinished ones; all by score alone where they compete.
@@ -313,15 +254,8 @@ def all_hypotheses(
         ).items():
             longer, total = (*tokens, token), log_prob + step_log_prob
             if token == special.end_id or len(longer) == config.max_summary_tokens:
-                bonus = config.coverage_penalty * coverage(tokens) if coverage else 0.0
-                hypotheses.append(
-                    Hypothesis(
-                        longer,
-                        total / penalty(len(longer), config) + bonus,
-                        total,
-                        token == special.end_id,
-                    )
-                )
+                ends = token == special.end_id
+                hypotheses.append(hypothesis_of(longer, total, ends, config))
             else:
                 extend(longer, total)
 

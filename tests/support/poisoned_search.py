@@ -25,8 +25,8 @@ def has(token: int, sources: Sequence[np.ndarray]) -> bool:
 def echo(search: ModelSearch, sources: list[np.ndarray]) -> SearchedBatch:
     """Each source as its own summary, without a network."""
     now = time.monotonic()
-    hypotheses = [[Hypothesis(source.tolist(), 0.0, 0.0, None)] for source in sources]
-    return SearchedBatch(hypotheses, 0, 0, now, now)
+    results = [[Hypothesis(source.tolist(), 0.0, 0.0, None)] for source in sources]
+    return SearchedBatch(results, 0, 0, now, now)
 
 
 def load_nothing(search: ModelSearch) -> None:

@@ -1,7 +1,6 @@
 """What `precis prepare` is run on, what it wrote, and how it is made to break off."""
 
 import datetime
-import errno
 import hashlib
 import json
 from pathlib import Path
@@ -19,10 +18,9 @@ from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.sample import generator
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.options.prepare import PrepareOptions
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
+from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
     DUPLICATES_FILE,
     ScanWorker,
@@ -32,21 +30,9 @@ from precis.pipelines.run.accounts import total_counts, with_letters
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
 from support.command_line import write_jsonl
+from support.corpus_records import story
 
 SMALL = {"vocabulary_size": 600, "max_source_tokens": 40, "max_target_tokens": 10}
-FIRST = len(generator.hand_written())
-
-
-def story(index, **changes):
-    document = generator.document(FIRST + index)
-    return {
-        "id": f"d{index:02}",
-        "article": document.article,
-        "highlights": document.highlights,
-        **changes,
-    }
-
-
 STORIES = [story(index) for index in range(8)]
 BODIES = {line["id"]: Article.from_text(line["article"]).body for line in STORIES}
 HIGHLIGHTS = {line["id"]: normalise(line["highlights"]) for line in STORIES}
@@ -211,18 +197,3 @@ def labels(folder):
 
 def info(folder):
     return json.loads((Path(folder) / "dataset.json").read_bytes())
-
-
-REAL_RUN = EncodeWorker.run
-
-
-def fail_at(monkeypatch, number, started):
-    """Makes one task fail; the numbers of the tasks that start go into `started`."""
-
-    def run(self, task, progress, letters):
-        started.append(task.number)
-        if task.number == number:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return REAL_RUN(self, task, progress, letters)
-
-    monkeypatch.setattr(EncodeWorker, "run", run)

@@ -1,5 +1,6 @@
 """A folder of records, written without Beam."""
 
+import functools
 from collections import Counter
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from precis.model.records.dataset import (
     shard_name,
     summarise_lengths,
 )
-from precis.model.records.example import Example, serialise
-from precis.model.records.tfrecord import frame
+from precis.model.records.example import Example, frame, serialise
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.wordpiece import Tokenizer
 
@@ -74,3 +74,26 @@ def write_records(
     files.write_json(str(folder / DATASET_FILE), info.to_json())
     files.write_bytes(str(folder / SUCCESS_FILE), b"")
     return str(folder)
+
+
+@functools.cache
+def labelled_records(base: Path) -> str:
+    """Records of 100 articles with oracle labels, in several shards, made once in a
+    process below the base folder of its temporary files
+    (`tmp_path_factory.getbasetemp()`).
+    """
+    from precis.pipelines.prepare.prepare import prepare  # imports Beam
+
+    output = str(base / "labelled_records")
+    info = prepare(
+        corpus="sample:100",
+        output=output,
+        oracle_sentences=3,
+        vocabulary_size=600,
+        max_source_tokens=64,
+        max_target_tokens=16,
+        task_bytes=400_000,
+    )
+    assert info.records("train") == 84
+    assert len(info.splits["train"]) > 1 and len(info.splits["validation"]) > 1
+    return output

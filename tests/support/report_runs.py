@@ -1,4 +1,4 @@
-"""Small finished runs with their evaluations, for the tests of `precis report`."""
+"""A small finished run with its evaluation, for the tests of `precis report`."""
 
 import base64
 import gzip
@@ -43,21 +43,16 @@ def records() -> list[dict | str]:
     return [*storms, hostile, empty, '{"article": <b>broken</b>']
 
 
-def write_runs(folder: Path, *, other: bool = False) -> None:
-    """Writes `run` and, if wanted, `other` with another method, each evaluated."""
-    corpus = write_jsonl(folder / "news.jsonl", records())
-    methods = {"run": "lead,frequency,oracle"}
-    if other:
-        methods["other"] = "frequency,lead"
-    for name, extractive in methods.items():
-        summarize(
-            corpus=corpus,
-            output=folder / name,
-            extractive=extractive,
-            sentences=2,
-            max_failed_share=0.1,
-        )
-        evaluate(input=folder / name, resamples=20)
+def write_run(folder: Path) -> None:
+    """Writes `run` and its evaluation."""
+    summarize(
+        corpus=write_jsonl(folder / "news.jsonl", records()),
+        output=folder / "run",
+        extractive="lead,frequency,oracle",
+        sentences=2,
+        max_failed_share=0.1,
+    )
+    evaluate(input=folder / "run", resamples=20)
 
 
 def blocks_of(page: str) -> dict[str, Any]:
@@ -77,5 +72,5 @@ def documents_of(page: str) -> list[dict[str, Any]]:
         for number in range(len(blocks) - 1)
         for document in blocks[f"block-{number}"]
     ]
-    lines = blocks["list"]["documents"]
-    return [{**line, **each} for line, each in zip(lines, details, strict=True)]
+    lines = zip(blocks["list"], details, strict=True)
+    return [{**line, **each} for line, each in lines]

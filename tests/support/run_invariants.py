@@ -5,16 +5,16 @@ DuckDB and plain Python against the records of its corpus.
 import gzip
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from support.incremental_runs import check_accounts
 from support.random_corpora import BAD, EMPTY, ROW, Record
 
 # The columns that say which run wrote a row.
@@ -73,7 +73,7 @@ def check_run(
     rows = read_rows(output, records)
     _check_files(output, manifest)
     _check_places(rows, read_letters(output), expected)
-    _check_counts(output, manifest, expected)
+    check_accounts(output, Counter(record.source_file for record in records))
     for row, record in zip(rows, expected[ROW], strict=True):
         assert (row["reference_summary"] or "") == record.highlights
         assert row["split"] == record.split_or_hash()
@@ -139,39 +139,6 @@ def _check_places(
         assert len(places) == len({*places})
         assert {*places} <= {record.place for record in expected[outcome]}
         assert sum(letter["records"] for letter in found) == len(expected[outcome])
-
-
-def _check_counts(
-    output: Path,
-    manifest: Mapping[str, Any],
-    expected: Mapping[str, Sequence[Record]],
-) -> None:
-    """Asserts that the counts are those on disk, by file and in total."""
-    sql = """
-        select source_file, case when duplicate_of is not null then 'duplicates'
-            when reused_from is not null then 'reused' else 'written' end, count(*)
-        from read_parquet(?) group by all"""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    parts = [str(output / file["file"]) for file in manifest["files"]]
-    if parts:
-        with duckdb.connect() as connection:
-            found = connection.execute(sql, [parts]).fetchall()
-        for source_file, name, number in found:
-            counts[source_file][name] = number
-    for letter in read_letters(output):
-        is_empty = letter["reason"] == "empty_article"
-        counts[letter["source_file"]]["empty" if is_empty else "failed"] += letter[
-            "records"
-        ]
-    for record in expected["other_split"]:
-        counts[record.source_file]["other_split"] += 1
-    sources = {name: {**found, "read": found.total()} for name, found in counts.items()}
-    assert manifest["sources"] == sources
-    total: Counter[str] = Counter()
-    for source in sources.values():
-        total.update(source)
-    for name in ("read", *total):
-        assert manifest["counts"][name] == total[name]
 
 
 def _check_duplicates(

@@ -15,20 +15,22 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from precis.model.training import loop, state, step_runner, train_step
-from precis.model.training.checkpoint import Position
-from precis.model.training.loss_log import LOSSES_FILE, LossLog
+from precis.model.training import generator, train_step
+from precis.model.training.config import TrainingConfig
 
-_states: dict[str, tuple[state.TrainingState, list[np.ndarray]]] = {}
+_built: dict[str, tuple[generator.Built, list[np.ndarray]]] = {}
 _steps: dict[tuple, Callable[..., Any]] = {}
 
 
 @contextlib.contextmanager
 def shared_networks() -> Iterator[None]:
     """Within the block, `precis.model.training` uses the functions below."""
+    build = generator.build_trained
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop, "make_state", _make_state)
-        patch.setattr(step_runner, "make_train_step", _make_train_step)
+        patch.setattr(
+            generator, "build_trained", lambda *given: _build_trained(build, *given)
+        )
+        patch.setattr(generator, "make_train_step", _make_train_step)
         yield
 
 
@@ -42,25 +44,22 @@ def eagerly() -> Iterator[None]:
         tf.config.run_functions_eagerly(False)
 
 
-def _make_state(setup, network_config) -> state.TrainingState:
-    """`make_state`; the fingerprint of a training names its network and settings."""
-    if setup.fingerprint not in _states:
-        first = state.make_state(setup, network_config)
-        values = [variable.numpy() for variable in first.variables]
-        _states[setup.fingerprint] = first, values
-        return first
+def _build_trained(build, config, training, initial, tokenizer) -> generator.Built:
+    """`build_trained`; what it depends on names what it made."""
+    same = {name: getattr(TrainingConfig(), name) for name in generator.FREE_SETTINGS}
+    name = repr((config, dataclasses.replace(training, **same), initial.identity))
+    if name not in _built:
+        built = build(config, training, initial, tokenizer)
+        variables = [*built.network.variables, *built.optimizer.variables]
+        _built[name] = built, [variable.numpy() for variable in variables]
+        return built
     # As building a network does. The shuffling of batches reads this seed too.
-    keras.utils.set_random_seed(setup.training.seed)
-    shared, values = _states[setup.fingerprint]
-    for variable, value in zip(shared.variables, values, strict=True):
+    keras.utils.set_random_seed(training.seed)
+    built, values = _built[name]
+    variables = [*built.network.variables, *built.optimizer.variables]
+    for variable, value in zip(variables, values, strict=True):
         variable.assign(value)
-    validator = None
-    if setup.training.validation_steps:
-        validator = state._make_validator(setup, shared.network)
-    log = LossLog(path=f"{setup.folder}/{LOSSES_FILE}")
-    return dataclasses.replace(
-        shared, validator=validator, position=Position(), log=log
-    )
+    return built
 
 
 def _make_train_step(network, optimizer, strategy, *, batch_spec, **settings):

@@ -189,19 +189,6 @@ def _t5_shapes(settings: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def changed_tensors(**changes: np.ndarray | None) -> dict[str, np.ndarray]:
-    """The tensors of a BART with some replaced, or left out where they are None.
-
-    `__` in the name of an argument stands for a dot.
-    """
-    replaced = {name.replace("__", "."): tensor for name, tensor in changes.items()}
-    return {
-        name: tensor
-        for name, tensor in {**tensors(), **replaced}.items()
-        if tensor is not None
-    }
-
-
 def write_checkpoint(
     folder: Path,
     weights: dict[str, np.ndarray] | None = None,

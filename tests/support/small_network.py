@@ -143,21 +143,8 @@ DECODERS_ONLY: Mapping[str, Mapping[str, Any]] = {
 }
 RECURRENT: Mapping[str, Mapping[str, Any]] = {
     "gru": {},
-    "lstm": {
-        "cell": "lstm",
-        "attention": "bahdanau",
-        "coverage": True,
-        "tied_output": False,
-    },
-    "gru_bahdanau": {
-        "attention": "bahdanau",
-        "input_feeding": False,
-        "pointer": False,
-        "tied_output": False,
-        "decoder_layers": 1,
-    },
-    "lstm_gate": {
-        "cell": "lstm",
+    "gru_coverage": {"coverage": True, "tied_output": False, "decoder_layers": 1},
+    "gru_gate": {
         "convolutional_gate": True,
         "pointer": False,
         "encoder_layers": 1,
@@ -171,7 +158,14 @@ VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 ALL = tuple(name for variants in VARIANTS.values() for name in variants)
 # For a test of every variant: those that differ most are fast, the others slow tests.
-_FAST = ("pointer", "t5", "decoder_only", "decoder_only_relative", "gru", "lstm")
+_FAST = (
+    "pointer",
+    "t5",
+    "decoder_only",
+    "decoder_only_relative",
+    "gru",
+    "gru_coverage",
+)
 EACH = tuple(
     name if name in _FAST else pytest.param(name, marks=pytest.mark.slow)
     for name in ALL
@@ -179,7 +173,7 @@ EACH = tuple(
 # One of each architecture, with a pointer, and of those the ones that were trained with
 # coverage.
 KINDS = ("pointer", "decoder_only", "gru")
-COVERED = ("untied_pointer", "decoder_only_relative", "lstm")
+COVERED = ("untied_pointer", "decoder_only_relative", "gru_coverage")
 PLAIN: Mapping[str, Callable[..., Document]] = {
     "decoder_only": plain_network.decoder_only,
     "recurrent": recurrent,

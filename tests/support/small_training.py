@@ -4,25 +4,23 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import safetensors.numpy
 
 from precis.model.errors import Interrupted
 from precis.model.network.config import TransformerConfig
-from precis.model.training import loop
-from precis.model.training.checkpoint import Position
+from precis.model.training import generator
+from precis.model.training.checkpoint import restore_training
 from precis.model.training.config import TrainingConfig
-from precis.model.training.export import TrainResult
+from precis.model.training.generator import train_network
 from precis.model.training.initialization import InitialWeights
-from precis.model.training.loop import run_steps, train_network
+from precis.model.training.loop import TrainResult, run_steps
 from precis.model.training.record_sets import open_records
-from precis.model.training.resume import restore_training
-from precis.model.training.state import TrainingSetup, TrainingState, make_setup
-from precis.model.training.strategy import make_strategy
+from precis.model.training.state import Training
+from support.command_line import command_words
 
 ROOT = Path(__file__).parents[2]
 VOCABULARY = 600
@@ -59,40 +57,24 @@ def training_config(**changes) -> TrainingConfig:
     return TrainingConfig(**{**settings, **changes})
 
 
-class SmallTraining(NamedTuple):
-    """A training that is ready for its next step."""
-
-    setup: TrainingSetup
-    state: TrainingState
-
-    @property
-    def position(self) -> Position:
-        return self.state.position
-
-    def run(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
-        run_steps(self.setup, self.state, is_stopped)
-
-
 def prepare_training(
     records, output, *, network=None, initial=None, **changes
-) -> SmallTraining:
+) -> Training:
     """A training on a local record set, or on several, as `train_network` prepares it:
     restored from its last checkpoint, but without a step.
     """
-    network = network or network_config()
     folders = records if isinstance(records, list) else [str(records)]
-    setup = make_setup(
+    training = generator.prepare_training(
         open_records(folders),
         str(output),
-        network=network,
+        network=network or network_config(),
         training=training_config(**changes),
-        strategy=make_strategy("one"),
         initial=initial or InitialWeights(),
+        request={},
         staging="nothing is copied here",
     )
-    state = loop.make_state(setup, network)  # `shared_networks` may replace it
-    restore_training(setup, state)
-    return SmallTraining(setup, state)
+    restore_training(training)
+    return training
 
 
 def run_to_end(records, output, *, network=None, **changes) -> TrainResult:
@@ -104,10 +86,10 @@ def run_to_end(records, output, *, network=None, **changes) -> TrainResult:
     )
 
 
-def stop_at(training: SmallTraining, step: int) -> None:
+def stop_at(training: Training, step: int) -> None:
     """Runs a training and tells it to stop after a step, as a signal would."""
     with pytest.raises(Interrupted, match=f"the training is saved at step {step}$"):
-        training.run(lambda: training.position.step == step)
+        run_steps(training, lambda: training.position.step == step)
 
 
 def reports(output) -> list[dict]:
@@ -194,10 +176,7 @@ def train_settings(records, output, **changes) -> dict[str, Any]:
 
 
 def train_flags(records, output, **changes) -> list[str]:
-    flags = ["train"]
-    for name, value in train_settings(records, output, **changes).items():
-        flags += [f"--{name}", str(value)]
-    return flags
+    return command_words("train", **train_settings(records, output, **changes))
 
 
 def start_command(flags, **variables: str) -> subprocess.Popen:

@@ -13,25 +13,11 @@ from precis.model.text.document import Document
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines.corpus.sample import generator
-from precis.pipelines.summarize.summary_settings import SummarySettings
+from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarize.window_summarizer import Window, WindowSummarizer
-from precis.pipelines.transforms.summarize_documents import read_settings
+from support.corpus_records import story
 
 MAX_SOURCE_TOKENS = 40  # two length buckets
-FIRST = len(generator.hand_written())
-
-
-def story(index, **changes):
-    document = generator.document(FIRST + index)
-    return {
-        "id": f"d{index:02}",
-        "article": document.article,
-        "highlights": document.highlights,
-        **changes,
-    }
-
-
 SHORT = (
     "Rain fell on Monday.\r\n\n \tNobody   came,\u00a0it was cold.  "
     "\u201cWhy?\u201d she asked."
@@ -51,10 +37,7 @@ LINES = [
         ({"id": f"{number:02} words", "article": "rain " * number + "fell ."}, True)
         for number in range(1, 9)
     ],
-    (
-        story(0),
-        True,
-    ),  # it is summarized once and has a row of its own
+    (story(0), True),  # it is summarized once and has a row of its own
 ]
 WRITTEN = [line for line, is_written in LINES if is_written]
 
@@ -79,9 +62,7 @@ def manifest_of(folder):
 
 def settings_of(**flags: Any) -> SummarySettings:
     """The settings that flags give; no document counts as too short."""
-    return read_settings(
-        {"min_source_words": 0, **flags}, cleaning={"strip_boilerplate": True}
-    )
+    return read_settings({"min_source_words": 0, **flags}, "standard")
 
 
 def articles_of(lines) -> list[Article]:
@@ -94,7 +75,7 @@ def articles_of(lines) -> list[Article]:
         )
         for line in lines
     ]
-    return [Article(document, strip_boilerplate=True) for document in documents]
+    return list(map(Article, documents))
 
 
 def summarized(lines, **flags: Any) -> Window:

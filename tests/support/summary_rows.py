@@ -17,6 +17,11 @@ from precis.pipelines.tables import schema
 
 WORDS = "the mayor opened a new bridge on Monday after years of delay and cost".split()
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+# The least that a manifest says.
+MANIFEST = {
+    **{"counts": {}, "failures": {}, "dead_letters": []},
+    **{"run_id": "0" * 16, "schema_version": 5},
+}
 # Columns of the later schema version, which a row may lack.
 LATER_COLUMNS = {
     "summary": pa.string(),
@@ -124,7 +129,7 @@ def write_run(
         path = folder / "data" / f"part-{number:05d}-of-{total:05d}.parquet"
         rows = schema.write_parquet(str(path), tables, file_schema)
         listed.append(describe_file(str(folder), f"data/{path.name}", rows=rows))
-    (folder / "manifest.json").write_text(json.dumps({"files": listed}))
+    (folder / "manifest.json").write_text(json.dumps({**MANIFEST, "files": listed}))
     (folder / "_SUCCESS").write_text("")
     return str(folder)
 

@@ -44,7 +44,6 @@ SCHEMES = tuple(
         (0, 2, 2, ()),
     )
 )
-BEAMS = ((1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (4, 2), (6, 3), (3, 3))
 
 
 class Slots(NamedTuple):
@@ -72,16 +71,13 @@ class TableNetwork:
         self.documents: list[int] = []
         self.rooms: list[tuple[int, int]] = []
 
-    def start(
-        self, memory: Tables, beams: int, length: int, *, counts_coverage: bool = False
-    ) -> Cache:
+    def start(self, memory: Tables, beams: int, length: int) -> Cache:
         batch = ops.shape(memory[0])[0]
         mask, kv_cache = start_kv_cache(
             [Slots()], batch=batch, beams=beams, length=length
         )
-        coverage = ops.zeros((batch, beams), "float32") if counts_coverage else ()
         return Cache(
-            per_beam={"attention_mask": mask, "coverage": coverage},
+            per_beam={"attention_mask": mask},
             per_document={"kv_cache": kv_cache, "tables": memory},
             shared={},
         )
@@ -106,12 +102,9 @@ class TableNetwork:
         logits = ops.take_along_axis(
             ops.take(table, index, axis=1), tokens[..., None], axis=1
         ) + ops.take_along_axis(prints, print_[..., None], axis=1)
-        coverage = cache.per_beam["coverage"]
-        if not isinstance(coverage, tuple):
-            coverage = -ops.cast(print_, "float32") / 4
         kv_cache = kv_cache._replace(self_keys=(keys,))
         return logits, cache._replace(
-            per_beam={"attention_mask": mask, "coverage": coverage},
+            per_beam={"attention_mask": mask},
             per_document={**cache.per_document, "kv_cache": kv_cache},
         )
 
@@ -122,20 +115,11 @@ class TableNetwork:
             self.rooms.append((index, end - index))
 
 
-def coverage_of_cache(cache: Cache) -> Any:
-    """float32 [B, K], the same as `plain_coverage`."""
-    return cache.per_beam["coverage"]
-
-
 def fingerprint(tokens: plain_search.Tokens) -> int:
     total = 0
     for place, token in enumerate(tokens):
         total += (token + 1) * WEIGHTS[place % len(WEIGHTS)]
     return total % PRINTS
-
-
-def plain_coverage(start_id: int) -> Any:
-    return lambda tokens: -fingerprint((start_id, *tokens)) / 4
 
 
 def plain_logits(tables: Tables, document: int, start_id: int) -> plain_search.Logits:
@@ -202,9 +186,9 @@ def constant_tables(probabilities: Sequence[float], length: int) -> Tables:
 
 def random_options(
     case: int, *, whole: bool = False
-) -> tuple[SearchConfig, SpecialTokens, bool, int]:
-    """A configuration, special tokens, whether coverage counts, and the size of the
-    vocabulary; half of the options are off in each.
+) -> tuple[SearchConfig, SpecialTokens, int]:
+    """A configuration, special tokens and the size of the vocabulary; half of the
+    options are off in each.
 
     With `whole`, all the numbers are such that sums and products of whole
     log-probabilities stay exact in float32.
@@ -215,19 +199,16 @@ def random_options(
         return values[rng.integers(len(values))] if rng.random() < 0.5 else off
 
     size, length = int(rng.integers(3, 6)), int(rng.integers(1, 6))
-    beams, groups = BEAMS[case % len(BEAMS)]
+    beams = (1, 2, 3, 4, 2, 4, 6, 3)[case % 8]
     form = LENGTH_PENALTIES[rng.integers(3)]
     config = SearchConfig(
         beam_width=beams,
-        beam_groups=groups,
-        diversity_penalty=draw((0.5, 1.0, 2.0), 0.0),
         max_summary_tokens=length,
         min_summary_tokens=min(draw((1, 2, 3), 0), length - 1),
         length_penalty_form=form,
         length_penalty=(1.0 if form == "average" else 0.0)
         if whole
         else draw((0.6, 2.0, -0.5, 0.0), 1.0),
-        coverage_penalty=draw((0.25, 1.0), 0.0),
         no_repeat_ngram=draw((1, 2, 2, 3), 0),
         repetition_penalty=draw((0.5, 1.5, 2.0), 1.0),
         early_stopping=EARLY_STOPPING[rng.integers(3)],
@@ -247,7 +228,7 @@ def random_options(
     )
     if whole:  # the token that takes all the probability
         special = dataclasses.replace(special, suppressed=(*special.suppressed, size))
-    return config, special, bool(config.coverage_penalty), size
+    return config, special, size
 
 
 def search(
@@ -255,7 +236,6 @@ def search(
     config: SearchConfig,
     special: SpecialTokens,
     *,
-    covers: bool = False,
     network: TableNetwork | None = None,
     support: Support | None = None,
 ) -> Any:
@@ -267,7 +247,6 @@ def search(
         batch=ops.shape(memory[0])[0],
         config=config,
         special=special,
-        coverage=coverage_of_cache if covers else None,
         support=support,
     )
 
@@ -289,12 +268,8 @@ def plain_search_of(
     special: SpecialTokens,
     **options: Any,
 ) -> plain_search.SearchResult:
-    covers = options.pop("covers", False)
-    coverage = plain_coverage(special.start_id) if covers else None
     logits = plain_logits(tables, document, special.start_id)
-    return plain_search.beam_search(
-        logits, config=config, special=special, coverage=coverage, **options
-    )
+    return plain_search.beam_search(logits, config=config, special=special, **options)
 
 
 def check(

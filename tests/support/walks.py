@@ -78,7 +78,6 @@ def take_steps(
     rooms: Sequence[int] = ROOMS,
     *,
     selections: Mapping[int, Sequence[int]] | None = None,
-    counts_coverage: bool = False,
 ) -> Iterator[Taken]:
     """Takes the steps of a walk.
 
@@ -88,11 +87,9 @@ def take_steps(
       walk: its tokens and parents.
       rooms: the cache grows at each of these steps and has room up to the next.
       selections: the documents that are kept before a step.
-      counts_coverage: as in `Generator.start`.
     """
     beams, steps = walk.tokens.shape[1:]
-    memory = network.encode(source)
-    cache = network.start(memory, beams, rooms[0], counts_coverage=counts_coverage)
+    cache = network.start(network.encode(source), beams, rooms[0])
     documents = list(range(len(source)))
     for index in range(steps):
         if index in rooms:

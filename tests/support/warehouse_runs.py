@@ -4,14 +4,16 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyiceberg.table import Table
 
 from precis.model import files
-from precis.pipelines.options.table_address import read_address
+from precis.pipelines.tables.partitions import HIVE_NULL
 from precis.pipelines.tables.schema import write_parquet
 from precis.pipelines.warehouse.iceberg import open_catalog
+from precis.pipelines.warehouse.options import read_address
 
 _SENTENCE = pa.struct(
     [
@@ -83,6 +85,7 @@ def write_run(
                 "rows": len(rows),
                 "bytes": os.path.getsize(path),
                 "sha256": files.sha256_file(path),
+                "partition": _partition(name),
             }
         )
     content = {
@@ -91,11 +94,22 @@ def write_run(
         "precis_version": "0.1.0",
         "schema_version": 4,
         "files": entries,
+        **{"counts": {}, "failures": {}, "dead_letters": []},
         **manifest,
     }
     files.write_json(str(folder / "manifest.json"), content)
     (folder / "_SUCCESS").write_text("")
     return str(folder)
+
+
+def _partition(name: str) -> dict[str, str | None]:
+    """The values in the names of the folders of a part."""
+    folders = (folder.partition("=") for folder in name.split("/")[:-1])
+    values = {column: unquote(value) for column, sign, value in folders if sign}
+    return {
+        column: None if value == HIVE_NULL else value
+        for column, value in values.items()
+    }
 
 
 def iceberg_table(address: str) -> Table:
@@ -114,8 +128,3 @@ def summaries(table: Table) -> dict[str, str]:
 def data_files(table: Table) -> set[str]:
     """The paths of the data files of the present snapshot."""
     return {task.file.file_path for task in table.scan().plan_files()}
-
-
-def files_on_disk(folder: Path) -> set[str]:
-    """The data files that lie in a warehouse, whatever tables know of them."""
-    return {f"file://{path}" for path in folder.rglob("data/*.parquet")}

@@ -1,4 +1,4 @@
-"""The documents of the built-in corpus: hand-written documents, then generated ones.
+"""`sample:[COUNT]`: the built-in corpus, hand-written documents, then generated ones.
 
 Each document depends on its index alone. The hand-written ones are in `articles.jsonl`.
 The others follow `stories.json`, where a kind of story is read from top to bottom:
@@ -17,20 +17,26 @@ of the `endings` or none; and the `highlights`. A layout is a list of sentences 
 first letters of their parts, with `|` before a new paragraph. Every draw is made, also
 those of sentences that are not used.
 
-Words of `names` come once in a document, words of `words` may come again.
+All people, places and figures are invented. Words of `names` come once in a document,
+words of `words` may come again.
 """
 
 import functools
 import hashlib
 import json
+import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from operator import methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus.sample.names import Draw
+from precis.pipelines.corpus.task import ReadRecord, Task
+
+if TYPE_CHECKING:
+    from precis.pipelines.corpus.options import CorpusOptions
 
 # Changes whenever any document does, so that no job resumes work on other documents.
 VERSION = "1"
@@ -40,6 +46,154 @@ VERSION = "1"
 Step = tuple[str, Any]
 
 _PARTS = ("openings", "leads", "facts", "asides", "endings", "highlights")
+DEFAULT_DOCUMENTS = 6000
+_BYTES_PER_DOCUMENT = 900
+# A document counts as this much, so that a task of the default size has a thousand
+# documents: the built-in corpus is made for small machines.
+_TASK_BYTES_PER_DOCUMENT = 16 << 10
+
+Item = TypeVar("Item")
+Words = Mapping[str, Sequence[str]]
+
+
+class Draw:
+    """A stream of random choices for one document.
+
+    Only `random.Random.random` is used, because it alone is promised to give the same
+    numbers in every version of Python.
+
+    Attributes:
+      values: the values that the document has drawn so far, by name.
+    """
+
+    def __init__(self, seed: str, names: Words, words: Words) -> None:
+        self.values: dict[str, str | int] = {}
+        self._names = names
+        self._words = words
+        self._random = random.Random(seed).random
+        self._used: set[str] = set()
+
+    def between(self, low: int, high: int) -> int:
+        """A whole number from `low` to `high`, both included."""
+        return low + int(self._random() * (high - low + 1))
+
+    def one(self, items: Sequence[Item]) -> Item:
+        """One of the items."""
+        return items[int(self._random() * len(items))]
+
+    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+        """The items in a random order (Fisher and Yates)."""
+        order = list(items)
+        for last in range(len(order) - 1, 0, -1):
+            other = int(self._random() * (last + 1))
+            order[last], order[other] = order[other], order[last]
+        return order
+
+    def fresh(self, make: Callable[[], str]) -> str:
+        """A string that this document has not drawn before."""
+        while (drawn := make()) in self._used:
+            pass
+        self._used.add(drawn)
+        return drawn
+
+    def name(self, name: str) -> str:
+        """A name of the list that is called `name`, not drawn before."""
+        names = self._names[name]
+        return self.fresh(lambda: self.one(names))
+
+    def person(self) -> str:
+        """A given and a family name."""
+        return f"{self.name('first_name')} {self.name('last_name')}"
+
+    def town(self) -> str:
+        """An invented town, one in eight with a word before its name."""
+        town = self.name("town")
+        if self.between(0, 7):
+            return town
+        return f"{self.one(self._words['before_town'])} {town}"
+
+    def street(self) -> str:
+        """A street of an invented town."""
+        return f"{self.town()} {self.one(self._words['road'])}"
+
+    def company(self) -> str:
+        """A company named after a family or two."""
+        partner = "" if self.between(0, 3) else f"{self.name('last_name')} & "
+        return f"{partner}{self.name('last_name')}"
+
+    def date(self) -> str:
+        """A day of a month, as in `March 14`."""
+        return self.fresh(
+            lambda: f"{self.one(self._words['month'])} {self.between(1, 28)}"
+        )
+
+    def year(self) -> str:
+        """A year of the last century."""
+        return self.fresh(lambda: f"{self.between(1904, 1999)}")
+
+    def hour(self) -> str:
+        """A time of day, as in `4am` or `9.40pm`."""
+        minutes = self.one(["", "", ".15", ".20", ".30", ".40", ".50"])
+        return self.fresh(
+            lambda: f"{self.between(1, 11)}{minutes}{self.one(['am', 'pm'])}"
+        )
+
+    def count(self, low: int, high: int) -> str:
+        """A number in figures with a comma at the thousands, as in `1,240`."""
+        return self.fresh(lambda: f"{self.between(low, high):,}")
+
+    def percent(self, low: int, high: int) -> str:
+        """A share, as in `12 per cent`."""
+        return self.fresh(lambda: f"{self.between(low, high)} per cent")
+
+    def rest(self, name: str, low: int, high: int) -> int:
+        """What the value `name` leaves of 100, less a number from `low` to `high`."""
+        return 100 - int(self.values[name]) - self.between(low, high)
+
+    def millions(self, low: int, high: int) -> str:
+        """A large sum, as in `$3.5 million`."""
+        return self.fresh(
+            lambda: f"${self.between(low, high)}.{self.between(1, 9)} million"
+        )
+
+    def thousands(self, low: int, high: int) -> str:
+        """A sum in thousands, as in `$240,000`."""
+        return self.fresh(lambda: f"${self.between(low, high) * 1000:,}")
+
+
+def list_tasks(source: str, options: "CorpusOptions") -> list[Task]:
+    """Cuts the corpus into tasks of some documents.
+
+    Args:
+      source: the number of documents; empty for the default.
+      options: with `task_bytes`.
+
+    Raises:
+      UsageError: the source is no positive whole number.
+    """
+    if source and not (source.isascii() and source.isdecimal() and int(source) > 0):
+        raise UsageError(
+            f"sample:{source}: {source!r} is not a positive whole number of documents; "
+            "write sample: or sample:20000"
+        )
+    documents = int(source) if source else DEFAULT_DOCUMENTS
+    task_documents = max(1, options.task_bytes // _TASK_BYTES_PER_DOCUMENT)
+    tasks = []
+    for index, start in enumerate(range(0, documents, task_documents)):
+        stop = min(start + task_documents, documents)
+        task = Task(index, start=start, stop=stop, version=VERSION)
+        tasks.append(task._replace(size_bytes=(stop - start) * _BYTES_PER_DOCUMENT))
+    return tasks
+
+
+def read(task: Task, options: "CorpusOptions") -> Iterator[ReadRecord]:
+    """The documents of a task, in order."""
+    del options
+    for index in range(task.start, task.stop):
+        made = document(index)._replace(
+            source_file="sample:", source_position=f"record {index}"
+        )
+        yield ReadRecord(made, (index + 1 - task.start) / (task.stop - task.start))
 
 
 def document(index: int) -> Document:

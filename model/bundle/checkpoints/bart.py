@@ -1,0 +1,121 @@
+"""BART (Lewis et al. 2020) and PEGASUS (Zhang et al. 2020).
+
+BART is a post-norm Transformer with learned positions and a norm after the embeddings,
+PEGASUS a pre-norm Transformer with sinusoidal positions, all sines before all cosines.
+Their tensors have the same names.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from precis.model.bundle.checkpoints.family import Family, Field, attention_names
+from precis.model.network.config import TransformerConfig
+
+_PARTS = ("q_proj", "k_proj", "v_proj", "out_proj")
+
+
+def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        # A separate output layer has its own bias.
+        "logits_bias": settings.get("tie_word_embeddings", True),
+        # The start token takes a position.
+        "max_target_tokens": settings["max_position_embeddings"] - 1,
+    }
+
+
+def _write(config: TransformerConfig) -> dict[str, Any]:
+    return {
+        "attention_dropout": 0.0,
+        "activation_dropout": 0.0,
+        "max_position_embeddings": max(
+            config.max_source_tokens, config.max_target_tokens + 1
+        ),
+    }
+
+
+BART = Family(
+    title="BART",
+    class_name="BartForConditionalGeneration",
+    fields=(
+        Field("vocabulary_size", "vocab_size"),
+        Field("pad_id", "pad_token_id", 1),
+        Field("width", "d_model"),
+        Field("encoder_layers", "encoder_layers"),
+        Field("decoder_layers", "decoder_layers"),
+        Field("feed_forward", "encoder_ffn_dim"),
+        Field("decoder.feed_forward", "decoder_ffn_dim"),
+        Field("heads", "encoder_attention_heads"),
+        Field("decoder.heads", "decoder_attention_heads"),
+        Field("dropout", "dropout", 0.1),
+        Field("activation", "activation_function", "gelu"),
+        Field("scaled_embedding", "scale_embedding", False),
+        Field("max_source_tokens", "max_position_embeddings"),
+        Field("tied_output", "tie_word_embeddings", True),
+    ),
+    fixed={
+        "positions": "learned",
+        "embedding_norm": True,
+        "norm_epsilon": 1e-5,
+        "pointer": False,
+    },
+    read=_read,
+    write=_write,
+    names={
+        "embedding/table": "shared.weight",
+        "embedding/logits_bias": "final_logits_bias",
+        "output_layer/kernel": "lm_head.weight",
+        "output_layer/bias": "final_logits_bias",
+        "source_input/positions": "encoder.embed_positions.weight",
+        "source_input/norm": "encoder.layernorm_embedding",
+        **attention_names("encoder_#/attention", "encoder.layers.#.self_attn", *_PARTS),
+        "encoder_#/attention_residual/norm": "encoder.layers.#.self_attn_layer_norm",
+        "encoder_#/feed_forward/inner": "encoder.layers.#.fc1",
+        "encoder_#/feed_forward/outer": "encoder.layers.#.fc2",
+        "encoder_#/feed_forward_residual/norm": "encoder.layers.#.final_layer_norm",
+        "target_input/positions": "decoder.embed_positions.weight",
+        "target_input/norm": "decoder.layernorm_embedding",
+        **attention_names(
+            "decoder_#/self_attention", "decoder.layers.#.self_attn", *_PARTS
+        ),
+        "decoder_#/self_residual/norm": "decoder.layers.#.self_attn_layer_norm",
+        **attention_names(
+            "decoder_#/cross_attention", "decoder.layers.#.encoder_attn", *_PARTS
+        ),
+        "decoder_#/cross_residual/norm": "decoder.layers.#.encoder_attn_layer_norm",
+        "decoder_#/feed_forward/inner": "decoder.layers.#.fc1",
+        "decoder_#/feed_forward/outer": "decoder.layers.#.fc2",
+        "decoder_#/feed_forward_residual/norm": "decoder.layers.#.final_layer_norm",
+    },
+    prefix="model.",
+    without_prefix=("final_logits_bias", "lm_head.weight"),
+    embedding=(
+        "shared.weight",
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+        "lm_head.weight",
+    ),
+    optional=("final_logits_bias",),
+    ignored=r"(en|de)coder\.version",
+    first_position=2,
+)
+
+PEGASUS = dataclasses.replace(
+    BART,
+    title="PEGASUS",
+    class_name="PegasusForConditionalGeneration",
+    fields=(Field("pad_id", "pad_token_id", 0), *BART.fields[:1], *BART.fields[2:]),
+    fixed={
+        "positions": "sinusoidal_halves",
+        "norm_first": True,
+        "norm_epsilon": 1e-5,
+        "pointer": False,
+    },
+    names={
+        **BART.names,
+        "encoder_norm": "encoder.layer_norm",
+        "decoder_norm": "decoder.layer_norm",
+    },
+    # Sinusoidal positions are computed, not read.
+    ignored=r"(en|de)coder\.embed_positions\.",
+)

@@ -1,0 +1,134 @@
+"""Encoders of the BERT type.
+
+These are BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and DistilBERT (Sanh et
+al. 2019): post-norm Transformers with learned positions and a norm after the
+embeddings. BERT and RoBERTa add a vector to every token that says to which of two texts
+it belongs. Here a row is always one text, so the vector of the first text is added to
+the position table.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from precis.model.bundle.checkpoints.family import Family, Field, attention_names
+from precis.model.errors import DataError
+
+_ROBERTA_PAD = 1
+# Heads for tasks, and a table that is not trained.
+_HEADS = (
+    r"(pooler|cls|classifier|qa_outputs|lm_head|pre_classifier"
+    r"|vocab_(transform|layer_norm|projector))\.|embeddings\.position_ids"
+)
+_POSITIONS = "embeddings.position_embeddings.weight"
+
+
+def _check_encoder(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuses what no encoder here computes."""
+    positions = settings.get("position_embedding_type") or "absolute"
+    if positions != "absolute":
+        raise DataError(
+            f"config.json: position_embedding_type is {positions!r}, "
+            "and only absolute positions can be imported"
+        )
+    if settings.get("is_decoder"):
+        raise DataError(
+            "config.json: is_decoder is true, and only an encoder can be imported; "
+            "take a checkpoint of one"
+        )
+    return {}
+
+
+def _read_roberta(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The first position of RoBERTa is the id of the padding plus 1. The rows before it
+    are never read.
+    """
+    pad = settings.get("pad_token_id", _ROBERTA_PAD)
+    if pad != _ROBERTA_PAD:
+        raise DataError(
+            f"config.json: pad_token_id is {pad}, and of RoBERTa only checkpoints with "
+            f"{_ROBERTA_PAD} can be imported"
+        )
+    rows = settings["max_position_embeddings"]
+    return {**_check_encoder(settings), "max_source_tokens": rows - _ROBERTA_PAD - 1}
+
+
+BERT = Family(
+    title="BERT",
+    fields=(
+        Field("pad_id", "pad_token_id", 0),
+        Field("vocabulary_size", "vocab_size"),
+        Field("encoder_layers", "num_hidden_layers"),
+        Field("width", "hidden_size"),
+        Field("feed_forward", "intermediate_size"),
+        Field("heads", "num_attention_heads"),
+        Field("dropout", "hidden_dropout_prob", 0.1),
+        Field("max_source_tokens", "max_position_embeddings"),
+        Field("activation", "hidden_act", "gelu"),
+        Field("norm_epsilon", "layer_norm_eps", 1e-12),
+    ),
+    fixed={"positions": "learned", "scaled_embedding": False, "embedding_norm": True},
+    read=_check_encoder,
+    names={
+        "embedding/table": "embeddings.word_embeddings.weight",
+        "source_input/positions": _POSITIONS,
+        "source_input/norm": "embeddings.LayerNorm",
+        **attention_names(
+            "encoder_#/attention",
+            "encoder.layer.#.attention",
+            *("self.query", "self.key", "self.value", "output.dense"),
+        ),
+        "encoder_#/attention_residual/norm": (
+            "encoder.layer.#.attention.output.LayerNorm"
+        ),
+        "encoder_#/feed_forward/inner": "encoder.layer.#.intermediate.dense",
+        "encoder_#/feed_forward/outer": "encoder.layer.#.output.dense",
+        "encoder_#/feed_forward_residual/norm": "encoder.layer.#.output.LayerNorm",
+    },
+    prefix="bert.",
+    ignored=_HEADS,
+    added={_POSITIONS: "embeddings.token_type_embeddings.weight"},
+    older={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
+)
+
+ROBERTA = dataclasses.replace(
+    BERT,
+    title="RoBERTa",
+    fields=(Field("pad_id", "pad_token_id", _ROBERTA_PAD), *BERT.fields[1:]),
+    read=_read_roberta,
+    prefix="roberta.",
+    first_position=_ROBERTA_PAD + 1,
+)
+
+DISTILBERT = Family(
+    title="DistilBERT",
+    fields=(
+        Field("pad_id", "pad_token_id", 0),
+        Field("vocabulary_size", "vocab_size"),
+        Field("encoder_layers", "n_layers"),
+        Field("width", "dim"),
+        Field("feed_forward", "hidden_dim"),
+        Field("heads", "n_heads"),
+        Field("dropout", "dropout", 0.1),
+        Field("max_source_tokens", "max_position_embeddings"),
+        Field("activation", "activation", "gelu"),
+    ),
+    fixed={**BERT.fixed, "norm_epsilon": 1e-12},
+    read=_check_encoder,
+    names={
+        "embedding/table": "embeddings.word_embeddings.weight",
+        "source_input/positions": _POSITIONS,
+        "source_input/norm": "embeddings.LayerNorm",
+        **attention_names(
+            "encoder_#/attention",
+            "transformer.layer.#.attention",
+            *("q_lin", "k_lin", "v_lin", "out_lin"),
+        ),
+        "encoder_#/attention_residual/norm": "transformer.layer.#.sa_layer_norm",
+        "encoder_#/feed_forward/inner": "transformer.layer.#.ffn.lin1",
+        "encoder_#/feed_forward/outer": "transformer.layer.#.ffn.lin2",
+        "encoder_#/feed_forward_residual/norm": "transformer.layer.#.output_layer_norm",
+    },
+    prefix="distilbert.",
+    ignored=_HEADS,
+)

@@ -1,0 +1,171 @@
+"""The checkpoint of transformers that computes what a network computes.
+
+A network equals BART, PEGASUS or T5 if the config.json that is made of it here is read
+as the same network. Lengths, dropout and names may differ.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from precis.model.bundle.checkpoints.importer import FAMILIES
+from precis.model.errors import DataError, UsageError
+from precis.model.network.config import NetworkConfig, StackConfig, TransformerConfig
+from precis.model.search.config import SpecialTokens
+
+_WAY_OUT = (
+    "use `precis summarize`, or train a network with --layout bart --no-pointer, or "
+    "--layout t5 --no-pointer"
+)
+# Fields that do not change what a network computes of a text that it can read, or that
+# a checkpoint states by its tensors.
+_FREE_FIELDS = {
+    *("decoder_stack", "dropout", "logits_bias", "tied_output"),
+    *("max_source_tokens", "max_target_tokens"),
+}
+_RELATIVE_FIELDS = {"relative_buckets", "relative_distance"}
+
+
+def checkpoint_settings(
+    config: NetworkConfig, special: SpecialTokens, *, came_from: str = ""
+) -> dict[str, Any]:
+    """The config.json of a network.
+
+    Args:
+      config: the shape of the network.
+      special: its special tokens.
+      came_from: the model_type that it was imported from, if it was.
+
+    Raises:
+      UsageError: the network is none that transformers can compute.
+    """
+    if not isinstance(config, TransformerConfig):
+        raise UsageError(
+            "only an encoder-decoder Transformer can be written for transformers, and "
+            f"this network has a {type(config).__name__}; {_WAY_OUT}"
+        )
+    differences = {}
+    writers = [name for name, family in FAMILIES.items() if family.class_name]
+    for model_type in sorted(writers, key=lambda name: name != came_from):
+        family = FAMILIES[model_type]
+        settings = {
+            "architectures": [family.class_name],
+            "model_type": model_type,
+            "is_encoder_decoder": True,
+            "dtype": "float32",
+            "use_cache": True,
+            "bos_token_id": special.start_id,
+            "eos_token_id": special.end_id,
+            "decoder_start_token_id": special.start_id,
+            # Without these lines BART would force its own end token.
+            "forced_bos_token_id": None,
+            "forced_eos_token_id": None,
+            **family.settings(config),
+        }
+        differences[family.title] = _differences(config, settings)
+        if not differences[family.title]:
+            return settings
+    title = min(differences, key=lambda title: len(differences[title]))
+    raise UsageError(
+        f"transformers has no such network; the nearest is {title}, but "
+        f"{', '.join(differences[title])}; {_WAY_OUT}"
+    )
+
+
+def _differences(config: TransformerConfig, settings: Mapping[str, Any]) -> list[str]:
+    """What a network computes otherwise than the network in a config.json."""
+    try:
+        read: Any = FAMILIES[settings["model_type"]].network(settings)
+    except (DataError, UsageError) as error:
+        return [str(error)]
+    here, there = _computation(config), _computation(read)
+    differences = [
+        f"{name} is {here[name]} here and {there[name]} there"
+        for name in here
+        if here[name] != there[name]
+    ]
+    if config.scaled_output and not config.tied_output:
+        differences.append("a separate output layer is scaled here and not there")
+    return differences
+
+
+def _computation(config: TransformerConfig) -> dict[str, Any]:
+    """The fields of a network that decide what it computes; those of the decoder are
+    "the same" where they do not differ from the encoder's.
+    """
+    values = {**vars(config), **_stack_values(config)}
+    of_decoder = {
+        f"decoder {name}": "the same" if value == values[name] else value
+        for name, value in _stack_values(config.decoder).items()
+    }
+    return {
+        name: value
+        for name, value in {**values, **of_decoder}.items()
+        if name.removeprefix("decoder ") not in _FREE_FIELDS
+    }
+
+
+def _stack_values(stack: StackConfig) -> dict[str, Any]:
+    """The fields of a stack, those without an effect as None."""
+    values = {
+        field.name: getattr(stack, field.name)
+        for field in dataclasses.fields(StackConfig)
+    }
+    if stack.positions != "relative":
+        values |= dict.fromkeys(_RELATIVE_FIELDS)
+    return {**values, "head_width": stack.head_width or stack.width // stack.heads}
+
+
+def checkpoint_tensors(
+    weights: Mapping[str, np.ndarray],
+    config: TransformerConfig,
+    settings: Mapping[str, Any],
+) -> dict[str, np.ndarray]:
+    """The tensors of a checkpoint by name.
+
+    Args:
+      weights: those of the network, by path.
+      config: the shape of the network.
+      settings: its `checkpoint_settings`.
+    """
+    family = FAMILIES[settings["model_type"]]
+    skipped = family.first_position
+    # Both sides have as many positions. The rows that are never read are zero: the
+    # first of BART, and the last of the shorter side.
+    rows = settings.get("max_position_embeddings", 0)
+    tensors = {}
+    for path, values in weights.items():
+        name = family.tensor_name(path)
+        leaf = path.rsplit("/", 1)[1]
+        if leaf == "kernel":  # A checkpoint stores linear layers as [out, in].
+            values = values.T
+        elif leaf == "positions":
+            after = rows - len(values)
+            values = np.pad(values, ((skipped, after), (0, 0)))
+        elif name in family.optional:
+            values = values[None]
+        tensors[name] = values
+    table, *inputs, output = family.embedding
+    if config.positions == "relative":
+        if not config.scaled_output and output not in tensors:
+            tensors[output] = tensors[table].copy()
+    elif not config.tied_output:
+        # BART then takes its inputs for separate tables too.
+        tensors |= {name: tensors[table].copy() for name in inputs}
+    if config.positions == "sinusoidal_halves":
+        # No weight of a network holds the position codes of PEGASUS.
+        from precis.model.network.positions import sinusoidal_positions
+
+        for side in ("encoder", "decoder"):
+            tensors[f"{side}.embed_positions.weight"] = sinusoidal_positions(
+                rows, config.width, in_halves=True
+            ).copy()
+    has_gate = config.gated_feed_forward
+    return {
+        family.stored_name(name, has_gate=has_gate): (
+            np.ascontiguousarray(values, "float32")
+        )
+        for name, values in sorted(tensors.items())
+    }

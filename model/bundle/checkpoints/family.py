@@ -1,0 +1,214 @@
+"""What the checkpoints of one architecture look like: the names of the fields of
+config.json and of the tensors, beside those of a network.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from precis.model.errors import DataError
+from precis.model.network.config import EncoderConfig, StackConfig, TransformerConfig
+
+# The name of an activation in config.json -> its name in a network. Of two names, the
+# first is written.
+ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+}
+# The last part of the path of a weight -> the last part of the name of its tensor.
+_LEAVES = {
+    "kernel": "weight",
+    "gamma": "weight",
+    "scale": "weight",
+    "bias": "bias",
+    "beta": "bias",
+}
+_NEEDED = object()
+_DECODER = "decoder."
+
+
+class Field(NamedTuple):
+    """A field of a network and of config.json.
+
+    Attributes:
+      here: its name in the configuration of a network; decoder.heads is that of the
+          decoder's stack.
+      there: its name in config.json.
+      default: what holds where config.json does not have it; without a default, it
+          must be there.
+    """
+
+    here: str
+    there: str
+    default: Any = _NEEDED
+
+
+def _nothing(_: Any) -> dict[str, Any]:
+    return {}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Family:
+    """The checkpoints of one model_type.
+
+    Attributes:
+      title: the name of the architecture.
+      class_name: the class in transformers that writes; "" for an encoder alone.
+      fields: what config.json says of a network field by field.
+      fixed: the fields of a network that all its checkpoints share.
+      read: config.json -> fields of a network that no single field gives. It raises
+          KeyError where a field is missing.
+      write: a network -> fields of config.json that no single field gives.
+      names: path of a weight -> name of its tensor. Both may leave out their last part;
+          # stands for the number of a layer.
+      prefix: the beginning of tensor names that some checkpoints leave out.
+      without_prefix: the tensors that never have it.
+      embedding: names of the embedding table of an encoder-decoder: the table itself,
+          its copies, and the output layer last. An output layer that differs from the
+          table is a separate one, whatever config.json says. All other copies must be
+          equal to the table; where there is a separate output layer, only to each
+          other, and the table itself is not read.
+      optional: tensors that are zero where they are missing; they are stored as [1, V].
+      ignored: the beginnings of names of tensors that no network needs, as a pattern.
+      first_position: the row of the position table for the first token.
+      added: name of a tensor -> name of a tensor whose first row is added to each row.
+      older: ends of tensor names in older checkpoints -> ends in current ones.
+    """
+
+    title: str
+    class_name: str = ""
+    fields: tuple[Field, ...]
+    fixed: Mapping[str, Any]
+    read: Callable[[Mapping[str, Any]], dict[str, Any]] = _nothing
+    write: Callable[[TransformerConfig], dict[str, Any]] = _nothing
+    names: Mapping[str, str]
+    prefix: str = ""
+    without_prefix: tuple[str, ...] = ()
+    embedding: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    ignored: str = r"\Z"
+    first_position: int = 0
+    added: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    older: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def network(self, settings: Mapping[str, Any]) -> TransformerConfig | EncoderConfig:
+        """The configuration of the network, or of the encoder, in a config.json.
+
+        Raises:
+          DataError: no network is like that.
+          KeyError: a field is missing.
+        """
+        values = dict(self.fixed)
+        for here, there, default in self.fields:
+            value = (
+                settings[there] if default is _NEEDED else settings.get(there, default)
+            )
+            if here == "activation":
+                value = activation(value, there)
+            values[here] = value
+        values |= self.read(settings)
+        if not self.class_name:
+            return EncoderConfig(**values)
+        stack = {field.name for field in dataclasses.fields(StackConfig)}
+        of_encoder = {name: values[name] for name in stack & values.keys()}
+        of_decoder = {
+            name.removeprefix(_DECODER): values.pop(name)
+            for name in list(values)
+            if name.startswith(_DECODER)
+        }
+        if not of_decoder.items() <= of_encoder.items():
+            values["decoder_stack"] = StackConfig(**{**of_encoder, **of_decoder})
+        return TransformerConfig(**values)
+
+    def settings(self, config: TransformerConfig) -> dict[str, Any]:
+        """The fields of config.json of a network, as if it were of this family."""
+        settings = {}
+        for here, there, _ in self.fields:
+            side = config.decoder if here.startswith(_DECODER) else config
+            value = getattr(side, here.removeprefix(_DECODER))
+            settings[there] = activation_name(value) if here == "activation" else value
+        return {**settings, **self.write(config)}
+
+    def tensor_name(self, path: str) -> str:
+        """The name of the tensor of a weight, without the prefix.
+
+        Args:
+          path: of the weight in the network. For BART:
+
+            transformer/encoder_3/attention/query/kernel
+            ->  encoder.layers.3.self_attn.q_proj.weight
+        """
+        path = path.split("/", 1)[1]
+        pattern = re.sub(r"_\d+/", "_#/", path)
+        layer = re.search(r"_(\d+)/", path)
+        if pattern in self.names:
+            name = self.names[pattern]
+        else:
+            part, leaf = pattern.rsplit("/", 1)
+            name = f"{self.names[part]}.{_LEAVES[leaf]}"
+        return name.replace("#", layer[1]) if layer else name
+
+    def current_name(self, name: str) -> str:
+        """The name of a tensor without the prefix, and as current checkpoints write
+        it.
+        """
+        return _with_end(name.removeprefix(self.prefix), self.older)
+
+    def is_ignored(self, name: str) -> bool:
+        """Whether no network needs the tensor of a current name."""
+        return bool(re.match(self.ignored, name))
+
+    def stored_name(self, name: str, *, has_gate: bool) -> str:
+        """The name that a checkpoint gives a tensor: `current_name` the other way
+        round. A T5 without a gate has the older names.
+        """
+        if not has_gate:
+            name = _with_end(name, {new: old for old, new in self.older.items()})
+        return name if name in self.without_prefix else self.prefix + name
+
+
+def _with_end(name: str, ends: Mapping[str, str]) -> str:
+    """A name with another end, where it has one of the ends."""
+    for end, other in ends.items():
+        if name.endswith(end):
+            return name.removesuffix(end) + other
+    return name
+
+
+def attention_names(path: str, name: str, *parts: str) -> dict[str, str]:
+    """The names of the linear layers of an attention, by path.
+
+    Args:
+      path: the path of the attention.
+      name: the name of the attention in a checkpoint.
+      *parts: the names of query, key, value and output in a checkpoint.
+    """
+    layers = ("query", "key", "value", "output")
+    return {
+        f"{path}/{layer}": f"{name}.{part}"
+        for layer, part in zip(layers, parts, strict=True)
+    }
+
+
+def activation(name: Any, field: str) -> str:
+    """The name in a network of an activation in a field of config.json.
+
+    Raises:
+      DataError: no network has such an activation.
+    """
+    if name not in ACTIVATIONS:
+        raise DataError(
+            f"config.json: {field} {name!r} is not one of {', '.join(ACTIVATIONS)}; "
+            "it cannot be imported"
+        )
+    return ACTIVATIONS[name]
+
+
+def activation_name(activation: str) -> str:
+    """The name of an activation in transformers."""
+    return next(name for name, here in ACTIVATIONS.items() if here == activation)

@@ -1,0 +1,387 @@
+"""Reads a checkpoint in the layout of Hugging Face as a network or as an encoder.
+
+config.json               the architecture and its sizes
+generation_config.json    how to search; optional
+model.safetensors         the tensors, in one file or in several that an index names
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from precis.model import files
+from precis.model.bundle.checkpoints.bart import BART, PEGASUS
+from precis.model.bundle.checkpoints.bert import BERT, DISTILBERT, ROBERTA
+from precis.model.bundle.checkpoints.family import Family
+from precis.model.bundle.checkpoints.generation import read_generation, task_settings
+from precis.model.bundle.checkpoints.t5 import MT5, T5
+from precis.model.bundle.manifest import check_finite
+from precis.model.errors import DataError, UsageError
+from precis.model.network.config import EncoderConfig, TransformerConfig
+from precis.model.search.config import SearchConfig, SpecialTokens
+
+CONFIG_FILE = "config.json"
+GENERATION_FILE = "generation_config.json"
+WEIGHTS_FILE = "model.safetensors"
+INDEX_FILE = "model.safetensors.index.json"
+# By model_type.
+FAMILIES: Mapping[str, Family] = {
+    "bart": BART,
+    "pegasus": PEGASUS,
+    "t5": T5,
+    "mt5": MT5,
+    "bert": BERT,
+    "roberta": ROBERTA,
+    "distilbert": DISTILBERT,
+}
+# The number formats of safetensors that weights may have.
+_FORMATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
+_WAY_OUT = "download the checkpoint again"
+
+
+class Checkpoint(NamedTuple):
+    """A network of a checkpoint; its tokenizer is not included.
+
+    Attributes:
+      network: the network, or the encoder, with the weights of the checkpoint.
+      decoding: the search settings of a network that writes.
+      special: its special tokens.
+      task_prefix: the text that it expects in front of every document, or "".
+    """
+
+    network: Any
+    decoding: SearchConfig | None = None
+    special: SpecialTokens | None = None
+    task_prefix: str = ""
+
+
+def read_settings(folder: str) -> dict[str, Any]:
+    """Reads the config.json of a checkpoint.
+
+    Raises:
+      UsageError: the folder is no checkpoint, or has an unknown model_type.
+      DataError: config.json is damaged.
+    """
+    if not files.exists(folder):
+        raise UsageError(
+            f"{folder}: there is no such folder; "
+            "name one that a checkpoint was downloaded to"
+        )
+    if not files.exists(files.join(folder, CONFIG_FILE)):
+        raise UsageError(
+            f"{folder}: this is no checkpoint (no {CONFIG_FILE}); "
+            f"name the folder that holds {CONFIG_FILE} and the weights"
+        )
+    settings = files.read_object(files.join(folder, CONFIG_FILE), way_out=_WAY_OUT)
+    model_type = settings.get("model_type")
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
+        raise UsageError(
+            f"{folder}: model_type is {model_type!r}, and what can be imported is "
+            f"{', '.join(FAMILIES)}; take such a checkpoint"
+        )
+    return settings
+
+
+def load_checkpoint(
+    folder: str, *, precision: str = "float32", max_source_tokens: int = 0
+) -> Checkpoint:
+    """Reads the network of a checkpoint and its generation settings.
+
+    Args:
+      folder: the checkpoint; its tokenizer is not read.
+      precision: what the layers compute in. The weights are float32, whatever the
+          precision of the checkpoint.
+      max_source_tokens: where sources are cut; 0 is the length in config.json.
+
+    Raises:
+      UsageError: the folder is no checkpoint that can be imported, or it has fewer
+          learned positions than `max_source_tokens`.
+      DataError: a file is damaged, a tensor is missing, unexpected or of another shape,
+          or a setting is not supported.
+    """
+    settings = read_settings(folder)
+    family = FAMILIES[settings["model_type"]]
+    config: Any
+    with _naming(folder):
+        if family.class_name and settings.get("is_encoder_decoder") is False:
+            raise DataError(
+                f"{CONFIG_FILE}: is_encoder_decoder is false, and one side alone "
+                "writes no summaries; take the whole checkpoint"
+            )
+        with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
+            try:
+                config = family.network(settings)
+            except KeyError as error:
+                raise DataError(
+                    f"{CONFIG_FILE}: {error.args[0]} is missing; {_WAY_OUT}"
+                ) from error
+    search: tuple[Any, ...] = ()
+    if family.class_name:
+        search = _read_search(folder, settings)
+        if config.positions != "learned":  # The number of positions is no limit.
+            longest = max(config.max_target_tokens, search[0].max_summary_tokens)
+            config = dataclasses.replace(config, max_target_tokens=longest)
+    config, tensors = _read_tensors(folder, config, family, max_source_tokens)
+    # TensorFlow takes seconds to import. What cannot be read is refused earlier.
+    from precis.model.network.build import build_encoder, build_network
+
+    with _naming(folder):
+        if family.class_name:
+            config = _with_output(config, tensors, family)
+        build: Any = build_network if family.class_name else build_encoder
+        with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
+            network = build(config, precision=precision)
+        _assign(network, tensors, family)
+    return Checkpoint(network, *search)
+
+
+def _read_search(
+    folder: str, settings: Mapping[str, Any]
+) -> tuple[SearchConfig, SpecialTokens, str]:
+    """The search, the special tokens and the task prefix of a checkpoint."""
+    path = files.join(folder, GENERATION_FILE)
+    generation, name = None, CONFIG_FILE
+    if files.exists(path):
+        generation, name = files.read_object(path, way_out=_WAY_OUT), GENERATION_FILE
+    with _naming(folder):
+        with files.naming_damage(name, way_out=_WAY_OUT):
+            search = read_generation(settings, generation)
+        return *search, task_settings(settings).get("prefix") or ""
+
+
+def _read_tensors(
+    folder: str,
+    config: TransformerConfig | EncoderConfig,
+    family: Family,
+    max_source_tokens: int,
+) -> tuple[TransformerConfig | EncoderConfig, dict[str, np.ndarray]]:
+    """Reads the tensors and applies `max_source_tokens`, unless it is 0.
+
+    Returns:
+      The configuration with the source length, and the tensors by current name.
+    """
+    are_learned = config.positions == "learned"
+    if are_learned and max_source_tokens > config.max_source_tokens:
+        raise UsageError(
+            f"{folder}: --max_source_tokens is {max_source_tokens}, "
+            f"and this checkpoint has learned {config.max_source_tokens} positions; "
+            "ask for no more, or leave it at 0 for all of them"
+        )
+    tensors = read_tensors(folder, family)
+    if not max_source_tokens:
+        return config, tensors
+    if are_learned:
+        name = family.names["source_input/positions"]
+        rows = config.max_source_tokens + family.first_position
+        # A table with another number of rows stays as it is, and is refused later.
+        if name in tensors and len(tensors[name]) == rows:
+            tensors[name] = tensors[name][: max_source_tokens + family.first_position]
+    return dataclasses.replace(config, max_source_tokens=max_source_tokens), tensors
+
+
+def weight_files(folder: str) -> list[str]:
+    """The names of the files that hold the weights of a checkpoint.
+
+    Raises:
+      UsageError: there are none, or only a pickle.
+      DataError: a file that the index names is missing or lies elsewhere.
+    """
+    if files.exists(files.join(folder, WEIGHTS_FILE)):
+        return [WEIGHTS_FILE]
+    path = files.join(folder, INDEX_FILE)
+    if files.exists(path):
+        content = files.read_object(path, way_out=_WAY_OUT, fields={"weight_map": dict})
+        with files.naming_damage(path, way_out=_WAY_OUT):
+            names = sorted(set(content["weight_map"].values()))
+        for name in names:
+            if not files.exists(files.path_within(folder, name, listed_in=path)):
+                raise DataError(
+                    f"{files.join(folder, name)}: missing, and {INDEX_FILE} names it; "
+                    f"{_WAY_OUT}"
+                )
+        return names
+    if files.glob(files.join(folder, "pytorch_model*.bin")):
+        raise UsageError(
+            f"{folder}: the weights are a pickle (pytorch_model.bin), which may run "
+            "any program and is not read; convert it once where you trust it: "
+            "transformers' AutoModelForSeq2SeqLM, or AutoModel for an encoder, "
+            ".from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True)"
+        )
+    raise UsageError(
+        f"{folder}: there is neither {WEIGHTS_FILE} nor {INDEX_FILE}; name a folder "
+        "that a checkpoint was downloaded to"
+    )
+
+
+def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
+    """The tensors of a checkpoint that a network may need, float32, by current name.
+
+    Raises:
+      UsageError: there is no file of weights that may be read.
+      DataError: a file is missing or damaged, or holds a weight that is not finite or
+          of another number format.
+    """
+    from safetensors import SafetensorError, deserialize
+
+    tensors: dict[str, np.ndarray] = {}
+    for file in weight_files(folder):
+        path = files.join(folder, file)
+        try:
+            entries = deserialize(files.read_bytes(path))
+        except SafetensorError as error:
+            raise DataError(f"{path}: damaged ({error}); {_WAY_OUT}") from error
+        for stored_name, entry in entries:
+            name = family.current_name(stored_name)
+            if family.is_ignored(name):
+                continue
+            if entry["dtype"] not in _FORMATS:
+                raise DataError(
+                    f"{path}: {name}: its number format is {entry['dtype']}, and only "
+                    "floating-point weights of 16, 32 or 64 bits are read; take the "
+                    "checkpoint in one"
+                )
+            values = np.frombuffer(entry["data"], _FORMATS[entry["dtype"]])
+            if entry["dtype"] == "BF16":  # The upper half of a float32.
+                values = (values.astype("<u4") << 16).view("<f4")
+            values = values.reshape(entry["shape"]).astype("float32", copy=False)
+            check_finite(path, [(stored_name, values)], way_out=_WAY_OUT)
+            tensors[name] = values
+    return tensors
+
+
+def _with_output(
+    config: TransformerConfig, tensors: dict[str, np.ndarray], family: Family
+) -> TransformerConfig:
+    """The configuration with a separate output layer where the tensors hold one.
+
+    The embedding table in `tensors` is put under its first name, and its copies are
+    removed.
+
+    Raises:
+      DataError: the copies of the table differ, or a separate output would be scaled.
+    """
+    table, *inputs, output = family.embedding
+    stored = [name for name in (table, *inputs) if name in tensors]
+    is_tied = config.tied_output
+    if is_tied and output in tensors:
+        is_tied = _first_other(tensors, output, stored) is None
+    # The copies; where there is a separate output, the table itself is not read if
+    # there are any.
+    copies = [name for name in inputs if name in tensors]
+    if is_tied and output in tensors:
+        copies.append(output)
+    if copies:
+        first = table if is_tied and table in tensors else copies[0]
+        other = _first_other(tensors, first, copies)
+        if other:
+            raise DataError(
+                f"{first} and {other} differ, and a network here has one "
+                "embedding for source and target; it cannot be imported"
+            )
+        tensors[table] = tensors[first]
+        for name in copies:
+            del tensors[name]
+    if is_tied == config.tied_output:
+        return config
+    if config.scaled_output:
+        raise DataError(
+            f"{output} differs from the embedding table, and {CONFIG_FILE} scales the "
+            "output as where they are one; if it was trained apart, say so there: "
+            "tie_word_embeddings false"
+        )
+    # A separate output layer has its own bias.
+    return dataclasses.replace(config, tied_output=is_tied, logits_bias=False)
+
+
+def _first_other(
+    tensors: Mapping[str, np.ndarray], name: str, others: Iterable[str]
+) -> str | None:
+    """The first of the others that has other values than a tensor."""
+    return next(
+        (other for other in others if not _equal(tensors[other], tensors[name])), None
+    )
+
+
+def _equal(first: np.ndarray, second: np.ndarray) -> bool:
+    return first is second or np.array_equal(first, second)
+
+
+def _assign(network: Any, tensors: Mapping[str, np.ndarray], family: Family) -> None:
+    """Sets all weights of a network from the tensors of a checkpoint, by current name.
+
+    Raises:
+      DataError: a tensor is missing, unexpected or of another shape.
+    """
+    names = {weight.path: family.tensor_name(weight.path) for weight in network.weights}
+    needed = {*names.values(), *family.added.values()}
+    missing = needed - tensors.keys() - {*family.optional}
+    if missing:
+        raise DataError(
+            f"the checkpoint lacks {_listed(missing)}, which {CONFIG_FILE} asks for; "
+            "download both again"
+        )
+    unexpected = tensors.keys() - needed - {*family.optional}
+    if unexpected:
+        raise DataError(
+            f"the checkpoint holds {_listed(unexpected)}, which no network of this "
+            "kind has; take one of the plain architecture"
+        )
+    for weight in network.weights:
+        name = names[weight.path]
+        if name in tensors:
+            weight.assign(_weight_values(weight, name, tensors, family))
+        else:
+            weight.assign(np.zeros(weight.shape, "float32"))
+
+
+def _weight_values(
+    weight: Any, name: str, tensors: Mapping[str, np.ndarray], family: Family
+) -> np.ndarray:
+    """The values of a weight, float32, in the shape of the weight.
+
+    A checkpoint stores linear layers as [out, in]. Its position tables may begin with
+    rows that are never read.
+    """
+    leaf = weight.path.rsplit("/", 1)[1]
+    shape = expected = tuple(weight.shape)
+    skipped = family.first_position if leaf == "positions" else 0
+    if leaf == "kernel":
+        expected = shape[::-1]
+    elif leaf == "positions":
+        expected = (shape[0] + skipped, shape[1])
+    elif name in family.optional:
+        expected = (1, *shape)
+    values = tensors[name]
+    _check_shape(name, values, expected)
+    if name in family.added:
+        other = family.added[name]
+        _check_shape(other, tensors[other], (len(tensors[other]), *expected[1:]))
+        values = values + tensors[other][0]
+    return values.T if leaf == "kernel" else values[skipped:].reshape(shape)
+
+
+def _check_shape(name: str, values: np.ndarray, expected: tuple[int, ...]) -> None:
+    if values.shape != expected:
+        raise DataError(
+            f"{name} has the shape {list(values.shape)}, and {CONFIG_FILE} asks for "
+            f"{list(expected)}; download both again"
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    """At most five of the names, and the number of the others."""
+    ordered = sorted(names)
+    text = ", ".join(ordered[:5])
+    return f"{text} and {len(ordered) - 5} more" if len(ordered) > 5 else text
+
+
+@contextlib.contextmanager
+def _naming(folder: str) -> Iterator[None]:
+    """Puts the folder in front of the messages of errors."""
+    try:
+        yield
+    except (DataError, UsageError) as error:
+        raise DataError(f"{folder}: {error}") from error

@@ -1,0 +1,158 @@
+"""T5 (Raffel et al. 2020), Flan-T5 (Chung et al. 2022) and mT5 (Xue et al. 2021).
+
+Pre-norm Transformers without biases. Norms only scale and attention scores are not
+scaled. Relative positions add a bias to the scores, which all blocks of the encoder
+share, and likewise all blocks of the decoder.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from precis.model.bundle.checkpoints.family import (
+    Family,
+    Field,
+    activation,
+    activation_name,
+    attention_names,
+)
+from precis.model.errors import DataError
+from precis.model.network.config import TransformerConfig
+
+# The source length of the published checkpoints in training. Positions are relative, so
+# longer sources are possible.
+_TRAINED_TOKENS = 512
+_PARTS = ("q", "k", "v", "o")
+_RELATIVE = "relative_attention_bias.weight"
+
+
+def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
+    gating, _, name = settings.get("feed_forward_proj", "relu").rpartition("-")
+    if gating not in ("", "gated"):
+        raise DataError(
+            f"config.json: feed_forward_proj is {settings['feed_forward_proj']!r}, "
+            "and only an activation, or gated- and an activation, can be imported"
+        )
+    # Older files do not state whether the output is scaled. It is scaled where the
+    # output layer is the embedding table.
+    is_scaled = settings.get("scale_decoder_outputs")
+    if is_scaled is None:
+        is_scaled = settings.get("tie_word_embeddings") is not False
+    tokens = settings.get("n_positions") or _TRAINED_TOKENS
+    return {
+        "decoder_layers": settings.get("num_decoder_layers") or settings["num_layers"],
+        "scaled_output": is_scaled,
+        "max_source_tokens": tokens,
+        "max_target_tokens": tokens,
+        # Versions with a gate call the approximation of gelu "gelu".
+        "activation": activation(
+            "gelu_new" if gating and name == "gelu" else name, "feed_forward_proj"
+        ),
+        "gated_feed_forward": bool(gating),
+    }
+
+
+def _read_mt5(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The output of mT5 is never scaled."""
+    return _read(
+        {"feed_forward_proj": "gated-gelu", **settings, "scale_decoder_outputs": False}
+    )
+
+
+def _write(config: TransformerConfig) -> dict[str, Any]:
+    name = activation_name(config.activation)
+    # With a gate, "gelu" stands for its approximation.
+    gated = "gated-gelu" if name == "gelu_new" else f"gated-{name}"
+    return {
+        "d_kv": config.head_width or config.width // config.heads,
+        "num_decoder_layers": config.decoder_layers,
+        "feed_forward_proj": gated if config.gated_feed_forward else name,
+        "n_positions": config.max_source_tokens,
+        # In T5 this says whether the output is scaled. The exporter writes the output
+        # layer where it is not.
+        "tie_word_embeddings": config.scaled_output,
+        # The cache of T5 in transformers has as many layers as its encoder.
+        "use_cache": config.decoder_layers <= config.encoder_layers,
+    }
+
+
+def _feed_forward(side: str, layer: int) -> dict[str, str]:
+    name = f"{side}.block.#.layer.{layer}"
+    return {
+        f"{side}_#/feed_forward/inner": f"{name}.DenseReluDense.wi_0",
+        f"{side}_#/feed_forward/gate": f"{name}.DenseReluDense.wi_1",
+        f"{side}_#/feed_forward/outer": f"{name}.DenseReluDense.wo",
+        f"{side}_#/feed_forward_residual/norm": f"{name}.layer_norm",
+    }
+
+
+T5 = Family(
+    title="T5",
+    class_name="T5ForConditionalGeneration",
+    fields=(
+        Field("vocabulary_size", "vocab_size"),
+        Field("pad_id", "pad_token_id", 0),
+        Field("encoder_layers", "num_layers"),
+        Field("width", "d_model"),
+        Field("feed_forward", "d_ff"),
+        Field("heads", "num_heads"),
+        Field("head_width", "d_kv"),
+        Field("dropout", "dropout_rate", 0.1),
+        Field("relative_buckets", "relative_attention_num_buckets", 32),
+        Field("relative_distance", "relative_attention_max_distance", 128),
+        Field("norm_epsilon", "layer_norm_epsilon", 1e-6),
+    ),
+    fixed={
+        "positions": "relative",
+        "biases": False,
+        "norm_first": True,
+        "rms_norm": True,
+        "scaled_scores": False,
+        "scaled_embedding": False,
+        "tied_output": True,  # Unless the checkpoint holds a separate output layer.
+        "pointer": False,
+    },
+    read=_read,
+    write=_write,
+    names={
+        "embedding/table": "shared.weight",
+        "output_layer/kernel": "lm_head.weight",
+        "encoder_positions/table": f"encoder.block.0.layer.0.SelfAttention.{_RELATIVE}",
+        **attention_names(
+            "encoder_#/attention", "encoder.block.#.layer.0.SelfAttention", *_PARTS
+        ),
+        "encoder_#/attention_residual/norm": "encoder.block.#.layer.0.layer_norm",
+        **_feed_forward("encoder", 1),
+        "encoder_norm": "encoder.final_layer_norm",
+        "decoder_positions/table": f"decoder.block.0.layer.0.SelfAttention.{_RELATIVE}",
+        **attention_names(
+            "decoder_#/self_attention", "decoder.block.#.layer.0.SelfAttention", *_PARTS
+        ),
+        "decoder_#/self_residual/norm": "decoder.block.#.layer.0.layer_norm",
+        **attention_names(
+            "decoder_#/cross_attention",
+            "decoder.block.#.layer.1.EncDecAttention",
+            *_PARTS,
+        ),
+        "decoder_#/cross_residual/norm": "decoder.block.#.layer.1.layer_norm",
+        **_feed_forward("decoder", 2),
+        "decoder_norm": "decoder.final_layer_norm",
+    },
+    embedding=(
+        "shared.weight",
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+        "lm_head.weight",
+    ),
+    # All blocks of a side share the table of the first. Older files repeat it for each
+    # block, and hold tables of the cross-attention that no network reads.
+    ignored=(
+        r"(en|de)coder\.block\.([1-9]\d*\.layer\.0\.Self|\d+\.layer\.1\.EncDec)"
+        r"Attention\.relative_attention_bias"
+    ),
+    older={"DenseReluDense.wi.weight": "DenseReluDense.wi_0.weight"},
+)
+
+MT5 = dataclasses.replace(
+    T5, title="mT5", class_name="MT5ForConditionalGeneration", read=_read_mt5
+)

@@ -1,0 +1,279 @@
+"""The hypotheses of a beam search: those that are live, those that have finished, how a
+step moves them, when they decide a document, and the final ranking.
+
+Live and finished hypotheses are kept apart, so that a finished hypothesis neither grows
+nor takes the place of a live one. Each step looks at the 2K best continuations of a
+document. Only the K best of them may end, so K live hypotheses are always left. Equal
+scores go to the smaller token id.
+"""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from precis.model.cache import Cache, gather_beams
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.scores import (
+    LOWEST_SCORE,
+    NextTokenScores,
+    is_possible,
+    length_penalty,
+    top_tokens,
+)
+
+
+class Live(NamedTuple):
+    """Hypotheses that have not ended.
+
+    Attributes:
+      tokens: int32 [B, K, T + 1], start token first.
+      log_probs: float32 [B, K].
+    """
+
+    tokens: Any
+    log_probs: Any
+
+
+class Finished(NamedTuple):
+    """Hypotheses that have ended, best first.
+
+    Attributes:
+      tokens: int32 [B, K, T + 1], start token first.
+      scores: float32 [B, K], LOWEST_SCORE at empty places.
+      log_probs: float32 [B, K].
+    """
+
+    tokens: Any
+    scores: Any
+    log_probs: Any
+
+
+class BeamState(NamedTuple):
+    """All that a step changes.
+
+    Attributes:
+      index: int32 scalar, the number of tokens written so far.
+      live: hypotheses that may be extended.
+      finished: hypotheses that have ended.
+      is_done: bool [B], whether no later hypothesis can count.
+      cache: of the network, with the hypotheses in the order of `live`.
+    """
+
+    index: Any
+    live: Live
+    finished: Finished
+    is_done: Any
+    cache: Cache
+
+
+class Candidates(NamedTuple):
+    """Continuations of live hypotheses, best first.
+
+    Attributes:
+      parents: int32 [B, 2K], the live hypothesis that is continued.
+      tokens: int32 [B, 2K], the token that it is continued with.
+      log_probs: float32 [B, 2K], of the continuation.
+    """
+
+    parents: Any
+    tokens: Any
+    log_probs: Any
+
+
+class Hypotheses(NamedTuple):
+    """Ranked hypotheses, best first.
+
+    Where fewer than K can be written at all, the last places are empty:
+    `is_possible(log_probs)` is False there.
+
+    Attributes:
+      tokens: int32 [B, K, T], up to and with the end token, then padding.
+      scores: float32 [B, K], the log-probability over the length penalty.
+      log_probs: float32 [B, K], the sum of the tokens' log-probabilities.
+      finished: bool [B, K], False where the maximum length was reached before the end
+          token.
+    """
+
+    tokens: Any
+    scores: Any
+    log_probs: Any
+    finished: Any
+
+
+def start_state(
+    cache: Cache, *, batch: Any, config: SearchConfig, special: SpecialTokens
+) -> BeamState:
+    """The state before the first step of B documents."""
+    length, width = config.max_summary_tokens, config.beam_width
+    start = ops.full((batch, width, 1), special.start_id, dtype="int32")
+    padding = ops.full((batch, width, length), special.pad_id, dtype="int32")
+    tokens = ops.concatenate([start, padding], axis=2)
+    # All hypotheses of a document are equal at first. Only the first may be extended,
+    # or the beam would hold copies of one hypothesis.
+    first = ops.where(ops.arange(width) == 0, 0.0, LOWEST_SCORE)
+    empty = ops.full((batch, width), LOWEST_SCORE, dtype="float32")
+    return BeamState(
+        index=ops.convert_to_tensor(0, "int32"),
+        live=Live(tokens, ops.tile(first[None], (batch, 1))),
+        finished=Finished(tokens, empty, empty),
+        is_done=ops.zeros((batch,), dtype="bool"),
+        cache=cache,
+    )
+
+
+def extend(tokens: Any, last: Any, index: Any) -> Any:
+    """Writes tokens [B, K] behind place `index` of tokens [B, K, T + 1]."""
+    is_next = ops.arange(tokens.shape[2]) == index + 1
+    return ops.where(is_next, last[..., None], tokens)
+
+
+def choose_candidates(
+    scores: NextTokenScores, live_log_probs: Any, width: int
+) -> Candidates:
+    """Chooses the 2K best continuations of each document: of the 2K best tokens of each
+    of its K hypotheses the best.
+
+    Args:
+      scores: of the next tokens, [B, K, V].
+      live_log_probs: float32 [B, K].
+      width: K.
+    """
+    count = 2 * width
+    values, ids = top_tokens(scores.logits, count)  # [B, K, 2K]
+    totals = values - scores.norm + live_log_probs[..., None]
+    totals = ops.reshape(totals, (-1, width * count))
+    parents = ops.arange(width, dtype="int32")[:, None]
+    # Sorted by token, then by parent, because top_k keeps the order of equals.
+    keys = ops.reshape(ids * width + parents, (-1, width * count))
+    order = ops.argsort(keys, axis=-1)
+    totals, keys = gather_beams(totals, order), gather_beams(keys, order)
+    log_probs, best = ops.top_k(totals, k=count)
+    keys = gather_beams(keys, best)
+    return Candidates(parents=keys % width, tokens=keys // width, log_probs=log_probs)
+
+
+def keep_live(
+    state: BeamState, candidates: Candidates, end_id: int
+) -> tuple[Live, Any]:
+    """Chooses the K best candidates that did not end.
+
+    Returns:
+      The new live hypotheses, and their parents, int32 [B, K].
+    """
+    log_probs = ops.where(
+        ops.equal(candidates.tokens, end_id), LOWEST_SCORE, candidates.log_probs
+    )
+    log_probs, order = ops.top_k(log_probs, k=state.live.tokens.shape[1])
+    parents = gather_beams(candidates.parents, order)
+    tokens = extend(
+        gather_beams(state.live.tokens, parents),
+        gather_beams(candidates.tokens, order),
+        state.index,
+    )
+    return Live(tokens, log_probs), parents
+
+
+def keep_finished(
+    state: BeamState, candidates: Candidates, config: SearchConfig, end_id: int
+) -> Finished:
+    """Adds the candidates that ended, of which only the K best count, and keeps the K
+    best finished hypotheses.
+
+    Args:
+      state: before the step.
+      candidates: of the step.
+      config: length penalty, and whether hypotheses compete at the maximum length.
+      end_id: of the end token.
+    """
+    width = config.beam_width
+    parents, last, log_probs = (part[:, :width] for part in candidates)
+    length = state.index + 1
+    scores = log_probs / length_penalty(length, config)
+    has_ended = ops.equal(last, end_id)
+    if config.unfinished == "compete":
+        has_ended = ops.logical_or(has_ended, length >= config.max_summary_tokens)
+    # A forbidden end token is not an end: its log-probability is LOWEST_SCORE.
+    counts = ops.logical_and(
+        ops.logical_and(has_ended, is_possible(log_probs)),
+        ops.logical_not(state.is_done)[:, None],
+    )
+    scores = ops.where(counts, scores, LOWEST_SCORE)
+    tokens = extend(gather_beams(state.live.tokens, parents), last, state.index)
+
+    old = state.finished
+    scores, order = ops.top_k(ops.concatenate([old.scores, scores], axis=1), k=width)
+    tokens = ops.concatenate([old.tokens, tokens], axis=1)
+    log_probs = ops.concatenate([old.log_probs, log_probs], axis=1)
+    return Finished(gather_beams(tokens, order), scores, gather_beams(log_probs, order))
+
+
+def is_decided(
+    finished: Finished, live_log_probs: Any, index: Any, config: SearchConfig
+) -> Any:
+    """Whether no live hypothesis can still win, as `config.early_stopping` defines it.
+
+    never: Log-probabilities only fall, so a live hypothesis ends at best with its
+        present log-probability over the largest length penalty.
+    bound: It ends at best with its present score.
+    first_k: K finished hypotheses are enough.
+
+    Args:
+      finished: the finished hypotheses.
+      live_log_probs: float32 [B, K].
+      index: int32 scalar, the number of tokens written so far.
+      config: early stopping and length penalty.
+
+    Returns:
+      bool [B], False where fewer than K hypotheses have finished.
+    """
+    worst = ops.min(finished.scores, axis=1)
+    if config.early_stopping == "first_k":
+        return is_possible(worst)
+    length = index
+    if config.early_stopping == "never" and config.length_penalty > 0:
+        length = config.max_summary_tokens
+    best_live = ops.max(live_log_probs, axis=1) / length_penalty(length, config)
+    return ops.logical_and(is_possible(worst), best_live <= worst)
+
+
+def rank_hypotheses(state: BeamState, config: SearchConfig, end_id: int) -> Hypotheses:
+    """Ranks the finished hypotheses by score, and behind them live ones where fewer
+    than K have finished.
+
+    Args:
+      state: after the last step.
+      config: the search.
+      end_id: of the end token.
+    """
+    finished, live = state.finished, state.live
+    is_finished = is_possible(finished.scores)
+    # Where hypotheses compete at the maximum length, `finished` holds some without an
+    # end token. Their tokens fill all places, so padding is not taken for an end.
+    has_end = ops.any(ops.equal(finished.tokens[:, :, 1:], end_id), axis=2)
+    has_end = ops.logical_and(is_finished, has_end)
+    live_log_probs = live.log_probs
+    if config.unfinished == "compete":
+        # The live hypotheses of the last step are among the finished ones.
+        live_log_probs = ops.full_like(live_log_probs, LOWEST_SCORE)
+    live_scores = live_log_probs / length_penalty(state.index, config)
+
+    def join(of_finished: Any, of_live: Any) -> Any:
+        """[B, K, ...] twice -> [B, 2K, ...]."""
+        return ops.concatenate([of_finished, of_live], axis=1)
+
+    # 2 finished, 1 live, 0 empty.
+    kinds = join(
+        2 * ops.cast(is_finished, "int32"),
+        ops.cast(is_possible(live_log_probs), "int32"),
+    )
+    hypotheses = Hypotheses(
+        tokens=join(finished.tokens, live.tokens)[:, :, 1:],
+        scores=join(finished.scores, live_scores),
+        log_probs=join(finished.log_probs, live_log_probs),
+        finished=join(has_end, ops.zeros_like(has_end)),
+    )
+    _, by_score = ops.top_k(hypotheses.scores, k=2 * config.beam_width)
+    # top_k keeps the order of equals, here the order of the scores.
+    _, by_kind = ops.top_k(gather_beams(kinds, by_score), k=config.beam_width)
+    order = gather_beams(by_score, by_kind)
+    return Hypotheses(*(gather_beams(part, order) for part in hypotheses))

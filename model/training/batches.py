@@ -1,0 +1,323 @@
+"""Batches for training from shards of records, in an order that depends on the seed and
+the epoch alone.
+
+The next batch is a function of the records, the settings, the epoch and the number of
+batches before it, so a training that was interrupted goes on with exactly the batch
+that would have been next.
+
+one row of a batch after its record was read, for targets of up to 8 tokens
+source     5 9 7 4 PAD PAD PAD ...       padded to a length of `length_buckets`
+target     START 7 8 PAD PAD PAD PAD PAD
+expected   7 8 END PAD PAD PAD PAD PAD   padded to a multiple of 8, as the target
+
+An epoch of several record sets has all documents of each, evenly mixed:
+
+    sets of 6 and 2 documents    0 0 1 0 0 0 1 0
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from precis.model.network.config import SOURCE_PADDING
+from precis.model.records.example import feature_spec
+
+_INTERLEAVED_SHARDS = 8  # read in turn where documents are shuffled
+
+
+class BatchSettings(NamedTuple):
+    """The settings that decide the shapes of batches, and the ids that fill them up.
+
+    Attributes:
+      max_source_tokens: longer sources are cut.
+      max_target_tokens: longer targets are cut.
+      batch_tokens: padded source and target tokens of a batch, at most, unless one row
+          is more.
+      target_pad: fills targets up; SOURCE_PADDING fills sources up.
+      start: the first token of a target.
+      end: the token that is expected after a target.
+      pieces: the number of equal pieces that a batch is cut into; rows of padding fill
+          the batch up. The documents of a batch do not depend on it.
+      fixed_shapes: whether all batches have one shape, known before any is read.
+      source_end_tokens: the number of special tokens at the end of every source; they
+          stay when a source is cut.
+    """
+
+    max_source_tokens: int
+    max_target_tokens: int
+    batch_tokens: int
+    target_pad: int
+    start: int
+    end: int
+    pieces: int = 1
+    fixed_shapes: bool = False
+    source_end_tokens: int = 0
+
+    @property
+    def padding(self) -> dict[str, int]:
+        """The id that fills each sequence of a batch up."""
+        target_pad = self.target_pad
+        return {
+            "source": SOURCE_PADDING,
+            "target": target_pad,
+            "expected": target_pad,
+        }
+
+
+def epoch_batches(
+    sets: Sequence[Sequence[str]],
+    settings: BatchSettings,
+    *,
+    seed: int,
+    epoch: int,
+    shuffle_documents: int,
+    documents: Sequence[int] = (),
+    take: int = -1,
+) -> tf.data.Dataset:
+    """One epoch in batches of similar source length, shuffled.
+
+    Args:
+      sets: local TFRecord files of each record set.
+      settings: shapes and special ids.
+      seed: fixes the order, together with the epoch.
+      epoch: counted from 0.
+      shuffle_documents: size of the shuffle buffer; 0 keeps the order of the files.
+      documents: the number of documents of each set, where there are several.
+      take: stops after this many records; -1 takes all.
+
+    Returns:
+      A dataset of dictionaries:
+          source     int32 [B, S]
+          target     int32 [B, T], the start token first
+          expected   int32 [B, T], the end token last
+          shard      int32 [B], the position of each row's file in all files; -1 for a
+                     row that is padding only
+    """
+    is_shuffled = shuffle_documents > 0
+    streams = []
+    first_shard = 0
+    for number, shards in enumerate(sets):
+        # Two sets made of one corpus would otherwise give the same document at about
+        # the same time.
+        name = f"{seed}:{epoch}" + (f":{number}" if number else "")
+        streams.append(_read_documents(shards, first_shard, name, is_shuffled))
+        first_shard += len(shards)
+    dataset = streams[0]
+    if len(streams) > 1:
+        turns = tf.data.Dataset.from_tensor_slices(mixed_turns(documents))
+        dataset = tf.data.Dataset.choose_from_datasets(streams, turns)
+    if is_shuffled:
+        dataset = dataset.shuffle(
+            shuffle_documents,
+            seed=_hashed(f"{seed}:{epoch}"),
+            reshuffle_each_iteration=False,
+        )
+    dataset = dataset.take(take).map(
+        lambda serialised, shard: _read_row(serialised, shard, settings),
+        num_parallel_calls=2,
+        deterministic=True,
+    )
+    options = tf.data.Options()
+    options.deterministic = True
+    options.experimental_distribute.auto_shard_policy = (
+        tf.data.experimental.AutoShardPolicy.OFF
+    )
+    return _batch_by_length(dataset, settings).with_options(options)
+
+
+def distributed_batches(
+    strategy: tf.distribute.Strategy, *arguments: Any, skip: int, **order: Any
+) -> Any:
+    """`epoch_batches` without its first `skip` batches, each batch cut evenly over the
+    replicas of a strategy.
+
+    Every process reads all records and keeps the rows of its own replicas, so that the
+    batches are those of a single device.
+    """
+    replicas = strategy.num_replicas_in_sync
+
+    def rows_of_process(context: tf.distribute.InputContext) -> tf.data.Dataset:
+        batches = epoch_batches(*arguments, **order).skip(skip)
+        if replicas > 1:
+            count = replicas // context.num_input_pipelines
+            first = context.input_pipeline_id * count
+            batches = batches.map(
+                lambda batch: {
+                    name: _split_rows(rows, replicas)[first : first + count]
+                    for name, rows in batch.items()
+                }
+            ).unbatch()
+        return batches.prefetch(4)
+
+    return strategy.distribute_datasets_from_function(rows_of_process)
+
+
+def mixed_turns(counts: Sequence[int]) -> np.ndarray:
+    """The set that each document of an epoch comes from, int64 [sum of counts].
+
+    The documents of each set are evenly spread over the epoch.
+
+        mixed_turns([6, 2]) -> 0 0 1 0 0 0 1 0
+
+    Args:
+      counts: the number of documents of each set.
+    """
+    places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+    return np.repeat(np.arange(len(counts)), counts)[np.argsort(places, kind="stable")]
+
+
+def _hashed(name: str) -> int:
+    """A seed of 32 bits from a name."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+
+
+def _read_documents(
+    shards: Sequence[str], first_shard: int, name: str, is_shuffled: bool
+) -> tf.data.Dataset:
+    """One pass over a record set: pairs of a serialised record and the position of its
+    file.
+
+    Args:
+      shards: the files.
+      first_shard: the position of the first of them.
+      name: seeds the order of the files.
+      is_shuffled: whether the order of the files is random, and several are read in
+          turn.
+    """
+    order = np.arange(len(shards), dtype="int32")
+    if is_shuffled:
+        order = np.random.default_rng(_hashed(name)).permutation(order)
+    dataset = tf.data.Dataset.from_tensor_slices(
+        ([shards[place] for place in order], order + first_shard)
+    )
+    return dataset.interleave(
+        lambda path, shard: tf.data.TFRecordDataset(path).map(
+            lambda serialised: (serialised, shard)
+        ),
+        cycle_length=min(_INTERLEAVED_SHARDS, len(shards)) if is_shuffled else 1,
+    )
+
+
+def _split_rows(rows: tf.Tensor, parts: int) -> tf.Tensor:
+    """[B, ...] -> [parts, B / parts, ...]."""
+    return tf.reshape(rows, tf.concat([[parts, -1], tf.shape(rows)[1:]], axis=0))
+
+
+def length_buckets(longest: int) -> list[int]:
+    """The lengths that sources are padded to: multiples of 8 that grow by about a
+    quarter, and `longest` as the last.
+
+        length_buckets(100) -> [32, 40, 48, 56, 64, 80, 96, 100]
+    """
+    buckets = []
+    length = 32
+    while length < longest:
+        buckets.append(length)
+        length = max(length + 8, int(length * 1.25) // 8 * 8)
+    return [*buckets, longest]
+
+
+def _read_row(
+    serialised: tf.Tensor, shard: tf.Tensor, settings: BatchSettings
+) -> dict[str, tf.Tensor]:
+    """One record as a row of each tensor of a batch, cut but not padded.
+
+        target of the record     7 8
+        target of the row        START 7 8
+        expected of the row      7 8 END
+
+    Args:
+      serialised: the record, a string scalar.
+      shard: the position of its file, int32 scalar.
+      settings: of which the lengths, the start and the end count.
+    """
+    features = tf.io.parse_single_example(serialised, feature_spec())
+    source = features["source"]
+    kept_end = min(settings.source_end_tokens, settings.max_source_tokens)
+    text_end = tf.size(source) - kept_end
+    text = source[:text_end][: settings.max_source_tokens - kept_end]
+    source = tf.concat([text, source[text_end:]], axis=0)
+    target = tf.cast(features["target"][: settings.max_target_tokens], tf.int32)
+    return {
+        "source": tf.cast(source, tf.int32),
+        "target": tf.concat([[settings.start], target], axis=0),
+        "expected": tf.concat([target, [settings.end]], axis=0),
+        "shard": shard,
+    }
+
+
+def _batch_by_length(
+    dataset: tf.data.Dataset, settings: BatchSettings
+) -> tf.data.Dataset:
+    """Collects rows of `_read_row` into padded batches of similar source length."""
+    longest = settings.max_source_tokens
+    buckets = [longest] if settings.fixed_shapes else length_buckets(longest)
+    longest_row = settings.max_target_tokens + 1
+    rows = [
+        max(settings.batch_tokens // (bucket + longest_row), 1) for bucket in buckets
+    ]
+    dataset = dataset.bucket_by_sequence_length(
+        element_length_func=lambda row: tf.size(row["source"]),
+        bucket_boundaries=[bucket + 1 for bucket in buckets[:-1]],
+        bucket_batch_sizes=rows,
+        padded_shapes={**{name: [None] for name in settings.padding}, "shard": []},
+        padding_values={**settings.padding, "shard": 0},
+    )
+    return dataset.map(
+        lambda batch: _pad_batch(batch, buckets, rows, settings),
+        num_parallel_calls=2,
+        deterministic=True,
+    )
+
+
+def _pad_batch(
+    batch: dict[str, tf.Tensor],
+    buckets: list[int],
+    rows: list[int],
+    settings: BatchSettings,
+) -> dict[str, tf.Tensor]:
+    """Pads a batch in both directions.
+
+    Sources are padded to their bucket and targets to a multiple of 8; rows of padding
+    are added up to a multiple of the pieces. With `fixed_shapes`, targets are padded to
+    the longest allowed and rows to a full batch, and the shapes are part of the type.
+
+    Args:
+      batch: sequences of one bucket, each padded to the longest of them.
+      buckets: the lengths of the buckets.
+      rows: the rows of a full batch of each bucket.
+      settings: as in `epoch_batches`.
+    """
+    pieces = settings.pieces
+    count, width = tf.unstack(tf.shape(batch["source"]))
+    # The network has no positions beyond the longest target allowed.
+    target_width = settings.max_target_tokens + 1
+    if settings.fixed_shapes:
+        source_width = buckets[0]
+        all_rows = -(-rows[0] // pieces) * pieces
+    else:
+        source_width = tf.gather(
+            buckets, tf.searchsorted(tf.constant(buckets), [width])[0]
+        )
+        longest_target = tf.shape(batch["target"])[1]
+        target_width = tf.minimum(-(-longest_target // 8) * 8, target_width)
+        all_rows = -(-count // pieces) * pieces
+    widths = {"source": source_width, "target": target_width, "expected": target_width}
+    added_rows = [0, all_rows - count]
+    padded = {
+        name: tf.pad(
+            batch[name],
+            [added_rows, [0, to_width - tf.shape(batch[name])[1]]],
+            constant_values=settings.padding[name],
+        )
+        for name, to_width in widths.items()
+    }
+    padded["shard"] = tf.pad(batch["shard"], [added_rows], constant_values=-1)
+    if settings.fixed_shapes:
+        for name, values in padded.items():
+            shape = [all_rows, widths[name]] if name in widths else [all_rows]
+            padded[name] = tf.ensure_shape(values, shape)
+    return padded

@@ -1,0 +1,161 @@
+"""The options of `precis import`, `export` and `attention`."""
+
+import dataclasses
+import re
+
+from precis.model.config import (
+    check_at_least,
+    check_choices,
+    flag,
+    required,
+)
+from precis.model.errors import UsageError
+from precis.model.search.config import SearchConfig
+from precis.pipelines.corpus.options import clean_flag
+from precis.pipelines.run.options import check_output
+
+COPY = "copy"
+BLOCKS = ("encoder", "self", "cross", COPY)  # attentions of a network
+MEAN_OF_HEADS = "mean"
+ALL_HEADS = "all"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """Checkpoint"""
+
+    checkpoint: str = required(
+        "folder of a BART, PEGASUS, T5 or BERT-type encoder in the layout of Hugging "
+        "Face: config.json, weights, tokenizer",
+        is_positional=True,
+        metavar="DIR",
+        is_common=True,
+    )
+    output: str = required("folder for the bundle", metavar="DIR", is_common=True)
+    max_source_tokens: int = flag(
+        0,
+        "longest source the network reads; 0 takes the checkpoint's limit, and where "
+        "positions are learned that is the largest",
+        metavar="TOKENS",
+        is_common=True,
+        default_text="the checkpoint's limit",
+    )
+
+    def __post_init__(self) -> None:
+        check_output(self.output)
+        check_at_least(
+            self, 0, "max_source_tokens", way_out="0 takes the checkpoint's limit"
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """Checkpoint"""
+
+    bundle: str = required(
+        "network, the --output of `precis train` or `precis import`",
+        is_positional=True,
+        metavar="DIR",
+        is_common=True,
+    )
+    output: str = required("folder for the result", metavar="DIR", is_common=True)
+    task_prefix: str = flag(
+        "",
+        "text before each article that says what to write of it; the bundle's own if "
+        "it has one",
+        metavar="TEXT",
+        is_common=True,
+        default_text="the bundle's",
+    )
+
+    def __post_init__(self) -> None:
+        check_output(self.output)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AttentionOptions:
+    """Attention"""
+
+    bundle: str = required(
+        "network, the --output of `precis train` or `precis import`",
+        metavar="DIR",
+        is_common=True,
+    )
+    text: str = required(
+        "file with one article, plain text in UTF-8", metavar="FILE", is_common=True
+    )
+    output: str = required(
+        "file for the picture, a PNG", metavar="FILE", is_common=True
+    )
+    summary: str = flag(
+        "",
+        "file with a summary to read as if it were being written; without it the "
+        "network writes its own",
+        metavar="FILE",
+        is_common=True,
+    )
+    block: str = flag(
+        "cross",
+        "encoder reads the source, self what was written, cross the source; copy is "
+        "the pointer",
+        choices=BLOCKS,
+        is_common=True,
+    )
+    layer: int = flag(
+        0,
+        "from 1 at the bottom; 0 is the last",
+        metavar="N",
+        is_common=True,
+        default_text="the last",
+    )
+    heads: str = flag(
+        MEAN_OF_HEADS,
+        "mean draws the mean of all heads, with the summary below it; all draws one "
+        "map a head, and 1,3 those of two heads, counted from 1. copy has one map",
+        metavar="mean|all|N,...",
+        is_common=True,
+        takes_list=True,
+    )
+    columns: int = flag(
+        60,
+        "words across, at most: those that are read most; 0 draws all",
+        metavar="WORDS",
+        is_common=True,
+    )
+    clean: str = clean_flag()
+    task_prefix: str = flag(
+        "",
+        "text before the article that says what to write of it; the bundle's own if "
+        "it has one",
+        metavar="TEXT",
+        is_common=True,
+        default_text="the bundle's",
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        for name in ("bundle", "text", "output"):
+            if not getattr(self, name):
+                raise UsageError(
+                    f"--{name} is empty; name a "
+                    f"{'folder' if name == 'bundle' else 'file'}"
+                )
+        check_at_least(self, 0, "layer", "columns")
+        if self.heads not in (MEAN_OF_HEADS, ALL_HEADS) and not self.head_numbers:
+            raise UsageError(
+                f"--heads is mean, all, or numbers from 1 on with commas between them, "
+                f"not {self.heads!r}"
+            )
+
+    @property
+    def head_numbers(self) -> list[int]:
+        """The numbers in `heads`; none where it is a word, or wrong."""
+        numbers = self.heads.split(",")
+        if not all(re.fullmatch(r"\s*[1-9]\d{0,3}\s*", number) for number in numbers):
+            return []
+        return [int(number) for number in numbers]
+
+
+IMPORT = (ImportOptions,)
+EXPORT = (ExportOptions, SearchConfig)
+ATTENTION = (AttentionOptions,)

@@ -1,0 +1,383 @@
+"""The flags of a command: its parser, made from dataclasses, and `--config`.
+
+`--help` shows the flags that most people need, `--help all` shows every flag. A file
+holds flags by name, in YAML or JSON:
+
+    corpus: jsonl:news/*.jsonl.gz
+    extractive: [lead, lexrank]
+    beam_width: 6
+    runner: DataflowRunner         # a flag of Beam, for commands that run on Beam
+
+The manifest of a run or a bundle and the dataset.json of records hold the flags of the
+command that wrote them, so each of them is such a file too. Flags of the command line
+win over those of the file.
+"""
+
+import argparse
+import dataclasses
+import functools
+import json
+import shutil
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from precis.model import files
+from precis.model.config import REMOVED_DEFAULTS, REMOVED_FLAGS, flag_name, suggestion
+from precis.model.errors import UsageError
+from precis.pipelines.run.options import (
+    GENERAL_FLAGS,
+    check_values,
+    flag_fields,
+    flag_info,
+    flag_names,
+    option_names,
+    refuse_strays,
+    value_types,
+)
+
+_BEAM_NOTE = (
+    "Flags that precis does not know go to Beam, as in --runner DataflowRunner or "
+    "--direct_num_workers 2."
+)
+# What a number is called where the field has no name for its unit.
+_METAVARS = {int: "N", float: "X", str: "TEXT"}
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes:
+      summary: one sentence, what the command does.
+      option_groups: the dataclasses whose fields are its flags.
+      function: what it calls with them, as the path of a module below precis.pipelines
+          and a name.
+      show: prints the result, given that and the flags; may return an exit code.
+      examples: what may stand behind its name.
+      uses_beam: whether flags that it does not know go to Beam.
+      uses_tensorflow: whether TensorFlow is imported first, which takes seconds.
+    """
+
+    summary: str
+    option_groups: tuple[type, ...]
+    function: str
+    show: Callable[[Any, dict[str, Any]], int | None]
+    examples: Sequence[str]
+    uses_beam: bool = False
+    uses_tensorflow: bool = False
+
+
+class CommandLine(NamedTuple):
+    """The words behind a command, read.
+
+    Attributes:
+      flags: of the command, those that are given, by name.
+      beam_args: flags for Beam, as words.
+      is_verbose: the flag --verbose.
+    """
+
+    flags: dict[str, Any]
+    beam_args: list[str]
+    is_verbose: bool
+
+
+def read_words(name: str, command: Command, words: Sequence[str]) -> CommandLine:
+    """Reads the words behind a command; prints the help and exits where it is asked.
+
+    Raises:
+      UsageError: a flag that the command does not have, that stands there twice, or
+          whose value is refused; a word without a flag; a file that is refused.
+    """
+    groups = command.option_groups
+    parser = command_parser(name, command)
+    try:
+        known, rest = parser.parse_known_args(words)
+    except argparse.ArgumentError as error:
+        raise UsageError(f"{error}; see `precis {name} --help`") from error
+    values = vars(known)
+    if "help" in values:
+        shows_all = values["help"] == "all"
+        command_parser(name, command, shows_all=shows_all).print_help()
+        parser.exit()
+    _check_unknown(name, command, rest)
+    lists = {field.name for field in flag_fields(groups) if flag_info(field).takes_list}
+    for flag, value in values.items():
+        given = value if isinstance(value, list) else _switch_words(flag, words)
+        if flag not in lists and len(given) > 1:
+            raise UsageError(
+                f"--{flag_name(flag)} is there twice; leave one of them out"
+            )
+        if isinstance(value, list) and flag not in lists:
+            values[flag] = value[0]
+    is_verbose, config = values.pop("verbose", False), values.pop("config", "")
+    flags = check_values(groups, values)
+    if not config:
+        return CommandLine(flags, rest, is_verbose)
+    of_file, beam_args = read_config(config, name, command)
+    # The last value of a flag of Beam counts.
+    return CommandLine({**of_file, **flags}, [*beam_args, *rest], is_verbose)
+
+
+def _switch_words(flag: str, words: Sequence[str]) -> list[str]:
+    """The words that turn a switch on or off, of which argparse keeps the last."""
+    name = flag_name(flag)
+    return [word for word in words if word in (f"--{name}", f"--no-{name}")]
+
+
+def command_parser(
+    name: str, command: Command, *, shows_all: bool = False
+) -> argparse.ArgumentParser:
+    """The parser of a command, which takes every value as text.
+
+    Only flags that are given have a value, and no flag is required, as a configuration
+    file may hold it.
+
+    Args:
+      name: of the command.
+      command: what it is.
+      shows_all: whether the help shows all flags, and not only the common ones.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"precis {name}",
+        usage=_usage(name, command),
+        description=command.summary,
+        epilog=_epilog(name, command, shows_all),
+        formatter_class=functools.partial(
+            argparse.RawDescriptionHelpFormatter, max_help_position=30
+        ),
+        # Abbreviated flags would take Beam's: --split for --splittable_something.
+        allow_abbrev=False,
+        add_help=False,
+        argument_default=argparse.SUPPRESS,
+        exit_on_error=False,
+    )
+    types = value_types(command.option_groups)
+    for group in command.option_groups:
+        title = (group.__doc__ or group.__name__).splitlines()[0].rstrip(".")
+        shown = parser.add_argument_group(title)
+        for field in flag_fields([group]):
+            is_shown = shows_all or flag_info(field).is_common
+            _add_flag(shown, field, types[field.name], is_shown)
+    general = parser.add_argument_group("General")
+    general.add_argument(
+        "--config",
+        action="append",
+        metavar="FILE",
+        help="YAML or JSON file with flags by name, or the manifest of an earlier "
+        "result, whose flags are taken over; flags beside it win",
+    )
+    general.add_argument(
+        "--verbose",
+        action="store_true",
+        help="show the libraries' logs and the cause of an error",
+    )
+    general.add_argument(
+        "-h",
+        "--help",
+        nargs="?",
+        const="",
+        metavar="all",
+        help="show these flags, or with `all` every flag",
+    )
+    return parser
+
+
+def _add_flag(group: Any, field: dataclasses.Field, kind: type, is_shown: bool) -> None:
+    info = flag_info(field)
+    settings: dict[str, Any] = {"help": argparse.SUPPRESS}
+    if is_shown:
+        settings["help"] = _help_text(field)
+    if info.is_positional:
+        group.add_argument(field.name, nargs="?", metavar=info.metavar, **settings)
+        return
+    if kind is bool:
+        settings["action"] = argparse.BooleanOptionalAction
+    else:
+        settings["action"] = "append"
+        settings["metavar"] = "|".join(info.choices) or info.metavar or _METAVARS[kind]
+    group.add_argument(f"--{flag_name(field.name)}", dest=field.name, **settings)
+
+
+def _usage(name: str, command: Command) -> str:
+    """The required flags; the others stand below."""
+    words = [f"precis {name}"]
+    for field in flag_fields(command.option_groups):
+        info = flag_info(field)
+        if field.default is dataclasses.MISSING:
+            flag = "" if info.is_positional else f"--{flag_name(field.name)} "
+            words.append(flag + info.metavar)
+        elif info.is_positional:
+            words.append(f"[{info.metavar}]")
+    return " ".join([*words, "[FLAGS]"])
+
+
+def _epilog(name: str, command: Command, shows_all: bool) -> str:
+    """The examples, where the other flags are, and what Beam takes."""
+    width = shutil.get_terminal_size().columns - 2
+    lines = ["examples:" if command.examples[1:] else "example:"]
+    lines += [f"  precis {name} {words}".rstrip() for words in command.examples]
+    fields = list(flag_fields(command.option_groups))
+    if not shows_all and not all(flag_info(field).is_common for field in fields):
+        lines += ["", f"`precis {name} --help all` shows all {len(fields)} flags."]
+    if command.uses_beam:
+        lines += ["", *textwrap.wrap(_BEAM_NOTE, width)]
+    return "\n".join(lines)
+
+
+def _help_text(field: dataclasses.Field) -> str:
+    """The text of a flag with its default."""
+    default, info = field.default, flag_info(field)
+    if isinstance(default, bool):
+        shown = "on" if default else "off"
+    elif default is dataclasses.MISSING or default is None:
+        shown = ""
+    else:
+        shown = info.default_text or str(default)
+    text = info.help + (f" (default: {shown})" if shown else "")
+    return text.replace("%", "%%")
+
+
+def _check_unknown(name: str, command: Command, words: Sequence[str]) -> None:
+    """Refuses words that are no flags of the command; Beam refuses what it does not
+    know.
+
+    Raises:
+      UsageError: naming the word, and the flag that may be meant.
+    """
+    names = flag_names(command.option_groups)
+    for word in words:
+        field = word.partition("=")[0].removeprefix("--")
+        if field in option_names(command.option_groups) and field not in names:
+            raise UsageError(
+                f"{field} is no flag; write it into a file of --config, as a line "
+                f"`{field}: VALUE`"
+            )
+    if command.uses_beam:
+        refuse_strays(words, names)
+    elif words:
+        flag = words[0].partition("=")[0]
+        if not flag.startswith("-"):
+            raise UsageError(f"{flag!r} is no flag; a flag begins with --")
+        fields = flag_fields(command.option_groups)
+        names = [each.name for each in fields if not flag_info(each).is_positional]
+        flags = [f"--{flag_name(each)}" for each in (*names, *GENERAL_FLAGS)]
+        way_out = suggestion(flag, flags) or f"`precis {name} --help all` shows them"
+        raise UsageError(f"there is no flag {flag}; {way_out}")
+
+
+def read_config(
+    path: str, name: str, command: Command
+) -> tuple[dict[str, Any], list[str]]:
+    """The flags in a file, and those for Beam as words of a command line.
+
+    Raises:
+      UsageError: the file is missing, is no mapping, was written by another command, or
+          names a flag that the command does not have, or a value that it refuses.
+    """
+    content = _read_mapping(path)
+    if isinstance(content.get("provenance"), Mapping):
+        content = content["provenance"]
+    if "command" in content and isinstance(content.get("flags"), Mapping):
+        if content["command"] != name:
+            raise UsageError(
+                f"--config {path} was written by `precis {content['command']}`, and "
+                f"its flags are not those of `precis {name}`; name another file"
+            )
+        recorded = content["flags"]
+        # A flag that was removed since and was not given.
+        content = {
+            flag: value
+            for flag, value in recorded.items()
+            if flag not in REMOVED_FLAGS
+            or value not in (0, "", False, None, REMOVED_DEFAULTS.get(flag))
+        }
+    fields = {flag_name(field): field for field in option_names(command.option_groups)}
+    flags: dict[str, Any] = {}
+    beam_args: list[str] = []
+    for flag, value in content.items():
+        # An empty value in YAML is None, and leaves the flag at its default.
+        if value is None:
+            continue
+        if flag in fields:
+            flags[fields[flag]] = value
+        elif command.uses_beam and flag not in GENERAL_FLAGS:
+            beam_args += _beam_flag(flag, value)
+        else:
+            way_out = suggestion(str(flag), fields) or "take it out"
+            raise UsageError(
+                f"--config {path}: precis {name} has no flag {flag!r}; {way_out}"
+            )
+    try:
+        return check_values(command.option_groups, flags), beam_args
+    except UsageError as error:
+        raise UsageError(f"--config {path}: {error}") from error
+
+
+def _read_mapping(path: str) -> Mapping[str, Any]:
+    """The content of a file.
+
+    Raises:
+      UsageError: there is no such file, or it holds no mapping.
+    """
+    if not files.exists(path):
+        raise UsageError(
+            f"--config {path}: there is no such file; name one in YAML or JSON"
+        )
+    try:
+        # A manifest may list thousands of files, for which YAML takes minutes.
+        is_json = path.endswith(".json")
+        content = (json.loads if is_json else _load_yaml)(files.read_bytes(path))
+    except IsADirectoryError as error:
+        raise UsageError(
+            f"--config {path} is a folder; name a file in YAML or JSON, such as the "
+            "manifest.json in it"
+        ) from error
+    # PyYAML raises all of these of a text that it cannot read, as of `!!int x` or of
+    # lists within lists.
+    except (ValueError, LookupError, AttributeError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(
+            f"--config {path} cannot be read as YAML or JSON: {reason}; correct the "
+            "file"
+        ) from error
+    if not isinstance(content, Mapping):
+        raise UsageError(
+            f"--config {path} holds no names with values; write lines such as "
+            "`beam_width: 4`"
+        )
+    return content
+
+
+def _load_yaml(content: bytes) -> Any:
+    """The content of a YAML file.
+
+    Raises:
+      ValueError: it has an alias, by which a few lines could fill the memory, or a name
+          twice, or it is no YAML.
+    """
+    import yaml
+
+    try:
+        for token in yaml.scan(content, yaml.SafeLoader):
+            if isinstance(token, yaml.AliasToken):
+                raise ValueError(
+                    f"*{token.value} is an alias; write the value in its place"
+                )
+        node = yaml.compose(content, yaml.SafeLoader)
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        names = [str(key.value) for key, _ in pairs]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{name} is there twice; take one out")
+        return yaml.safe_load(content)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _beam_flag(name: str, value: Any) -> list[str]:
+    """A flag of Beam; one that may be repeated comes as a list."""
+    if isinstance(value, list):
+        return [part for item in value for part in _beam_flag(name, item)]
+    if isinstance(value, bool):
+        return [f"--{name}"] if value else []
+    return [f"--{name}={value}"]

@@ -1,0 +1,364 @@
+"""What each command prints of its result: counts, where it lies, and what comes next.
+
+The arguments are the result and the flags that were given, with `started`, when the
+command began.
+"""
+
+import datetime
+import itertools
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from precis.model import files
+from precis.model.progress.stages import say
+from precis.pipelines.corpus.schemes import scheme_of
+from precis.pipelines.run.job_progress import is_quiet
+from precis.pipelines.run.program import precis_program
+from precis.pipelines.run.result_files import DESCRIPTION_FILES
+from precis.pipelines.run.stage_state import clock
+
+Values = Mapping[str, Any]
+# Above this share of documents that a network does not read to their end, a command
+# says so.
+_NOTABLE_CUT_SHARE = 0.25
+# What to call files that hold a document in each record, by their scheme.
+_RECORDS = {"jsonl": "JSON lines", "csv": "CSV"}
+
+
+def end_with(output: Any, *command: Any) -> None:
+    """The last lines of a command: where its result lies, and what takes it."""
+    print(f"wrote {output}")
+    suggest_next(*command)
+
+
+def suggest_next(*command: Any) -> None:
+    """Prints a command line to go on with."""
+    program, *arguments = map(str, command)
+    if program == "precis":
+        program = precis_program()
+    say_next(shlex.join([program, *arguments]))
+
+
+def say_next(text: str) -> None:
+    """Prints what to do with a result, but not for --quiet."""
+    if not is_quiet():
+        print(f"next: {text}")
+
+
+def unused_output(name: str) -> str:
+    """The name of an output that is not there yet: `summaries`, or `summaries-2`."""
+    names = (f"{name}-{number}" for number in itertools.count(2))
+    return next(
+        each for each in itertools.chain([name], names) if not files.exists(each)
+    )
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Counts by name in one line."""
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None:
+    """Warns where a network does not read many of the documents to their end.
+
+    Args:
+      command: the command that says so.
+      share: of the documents that are cut.
+      what: what is too long, behind the words "12% of".
+      way_out: what to do.
+    """
+    if share > _NOTABLE_CUT_SHARE:
+        say(f"precis {command}: warning: {share:.0%} of {what}; {way_out}")
+
+
+def show_records(info: Any, values: Values) -> None:
+    """`precis prepare`: counts, and a warning where many texts are cut."""
+    records = {split: info.records(split) for split in info.splits}
+    print(f"records: {listed(records)}; {listed(info.counts)}")
+    for name, flag in (("articles", "source"), ("targets", "target")):
+        lengths = getattr(info, f"{flag}_lengths")
+        warn_of_cuts(
+            "prepare",
+            share=lengths.cut / max(1, sum(records.values())),
+            what=f"the {name} are longer than --max_{flag}_tokens "
+            f"{getattr(info, f'max_{flag}_tokens')} and were cut",
+            way_out=f"the median has {lengths.deciles[5]} tokens; raise the flag where "
+            "their ends matter",
+        )
+    output, bundle = values["output"], unused_output("bundle")
+    end_with(output, "precis", "train", "--records", output, "--output", bundle)
+
+
+def show_run(manifest: Values, values: Values) -> None:
+    """`precis summarize`: what became of the documents."""
+    from precis.model.inference.search_cost import format_search_cost
+
+    counts = manifest["counts"]
+    shown = {name: count for name, count in counts.items() if count or name == "read"}
+    print(f"documents: {listed(shown)}")
+    if manifest["summary_methods"]:
+        # Rows that were taken over are rows too.
+        rows = sum(file["rows"] for file in manifest["files"])
+        print(f"rows: {rows:,}; {listed(manifest['summary_methods'])}")
+    if manifest["quality_flags"]:
+        print(f"quality flags: {listed(manifest['quality_flags'])}")
+    if manifest["fallbacks"]:
+        print(f"abstractive summaries held back: {listed(manifest['fallbacks'])}")
+    if manifest["search"]:
+        print(format_search_cost(manifest["search"]))
+    warn_of_cuts(
+        "summarize",
+        share=counts["truncated"] / max(1, sum(manifest["summary_methods"].values())),
+        what="the articles are longer than the network reads; a part was not read",
+        way_out="the column `truncated` marks them; --long_documents chunk_merge reads "
+        "them whole, and a network that reads more is trained on records with a larger "
+        "--max_source_tokens",
+    )
+    models = {"model": "model_id", "extractor": "extractive_model_id"}
+    models["keyphrases"] = "keyphrase_model_id"
+    used = [
+        f", {name} {manifest[key]}" for name, key in models.items() if manifest[key]
+    ]
+    print(f"run {manifest['run_id']}{''.join(used)}")
+    if values.get("table"):
+        print(f"table {values['table']} holds the run")
+    if line := whole_corpus(manifest, since=values["started"]):
+        print(line)
+    end_with(values["output"], "precis", "report", values["output"])
+
+
+def whole_corpus(manifest: Values, *, since: datetime.datetime) -> str:
+    """What the whole corpus of a run with --limit or --sample would take at the rate of
+    the run; "" where it is not known, or the run has begun before `since`.
+    """
+    counts = manifest["counts"]
+    read = counts["read"] - counts["not_selected"]
+    share = manifest["limited_to_share"] or read / max(counts["read"], 1)
+    begun = datetime.datetime.fromisoformat(manifest["created_at"])
+    # The moment is written in whole seconds.
+    if begun < since.replace(microsecond=0) or not 0 < share < 1:
+        return ""
+    seconds = (datetime.datetime.now(datetime.UTC) - since).total_seconds()
+    size = sum(file["bytes"] for file in manifest["files"])
+    return (
+        f"the whole corpus: about {round(read / share, -1):,.0f} documents, "
+        f"{clock(seconds / share)} and {size / share / 1e6:,.0f} MB of Parquet at "
+        "this rate"
+    )
+
+
+def show_document(row: Values, file: str, *, as_line: str) -> None:
+    """`precis summarize --text`: the summary, or the row as JSON; warnings go to the
+    standard error.
+    """
+    scheme = scheme_of(file)
+    if scheme in _RECORDS:
+        say(
+            f"precis summarize: warning: {file} is taken for one document and reads "
+            f"like {_RECORDS[scheme]}; --corpus {shlex.quote(f'{scheme}:{file}')} "
+            "--output summaries summarizes each of its records"
+        )
+    print(as_line or row["summary"])
+    for line in warnings_of(row):
+        say(f"precis summarize: {line}")
+
+
+def warnings_of(row: Values) -> list[str]:
+    """What a reader of a summary should know, in lines."""
+    lines = []
+    if row["quality_flags"]:
+        lines.append(f"quality flags: {', '.join(row['quality_flags'])}")
+    method, quality = row["summary_method"], row["abstractive_quality"]
+    if method == "source":
+        lines.append("the document is short, and is its own summary")
+    elif row["abstractive_summary"] and method != "abstractive":
+        lines.append(
+            f"the network's summary is held back ({', '.join(quality['flags'])}); "
+            f"these are sentences of the document, by the method {method}"
+        )
+    for kind in ("numbers", "dates", "names") if method == "abstractive" else ():
+        if unsupported := quality[f"unsupported_{kind}"]:
+            words = ", ".join(unsupported)
+            lines.append(f"{kind} that the document does not hold: {words}")
+    if row["truncated"]:
+        lines.append(
+            f"the network read {row['seen_tokens']:,} of the {row['source_tokens']:,} "
+            "tokens of the document"
+        )
+    return lines
+
+
+def show_scores(result: Any, values: Values) -> None:
+    """`precis evaluate`: the best system beside the baseline."""
+    from precis.pipelines.evaluate.evaluate import headline
+
+    print(headline(result))
+    if files.exists(files.join(str(values["input"]), DESCRIPTION_FILES["summaries"])):
+        suggest_next("precis", "report", values["input"])
+
+
+def show_imported(model_id: str, values: Values) -> None:
+    """`precis import`: the command that uses the bundle."""
+    from precis.model.bundle.manifest import ENCODER, read_manifest
+
+    print(f"model {model_id}")
+    output = values["output"]
+    if read_manifest(output)["kind"] == ENCODER:
+        flags = ("train-extractor", "--records", "records", "--encoder", output)
+        end_with(output, "precis", *flags, "--output", unused_output("extractor"))
+    else:
+        flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", "--bundle", output)
+        end_with(output, "precis", *flags, "--output", unused_output("summaries"))
+
+
+def show_export(manifest: Values, values: Values) -> None:
+    """`precis export`: a Python program that summarizes a text with the checkpoint."""
+    print(f"model {manifest['model_id']}")
+    folder = json.dumps(str(values["output"]))
+    program = (
+        "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer; "
+        f"tokenizer = AutoTokenizer.from_pretrained({folder}); "
+        f"network = AutoModelForSeq2SeqLM.from_pretrained({folder}); "
+        'inputs = tokenizer(["Rain."], truncation=True, return_tensors="pt"); '
+        "print(tokenizer.batch_decode(network.generate(**inputs), "
+        "skip_special_tokens=True))"
+    )
+    end_with(values["output"], sys.executable, "-c", program)
+
+
+def show_picture(result: Any, values: Values) -> None:
+    """`precis attention`: the path of the picture, and what it leaves out."""
+    if result.read_tokens < result.source_tokens:
+        print(
+            f"the network read the first {result.read_tokens:,} of "
+            f"{result.source_tokens:,} tokens of the article"
+        )
+    if result.columns < result.words:
+        print(
+            f"drawn: {result.columns} of {result.words} {result.unit} that it read, "
+            "those read most; --columns 0 draws all"
+        )
+    print(f"wrote {result.path}")
+    say_next("look at the picture")
+
+
+def show_training(
+    result: Any, values: Values, flags: Sequence[str] = ("--bundle",)
+) -> None:
+    """The commands that train: the model, and how to summarize with it.
+
+    Args:
+      result: of the training.
+      values: the flags of the command.
+      flags: of `precis summarize` that the bundle stands behind.
+    """
+    if not result.model_id:
+        print(f"trained to step {result.step}; the chief writes the bundle")
+        return
+    line = f"model {result.model_id}"
+    if result.step:
+        line += f" of step {result.step}"
+    if result.validation:
+        scores = (f"{name} {value:.3f}" for name, value in result.validation.items())
+        line += f": validation {', '.join(scores)}"
+    print(line)
+    from precis.model.records.dataset import load_dataset
+
+    corpus = values.get("corpus")
+    if "records" in values:
+        folder = str(values["records"]).split(",")[0].strip()
+        corpus = load_dataset(folder).provenance.get("flags", {}).get("corpus")
+    end_with(
+        result.bundle,
+        *("precis", "summarize", "--corpus", corpus or "jsonl:YOURS/*.jsonl"),
+        *(*flags, result.bundle, "--output", unused_output("summaries")),
+    )
+
+
+def show_load(result: Any, values: Values) -> None:
+    """`precis load`: what became of the table."""
+    from precis.pipelines.warehouse.options import reading_command
+
+    change = (
+        f"rows {result.rows:,}, in place of {result.replaced:,} earlier ones, as "
+        f"version {result.version}"
+    )
+    if not result.rows:
+        change = "no rows; nothing was written"
+    elif result.was_noop:
+        change = f"in the table already, version {result.version}; nothing was written"
+    print(f"run {result.run_id}: {change}")
+    end_with(values["table"], sys.executable, "-c", reading_command(values["table"]))
+
+
+def show_loaders(result: Any, values: Values) -> None:
+    """`precis loaders`: SQL that is printed can go to a client as it is, so nothing
+    else is printed then.
+    """
+    from precis.pipelines.warehouse.loaders import client_command
+
+    if result.replaced_nuls:
+        say(
+            f"precis loaders: warning: {result.replaced_nuls:,} characters NUL, which "
+            "PostgreSQL does not have, became U+FFFD"
+        )
+    if output := values.get("output"):
+        print(f"wrote {output}")
+        if command := client_command(values["for_"], output):
+            say_next(command)
+        return
+    for name, text in result.files.items():
+        print(f"-- {name}\n{text}")
+
+
+def show_report(result: Any, values: Values) -> None:
+    """`precis report`: what the page shows and leaves out."""
+    shown = f"{result.documents:,} of {result.rows:,} documents"
+    print(f"report: {shown}, {result.bytes / 1e6:.1f} MB")
+    if without_source := result.documents - result.with_source:
+        print(
+            f"left out for the size of the page: {without_source:,} sources; fewer "
+            "--documents make room"
+        )
+    if result.missing_articles:
+        print(
+            f"without their article: {result.missing_articles:,} documents, as "
+            f"{result.missing_reason}"
+        )
+    print(f"wrote {result.path}")
+    say_next(f"open {result.path} in a browser")
+
+
+def show_verified(result: Any, values: Values) -> int:
+    """`precis verify`: the findings; 1 where there is damage."""
+    for line in result.findings:
+        print(line)
+    for line in result.notes:
+        print(f"note: {line}")
+    count = len(result.findings)
+    outcome = "is as it was written"
+    if count:
+        outcome = f"is damaged: {count} finding{'s' * (count > 1)} above"
+    checked = f"{result.files:,} files, {result.bytes:,} bytes"
+    print(f"{result.kind} {values['folder']} {outcome} ({checked})")
+    return int(count > 0)
+
+
+def show_findings(findings: Any, values: Values) -> int:
+    """`precis doctor`: a line for each finding; 1 where there is a problem."""
+    indent = max(len(finding.subject) for finding in findings) + 2
+    for level, subject, found, advice in findings:
+        way_out = f" -> {advice}" if advice else ""
+        print(f"{level:9}{subject:{indent}}{found}{way_out}")
+    levels = [finding.level for finding in findings]
+    problems, warnings = levels.count("problem"), levels.count("warning")
+    command = values.get("command")
+    print(
+        f"{problems} problem{'s' * (problems != 1)}, "
+        f"{warnings} warning{'s' * (warnings != 1)} for "
+        + (f"`precis {command}`" if command else "this installation")
+    )
+    return int(problems > 0)

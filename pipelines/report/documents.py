@@ -1,0 +1,301 @@
+"""A document as the page shows it: its line in the list, its details and its source.
+
+Texts are cut into pieces, each with the marks that it has on the page:
+
+    text     Rain fell on Monday. Three roads closed.
+    spans    [0, 20) lead     [0, 20) line 1
+    pieces   ["Rain fell on Monday.", ["lead", "line 1"]]  [" Three roads closed.", []]
+
+So the page needs no offsets: those of Python count characters, and those of a browser
+count UTF-16 units.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE, SOURCE
+from precis.model.quality.measures import measure, read_source
+from precis.model.text.article import Article
+from precis.pipelines.evaluate.scoring import SUMMARY
+
+# Longer texts would make the page slow; few articles have as many characters.
+MOST_CHARACTERS = 60_000
+_FACTS = {
+    "unsupported_numbers": "number",
+    "unsupported_dates": "date",
+    "unsupported_names": "name",
+}
+_MEASURES = {
+    "words": "words",
+    "novel_1grams_percent": "novel words %",
+    "novel_2grams_percent": "novel bigrams %",
+    "novel_3grams_percent": "novel trigrams %",
+    "coverage": "coverage",
+    "density": "density",
+    "compression": "compression",
+    "repetition_rate": "repeated trigrams (share)",
+    "mean_log_prob": "mean log-probability",
+    "beam_margin": "margin of the best candidate",
+}
+
+Row = Mapping[str, Any]
+Piece = tuple[str, list[str]]
+
+
+class Span(NamedTuple):
+    """A part of a text with a mark: [start, end) in characters."""
+
+    start: int
+    end: int
+    mark: str
+
+
+class Document(NamedTuple):
+    """A document on the page.
+
+    Attributes:
+      row: of the run.
+      article: of the row, or why it is not there.
+      scores: ROUGE-1 by system, where the row was scored.
+      is_drawn: whether it was drawn at random.
+    """
+
+    row: Row
+    article: Article | str
+    scores: Mapping[str, float]
+    is_drawn: bool
+
+    @property
+    def log_prob(self) -> float | None:
+        """The mean log-probability of the shown tokens; None of another text."""
+        is_written = self.row["summary_method"] == ABSTRACTIVE
+        return (
+            _rounded(_shown_quality(self.row)["mean_log_prob"]) if is_written else None
+        )
+
+    @property
+    def rouge(self) -> float | None:
+        """ROUGE-1 of the shown summary, where the row was scored."""
+        method = self.row["summary_method"]
+        return _rounded(self.scores.get(SUMMARY, self.scores.get(method)))
+
+    @property
+    def reason(self) -> str:
+        """What is to be said for or against the summary."""
+        parts = []
+        if self.log_prob is not None:
+            parts.append(f"log-probability {self.log_prob:.2f} a token")
+        elif self.rouge is not None:
+            parts.append(f"ROUGE-1 {100 * self.rouge:.1f}")
+        flags = [flag for flag in self.row["quality_flags"] if flag != SHORT_SOURCE]
+        if flags:
+            parts.append(f"{len(flags)} quality flag{'s' * (len(flags) > 1)}")
+        return "; ".join(parts)
+
+    def line(self) -> dict[str, Any]:
+        """What the list shows of the document, and searches in."""
+        row = self.row
+        return {
+            "id": row["document_id"],
+            "split": row["split"],
+            "method": row["summary_method"],
+            "flags": row["quality_flags"],
+            "summary": row["summary"][:MOST_CHARACTERS],
+            "reference": (row["reference_summary"] or "")[:MOST_CHARACTERS],
+            "words": _shown_quality(row).get("words", row["article_words"]),
+            "log_prob": self.log_prob,
+            "rouge": self.rouge,
+            "reason": self.reason,
+            "drawn": self.is_drawn,
+        }
+
+    def details(self) -> dict[str, Any]:
+        """The document without its source."""
+        row = self.row
+        written, reference = row["abstractive_quality"], row["reference_summary"]
+        return {
+            "facts": list(_facts(row)),
+            "shown": _summary(row["summary"], _shown_quality(row)),
+            "extractive_method": row["extractive_method"],
+            "extractive": _by_method(
+                sorted(row["extractive"], key=lambda each: int(each["start"])), "text"
+            ),
+            "candidates": [
+                {
+                    "rank": each["rank"],
+                    "score": _rounded(each["score"]),
+                    "lines": _lines(
+                        each["text"], written if each["rank"] == 1 else None
+                    ),
+                    "support": [bool(place) for place in each.get("support") or ()],
+                }
+                for each in row["abstractive"] or ()
+            ],
+            "reference": _reference(reference, self.article) if reference else None,
+            "keyphrases": _by_method(row["keyphrases"] or (), "phrase"),
+            "quality": _quality_table(row),
+            "scores": {name: _rounded(value) for name, value in self.scores.items()},
+        }
+
+    def source(self) -> dict[str, Any]:
+        """The source with the spans of its sentences marked, or why it is not there.
+
+        A mark is `m:` and the method that chose the sentence, or `s:` and the number of
+        the written line that it supports.
+        """
+        if not isinstance(self.article, Article):
+            return {"note": self.article}
+        text = self.article.document.article
+        spans = [
+            Span(each["start"], each["end"], f"m:{each['method']}")
+            for each in self.row["extractive"]
+        ]
+        for candidate in (self.row["abstractive"] or ())[:1]:
+            for line, place in enumerate(candidate.get("support") or (), start=1):
+                if place:
+                    spans.append(Span(place["start"], place["end"], f"s:{line}"))
+        note = f"the first {MOST_CHARACTERS:,} of {len(text):,} characters are shown"
+        return {
+            "pieces": cut(text[:MOST_CHARACTERS], spans),
+            "note": note if len(text) > MOST_CHARACTERS else "",
+        }
+
+
+def _shown_quality(row: Row) -> Row:
+    """The measures of the summary that is shown; {} where it is the article."""
+    if row["summary_method"] == SOURCE:
+        return {}
+    is_written = row["summary_method"] == ABSTRACTIVE
+    return row["abstractive_quality" if is_written else "extractive_quality"] or {}
+
+
+def _facts(row: Row) -> Iterator[tuple[str, str]]:
+    yield "place", f"{row['source_file']}, {row['source_position']}"
+    yield "split", row["split"]
+    yield "article", f"{row['article_words']:,} words"
+    if row["source_tokens"] is not None:
+        read = f"{row['seen_tokens']:,} of {row['source_tokens']:,} tokens"
+        passages = f"{row['chunks']} passage{'s' * (row['chunks'] != 1)}"
+        yield "read by the network", f"{read}, {passages}, {row['abstractive_method']}"
+    yield "shown", row["summary_method"]
+    if row["duplicate_of"]:
+        yield "same content as", row["duplicate_of"]
+    if row["reused_from"]:
+        yield "taken over from run", row["reused_from"]
+
+
+def _summary(text: str, quality: Row) -> dict[str, Any]:
+    return {
+        "lines": _lines(text[:MOST_CHARACTERS], quality),
+        "unsupported": [
+            [kind, term]
+            for field, kind in _FACTS.items()
+            for term in dict.fromkeys(quality.get(field) or ())
+        ],
+    }
+
+
+def _lines(text: str, quality: Row | None) -> list[list[Piece]]:
+    """The lines of a summary, with what the article does not hold marked."""
+    lines = []
+    for line in text.splitlines():
+        spans: list[Span] = []
+        for field, kind in _FACTS.items():
+            spans += find_terms(line, (quality or {}).get(field) or (), f"u:{kind}")
+        lines.append(cut(line, spans))
+    return lines
+
+
+def _reference(text: str, article: Article | str) -> dict[str, Any]:
+    """The reference; a row does not hold its unsupported facts, the article tells."""
+    if not isinstance(article, Article):
+        return _summary(text, {})
+    # Another article, so that what is derived from its text is not kept.
+    article = Article.from_text(article.document.article)
+    measured = measure(text, read_source(article))
+    return _summary(text, measured._asdict())
+
+
+def _by_method(items: Iterable[Row], name: str) -> dict[str, list[list[Any]]]:
+    """Sentences or keyphrases by method: text, score, rank where there is one."""
+    methods: dict[str, list[list[Any]]] = {}
+    for each in items:
+        entry = [each[name], _rounded(each["score"]), each.get("rank")]
+        methods.setdefault(each["method"], []).append(entry)
+    return methods
+
+
+def _quality_table(row: Row) -> dict[str, Any]:
+    """The measures of the extractive and the written summary and of the reference."""
+    qualities = {
+        row["extractive_method"]: row["extractive_quality"],
+        ABSTRACTIVE: row["abstractive_quality"],
+        **{each["system"]: each for each in row["other_quality"]},
+        "reference": row["reference_quality"],
+    }
+    systems = {name: each for name, each in qualities.items() if each}
+    rows = [
+        [title, *(_rounded(quality.get(field)) for quality in systems.values())]
+        for field, title in _MEASURES.items()
+        if any(quality.get(field) is not None for quality in systems.values())
+    ]
+    flags = [", ".join(quality["flags"]) for quality in systems.values()]
+    return {"systems": list(systems), "rows": [*rows, ["flags", *flags]]}
+
+
+def _rounded(value: float | None) -> float | None:
+    """A number as the page prints it, to four digits; None where it is none."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.4g}")
+
+
+def cut(text: str, spans: Iterable[Span]) -> list[Piece]:
+    """The pieces of a text, which joined are the text again.
+
+    Spans may overlap. Those that lie outside the text are left out.
+
+    Args:
+      text: the whole text.
+      spans: in any order.
+    """
+    spans = [span for span in spans if span.start < min(span.end, len(text))]
+    places = {0, len(text), *(span.start for span in spans)}
+    places |= {min(span.end, len(text)) for span in spans}
+    ordered = sorted(places)
+    pieces: list[Piece] = []
+    for start, end in zip(ordered, ordered[1:], strict=False):
+        marks = [each.mark for each in spans if each.start <= start and end <= each.end]
+        pieces.append((text[start:end], list(dict.fromkeys(marks))))
+    return pieces
+
+
+def find_terms(text: str, terms: Sequence[str], mark: str) -> list[Span]:
+    """Where a text writes some terms, whatever their case and what joins their words.
+
+    A row holds numbers in lower case and without their unit, so that `4.5 million` is
+    found in `$4.5 million` and `1200` in `1,200`.
+
+    Args:
+      text: the text.
+      terms: numbers, dates or names as a row holds them.
+      mark: of the spans.
+    """
+    spans = []
+    for term in terms:
+        words = re.findall(r"\w+(?:[.,]\w+)*", term)
+        # Of `4.5 million` the text may write `4.5m`.
+        for wanted in filter(None, (words, words[:1])):
+            pattern = r"\W{1,3}".join(map(_word_pattern, wanted))
+            whole = rf"(?<!\w)(?<!\d[.,]){pattern}(?!\d|(?<=\D)\w)"
+            matches = list(re.finditer(whole, text, re.IGNORECASE))
+            spans += [Span(*match.span(), mark) for match in matches]
+            if matches:
+                break
+    return spans
+
+
+def _word_pattern(word: str) -> str:
+    return ",?".join(word) if word.isdecimal() else re.escape(word)

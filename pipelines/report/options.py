@@ -1,0 +1,55 @@
+"""The options of `precis report`."""
+
+import dataclasses
+
+from precis.model.config import check_at_least, flag
+from precis.model.errors import UsageError
+from precis.pipelines.evaluate.options import EVALUATION_SUFFIX
+from precis.pipelines.run.options import finished_run, normal_path
+
+_PAGE_SUFFIX = "-report.html"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReportOptions:
+    """Report"""
+
+    run: str = finished_run()
+    output: str = flag(
+        "",
+        "the page; an earlier one is replaced; if empty, the folder of the run with "
+        "-report.html behind its name",
+        metavar="FILE",
+        is_common=True,
+        default_text="RUN-report.html",
+        beside=("run", _PAGE_SUFFIX),
+    )
+    evaluation: str = flag(
+        "",
+        "folder written by `precis evaluate` about this run; if empty, the folder of "
+        "the run with -evaluation behind its name, where there is one",
+        metavar="DIR",
+        is_common=True,
+        default_text="RUN-evaluation",
+        beside=("run", EVALUATION_SUFFIX),
+    )
+    documents: int = flag(
+        10_000,
+        "documents on the page, at most; of a larger run half are the worst, the "
+        "others are drawn at random",
+        metavar="N",
+        is_common=True,
+    )
+
+    @property
+    def page(self) -> str:
+        """Where the page goes."""
+        return self.output or normal_path(self.run) + _PAGE_SUFFIX
+
+    def __post_init__(self) -> None:
+        if not self.run:
+            raise UsageError("DIR is empty; name the --output of `precis summarize`")
+        check_at_least(self, 1, "documents")
+
+
+REPORT = (ReportOptions,)

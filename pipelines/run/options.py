@@ -1,0 +1,319 @@
+"""Options of several jobs, and options from values by name.
+
+A job names the dataclasses it takes, one for each concern. Field names are unique
+across them, so `precis summarize --beam_width 4` and `summarize(beam_width=4)` mean the
+same field. Defaults stand in the dataclasses only.
+"""
+
+import contextlib
+import dataclasses
+import os
+import shlex
+import typing
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from precis.model import files
+from precis.model.config import (
+    FlagInfo,
+    check_at_least,
+    check_choices,
+    flag,
+    flag_name,
+    required,
+    suggestion,
+)
+from precis.model.credentials import refuse_credentials
+from precis.model.errors import UsageError
+
+# Where a result lies is no part of how it was made.
+_NOT_RECORDED = ("output",)
+# How a value of each type is written in a file.
+_WRITTEN = {
+    str: "a text, in quotes",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+
+
+def flag_info(field: dataclasses.Field) -> FlagInfo:
+    """What the command line says of a field."""
+    info: FlagInfo = field.metadata["flag"]
+    return info
+
+
+def flag_fields(option_groups: Iterable[type]) -> Iterator[dataclasses.Field]:
+    """The fields of the given dataclasses that are flags."""
+    for group in option_groups:
+        for field in dataclasses.fields(group):
+            if flag_info(field).is_flag:
+                yield field
+
+
+def flag_names(option_groups: Iterable[type]) -> list[str]:
+    """The names of the fields that are flags."""
+    return [field.name for field in flag_fields(option_groups)]
+
+
+def value_types(option_groups: Iterable[type]) -> dict[str, type]:
+    """The type that each field of the given dataclasses is read with: that of
+    `int | None` is int.
+    """
+    return {
+        name: next(kind for kind in (*typing.get_args(hint), hint) if kind is not None)
+        for group in option_groups
+        for name, hint in typing.get_type_hints(group).items()
+    }
+
+
+def option_names(option_groups: Iterable[type]) -> list[str]:
+    """The names of all fields of the given dataclasses."""
+    return [
+        field.name for group in option_groups for field in dataclasses.fields(group)
+    ]
+
+
+def read_flags(option_groups: Sequence[type], values: Mapping[str, Any]) -> list[Any]:
+    """Builds an instance of each dataclass from named values.
+
+    Raises:
+      UsageError: a name that no dataclass has, a value that a dataclass refuses, or a
+          field without a default has none.
+    """
+    checked = check_values(option_groups, values)
+    for field in (
+        each for group in option_groups for each in dataclasses.fields(group)
+    ):
+        if field.name not in checked and field.default is dataclasses.MISSING:
+            info = flag_info(field)
+            flag = info.metavar if info.is_positional else f"--{flag_name(field.name)}"
+            raise UsageError(f"{flag} is needed: {info.help}")
+    return [
+        group(
+            **{name: checked[name] for name in option_names([group]) if name in checked}
+        )
+        for group in option_groups
+    ]
+
+
+def check_values(
+    option_groups: Sequence[type], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Named values, as a command line, a file or a caller gives them, in the types of
+    their fields.
+
+    A number may be a text, a `pathlib` path is a text, and a list becomes a text with
+    commas where the flag takes one.
+
+    Raises:
+      UsageError: a name that no dataclass has, or a value of another type.
+    """
+    fields = {
+        field.name: field
+        for group in option_groups
+        for field in dataclasses.fields(group)
+    }
+    types = value_types(option_groups)
+    checked = {}
+    for name, value in values.items():
+        if name not in fields:
+            question = suggestion(name, fields)
+            way_out = f"; {question}" if question else ""
+            raise UsageError(f"unknown option {name!r}{way_out}")
+        takes_list = flag_info(fields[name]).takes_list
+        if value is not None or fields[name].default is not None:
+            value = _checked(name, value, types[name], takes_list)
+        checked[name] = value
+    return checked
+
+
+def _checked(name: str, value: Any, kind: type, takes_list: bool) -> Any:
+    """The value in the type of its field.
+
+    Raises:
+      UsageError: it is none of that type.
+    """
+    given = value
+    if takes_list and isinstance(value, list | tuple) and all(map(_is_word, value)):
+        value = ",".join(map(str, value))
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, str):
+        refuse_credentials(value, what=f"--{flag_name(name)} ")
+        if kind in (int, float):
+            with contextlib.suppress(ValueError):
+                value = kind(value)
+    if kind is float and isinstance(value, int):
+        is_of_kind = not isinstance(value, bool)
+    else:
+        is_of_kind = type(value) is kind
+    if not is_of_kind:
+        way_out = _WRITTEN[kind] + (", or a list of such" if takes_list else "")
+        raise UsageError(
+            f"{name} takes a value of type {kind.__name__}, not {given!r:.100}; write "
+            f"{way_out}"
+        )
+    return value
+
+
+def _is_word(part: Any) -> bool:
+    """Whether a part of a list is as the command line writes it."""
+    is_word = isinstance(part, str | int | float | os.PathLike)
+    return is_word and not isinstance(part, bool)
+
+
+def recorded_flags(settings: Iterable[Any]) -> dict[str, Any]:
+    """Every flag with its value, defaults included, as a manifest keeps them.
+
+    `precis COMMAND --config MANIFEST` reads them back. Where the result lies is not
+    among them.
+
+    Args:
+      settings: the dataclasses of a job, as `read_flags` returns them.
+    """
+    return {
+        name: value
+        for options in settings
+        for name, value in dataclasses.asdict(options).items()
+        if name not in _NOT_RECORDED
+    }
+
+
+# The flags that every command has.
+GENERAL_FLAGS = ("config", "verbose", "help")
+# The flags that take what a command reads: what to write, and what it names.
+_INPUTS = (
+    ("text", "--text WORD", "one document"),
+    ("corpus", "--corpus SCHEME:WHERE", "a corpus"),
+    ("input", "--input WORD", "a run"),
+)
+
+
+def refuse_strays(words: Sequence[str], flags: Collection[str]) -> None:
+    """Refuses a word that stands behind no flag; no flag of Beam takes two values.
+
+    Args:
+      words: flags that are not known, and their values.
+      flags: names of those of the command.
+
+    Raises:
+      UsageError: naming the flags that take what the word may stand for.
+    """
+    values = (
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if not before.startswith("--") or "=" in before
+    )
+    strays = [word for word in values if word == "-" or not word.startswith("-")]
+    if not strays:
+        return
+    word = strays[0]
+    ways = [f"{way} for {what}" for flag, way, what in _INPUTS if flag in flags]
+    way_out = " or ".join(ways).replace("WORD", shlex.quote(word))
+    raise UsageError(
+        f"{word!r} stands behind no flag; name one before it"
+        + (f", as in {way_out}" if ways else "")
+    )
+
+
+def check_output(output: str) -> None:
+    """Refuses an empty --output.
+
+    Raises:
+      UsageError: it is empty.
+    """
+    if not output:
+        raise UsageError("--output is empty; name the folder to write to")
+
+
+def normal_path(path: str) -> str:
+    """A path as it is compared: `./runs/` is `runs`."""
+    if files.is_local(path):
+        return os.path.normpath(path)
+    return path.rstrip("/")
+
+
+def finished_run() -> Any:
+    """The argument of the commands that read a run."""
+    return required(
+        "finished run, the --output of `precis summarize`",
+        is_positional=True,
+        metavar="DIR",
+        is_common=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """Workers"""
+
+    workers: int = flag(
+        0,
+        "processes of this machine that share the work; on another engine, the "
+        "engine's own flags say how many",
+        metavar="N",
+        default_text="one per core that this process may use",
+        is_common=True,
+    )
+
+    def __post_init__(self) -> None:
+        check_at_least(self, 0, "workers", way_out="0 is one for each core")
+
+
+AUTO, LIVE, PLAIN, JSON, NONE = "auto", "live", "plain", "json", "none"
+# Decides where a command has --progress auto, and for the functions of `precis`.
+VARIABLE = "PRECIS_PROGRESS"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ProgressOptions:
+    """Progress"""
+
+    progress: str = flag(
+        AUTO,
+        "how the progress is shown on stderr: a display that renews itself, plain "
+        "lines, a JSON object a line, or not at all; auto is live on a terminal and "
+        "plain elsewhere",
+        choices=(AUTO, LIVE, PLAIN, JSON, NONE),
+        is_common=True,
+    )
+    quiet: bool = flag(
+        False,
+        "write only the result, without a line `next:`, and errors; no warning",
+        is_common=True,
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+
+    def mode(self, *, is_terminal: bool, is_verbose: bool = False) -> str:
+        """`live`, `plain`, `json` or `none`.
+
+        Args:
+          is_terminal: whether stderr is one that can renew lines.
+          is_verbose: whether the logs of libraries are shown, which would tear a live
+            display apart.
+
+        Raises:
+          UsageError: the environment variable has another value.
+        """
+        if self.progress != AUTO:
+            return self.progress
+        variable = os.environ.get(VARIABLE) or AUTO
+        chosen = ProgressOptions(progress=variable).progress
+        if chosen != AUTO:
+            return chosen
+        return LIVE if is_terminal and not is_verbose else PLAIN
+
+
+def split_progress(
+    values: Mapping[str, Any],
+) -> tuple[ProgressOptions, dict[str, Any]]:
+    """The options of the progress, and the flags of the command without them."""
+    flags = dict(values)
+    names = [name for name in option_names([ProgressOptions]) if name in flags]
+    (options,) = read_flags(
+        [ProgressOptions], {name: flags.pop(name) for name in names}
+    )
+    return options, flags

@@ -1,0 +1,282 @@
+"""The options of `precis summarize`."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from precis.model import files
+from precis.model.config import (
+    PRECISIONS,
+    check_at_least,
+    check_choices,
+    flag,
+    listed_names,
+    required,
+    setting,
+)
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.quality.flags import FallbackConfig
+from precis.model.search.config import REMOVED_SETTINGS, SearchConfig
+from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
+from precis.pipelines.run.options import WorkerOptions, check_output, normal_path
+from precis.pipelines.warehouse.options import read_address
+
+CHUNK_MERGE = "chunk_merge"
+HEAD = "head"
+LONG_DOCUMENTS = (CHUNK_MERGE, HEAD)
+KEEP, FAIL = "keep", "fail"  # --on_duplicate_id
+WRITE_ARTICLE = "article"
+WRITE_SENTENCES = "sentences"
+
+
+def decode_id(
+    decoding: SearchConfig, precision: str, *, batch_invariant: bool = False
+) -> str:
+    """Names a search in every row it writes and in every checkpoint that was exported
+    with it: 16 hexadecimal digits.
+    """
+    search = {
+        **REMOVED_SETTINGS,
+        **dataclasses.asdict(decoding),
+        "precision": precision,
+    }
+    # Left out where they are off: searches keep the names that earlier versions wrote.
+    if not decoding.supported:
+        del search["supported"]
+    if not decoding.common_pieces:
+        del search["common_pieces"]
+    if batch_invariant:
+        search["batch_invariant"] = True
+    return files.sha256_json(search)[:16]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SummarizeOptions:
+    """Summaries"""
+
+    output: str = required(
+        "folder for the summaries, dead letters and manifest",
+        metavar="DIR",
+        is_common=True,
+    )
+    bundle: str = flag(
+        "",
+        "network, the --output of `precis train` or `precis import`; without it only "
+        "extractive summaries are written",
+        metavar="DIR",
+        is_common=True,
+    )
+    task_prefix: str = flag(
+        "",
+        "text before each article that says what to write of it; the bundle's own if "
+        "it has one",
+        metavar="TEXT",
+        default_text="the bundle's",
+    )
+    extractive: str = flag(
+        "frequency,lead",
+        "extractive methods with commas between them; the first gives "
+        "extractive_summary. neural needs --extractive_bundle; oracle, the "
+        "sentences closest to the reference, is the upper bound to evaluate the "
+        "others with, and first only if it is alone",
+        metavar="METHOD,...",
+        is_common=True,
+        takes_list=True,
+    )
+    extractive_bundle: str = flag(
+        "",
+        "network of the method neural, the --output of `precis train-extractor`",
+        metavar="DIR",
+        is_common=True,
+    )
+    keyphrase_bundle: str = flag(
+        "",
+        "classifier of phrases, the --output of `precis train-keyphrases`; "
+        "without it there are none",
+        metavar="DIR",
+    )
+    # Keyphrases of a document, at most.
+    keyphrases: int = setting(10)
+    # Documents read ahead, so that those of similar length are searched together.
+    window_documents: int = setting(512)
+    # Processes that search, one thread each; 1 searches without further
+    # processes, on all threads; 0 is as many as --workers, or 1 where TensorFlow
+    # has an accelerator or Beam has processes of its own.
+    search_processes: int = setting(0)
+    long_documents: str = flag(
+        "chunk_merge",
+        "documents that are longer than the network reads: "
+        "chunk_merge summarizes passages and merges their summaries, "
+        "head reads the beginning",
+        choices=LONG_DOCUMENTS,
+    )
+    # About the length of a merged summary, in mean lengths of the summary of one
+    # of its passages; 0 is the square root of their number.
+    merged_length: float = setting(0.0)
+    # What the network writes of: the article, or sentences: each of the
+    # written_sentences that the extractor finds best, and the best of what it wrote is
+    # put together, however long the article is; for a network of `precis prepare
+    # --target sentences`. The bundle of `precis train-summarizer` says sentences.
+    write: str = setting(WRITE_ARTICLE, choices=(WRITE_ARTICLE, WRITE_SENTENCES))
+    # Sentences of an article that write=sentences rewrites, at most.
+    written_sentences: int = setting(6)
+    precision: str = flag(
+        "float32",
+        "number format of the network's layers; others than float32 may change a "
+        "summary",
+        choices=PRECISIONS,
+    )
+    # Compute every document alone and on one thread, so that its row is the same
+    # to the last bit whatever other documents, windows and processes there are,
+    # on one kind of processor; slower.
+    batch_invariant: bool = setting(False)
+
+    def __post_init__(self) -> None:
+        check_output(self.output)
+        check_choices(self)
+        check_at_least(self, 1, "keyphrases", "window_documents", "written_sentences")
+        if not (self.merged_length == 0 or self.merged_length > 1):
+            raise UsageError(
+                f"merged_length must be above 1, not {self.merged_length:g}; "
+                "0 is the square root of the number of passages"
+            )
+        check_at_least(self, 0, "search_processes", way_out="0 is one per core")
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names in `extractive`, in order."""
+        return listed_names(self.extractive)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EarlierRunOptions:
+    """Earlier runs"""
+
+    reuse: str = flag(
+        "",
+        "earlier runs, or folders of them, whose summaries are taken over where text "
+        "and settings are the same; --output itself may be one: its result is then "
+        "replaced when the new one is complete",
+        metavar="RUN,...",
+        is_common=True,
+        takes_list=True,
+    )
+    deduplicate: bool = flag(
+        False,
+        "summarize equal texts once: later documents take over the row of the first, "
+        "which duplicate_of names; the corpus is read a second time for that. --reuse "
+        "implies it",
+    )
+
+    @property
+    def reused_folders(self) -> tuple[str, ...]:
+        """The folders in `reuse`, in order."""
+        return tuple(map(normal_path, listed_names(self.reuse)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResultOptions:
+    """Result"""
+
+    on_duplicate_id: str = flag(
+        KEEP,
+        "what to do where several documents have one id: keep it, so that `precis "
+        "verify` names them, or fail before anything is summarized, for which the "
+        "corpus is read a second time",
+        choices=(KEEP, FAIL),
+    )
+    # About how large a row group becomes in memory, in MB.
+    row_group_mb: int = setting(64)
+    partition_by: str = flag(
+        "",
+        "columns whose values name folders, as in data/split=test/, from the outermost "
+        "on: split, created_date (the date of the run in UTC), and fields of "
+        "--keep_fields that are strings, integers, dates or true and false",
+        metavar="COLUMN,...",
+        takes_list=True,
+    )
+    flat: bool = flag(
+        False,
+        "write no nested columns: fields of a struct become columns, lists become JSON "
+        "text",
+    )
+    table: str = flag(
+        "",
+        "table that takes the finished run, as `precis load` does: "
+        "iceberg://CATALOG/NAMESPACE.TABLE, iceberg+sqlite://FOLDER/NAMESPACE.TABLE or "
+        "delta://FOLDER",
+        metavar="TABLE",
+        default_text="none",
+    )
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The columns in `partition_by`, in order."""
+        return listed_names(self.partition_by)
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if len(set(self.partitions)) < len(self.partitions):
+            raise UsageError(
+                f"--partition_by {self.partition_by} names a column twice; name it once"
+            )
+        if self.table:
+            read_address(self.table)
+        check_at_least(self, 1, "row_group_mb")
+
+
+STANDARD_INPUT = "-"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OneDocumentOptions:
+    """One document"""
+
+    text: str = flag(
+        "",
+        "one document, plain text in UTF-8, in place of --corpus and --output; its "
+        "summary is printed. - reads the standard input",
+        metavar="FILE",
+        is_common=True,
+    )
+    json: bool = flag(
+        False, "with --text: print the row of the document as one line of JSON"
+    )
+
+    def __post_init__(self) -> None:
+        if self.json and not self.text:
+            raise UsageError(
+                "--json prints the row of one document; name its file, as in "
+                "`precis summarize --text article.txt --json`, or - for the standard "
+                "input"
+            )
+
+
+def split_document(
+    values: Mapping[str, Any],
+) -> tuple[OneDocumentOptions, dict[str, Any]]:
+    """The flags of one document, and those of the summary."""
+    names = {field.name for field in dataclasses.fields(OneDocumentOptions)}
+    of_document = {name: values[name] for name in values if name in names}
+    others = {name: values[name] for name in values if name not in names}
+    return OneDocumentOptions(**of_document), others
+
+
+# Flags that mean nothing where one text is summarized.
+NOT_FOR_A_TEXT = ("output", "window_documents", "search_processes")
+# Those of the summaries, wherever the documents come from.
+SUMMARY_OPTIONS = (
+    SummarizeOptions,
+    SelectionConfig,
+    FallbackConfig,
+    SearchConfig,
+)
+SUMMARIZE = (
+    CorpusOptions,
+    *SUMMARY_OPTIONS,
+    EarlierRunOptions,
+    ResultOptions,
+    FailureOptions,
+    WorkerOptions,
+)

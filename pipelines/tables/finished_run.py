@@ -1,0 +1,286 @@
+"""A finished run of `precis summarize`, as the commands read it that come behind.
+
+    run/manifest.json                                run_id, files, ...
+    run/_SUCCESS
+    run/data/split=test/part-0cdf8bee-00000-of-00003.parquet
+
+The rows are read in batches or by row groups, so that a run of any size needs little
+memory. The columns of the folders of --partition_by, such as `split=test`, are columns
+of the run.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from precis.model import files
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.run.result_files import (
+    DATA_FOLDER,
+    DESCRIPTION_FILES,
+    SUCCESS_FILE,
+    check_description,
+    damage_of,
+    listed_names,
+    other_files,
+)
+from precis.pipelines.tables.part_files import is_pattern, read_part
+from precis.pipelines.tables.partitions import with_partition
+from precis.pipelines.tables.schema import described
+
+MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
+_FIELDS = {
+    **{"counts": dict, "dead_letters": list, "failures": dict, "files": list},
+    **{"run_id": str, "schema_version": int},
+}
+_BATCH_ROWS = 1024
+_READ_AHEAD_BYTES = 4 << 20
+_SAME_COMMAND = "run the same `precis summarize` again, which repairs it"
+
+
+class RunPart(NamedTuple):
+    """A Parquet file of a run.
+
+    Attributes:
+      name: its path within the run.
+      path: where it lies.
+      rows, sha256: what the manifest says of it.
+      partition: the values of the columns of its folders, as the manifest has them.
+    """
+
+    name: str
+    path: str
+    rows: int
+    sha256: str
+    partition: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinishedRun:
+    """A run whose manifest is the one that `_SUCCESS` names.
+
+    Attributes:
+      folder: where it lies.
+      manifest: the content of manifest.json.
+      parts: its Parquet files.
+      way_out: what to do where a file of it is damaged.
+      flag: that names the folder, for messages, with a colon behind it; or "".
+    """
+
+    folder: str
+    manifest: Mapping[str, Any]
+    parts: Sequence[RunPart]
+    way_out: str
+    flag: str = ""
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return str(self.manifest["run_id"])
+
+    @property
+    def rows(self) -> int:
+        """The rows of all parts."""
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def files_sha256(self) -> str:
+        """One checksum of all parts: runs with the same one have the same rows."""
+        return files.sha256_json(sorted(part.sha256 for part in self.parts))
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """The columns in the names of folders."""
+        return list(self.parts[0].partition) if self.parts else []
+
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of all parts as they are stored, those of the folders last.
+
+        Raises:
+          DataError: a part has other rows than listed, or columns than the first one.
+        """
+        schema = None
+        for part in self.parts:
+            with files.open_read(part.path) as file:
+                metadata = pq.ParquetFile(file).metadata
+            if metadata.num_rows != part.rows:
+                raise DataError(
+                    f"{self.flag}{part.path}: has {metadata.num_rows} rows and the "
+                    f"manifest says {part.rows}; {self.way_out}"
+                )
+            rows = metadata.schema.to_arrow_schema().empty_table()
+            own = with_partition(rows, part.partition, self._partition_types).schema
+            if schema is not None and not own.equals(schema):
+                raise DataError(
+                    f"{self.flag}{part.path}: has other columns than "
+                    f"{self.parts[0].path}; {self.way_out}"
+                )
+            schema = own
+        return described((schema or pa.schema([])).remove_metadata())
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows as they are stored, in the order of the parts.
+
+        Args:
+          columns: the columns to read; all of them if None.
+        """
+        names = list(self.schema.names if columns is None else columns)
+        schema = pa.schema([self.schema.field(name) for name in names])
+        types = self._partition_types
+        for part in self.parts:
+            with files.open_read(part.path) as file:
+                parquet = pq.ParquetFile(file, buffer_size=_READ_AHEAD_BYTES)
+                own = [name for name in names if name in parquet.schema_arrow.names]
+                for batch in parquet.iter_batches(_BATCH_ROWS, columns=own):
+                    stored = pa.Table.from_batches([batch])
+                    rows = with_partition(stored, part.partition, types).select(names)
+                    yield from pa.table(rows.columns, schema=schema).to_batches()
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The rows with nested columns, a table for each row group.
+
+        Args:
+          columns: as in `part_files.read_part`.
+        """
+        types = self._partition_types
+        for part in self.parts:
+            yield from read_part(
+                part.path, columns, partition=part.partition, types=types
+            )
+
+    def letters(self) -> Iterator[dict[str, Any]]:
+        """The dead letters in the order of their files.
+
+        Raises:
+          DataError: a file of them is damaged.
+        """
+        for file in self.manifest["dead_letters"]:
+            self._check(file)
+            yield from read_letters(files.join(self.folder, file["file"]))
+
+    def check_parts(self) -> None:
+        """Compares every part with its size and checksum in the manifest.
+
+        Raises:
+          DataError: a part is missing or was changed, or there is a Parquet file that
+            the run has not written.
+        """
+        for file in self.manifest["files"]:
+            self._check(file)
+        data = files.join(self.folder, DATA_FOLDER)
+        known = {part.name for part in self.parts}
+        for name in other_files(data, ()):
+            if name.endswith(".parquet") and f"{DATA_FOLDER}/{name}" not in known:
+                raise DataError(
+                    f"{files.join(data, name)}: the run has not written this file; "
+                    "remove it, or give a pattern of files to read it too"
+                )
+
+    def _check(self, file: Mapping[str, Any]) -> None:
+        damage = damage_of(self.folder, file)
+        if damage:
+            path = files.join(self.folder, file["file"])
+            raise DataError(f"{self.flag}{path}: {damage}; {self.way_out}")
+
+    @property
+    def _partition_types(self) -> Mapping[str, str]:
+        return self.manifest.get("partition_by") or {}
+
+
+def open_run(folder: str, *, flag: str = "", instead: str = "") -> FinishedRun:
+    """Reads the manifest of a finished run.
+
+    Args:
+      folder: of the run.
+      flag: that names it, for messages.
+      instead: another way out where the run is not finished.
+
+    Raises:
+      UsageError: the folder holds no finished run.
+      DataError: the manifest is damaged or names a file outside of the run.
+    """
+    named_by = f"{flag}: " if flag else ""
+    path = files.join(folder, MANIFEST_FILE)
+    if not any(files.exists(p) for p in (path, files.join(folder, DATA_FOLDER))):
+        if not files.exists(folder):
+            raise UsageError(
+                f"{named_by}{folder} does not exist; give the --output of `precis "
+                "summarize`"
+            )
+        raise UsageError(
+            f"{named_by}{folder} holds no run: {MANIFEST_FILE} is not there; give the "
+            "--output of `precis summarize`"
+        )
+    if not files.exists(files.join(folder, SUCCESS_FILE)):
+        raise UsageError(
+            f"{named_by}the run {folder} is not finished: {SUCCESS_FILE} is not there; "
+            f"run the same `precis summarize` again to finish it{instead}"
+        )
+    check_description(folder, "summaries", way_out=_way_out(folder, flag), flag=flag)
+    return read_run(folder, flag=flag)
+
+
+def read_run(folder: str, *, flag: str = "") -> FinishedRun:
+    """Reads the manifest of a run, whether its `_SUCCESS` is there or not.
+
+    Args:
+      folder, flag: as in `open_run`.
+
+    Raises:
+      DataError: the manifest is damaged or names a file outside of the run.
+    """
+    path = files.join(folder, MANIFEST_FILE)
+    way_out = _way_out(folder, flag)
+    manifest = files.read_object(path, way_out=way_out, fields=_FIELDS)
+    with files.naming_damage(path, way_out=way_out):
+        listed_names(path, manifest)
+        parts = [_part(folder, file) for file in manifest["files"]]
+    return FinishedRun(
+        folder=folder,
+        manifest=manifest,
+        parts=parts,
+        way_out=way_out,
+        flag=f"{flag}: " if flag else "",
+    )
+
+
+def _part(folder: str, file: Mapping[str, Any]) -> RunPart:
+    """A part as the manifest describes it."""
+    name = file["file"]
+    # The order of the columns is that of the folders.
+    columns = [part.partition("=")[0] for part in name.split("/")[:-1] if "=" in part]
+    partition = {column: file["partition"][column] for column in columns}
+    path = files.join(folder, name)
+    return RunPart(name, path, int(file["rows"]), file["sha256"], partition)
+
+
+def _way_out(folder: str, flag: str) -> str:
+    same = "repair that run by its own command" if flag else _SAME_COMMAND
+    return f"{same}; `precis verify {folder}` names all that is wrong"
+
+
+def parquet_files(source: str) -> list[str]:
+    """The Parquet files of a finished run, which are whole, or of a pattern; sorted.
+
+    Raises:
+      UsageError: no such files, no run, or a run that has not finished.
+      DataError: a file of the run is missing or damaged.
+    """
+    if is_pattern(source):
+        paths = files.glob(source)
+        if not paths:
+            raise UsageError(f"no file matches {source}")
+        return paths
+    pattern = files.join(source, DATA_FOLDER, "**", "*.parquet")
+    instead = f", or score what there is with --input '{pattern}' --output DIR"
+    run = open_run(source, instead=instead)
+    run.check_parts()
+    if not run.parts:
+        raise UsageError(f"no file matches {pattern}")
+    return sorted(part.path for part in run.parts)

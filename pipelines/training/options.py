@@ -1,0 +1,221 @@
+"""The options of the commands that train."""
+
+import dataclasses
+
+from precis.model.config import check_choices, flag, listed_names, required, setting
+from precis.model.errors import UsageError
+from precis.model.network.architectures import ARCHITECTURES, LAYOUTS, SIZES
+from precis.model.training.config import ExtractiveTraining, TrainingConfig
+from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
+from precis.pipelines.run.options import WorkerOptions, check_output
+from precis.pipelines.training.recipes import RECIPES, SUMMARIZER_RECIPES
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """Records"""
+
+    records: str = required(
+        "folder that `precis prepare` wrote; to train on several tasks, some with "
+        "commas between them",
+        metavar="DIR[,DIR]",
+        is_common=True,
+        takes_list=True,
+    )
+    output: str = required(
+        "folder for the bundle, and for checkpoints and logs in training/ below it",
+        metavar="DIR",
+        is_common=True,
+    )
+
+    def __post_init__(self) -> None:
+        check_output(self.output)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The names in `records`, in order."""
+        return listed_names(self.records)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LabelledRecordsOptions(TrainOptions):
+    """Records"""
+
+    records: str = required(
+        "folder that `precis prepare --oracle_sentences 5` wrote",
+        metavar="DIR",
+        is_common=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """Network"""
+
+    recipe: str = flag(
+        "",
+        "named settings, of which any flag given beside it replaces one; "
+        "docs/MODELS.md has a table",
+        choices=tuple(RECIPES),
+        is_common=True,
+    )
+    init_from: str = flag(
+        "",
+        "bundle whose network is trained further; it brings the shape",
+        metavar="DIR",
+        is_common=True,
+    )
+    encoder: str = flag(
+        "",
+        "bundle of a trained encoder, below a new decoder with a vocabulary of its own",
+        metavar="DIR",
+        is_common=True,
+    )
+    word_vectors: str = flag(
+        "",
+        "file of word vectors that embeddings begin with, in the text format of "
+        "Word2Vec, GloVe and fastText",
+        metavar="FILE",
+    )
+    architecture: str = flag(
+        "transformer",
+        "kind of the network",
+        choices=tuple(ARCHITECTURES),
+        is_common=True,
+    )
+    network: str = flag("small", "size of the network", choices=SIZES, is_common=True)
+    layout: str = flag(
+        "vaswani",
+        "blocks of a Transformer: bart, pegasus and t5 are those of these networks, "
+        "and `precis export` writes them if there is no pointer",
+        choices=tuple(LAYOUTS),
+    )
+    width: int = flag(
+        0,
+        "width of embeddings and states, in place of the size's",
+        metavar="N",
+        default_text="the size's",
+    )
+    # Attention heads, in place of the size's.
+    heads: int = setting(0)
+    # Inner width of the position-wise networks, in place of the size's.
+    feed_forward: int = setting(0)
+    # Layers of the encoder, in place of the size's.
+    encoder_layers: int = setting(0)
+    # Layers of the decoder, in place of the size's.
+    decoder_layers: int = setting(0)
+    # Layers of a decoder-only network, in place of the size's.
+    layers: int = setting(0)
+    convolutional_gate: bool = flag(
+        False,
+        "a gate of convolutions over the encoder's states, against repetition (Lin et "
+        "al. 2018)",
+    )
+    pointer: bool = flag(
+        True, "copy from the source as well as generate (pointer-generator)"
+    )
+    coverage: bool = flag(
+        False,
+        "the pointer sees what it has read; best as a second phase, with --init_from "
+        "(See et al. 2017)",
+    )
+    # Read the embedding table backwards instead of an output layer of its own.
+    tied_output: bool = setting(True)
+    dropout: float = flag(
+        0.1, "share of values set to zero while training", metavar="SHARE"
+    )
+    max_source_tokens: int = flag(
+        0,
+        "tokens of the article that the network reads; 0 takes the records' limit",
+        metavar="TOKENS",
+        default_text="the records' limit",
+    )
+    max_target_tokens: int = flag(
+        0,
+        "longest summary; 0 takes the records' limit",
+        metavar="TOKENS",
+        default_text="the records' limit",
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if self.init_from and self.encoder:
+            raise UsageError(
+                "--init_from brings a whole network and --encoder half of one; leave "
+                "one of them out"
+            )
+
+
+TRAIN = (TrainOptions, NetworkOptions, TrainingConfig)
+
+
+TRAIN_EXTRACTOR = (LabelledRecordsOptions, ExtractiveTraining)
+
+
+TRAIN_KEYPHRASES = (LabelledRecordsOptions,)
+
+
+# Fewer leave no room for a warm-up.
+_LEAST_WRITER_STEPS = 10
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainedCorpusOptions(CorpusOptions):
+    """Corpus"""
+
+    seed: int = flag(
+        17,
+        "seed of weights, dropout and the order of documents; it changes no split",
+        metavar="N",
+        is_common=True,
+    )
+    validation_share: float = flag(
+        0.02,
+        "share of validation documents in a corpus without splits; they choose the "
+        "best weights",
+        metavar="SHARE",
+        is_common=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SummarizerOptions:
+    """Summarizer"""
+
+    output: str = required(
+        "folder for the summarizer; records, checkpoints and logs go to training/ "
+        "below it",
+        metavar="DIR",
+        is_common=True,
+    )
+    recipe: str = flag(
+        "news-cpu",
+        "named settings of all steps",
+        choices=tuple(SUMMARIZER_RECIPES),
+        is_common=True,
+    )
+    writer_steps: int = flag(
+        0,
+        "optimizer steps of the network that writes, which take most of the time; 0 is "
+        "as the recipe says",
+        metavar="STEPS",
+        default_text="the recipe's",
+        is_common=True,
+    )
+
+    def __post_init__(self) -> None:
+        check_output(self.output)
+        check_choices(self)
+        if self.writer_steps and self.writer_steps < _LEAST_WRITER_STEPS:
+            raise UsageError(
+                f"--writer_steps must be at least {_LEAST_WRITER_STEPS}, not "
+                f"{self.writer_steps}; 0 is as the recipe says"
+            )
+
+
+TRAIN_SUMMARIZER = (
+    TrainedCorpusOptions,
+    SummarizerOptions,
+    FailureOptions,
+    WorkerOptions,
+)

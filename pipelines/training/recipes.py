@@ -1,0 +1,105 @@
+"""Named settings of `precis train` and `precis train-summarizer`: a flag given beside
+`--recipe` replaces the setting of its name.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+RECIPES: Mapping[str, Mapping[str, Any]] = {
+    # A trained BERT below a Transformer decoder with another subword vocabulary: six
+    # layers of width 256, sources cut at 300 tokens, batches of about 64 documents, one
+    # learning rate with a warm-up of 4,000 steps, 20 epochs.
+    "bert_transformer": {
+        "network": "six_layers",
+        "tied_output": False,
+        "dropout": 0.1,
+        "max_source_tokens": 300,
+        "batch_tokens": 64 * (300 + 129),
+        "warmup_steps": 4_000,
+        "label_smoothing": 0.0,
+        "epochs": 20,
+        "validation_beam_width": 1,
+    },
+    # BertSumAbs (Liu and Lapata 2019, section 4.2): the trained encoder learns more
+    # slowly and later than the decoder. The paper's rates, 0.002 and 0.1, are
+    # multiplied by the step to the power of -0.5; a rate here is the one at the end of
+    # the warm-up.
+    "bertsumabs": {
+        "network": "base",
+        "width": 768,
+        "feed_forward": 2_048,
+        "dropout": 0.2,
+        "encoder_learning_rate": 0.002 * 20_000**-0.5,
+        "encoder_warmup_steps": 20_000,
+        "learning_rate": 0.1 * 10_000**-0.5,
+        "warmup_steps": 10_000,
+        "label_smoothing": 0.1,
+        "steps": 200_000,
+    },
+    # Coverage as a second phase (See et al. 2017, section 5), with --init_from a
+    # pointer network that was trained without coverage.
+    "coverage": {
+        "coverage": True,
+        "coverage_weight": 1.0,
+        "learning_rate": 1e-4,
+        "warmup_steps": 100,
+        "steps": 3_000,
+    },
+    # A trained network on another corpus, with --init_from its bundle (after Lewis et
+    # al. 2020, section 5.3).
+    "fine_tune": {
+        "learning_rate": 3e-5,
+        "warmup_steps": 500,
+        "label_smoothing": 0.1,
+        "clip_norm": 0.1,
+        "steps": 20_000,
+        "patience": 3,
+    },
+}
+
+
+class SummarizerRecipe(NamedTuple):
+    """The flags of each step, by name.
+
+    Attributes:
+      records: of `precis prepare`, for the extractor.
+      extractor: of `precis train-extractor`.
+      pairs: of `precis prepare`, for the writer: lines of the references with the
+          sentences that support them.
+      writer: of `precis train`. The warm-up is shorter where --writer_steps asks for
+          fewer than ten times as many steps.
+    """
+
+    records: Mapping[str, Any]
+    extractor: Mapping[str, Any]
+    pairs: Mapping[str, Any]
+    writer: Mapping[str, Any]
+
+
+SUMMARIZER_RECIPES: Mapping[str, SummarizerRecipe] = {
+    # News in English, on the cores of a laptop.
+    "news-cpu": SummarizerRecipe(
+        records={"oracle_sentences": 5},
+        extractor={"epochs": 4},
+        pairs={
+            "target": "sentences",
+            "max_source_tokens": 96,
+            "max_target_tokens": 48,
+            "vocabulary_size": 8_000,
+        },
+        writer={
+            "network": "tiny",
+            "encoder_layers": 3,
+            "steps": 5_000,
+            "batch_tokens": 6_144,
+            "learning_rate": 0.002,
+            "warmup_steps": 500,
+            "schedule": "linear",
+            "label_smoothing": 0.05,
+            "dropout": 0.05,
+            "validation_steps": 2_500,
+            "validation_documents": 100,
+            "keep_checkpoints": 1,
+        },
+    ),
+}

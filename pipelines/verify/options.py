@@ -1,0 +1,51 @@
+"""The options of `precis verify` and `precis digest`."""
+
+import dataclasses
+
+from precis.model.config import flag, required
+from precis.pipelines.corpus.options import CorpusOptions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """Result"""
+
+    folder: str = required(
+        "run, records or bundle: the --output of another command",
+        is_positional=True,
+        metavar="DIR",
+        is_common=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ComparedCorpusOptions(CorpusOptions):
+    """Corpus of the run; flags that are not given are those of the run"""
+
+    corpus: str = flag(
+        "",
+        "the corpus that the run was made of, to compare every row with its document",
+        metavar="SCHEME:WHERE",
+        is_common=True,
+        default_text="rows are not compared",
+    )
+
+    def __post_init__(self) -> None:
+        if self.corpus:
+            super().__post_init__()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DigestOptions:
+    """Run"""
+
+    run: str = required(
+        "run folder written by `precis summarize`",
+        is_positional=True,
+        metavar="DIR",
+        is_common=True,
+    )
+
+
+VERIFY = (VerifyOptions, ComparedCorpusOptions)
+DIGEST = (DigestOptions,)

@@ -1,0 +1,278 @@
+"""`precis verify`: a run, records or a bundle -> what is wrong with it.
+
+It writes nothing into the folder and needs neither Beam nor TensorFlow.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from precis.model import files
+from precis.model.bundle.manifest import CHECKSUMS_FILE, CONFIG_FILE, WEIGHTS_FILE
+from precis.model.errors import DataError, JobError, UsageError
+from precis.model.records.dataset import FORMAT_VERSION, SENTENCE_PAIRS, DatasetInfo
+from precis.model.tokenization.folder import TOKENIZER_FOLDER
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.run.accounts import check_sources, read_sources, total_counts
+from precis.pipelines.run.options import option_names, read_flags
+from precis.pipelines.run.result_files import (
+    DATA_FOLDER,
+    DEAD_LETTERS_FOLDER,
+    DESCRIPTION_FILES,
+    SUCCESS_FILE,
+    TASKS_FOLDER,
+)
+from precis.pipelines.tables.schema import SCHEMA_VERSION
+from precis.pipelines.verify import rows
+from precis.pipelines.verify.bundle import check_bundle
+from precis.pipelines.verify.folder import (
+    Finding,
+    as_lines,
+    check_listed,
+    check_success,
+)
+from precis.pipelines.verify.options import VERIFY, ComparedCorpusOptions
+
+MANIFEST = DESCRIPTION_FILES["summaries"]
+DATASET = DESCRIPTION_FILES["records"]
+RUN = "run"
+RECORDS = "records"
+BUNDLE = "bundle"
+# Files and folders that tell what a folder is.
+_TELLING = {
+    BUNDLE: (CONFIG_FILE, WEIGHTS_FILE, CHECKSUMS_FILE),
+    RECORDS: (DATASET, TOKENIZER_FOLDER),
+    RUN: (SUCCESS_FILE, DATA_FOLDER, DEAD_LETTERS_FOLDER, TASKS_FOLDER),
+}
+_VERSIONS = {
+    MANIFEST: ("schema_version", SCHEMA_VERSION),
+    DATASET: ("format_version", FORMAT_VERSION),
+}
+_WAY_OUT = "run the same command again, which repairs it"
+_COUNTERS = ("counts", "failures", "fallbacks", "quality_flags", "summary_methods")
+_RUN_FIELDS = {
+    **dict.fromkeys((*_COUNTERS, "provenance", "settings", "sources"), dict),
+    **dict.fromkeys(("fingerprint", "run_id", "settings_id"), str),
+    **dict.fromkeys(("dead_letters", "files"), list),
+}
+
+
+class Verification(NamedTuple):
+    """The result of a verification.
+
+    Attributes:
+      kind: `run`, `records` or `bundle`.
+      findings: what is wrong, a line each; empty if nothing is.
+      notes: what is no damage, but good to know, a line each.
+      files, bytes: of the folder.
+    """
+
+    kind: str
+    findings: list[str]
+    notes: list[str]
+    files: int
+    bytes: int
+
+
+def verify(**flags: Any) -> Verification:
+    """Checks that a run, records or a bundle are complete and as they were written.
+
+    Args:
+      **flags: the fields of `VerifyOptions` and `CorpusOptions`.
+
+    Returns:
+      What is wrong with it, and how much was checked.
+
+    Raises:
+      UsageError: a flag that cannot be, or a folder that is none of the three.
+    """
+    options, _ = read_flags(VERIFY, flags)
+    folder = options.folder.rstrip("/") or "/"
+    kind = _kind_of(folder)
+    if kind != RUN and flags.get("corpus"):
+        raise UsageError(f"--corpus goes with a run, and {folder} is a {kind}")
+    if kind == RUN:
+        checks = _check_run(folder, flags)
+    else:
+        checks = {RECORDS: _check_records, BUNDLE: check_bundle}[kind](folder)
+    findings = []
+    try:
+        for finding in checks:
+            findings.append(finding)
+    except DataError as error:  # A description that nothing can be compared with.
+        text = str(error).removeprefix(f"{folder}/")
+        name, _, problem = text.partition(": ")
+        findings.append(Finding(name, problem))
+    fs, path = files.filesystem(folder)
+    sizes = [entry["size"] or 0 for entry in fs.find(path, detail=True).values()]
+    return Verification(
+        kind,
+        as_lines(finding for finding in findings if not finding.is_note),
+        as_lines(finding for finding in findings if finding.is_note),
+        len(sizes),
+        sum(sizes),
+    )
+
+
+def _kind_of(folder: str) -> str:
+    """What a folder is.
+
+    Raises:
+      UsageError: it is nothing that can be verified.
+    """
+    for kind, names in _TELLING.items():
+        if any(files.exists(files.join(folder, name)) for name in names):
+            return kind
+    raise UsageError(
+        f"{folder} is neither a run nor records nor a bundle; name the --output of "
+        "`precis summarize`, `precis prepare`, `precis import` or a training; exports "
+        "and evaluations cannot be verified, but made again"
+    )
+
+
+def _read_description(folder: str, name: str) -> dict[str, Any]:
+    """The content of manifest.json or dataset.json.
+
+    Raises:
+      DataError: it is missing, damaged, or of a version with other fields.
+    """
+    path = files.join(folder, name)
+    if not files.exists(path):
+        raise DataError(f"{path}: is missing: the result is not finished; {_WAY_OUT}")
+    content = files.read_object(path, way_out=_WAY_OUT)
+    field, known = _VERSIONS[name]
+    if content.get(field) != known:
+        version = content.get(field)
+        raise DataError(
+            f"{name}: its {field} is {version}, and this precis checks {known}"
+        )
+    return content
+
+
+def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
+    """Checks a run, and with the flag `corpus` compares it with its documents."""
+    manifest = _read_description(folder, MANIFEST)
+    yield from check_success(folder, "summaries", manifest)
+    with files.naming_damage(files.join(folder, MANIFEST), way_out=_WAY_OUT):
+        files.check_fields(manifest, _RUN_FIELDS)
+        files.check_fields(manifest["provenance"], {"flags": dict})
+        counters = [manifest[name] for name in _COUNTERS]
+        for counter in (*counters, *manifest["sources"].values()):
+            files.check_fields(counter, dict.fromkeys(counter, int))
+        for file in (*manifest["files"], *manifest["dead_letters"]):
+            files.check_fields(file, {"rows": int})
+    damaged = list(check_listed(folder, "summaries", manifest))
+    yield from damaged
+    names = {finding.file for finding in damaged}
+    if any(file["file"] in names for file in manifest.get("source_files", ())):
+        return  # Nothing can be compared without the counts of the source files.
+    manifest["sources"] = read_sources(folder, manifest)
+    yield from _check_manifest(manifest)
+    listed, letters = (
+        [file for file in manifest[kind] if file["file"] not in names]
+        for kind in ("files", "dead_letters")
+    )
+    corpus = _run_corpus(manifest, flags)
+    with rows.open_tables() as connection:
+        is_compared = corpus is not None
+        yield from rows.add_parts(connection, folder, listed, is_compared=is_compared)
+        yield from rows.add_letters(connection, folder, letters)
+        yield from rows.wrong_rows(connection, manifest["run_id"])
+        count = connection.table("rows").shape[0] + connection.table("letters").shape[0]
+        is_complete = count == sum(
+            file["rows"] for file in (*manifest["files"], *manifest["dead_letters"])
+        )
+        if is_complete:
+            expected = _expected_counts(manifest)
+            yield from rows.compare_counts(
+                connection, rows.RUN_COUNTS, expected, MANIFEST
+            )
+        if corpus is not None:
+            yield from rows.compare_documents(
+                connection, manifest, corpus, are_all_expected=is_complete
+            )
+
+
+def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """Compares the values of a manifest with each other."""
+    if manifest["run_id"] != manifest["fingerprint"][:16]:
+        yield Finding(MANIFEST, "its run_id is not that of its fingerprint")
+    if manifest["settings_id"] != files.sha256_json(manifest["settings"])[:16]:
+        yield Finding(MANIFEST, "its settings_id is not that of its settings")
+    for source, counts in manifest["sources"].items():
+        try:
+            check_sources({source: counts}, what="the run")
+        except JobError as error:
+            yield Finding(MANIFEST, str(error).partition(";")[0])
+    for name, total in total_counts(manifest["sources"]).items():
+        count = manifest["counts"].get(name)
+        if count != total:
+            problem = f"counts.{name} is {count}, and the sum of the source files"
+            yield Finding(MANIFEST, f"{problem} {total}")
+
+
+def _expected_counts(manifest: Mapping[str, Any]) -> dict[str, int]:
+    """The counts of a manifest by the names of RUN_COUNTS."""
+    of_manifest = {
+        f"{group}.{name}": count
+        for group in _COUNTERS[1:]
+        for name, count in manifest[group].items()
+    }
+    totals = {
+        f"counts.{name}": manifest["counts"].get(name, 0)
+        for name in ("empty", "failed", "truncated")
+    }
+    expected = Counter({**of_manifest, **totals})
+    for source, counts in manifest["sources"].items():
+        for outcome in ("written", "reused", "duplicates"):
+            expected[f"rows of {source}"] += counts.get(outcome, 0)
+        expected[f"duplicates of {source}"] = counts.get("duplicates", 0)
+        for outcome in ("empty", "failed"):
+            expected[f"{outcome} records of {source}"] = counts.get(outcome, 0)
+    return expected
+
+
+def _run_corpus(
+    manifest: Mapping[str, Any], flags: Mapping[str, Any]
+) -> CorpusOptions | None:
+    """How the corpus is read: as the run did, but for the flags that are given."""
+    if not flags.get("corpus"):
+        return None
+    values = {**manifest["provenance"]["flags"], **flags}
+    names = option_names([ComparedCorpusOptions])
+    given = {name: values[name] for name in names if name in values}
+    (corpus,) = read_flags([ComparedCorpusOptions], given)
+    compared: CorpusOptions = corpus
+    return compared
+
+
+def _check_records(folder: str) -> Iterator[Finding]:
+    """Checks a folder of records."""
+    content = _read_description(folder, DATASET)
+    yield from check_success(folder, "records", content)
+    with files.naming_damage(files.join(folder, DATASET), way_out=_WAY_OUT):
+        info = DatasetInfo.from_json(content)
+        for file in info.dead_letters:
+            files.check_fields(file, {"rows": int})
+    damaged = list(check_listed(folder, "records", content))
+    yield from damaged
+    records = sum(info.records(split) for split in info.splits)
+    written = info.counts.get("written", -1)
+    # Of single sentences a document makes one record or several.
+    is_too_few = records < written
+    if is_too_few or (info.target != SENTENCE_PAIRS and records != written):
+        problem = f"counts.written is {written}, and the shards have {records} records"
+        yield Finding(DATASET, problem)
+    names = {finding.file for finding in damaged}
+    letters = [file for file in info.dead_letters if file["file"] not in names]
+    with rows.open_tables() as connection:
+        yield from rows.add_letters(connection, folder, letters)
+        yield from rows.wrong_rows(connection, info.fingerprint[:16])
+        count = connection.table("letters").shape[0]
+        if count == sum(file["rows"] for file in info.dead_letters):
+            expected = {f"failures.{name}": n for name, n in info.failures.items()}
+            for name in ("empty", "failed"):
+                expected[f"counts.{name}"] = info.counts.get(name, 0)
+            yield from rows.compare_counts(
+                connection, rows.LETTER_COUNTS, expected, DATASET
+            )

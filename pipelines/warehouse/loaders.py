@@ -1,0 +1,147 @@
+"""`precis loaders`: a finished run -> the SQL that loads it into a warehouse."""
+
+import dataclasses
+import glob
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import jinja2
+
+from precis.model import files
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.listing import absolute_path
+from precis.pipelines.run.options import read_flags
+from precis.pipelines.run.output_place import (
+    check_apart,
+    check_file_place,
+    check_folder_place,
+)
+from precis.pipelines.tables.finished_run import open_run
+from precis.pipelines.warehouse.copied_rows import copy_rows
+from precis.pipelines.warehouse.dialects import SQL_FOLDER, Dialect
+from precis.pipelines.warehouse.options import (
+    CLICKHOUSE,
+    DUCKDB,
+    LOADERS,
+    LoadersOptions,
+)
+from precis.pipelines.warehouse.rows import check_keys
+from precis.pipelines.warehouse.sql_table import define_table
+
+# The files in the order in which they are run, which is that of the alphabet, and the
+# macros of the templates.
+_SCRIPTS = {
+    "create.sql": "create",
+    "load.sql": "load",
+    "merge.sql": "merge",
+    "view.sql": "views",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoaderFiles:
+    """What loads a run.
+
+    Attributes:
+      files: the texts by the names of their files: create.sql, load.sql, merge.sql,
+          view.sql.
+      rows: the rows of the run.
+      replaced_nuls: the characters NUL of --copy_rows that became U+FFFD.
+    """
+
+    files: Mapping[str, str]
+    rows: int
+    replaced_nuls: int = 0
+
+
+def loaders(**flags: Any) -> LoaderFiles:
+    """Writes the SQL that loads a finished run; docs/RESULTS.md says how to use it.
+
+    Args:
+      **flags: the fields of `LoadersOptions`.
+
+    Returns:
+      The texts, which are also in the folder `output` if it is given.
+
+    Raises:
+      UsageError: no finished run, an output within it, a name that the warehouse does
+          not take, or a column whose type it does not have.
+      DataError: the run is damaged, or its key is not unique.
+    """
+    (options,) = read_flags(LOADERS, flags)
+    if options.output:
+        check_folder_place(options.output, flag="--output")
+        check_apart(options.output, flag="--output", result=options.run)
+    if options.copy_rows:
+        check_file_place(options.copy_rows, flag="--copy_rows")
+        check_apart(options.copy_rows, flag="--copy_rows", result=options.run)
+    dialect = Dialect(options.for_)
+    location = _location(options, dialect)
+    run = open_run(options.run)
+    if not run.rows:
+        raise UsageError(
+            f"{run.folder} has no rows, and so no columns that a table could have; "
+            "give a run with rows"
+        )
+    check_keys(run, options.key, may_be_null=True)
+    table = define_table(
+        run,
+        options.table,
+        dialect,
+        key=options.key,
+        location=location,
+        copied_rows=os.path.abspath(options.copy_rows),
+    )
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(SQL_FOLDER),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["literal"] = dialect.literal
+    environment.filters["escape_pattern"] = glob.escape
+    template = environment.get_template(f"{dialect.name}.sql")
+    macros = template.make_module({"table": table})
+    texts = {name: str(getattr(macros, script)()) for name, script in _SCRIPTS.items()}
+    replaced = copy_rows(run, options.copy_rows) if options.copy_rows else 0
+    if options.output:
+        for name, text in texts.items():
+            files.write_bytes(files.join(options.output, name), text.encode())
+    return LoaderFiles(files=texts, rows=run.rows, replaced_nuls=replaced)
+
+
+def _location(options: LoadersOptions, dialect: Dialect) -> str:
+    """The folder of a run as the warehouse sees it.
+
+    Raises:
+      UsageError: the warehouse reads no such place.
+    """
+    place = options.location or options.run
+    if dialect.name in (DUCKDB, CLICKHOUSE) and files.is_local(place):
+        place = os.path.abspath(absolute_path(place))
+    if not place.startswith(tuple(dialect.rules["places"])):
+        raise UsageError(
+            f"{dialect.name} does not read {place}; give --location "
+            f"{dialect.rules['location']}"
+        )
+    return place
+
+
+def client_command(warehouse: str, folder: str) -> str:
+    """A command line that makes the table and loads the run.
+
+    It is empty for Databricks, and for files that do not lie on this machine.
+
+    Args:
+      warehouse: as --for has it.
+      folder: with the files.
+    """
+    client = Dialect(warehouse).rules["client"]
+    if not client or not files.is_local(folder):
+        return ""
+    folder = os.path.abspath(folder.removeprefix("file://"))
+    client = client.format(python=shlex.quote(sys.executable))
+    return f"cat {shlex.quote(folder)}/*.sql | {client}"

@@ -1,0 +1,226 @@
+"""The options of `precis load` and `precis loaders`, and what --table means.
+
+    iceberg://CATALOG/NAMESPACE.TABLE         a catalogue that pyiceberg's configuration
+                                              describes: .pyiceberg.yaml, or variables
+                                              such as PYICEBERG_CATALOG__CATALOG__URI
+    iceberg+sqlite://FOLDER/NAMESPACE.TABLE   a folder with its own catalogue,
+                                              FOLDER/catalog.db
+    delta://FOLDER                            a Delta table
+
+A local FOLDER that begins with a slash is absolute: iceberg+sqlite:///data/news.daily
+is the table news.daily in /data.
+"""
+
+import dataclasses
+import json
+import os
+import re
+from typing import NamedTuple
+
+from precis.model.config import check_choices, flag, required
+from precis.model.errors import UsageError
+from precis.pipelines.run.options import finished_run
+
+ICEBERG = "iceberg"
+ICEBERG_SQLITE = "iceberg+sqlite"
+DELTA = "delta"
+# The name under which the tables stand in the catalogue of a folder.
+LOCAL_CATALOG = "precis"
+
+
+class TableAddress(NamedTuple):
+    """Where a table is.
+
+    Attributes:
+      scheme: ICEBERG, ICEBERG_SQLITE or DELTA.
+      place: the name of the catalogue, or the folder.
+      identifier: namespaces and name with dots between them; empty for Delta.
+    """
+
+    scheme: str
+    place: str
+    identifier: str
+
+
+def read_address(text: str) -> TableAddress:
+    """Parses an address.
+
+    Raises:
+      UsageError: it is none.
+    """
+    scheme, _, rest = text.partition("://")
+    place, _, identifier = rest.rpartition("/")
+    names = identifier.split(".")
+    if scheme == DELTA and rest:
+        return TableAddress(scheme, rest, "")
+    is_iceberg = scheme in (ICEBERG, ICEBERG_SQLITE)
+    if not is_iceberg or not place or len(names) < 2 or not all(names):
+        raise UsageError(
+            f"--table {text!r} names no table; it is iceberg://CATALOG/NAMESPACE.TABLE,"
+            " iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER"
+        )
+    return TableAddress(scheme, place, identifier)
+
+
+def catalog_settings(folder: str) -> dict[str, str]:
+    """What pyiceberg must know of the catalogue in a folder."""
+    folder = os.path.abspath(folder)
+    return {
+        "type": "sql",
+        "uri": f"sqlite:///{folder}/catalog.db",
+        "warehouse": f"file://{folder}",
+    }
+
+
+def reading_command(text: str) -> str:
+    """Python that prints rows of a table."""
+    scheme, place, identifier = read_address(text)
+    if scheme == DELTA:
+        return (
+            f"import deltalake; table = deltalake.DeltaTable({json.dumps(place)}); "
+            "print(table.to_pyarrow_dataset().head(3).to_pylist())"
+        )
+    catalog = json.dumps(place)
+    if scheme == ICEBERG_SQLITE:
+        catalog = f'"{LOCAL_CATALOG}", **{json.dumps(catalog_settings(place))}'
+    return (
+        "from pyiceberg.catalog import load_catalog; "
+        f"table = load_catalog({catalog}).load_table({json.dumps(identifier)}); "
+        "print(table.scan(limit=3).to_arrow().to_pylist())"
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoadOptions:
+    """Table"""
+
+    run: str = finished_run()
+    table: str = required(
+        "table that takes the run: iceberg://CATALOG/NAMESPACE.TABLE, "
+        "iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is made if it "
+        "is not there",
+        metavar="TABLE",
+        is_common=True,
+    )
+    table_key: str = flag(
+        "document_id,source_file,source_position",
+        "columns that tell the rows of the table apart; rows of the table with the key "
+        "of a row of the run are replaced",
+        metavar="COLUMN,...",
+        is_common=True,
+        takes_list=True,
+    )
+
+    def __post_init__(self) -> None:
+        _check_run_and_key(self.run, self.key)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The names in `table_key`, in order."""
+        return _names(self.table_key)
+
+
+LOAD = (LoadOptions,)
+
+
+BIGQUERY = "bigquery"
+SNOWFLAKE = "snowflake"
+DATABRICKS = "databricks"
+DUCKDB = "duckdb"
+POSTGRESQL = "postgresql"
+CLICKHOUSE = "clickhouse"
+WAREHOUSES = (BIGQUERY, SNOWFLAKE, DATABRICKS, DUCKDB, POSTGRESQL, CLICKHOUSE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoadersOptions:
+    """Loaders"""
+
+    run: str = finished_run()
+    for_: str = required(
+        "the warehouse whose SQL is written",
+        choices=WAREHOUSES,
+        metavar="WAREHOUSE",
+        is_common=True,
+    )
+    table: str = flag(
+        "summaries",
+        "the table that takes the run, with its schema, dataset or catalogue: "
+        "news.summaries",
+        metavar="NAME",
+        is_common=True,
+    )
+    output: str = flag(
+        "",
+        "folder for create.sql, load.sql, merge.sql and view.sql",
+        metavar="DIR",
+        default_text="the statements are printed",
+        is_common=True,
+    )
+    location: str = flag(
+        "",
+        "where the warehouse sees the files of the run: gs://, s3://, a stage of "
+        "Snowflake as in @news/summaries, a path",
+        metavar="DIR",
+        default_text="DIR",
+        is_common=True,
+    )
+    copy_rows: str = flag(
+        "",
+        "file that takes the rows of the run in the text format of COPY, for "
+        "PostgreSQL, which reads no Parquet",
+        metavar="FILE",
+        default_text="none",
+        is_common=True,
+        is_written=True,
+    )
+    table_key: str = flag(
+        "document_id,source_file,source_position,model_id,decode_id,schema_version",
+        "columns that tell the rows of the table apart; rows of the table with the key "
+        "of a row of the run are replaced",
+        metavar="COLUMN,...",
+        takes_list=True,
+        is_common=True,
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        _check_run_and_key(self.run, self.key)
+        is_copied = self.for_ == POSTGRESQL
+        if is_copied != bool(self.copy_rows):
+            raise UsageError(
+                "--copy_rows FILE takes the rows for PostgreSQL, which reads no "
+                "Parquet; other warehouses read the files of the run"
+            )
+        if is_copied and self.location:
+            raise UsageError(
+                "--location is not for PostgreSQL, which reads the file of "
+                "--copy_rows; leave it out"
+            )
+        if re.search(r"://|[\n\r]", self.copy_rows):
+            raise UsageError(
+                f"--copy_rows {self.copy_rows!r}: psql reads no such place; name a "
+                "file on the machine that runs psql"
+            )
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The names in `table_key`, in order."""
+        return _names(self.table_key)
+
+
+LOADERS = (LoadersOptions,)
+
+
+def _names(table_key: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in table_key.split(",") if name.strip())
+
+
+def _check_run_and_key(run: str, key: tuple[str, ...]) -> None:
+    if not run:
+        raise UsageError("DIR is empty; give the --output of `precis summarize`")
+    if not key:
+        raise UsageError(
+            "--table_key is empty; name the columns that tell rows apart, as in "
+            "document_id,source_file,source_position"
+        )

@@ -1,0 +1,98 @@
+{# What several warehouses write alike. Each file beside this one has the macros create,
+   load, merge and views; `table` is a SqlTable of sql_table.py. #}
+
+{% macro columns(lines) -%}
+(
+  {{ lines | join(",\n  ") }}
+)
+{%- endmacro %}
+
+{% macro definition(column) -%}
+{{ column.name }} {{ column.type }}{{ "" if column.is_nullable else " NOT NULL" }}
+{%- endmacro %}
+
+{# The columns of a table, a line each; `define` is the macro that writes one. #}
+{% macro definitions(define) -%}
+(
+{% for column in table.columns %}
+  {{ define(column) }}{{ "," if not loop.last }}
+{% endfor %}
+)
+{%- endmacro %}
+
+{# The columns of a group of files: from the files, or the values of its folder. #}
+{% macro selected(group) -%}
+{% for column in table.columns %}
+{% if column.field in group.values -%}
+CAST({{ group.values[column.field] }} AS {{ column.type }})
+{%- else -%}
+{{ column.name }}
+{%- endif %}
+{{- ", " if not loop.last }}
+{%- endfor %}
+{%- endmacro %}
+
+{% macro insert_staging() -%}
+INSERT INTO {{ table.staging }} ({{ table.names | join(", ") }})
+{%- endmacro %}
+
+{% macro comments() %}
+{% for column in table.columns if column.comment %}
+COMMENT ON COLUMN {{ table.name }}.{{ column.name }} IS {{ column.comment }};
+{% endfor %}
+{% endmacro %}
+
+{# One statement, so that readers see all rows of the run or none. #}
+{% macro merge_rows(null_safe_equal="IS NOT DISTINCT FROM") %}
+MERGE INTO {{ table.name }} AS target
+USING {{ table.staging }} AS source
+ON {% for column in table.key -%}
+{{ " AND " if not loop.first }}target.{{ column.name }} {{ null_safe_equal if column.is_nullable else "=" }} source.{{ column.name }}
+{%- endfor %}
+
+{% if table.values %}
+WHEN MATCHED THEN UPDATE SET
+{% for column in table.values %}
+  {{ column.name }} = source.{{ column.name }}{{ "," if not loop.last }}
+{% endfor %}
+{% endif %}
+WHEN NOT MATCHED THEN INSERT {{ columns(table.names) }} VALUES (
+  source.{{ table.names | join(",\n  source.") }}
+);
+DROP TABLE {{ table.staging }};
+{% endmacro %}
+
+{% macro insert_rows(alias="") -%}
+INSERT INTO {{ table.name }}{{ alias }} {{ columns(table.names) }}
+SELECT
+  {{ table.names | join(",\n  ") }}
+FROM {{ table.staging }}
+{%- endmacro %}
+
+{# A view of all columns, and one of the items of each list of structs.
+
+   field(of, column)  a field of the struct `of` as an expression
+   items(list)        the clause of FROM that has the items of a list
+   item, position     an item of that clause, and its place from 0 #}
+{% macro flat_views(field, items, item, position, end="") %}
+{% for view in table.views %}
+CREATE OR REPLACE VIEW {{ view.name }} AS
+SELECT
+{% for column in view.columns %}
+{{ "  " }}{% if column.struct -%}
+  {{ field("source." ~ column.struct, column) }}
+  {%- elif column.is_item -%}
+  {{ field(item, column) }}
+  {%- elif column.is_position -%}
+  {{ position }}
+  {%- else -%}
+  source.{{ column.name }}
+  {%- endif %} AS {{ column.alias }}{{ "," if not loop.last }}
+{% endfor %}
+FROM {{ table.name }} AS source{{ end }}{{ items("source." ~ view.list) if view.list }};
+{% endfor %}
+{% endmacro %}
+
+{% macro field(of, column) -%}
+{{ of }}.{{ column.name }}
+{%- endmacro %}

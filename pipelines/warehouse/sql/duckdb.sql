@@ -1,0 +1,32 @@
+{% from "common.sql" import definition, definitions, selected, insert_staging, comments, merge_rows, flat_views, field with context %}
+
+{% macro create() %}
+CREATE TABLE IF NOT EXISTS {{ table.name }} {{ definitions(definition) }};
+{{ comments() }}
+{%- endmacro %}
+
+{% macro load() %}
+CREATE OR REPLACE TEMPORARY TABLE {{ table.staging }} {{ definitions(definition) }};
+{% for group in table.groups %}
+{{ insert_staging() }}
+SELECT {{ selected(group) }}
+FROM read_parquet([
+{% for name in group.names %}
+  {{ (group.place ~ name) | escape_pattern | literal }}{{ "," if not loop.last }}
+{% endfor %}
+], hive_partitioning = false);
+{% endfor %}
+{% endmacro %}
+
+{% macro merge() %}
+{{ merge_rows() }}
+{%- endmacro %}
+
+{% macro items(list) %}
+
+CROSS JOIN LATERAL UNNEST({{ list }}) WITH ORDINALITY AS list(item, number)
+{%- endmacro %}
+
+{% macro views() %}
+{{ flat_views(field, items, "list.item", "list.number - 1") }}
+{%- endmacro %}

@@ -1,0 +1,69 @@
+{% from "common.sql" import definition, definitions, comments, insert_rows, flat_views with context %}
+
+{# psql reads a file in the encoding of the session. #}
+{% macro encoding() %}
+SET client_encoding TO 'UTF8';
+{% endmacro %}
+
+{# Nulls in the key are equal. #}
+{% macro create() %}
+{{ encoding() -}}
+CREATE TABLE IF NOT EXISTS {{ table.name }} (
+{% for column in table.columns %}
+  {{ definition(column) }},
+{% endfor %}
+  UNIQUE NULLS NOT DISTINCT ({{ table.key_names | join(", ") }})
+);
+{{ comments() }}
+{%- endmacro %}
+
+{# A command of psql ends with its line. #}
+{% macro load() %}
+{{ encoding() -}}
+CREATE TEMPORARY TABLE {{ table.staging }} {{ definitions(definition) }};
+\copy {{ table.staging }} ({{ table.names | join(", ") }}) FROM {{ table.copied_rows | literal }} WITH (ENCODING 'UTF8')
+{% endmacro %}
+
+{% macro rows_of(source) -%}
+(
+{% for column in table.values %}
+  {{ source }}.{{ column.name }}{{ "," if not loop.last }}
+{% endfor %}
+)
+{%- endmacro %}
+
+{# A row that would be written as it stands is left alone. #}
+{% macro merge() %}
+{{ encoding() -}}
+{{ insert_rows(" AS target") }}
+ON CONFLICT ({{ table.key_names | join(", ") }}) DO {{ "UPDATE SET" if table.values else "NOTHING" }}
+{%- for column in table.values %}
+
+  {{ column.name }} = excluded.{{ column.name }}{{ "," if not loop.last }}
+{%- endfor %}
+{% if table.values %}
+
+WHERE {{ rows_of("target") }} IS DISTINCT FROM {{ rows_of("excluded") }}
+{%- endif %};
+DROP TABLE {{ table.staging }};
+{% endmacro %}
+
+{% macro field(of, column) -%}
+{% if column.is_nested -%}
+NULLIF({{ of }} -> {{ column.text }}, 'null'::jsonb)
+{%- elif column.is_binary -%}
+decode({{ of }} ->> {{ column.text }}, 'base64')
+{%- else -%}
+CAST({{ of }} ->> {{ column.text }} AS {{ column.type }})
+{%- endif %}
+{%- endmacro %}
+
+{% macro items(list) %}
+
+CROSS JOIN LATERAL jsonb_array_elements({{ list }}) WITH ORDINALITY AS list(item, number)
+{%- endmacro %}
+
+{% macro views() %}
+{{ encoding() -}}
+{{ flat_views(field, items, "list.item", "list.number - 1") }}
+{%- endmacro %}

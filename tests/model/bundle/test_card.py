@@ -1,0 +1,203 @@
+"""Model cards: what they say, and that they are no part of the model."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from support.command_line import contents, exit_code
+from support.huggingface_bundles import write_small_checkpoint
+from support.records import labelled_records
+
+from precis.model.bundle.card import CARD_FILE
+from precis.model.bundle.manifest import TAKEN_BY, read_manifest, save_bundle_files
+from precis.model.bundle.summarizer_bundle import save_summarizer_bundle
+from precis.model.records.dataset import DatasetInfo, Lengths, Shard
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+from precis.pipelines.training.train import train, train_keyphrases
+
+DATA = {
+    "corpus": "jsonl:/news|old/*.jsonl",
+    "records": {"train": 1200, "validation": 60},
+    "source tokens": {"mean": 198.763, "longest": 3223},
+    "target": "highlights",
+    "task prefix": "",
+    "fingerprint": "ab12",
+}
+PROVENANCE: dict[str, Any] = {
+    "command": "train",
+    "flags": {"output": "/a/folder", "records": "/another"},
+    "data": [DATA],
+    "start": {"init_from": "0123"},
+    "training": {"steps": 5000, "learning_rate": 0.25, "freeze_encoder": False},
+    "step": 4000,
+    "validation": {"loss": 4.25, "rouge1": 0.30125},
+}
+CONFIG = {"architecture": "transformer", "network": {"width": 64, "heads": 4}}
+
+
+def save(folder: Path, kind: str = "abstractive", **changes: Any) -> str:
+    return save_bundle_files(
+        str(folder),
+        kind=kind,
+        config={**CONFIG, **changes.pop("config", {})},
+        weights={"a": np.ones((3, 4), "float32"), "b": np.ones(5, "float32")},
+        provenance={**PROVENANCE, **changes},
+    )
+
+
+def card_of(folder: Path) -> str:
+    return (folder / CARD_FILE).read_text()
+
+
+# What a card says.
+def test_a_card_says_what_manifest_and_config_hold(tmp_path):
+    model_id = save(tmp_path)
+    text = card_of(tmp_path)
+    # Rows are in the order of the files, whatever order they were made in.
+    assert text.index("network: heads") < text.index("network: width")
+    for line in (
+        "# A network that writes summaries",
+        f"Model id: `{model_id}`",
+        "| parameters | 17 |",
+        "| network: width | 64 |",
+        "| corpus | jsonl:/news\\|old/*.jsonl |",
+        "| records: train | 1,200 |",
+        "| source tokens: mean | 198.763 |",
+        "| start: init_from | 0123 |",
+        "| steps | 5,000 |",
+        "| freeze_encoder | no |",
+        "| step of these weights | 4,000 |",
+        "| rouge1 | 0.3013 |",
+    ):
+        assert line in text.splitlines(), line
+    assert "It learned from 1,200 documents of `jsonl:/news\\|old/*.jsonl`" in text
+    assert "No evaluation is recorded here" in text
+    assert "and on that of the network it was trained from. State it" in text
+    # Nothing that differs between two trainings that are the same.
+    assert "/a/folder" not in text and "/another" not in text
+    front = yaml.safe_load(text.split("---\n")[1])
+    assert front == {
+        "license": "unknown",
+        "library_name": "keras",
+        "pipeline_tag": "summarization",
+        "tags": [
+            *("summarization", "precis", "keras", "tensorflow"),
+            *("abstractive", "transformer"),
+        ],
+    }
+
+
+def test_the_length_that_a_network_reads_is_a_limit(tmp_path):
+    save(tmp_path, config={"network": {"max_source_tokens": 1024}})
+    assert "- It reads at most 1,024 tokens of a text." in card_of(tmp_path)
+
+
+def test_every_kind_of_bundle_has_words(tmp_path):
+    for kind in TAKEN_BY:
+        save(tmp_path / kind, kind)
+        text = card_of(tmp_path / kind)
+        (title,) = re.findall("^# (.*)$", text, re.MULTILINE)
+        assert title != kind and "\n    precis " in text
+        assert re.search("## Limits\n\n- It [a-z]", text)
+
+
+def test_a_bundle_without_provenance_says_so(tmp_path):
+    save_bundle_files(
+        str(tmp_path), kind="encoder", config={}, weights={}, provenance={}
+    )
+    assert "does not record what it was trained on" in card_of(tmp_path)
+
+
+def test_an_imported_network_has_the_files_of_its_checkpoint(tmp_path):
+    checkpoint = write_small_checkpoint(tmp_path / "checkpoint", "pegasus")
+    import_checkpoint(checkpoint=checkpoint, output=str(tmp_path / "b"))
+    text = card_of(tmp_path / "b")
+    manifest = read_manifest(str(tmp_path / "b"))
+    checksums = manifest["provenance"]["checkpoint_sha256"]
+    assert f"| model.safetensors | {checksums['model.safetensors']} |" in text
+    assert "those of a checkpoint of pegasus, and nothing was trained here" in text
+    assert "depends on the licence of the checkpoint" in text
+    assert checkpoint not in text
+
+
+def test_the_card_of_a_summarizer_covers_both_bundles(tmp_path):
+    save(tmp_path / "extractor", "extractive", data=[{**DATA, "corpus": "first"}])
+    save(tmp_path / "writer", "abstractive", data=[{**DATA, "corpus": "second"}])
+    save_summarizer_bundle(str(tmp_path), provenance={"command": "train-summarizer"})
+    text = card_of(tmp_path)
+    assert text.index("### extractor") < text.index("| corpus | first |")
+    assert text.index("### writer") < text.index("| corpus | second |")
+    assert exit_code("verify", str(tmp_path)) == 0
+    # The same training into another folder has other flags, and the same card.
+    paths = {"flags": {"output": "/elsewhere"}}
+    for name, kind in (("extractor", "extractive"), ("writer", "abstractive")):
+        corpus = "first" if name == "extractor" else "second"
+        data = [{**DATA, "corpus": corpus}]
+        save(tmp_path / "moved" / name, kind, data=data, **paths)
+    moved = str(tmp_path / "moved")
+    save_summarizer_bundle(moved, provenance={"command": "train-summarizer"})
+    assert card_of(tmp_path / "moved") == text
+
+
+def test_facts_of_records_are_those_of_dataset_json():
+    shards = (Shard("a", 7, 1, ""), Shard("b", 5, 1, ""))
+    info = DatasetInfo(
+        splits={"train": shards, "test": shards[1:]},
+        source_lengths=Lengths(20.5, 90, tuple(range(11)), 3),
+        target_lengths=Lengths(4.0, 9, (4,) * 11),
+        counts={"written": 17, "failed": 1},
+        max_source_tokens=64,
+        max_target_tokens=8,
+        seed=1,
+        tokenizer_fingerprint="t",
+        fingerprint="f",
+        provenance={"flags": {"corpus": "sample:17", "output": "/o"}},
+    )
+    facts = info.facts()
+    assert facts["records"] == {"test": 5, "train": 12}
+    assert facts["corpus"] == "sample:17" and "/o" not in str(facts)
+    assert facts["source tokens"] == {
+        **{"mean": 20.5, "longest": 90, "median": 5},
+        **{"records cut": 3, "limit": 64},
+    }
+
+
+# A card is no part of the model; `verify` names another one.
+def test_a_bundle_works_with_an_edited_card_and_without(tmp_path, capsys):
+    model_id = save(tmp_path)
+    manifest = (tmp_path / "manifest.json").read_bytes()
+    assert CARD_FILE not in json.loads(manifest)["sha256"]
+    assert exit_code("verify", str(tmp_path)) == 0
+    (tmp_path / CARD_FILE).write_text("other words")
+    assert exit_code("verify", str(tmp_path)) == 1
+    assert read_manifest(str(tmp_path))["model_id"] == model_id
+    (tmp_path / CARD_FILE).unlink()
+    assert exit_code("verify", str(tmp_path)) == 1
+    assert "README.md: is missing" in capsys.readouterr().out
+    assert read_manifest(str(tmp_path))["model_id"] == model_id
+    (tmp_path / "CARD.md").write_text("no part of it")
+    assert exit_code("verify", str(tmp_path)) == 1
+
+
+@pytest.mark.slow
+def test_a_training_done_twice_writes_the_same_card(records_folder, tmp_path):
+    flags = {"network": "tiny", "width": 16, "feed_forward": 16, "steps": 4}
+    for name in ("a", "b"):
+        train(records=records_folder, output=str(tmp_path / name), **flags)
+    first, second = contents(tmp_path / "a"), contents(tmp_path / "b")
+    assert first[CARD_FILE] == second[CARD_FILE]
+    text = first[CARD_FILE].decode()
+    assert "| records: train | 60 |" in text and "| steps | 4 |" in text
+
+
+@pytest.mark.slow
+def test_a_classifier_of_keyphrases_has_a_card(tmp_path, tmp_path_factory):
+    records = labelled_records(tmp_path_factory.getbasetemp())
+    train_keyphrases(records=records, output=str(tmp_path / "k"))
+    text = card_of(tmp_path / "k")
+    assert "# A classifier of keyphrases" in text and "| records: train |" in text
+    assert exit_code("verify", str(tmp_path / "k")) == 0

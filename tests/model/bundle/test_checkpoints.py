@@ -1,0 +1,713 @@
+"""Checkpoints of Hugging Face: what is read from config.json, tensors and generation
+settings, what is refused, and networks that come back from an export.
+
+`test_checkpoint_parity` compares with transformers itself.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors
+import safetensors.numpy
+from support import small_encoder_checkpoint
+from support.encoder_states import states_of
+from support.frozen_reference import DATA, LENGTHS, LOGITS
+from support.small_checkpoint import (
+    GENERATION,
+    KINDS,
+    POSITIONS,
+    SETTINGS,
+    VOCABULARY,
+    tensors,
+    write_checkpoint,
+)
+from support.small_encoder_checkpoint import SETTINGS as ENCODERS
+from support.small_encoder_checkpoint import write_encoder
+from support.small_network import config_of
+
+from precis.model.bundle.checkpoints.exporter import checkpoint_settings
+from precis.model.bundle.checkpoints.generation import (
+    UNKNOWN_HERE,
+    generation_settings,
+    read_generation,
+    task_settings,
+)
+from precis.model.bundle.checkpoints.importer import (
+    FAMILIES,
+    Checkpoint,
+    load_checkpoint,
+    read_tensors,
+)
+from precis.model.errors import DataError, UsageError
+from precis.model.network.architectures import LAYOUTS, named_network
+from precis.model.network.config import SOURCE_PADDING
+from precis.model.search.config import SearchConfig, SpecialTokens
+
+ALL = {**KINDS, **ENCODERS}
+RELATIVE = "SelfAttention.relative_attention_bias.weight"
+DISTANCES = f"block.0.layer.0.{RELATIVE}"
+TYPES = "embeddings.token_type_embeddings.weight"
+POSITION_TABLE = "embeddings.position_embeddings.weight"
+OTHER = np.zeros((VOCABULARY, 8), "float32")
+SPECIAL = SpecialTokens(start_id=2, end_id=3, pad_id=0, suppressed=(0, 1, 2))
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, "float32")
+
+
+def write(folder: Path, kind: str, weights=None, settings=None, **flags: Any) -> str:
+    """Writes a checkpoint of any kind; `weights` replace tensors, or take them out
+    where they are None.
+    """
+    is_encoder = kind in ENCODERS
+    stored = small_encoder_checkpoint.tensors(kind) if is_encoder else tensors(kind)
+    both = {**stored, **(weights or {})}
+    stored = {name: tensor for name, tensor in both.items() if tensor is not None}
+    if is_encoder:
+        return write_encoder(folder, kind, stored, settings)
+    return write_checkpoint(folder, stored, kind=kind, settings=settings, **flags)
+
+
+def weights_of(checkpoint: Checkpoint) -> dict[str, np.ndarray]:
+    """The weights by path, without the name of the network and the positions of BART,
+    of which `checkpoints` has fewer.
+    """
+    return {
+        weight.path.split("/", 1)[1]: weight.numpy()
+        for weight in checkpoint.network.weights
+        if not weight.path.endswith("input/positions")
+    }
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory) -> dict[str, Checkpoint]:
+    """A checkpoint of each kind, with the source lengths of the frozen numbers."""
+    return {
+        kind: load_checkpoint(
+            write(tmp_path_factory.mktemp(kind), kind),
+            max_source_tokens=0 if kind in ENCODERS else LENGTHS.get(kind, 31),
+        )
+        for kind in ALL
+    }
+
+
+@pytest.fixture(scope="module")
+def frozen() -> dict[str, np.ndarray]:
+    """What transformers computes, by name of the checkpoint and of the array."""
+    return dict(np.load(DATA / "checkpoints.npz"))
+
+
+# Networks.
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_and_logits_are_those_of_transformers(kind, checkpoints, frozen):
+    """Sources of PEGASUS and T5 are longer than in config.json, those of BART cut."""
+    network = checkpoints[kind].network
+    source, target = frozen[f"{kind}/source"], frozen[f"{kind}/target"]
+    assert network.config.max_source_tokens == source.shape[1] != POSITIONS
+    readable = source != SOURCE_PADDING
+    states, logits = frozen[f"{kind}/states"], frozen[f"{kind}/logits"]
+    assert 0.7 < readable.mean() < 0.8 and logits.std() > 0.5
+    assert source[0, 3] == network.config.pad_id
+    close = {"rtol": 1e-4, "atol": 1e-4}
+    memory = np.asarray(network.encode(source).states)
+    np.testing.assert_allclose(memory[readable], states[readable], **close)
+    computed = np.asarray(network(source, target))[..., LOGITS]
+    np.testing.assert_allclose(computed, logits, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_states_of_an_encoder_are_those_of_transformers(kind, checkpoints, frozen):
+    source, expected = frozen[f"{kind}/source"], frozen[f"{kind}/states"]
+    readable = source != SOURCE_PADDING
+    states = states_of(checkpoints[kind].network, source)
+    assert len(states) == len(expected) == 3 and readable.mean() == 0.75
+    for state, expected_state in zip(states, expected, strict=True):
+        np.testing.assert_allclose(state[readable], expected_state[readable], atol=1e-5)
+
+
+NEEDED = ("vocab_size", "d_model", "d_kv", "num_heads", "d_ff", "num_layers")
+ONLY_NEEDED = {name: None for name in KINDS["t5"] if name not in NEEDED}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "expected"),
+    [
+        ("bart", {}, {"max_source_tokens": 40, "max_target_tokens": 39}),
+        ("bart", {}, {"pad_id": 1, "dropout": 0.1, "logits_bias": True}),
+        ("bart", {"decoder_attention_heads": 2}, {"heads": 2}),
+        ("bart", {"tie_word_embeddings": False}, {"logits_bias": False}),
+        ("bart", {"activation_function": "gelu_new"}, {"activation": "gelu_tanh"}),
+        ("bart", {"activation_function": "swish"}, {"activation": "silu"}),
+        ("bart", {"scale_embedding": True}, {"scaled_embedding": True}),
+        ("pegasus", {"pad_token_id": "gone"}, {"pad_id": 0, "activation": "relu"}),
+        ("t5", {}, {"dropout": 0.2, "max_source_tokens": 40, "max_target_tokens": 40}),
+        ("t5", ONLY_NEEDED, {"decoder_layers": 2, "max_source_tokens": 512}),
+        ("t5", ONLY_NEEDED, {"relative_buckets": 32, "relative_distance": 128}),
+        ("t5", {"num_decoder_layers": None}, {"decoder_layers": 2}),
+        ("t5", {"dropout_rate": "gone"}, {"dropout": 0.1}),
+        ("t5", {"layer_norm_epsilon": "gone"}, {"norm_epsilon": 1e-6}),
+        ("t5", {"relative_attention_max_distance": "gone"}, {"relative_distance": 128}),
+        ("t5", {"feed_forward_proj": "gone"}, {"activation": "relu"}),
+        ("t5", {"feed_forward_proj": "gelu"}, {"activation": "gelu"}),
+        ("t5", {"feed_forward_proj": "gated-gelu"}, {"activation": "gelu_tanh"}),
+        ("t5", {"feed_forward_proj": "gated-relu"}, {"gated_feed_forward": True}),
+        ("mt5", {"feed_forward_proj": "gone"}, {"activation": "gelu_tanh"}),
+        # Whether the output is scaled, as older files and today's say it.
+        ("t5", {"tie_word_embeddings": None}, {"scaled_output": True}),
+        ("t5", {"tie_word_embeddings": False}, {"scaled_output": False}),
+        ("t5", {"scale_decoder_outputs": False}, {"scaled_output": False}),
+        ("flan", {"scale_decoder_outputs": True}, {"scaled_output": True}),
+        ("mt5", {"scale_decoder_outputs": True}, {"scaled_output": False}),
+        ("bert", {}, {"dropout": 0.3, "norm_epsilon": 1e-12}),
+        ("bert", {"hidden_dropout_prob": "gone"}, {"dropout": 0.1}),
+        ("bert", {"layer_norm_eps": "gone"}, {"norm_epsilon": 1e-12}),
+        ("bert", {"hidden_act": "gone"}, {"activation": "gelu"}),
+        ("roberta", {"pad_token_id": "gone"}, {"pad_id": 1, "max_source_tokens": 24}),
+        ("distilbert", {}, {"dropout": 0.2, "norm_epsilon": 1e-12}),
+    ],
+)
+def test_fields_of_a_config(kind, settings, expected):
+    both = {**ALL[kind], **settings}
+    if settings is ONLY_NEEDED:
+        both = {name: value for name, value in both.items() if value is not None}
+    both = {name: value for name, value in both.items() if value != "gone"}
+    config = FAMILIES[ALL[kind]["model_type"]].network(both)
+    assert {name: getattr(config, name) for name in expected} == expected
+
+
+def test_learned_positions_are_cut_at_the_source_length(tmp_path):
+    bart, bert = write(tmp_path / "bart", "bart"), write(tmp_path / "bert", "bert")
+    network = load_checkpoint(bart, max_source_tokens=20).network
+    assert network.config.max_source_tokens == 20
+    assert network.source_input.positions.shape == (20, 8)
+    encoder = load_checkpoint(bert, max_source_tokens=5).network
+    assert encoder.config.max_source_tokens == 5
+    ids = np.array([[3, 6, 7, 8, 4]], "int32")
+    whole = load_checkpoint(bert).network
+    np.testing.assert_allclose(encoder(ids), whole(ids), atol=1e-6)
+    for folder, learned in ((bart, 40), (bert, 24)):
+        message = f"{folder}: --max_source_tokens is 41, .* learned {learned} positions"
+        with pytest.raises(UsageError, match=message):
+            load_checkpoint(folder, max_source_tokens=41)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("bart", 39), ("t5", 70)])
+def test_targets_may_be_as_long_as_the_search_allows(kind, expected, tmp_path):
+    folder = write(tmp_path, kind, generation={**GENERATION, "max_length": 71})
+    checkpoint = load_checkpoint(folder)
+    assert checkpoint.decoding.max_summary_tokens == 70
+    # Learned positions end where they end.
+    assert checkpoint.network.config.max_target_tokens == expected
+
+
+# Tensors.
+def test_names_without_their_prefix_and_several_files(checkpoints, tmp_path):
+    weights = weights_of(checkpoints["bart"])
+    plain = {name.removeprefix("model."): value for name, value in tensors().items()}
+    folder = write_checkpoint(tmp_path, plain)
+    np.testing.assert_equal(weights_of(load_checkpoint(folder)), weights)
+    (tmp_path / "model.safetensors").unlink()
+    parts: dict[str, dict[str, np.ndarray]] = {"a.safetensors": {}, "b.safetensors": {}}
+    for number, (name, tensor) in enumerate(tensors().items()):
+        parts["ab"[number % 2] + ".safetensors"][name] = tensor
+    for name, part in parts.items():
+        safetensors.numpy.save_file(part, tmp_path / name)
+    listed = {name: file for file, part in parts.items() for name in part}
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": listed}))
+    np.testing.assert_equal(weights_of(load_checkpoint(folder)), weights)
+    (tmp_path / "b.safetensors").unlink()
+    for weight_map, message in (
+        (listed, "b.safetensors: missing, and model.safetensors.index.json names it"),
+        (
+            {**listed, "x": "../b"},
+            "it names the file '../b', which does not lie within",
+        ),
+        (None, r"index.json: damaged \(weight_map must be .*; download the checkpoint"),
+    ):
+        index.write_text(json.dumps({"weight_map": weight_map}))
+        with pytest.raises(DataError, match=message):
+            load_checkpoint(folder)
+
+
+# What a stored output layer or a copy of the table does, by names of tensors.
+SHARED, OUTPUT = "model.shared.weight", "lm_head.weight"
+SIDES = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
+TABLE = tensors()[SHARED]
+COPIES = dict.fromkeys(SIDES, ones(VOCABULARY, 8))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("bart", {OUTPUT: TABLE, SIDES[0]: TABLE, "model.decoder.version": OTHER}),
+        ("bart", {OUTPUT: TABLE, SHARED: None}),  # Under this name alone.
+        ("t5", {OUTPUT: tensors("t5")["shared.weight"], "shared.weight": None}),
+        # Positions that files hold without need.
+        ("pegasus", {"model.encoder.embed_positions.weight": ones(POSITIONS, 8)}),
+        ("t5", {f"encoder.block.1.layer.0.{RELATIVE}": ones(8, 2)}),
+        ("t5", {f"decoder.block.0.layer.1.EncDec{RELATIVE[4:]}": ones(8, 2)}),
+    ],
+)
+def test_repeated_and_needless_tensors_change_nothing(
+    kind, changes, checkpoints, tmp_path
+):
+    imported = weights_of(load_checkpoint(write(tmp_path, kind, changes)))
+    np.testing.assert_equal(imported, weights_of(checkpoints[kind]))
+
+
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_a_separate_tensor_makes_an_output_layer(is_tied, checkpoints, tmp_path):
+    weights = weights_of(checkpoints["bart"])
+    changes = {OUTPUT: 3 * ones(VOCABULARY, 8)} | ({} if is_tied else COPIES)
+    settings = {"tie_word_embeddings": is_tied}
+    imported = weights_of(load_checkpoint(write(tmp_path, "bart", changes, settings)))
+    assert (imported.pop("output_layer/kernel") == 3).all()
+    bias = weights.pop("embedding/logits_bias")
+    np.testing.assert_array_equal(imported.pop("output_layer/bias"), bias)
+    if not is_tied:  # The table of each side is read in place of the shared one.
+        weights["embedding/table"] = ones(VOCABULARY, 8)
+    np.testing.assert_equal(imported, weights)
+
+
+def test_a_missing_bias_of_the_logits_is_zero(tmp_path):
+    folder = write(tmp_path, "bart", {"final_logits_bias": None})
+    assert not weights_of(load_checkpoint(folder))["embedding/logits_bias"].any()
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_a_prefix_and_the_heads_of_tasks_change_nothing(kind, checkpoints, tmp_path):
+    stored = small_encoder_checkpoint.tensors(kind)
+    heads = ["cls.predictions.decoder.weight", "classifier.bias", "lm_head.bias"]
+    prefixed = {f"{kind}.{name}": tensor for name, tensor in stored.items()}
+    if kind == "bert":  # Norms may have their older names.
+        for new, old in (("weight", "gamma"), ("bias", "beta")):
+            prefixed = {
+                name.replace(f"LayerNorm.{new}", f"LayerNorm.{old}"): tensor
+                for name, tensor in prefixed.items()
+            }
+        assert sum("gamma" in name for name in prefixed) == 5
+    if kind == "distilbert":
+        heads += ["pre_classifier.bias", "vocab_transform.bias", "vocab_projector.bias"]
+    others = dict.fromkeys([*heads, f"{kind}.pooler.dense.weight"], ones(3, 8))
+    others[f"{kind}.embeddings.position_ids"] = np.arange(24)[None]
+    folder = write_encoder(tmp_path, kind, {**prefixed, **others})
+    before, after = checkpoints[kind].network, load_checkpoint(folder).network
+    for first, second in zip(before.weights, after.weights, strict=True):
+        np.testing.assert_array_equal(first.numpy(), second.numpy())
+
+
+def test_weights_of_16_bits_become_float32(tmp_path):
+    values = np.array([[1.5, -2.25, 3.0e-3, 65504.0]], "float32")
+    # The upper half of a float32 is a bfloat16, rounded towards zero.
+    halves = (values.view("<u4") >> 16).astype("<u2")
+    where = {"data_ptr": halves.ctypes.data, "data_len": halves.nbytes}
+    spec = safetensors.TensorSpec(dtype="bfloat16", shape=[2, 2], **where)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(safetensors.serialize({"x": spec}, None))
+    numbers = read_tensors(str(tmp_path), FAMILIES["bart"])["x"]
+    assert numbers.dtype == np.float32
+    assert numbers.tolist() == [[1.5, -2.25], [0.00299072265625, 65280.0]]
+    safetensors.numpy.save_file({"x": values.astype("float16")}, path)
+    numbers = read_tensors(str(tmp_path), FAMILIES["bart"])["x"]
+    assert numbers.dtype == np.float32
+    assert numbers.tolist() == values.astype("float16").tolist()
+
+
+# Generation settings.
+PLAIN = SearchConfig(
+    beam_width=1,
+    length_penalty_form="average",
+    max_summary_tokens=20,
+    no_repeat_ngram=0,
+    early_stopping="bound",
+    unfinished="compete",
+    repetition_penalty_form="logits",
+)
+BEAMS = {"beam_width": 2, "repetition_penalty_form": "log_probs"}
+
+
+@pytest.mark.parametrize(
+    ("generation", "expected"),
+    [
+        ({}, {}),
+        ({"max_length": None, "num_beams": 2}, BEAMS),
+        ({"num_beams": 2, "num_return_sequences": 2}, {**BEAMS, "n_best": 2}),
+        # The start token counts in these lengths.
+        ({"max_length": 30, "min_length": 4}, {"max_summary_tokens": 29}),
+        ({"max_length": 30, "min_length": 4}, {"min_summary_tokens": 3}),
+        ({"max_length": 30, "max_new_tokens": 7}, {"max_summary_tokens": 7}),
+        ({"min_length": 3, "min_new_tokens": 5}, {"min_summary_tokens": 5}),
+        ({"repetition_penalty": 2}, {"repetition_penalty": 2.0}),
+        ({"length_penalty": 2, "num_beams": 2}, {**BEAMS, "length_penalty": 2.0}),
+        ({"no_repeat_ngram_size": 3}, {"no_repeat_ngram": 3}),
+        ({"early_stopping": True}, {"early_stopping": "first_k"}),
+        ({"early_stopping": "never"}, {"early_stopping": "never"}),
+        ({"do_sample": False, "num_beam_groups": 1, "bad_words_ids": []}, {}),
+    ],
+)
+def test_generation_settings_become_fields(generation, expected):
+    read = dataclasses.asdict(read_generation(SETTINGS, generation)[0])
+    assert {**read, **expected} == read
+    same = {**dataclasses.asdict(PLAIN), **expected}
+    others = read.keys() - {"min_summary_tokens", "max_summary_tokens"}
+    assert {name: read[name] for name in others} == {
+        name: same[name] for name in others
+    }
+
+
+def test_special_tokens_come_from_either_file(tmp_path):
+    ids = {"eos_token_id": [7], "suppress_tokens": [4, 9], "forced_eos_token_id": [8]}
+    expected = {"start_id": 2, "end_id": 7, "pad_id": 1, "last_id": 8}
+    special = SpecialTokens(**expected, suppressed=(4, 9))
+    assert read_generation(SETTINGS, ids)[1] == special
+    without = {**SETTINGS, "decoder_start_token_id": None}
+    assert read_generation(without, {})[1].start_id == 0  # then it is bos_token_id
+    # config.json gives the search only where there is no other file.
+    settings = {"num_beams": 2, "forced_bos_token_id": 5}
+    alone = load_checkpoint(write(tmp_path, "bart", {}, settings, generation=None))
+    assert (alone.decoding.beam_width, alone.special.prefix) == (2, (5,))
+    loaded = load_checkpoint(write(tmp_path, "bart", {}, settings, generation={}))
+    assert (loaded.decoding.beam_width, loaded.special.prefix) == (1, ())
+
+
+def test_settings_for_summaries_override_the_general_settings():
+    task = {"prefix": "summarize: ", "num_beams": 4, "max_length": 200}
+    tasks = {"summarization": task, "translation": {"prefix": "no: ", "num_beams": 7}}
+    settings = {**KINDS["t5"], "task_specific_params": tasks}
+    general = {"num_beams": 2, "repetition_penalty": 1.2}
+    # Without generation_config.json, both stand in config.json.
+    for config, generation in ((settings, general), ({**settings, **general}, None)):
+        decoding, _ = read_generation(config, generation)
+        assert (decoding.beam_width, decoding.max_summary_tokens) == (4, 199)
+        assert decoding.repetition_penalty == 1.2
+    assert task_settings(settings)["prefix"] == "summarize: "
+    del tasks["summarization"]
+    assert task_settings(settings) == task_settings({}) == {}
+
+
+# What is refused.
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("bart", {"final_logits_bias": ones(1, 299)}, r"\[1, 299\], .* for \[1, 300\]"),
+        (
+            "bart",
+            {"model.encoder.layers.1.fc1.bias": None},
+            "lacks encoder.layers.1.fc1.bias, which config.json asks for; download",
+        ),
+        (
+            "bart",
+            {name: None for name in tensors()},
+            r"lacks decoder.embed_positions.weight, .* and \d+ more, which config.json",
+        ),
+        (
+            "bart",
+            {"model.encoder.layers.2.fc1.bias": ones(12)},
+            "holds encoder.layers.2.fc1.bias, which no network of this kind",
+        ),
+        (
+            "bart",
+            {"model.decoder.layers.0.fc1.weight": ones(8, 20)},
+            r"fc1.weight has the shape \[8, 20\], and config.json asks for \[20, 8\]",
+        ),
+        (
+            "bart",
+            {"model.encoder.embed_positions.weight": ones(40, 8)},
+            r"encoder.embed_positions.weight has the shape \[40, 8\], .* \[42, 8\]",
+        ),
+        (
+            "bart",
+            {SHARED: TABLE.astype("int8")},
+            "shared.weight: its number format is I8, and only floating-point weights",
+        ),
+        (
+            "bart",
+            {"model.encoder.layers.0.fc1.bias": np.full(12, np.nan, "float16")},
+            "the tensor model.encoder.layers.0.fc1.bias holds NaN; download",
+        ),
+        (
+            "bart",
+            {"model.encoder.layers.0.fc1.bias": np.full(12, -np.inf, "float32")},
+            "the tensor model.encoder.layers.0.fc1.bias holds infinity; download",
+        ),
+        (
+            "bart",
+            {SIDES[0]: OTHER},
+            "encoder.embed_tokens.weight differ, and a network here has one embedding",
+        ),
+        ("bart", {**COPIES, SIDES[1]: OTHER, OUTPUT: 3 * TABLE}, "embed_tokens.* diff"),
+        ("pegasus", {"model.encoder.layer_norm.bias": None}, "lacks encoder.layer_no"),
+        ("t5", {f"decoder.{DISTANCES}": None}, f"lacks decoder.{DISTANCES}, which"),
+        ("t5", {f"encoder.{DISTANCES}": ones(9, 2)}, r"shape \[9, 2\], .* \[8, 2\]"),
+        (
+            "t5",
+            {"encoder.block.0.layer.1.DenseReluDense.wi_1.weight": ones(12, 8)},
+            "holds encoder.block.0.layer",
+        ),
+        (
+            "t5",
+            {"lm_head.weight": OTHER},
+            "lm_head.weight differs from the embedding table, and config.json scales "
+            "the output as where they are one; .*: tie_word_embeddings false",
+        ),
+        ("bert", {"encoder.layer.1.output.dense.bias": None}, "lacks encoder.layer.1."),
+        ("bert", {TYPES: None}, f"lacks {TYPES}, which config.json asks for; download"),
+        ("bert", {TYPES: ones(2, 7)}, rf"{TYPES} has the shape \[2, 7\], .*\[2, 8\]"),
+        ("bert", {POSITION_TABLE: ones(23, 8)}, r"shape \[23, 8\], .*\[24, 8\]"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_named(kind, changes, message, tmp_path):
+    write(tmp_path, kind, changes)
+    with pytest.raises(DataError, match=rf"{tmp_path}.*: .*{message}"):
+        load_checkpoint(str(tmp_path))
+
+
+def test_a_cut_position_table_must_have_the_length_of_config_json(tmp_path):
+    name = "model.encoder.embed_positions.weight"
+    folder = write(tmp_path, "bart", {name: tensors()[name][:-1]})
+    with pytest.raises(DataError, match=r"the shape \[41, 8\], .* asks for \[22, 8\]"):
+        load_checkpoint(folder, max_source_tokens=20)
+
+
+TASKS = "task_specific_params"
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        ("bart", {"activation_function": "mish"}, "function 'mish' is not one of gelu"),
+        (
+            "bart",
+            {"encoder_attention_heads": 3},
+            "width must be a multiple of the number of heads, but 8 is not one of 3",
+        ),
+        ("bart", {"eos_token_id": None}, "eos_token_id is missing; add it to config"),
+        ("bart", {"d_model": "8"}, r"config.json: damaged \(.*; download the checkpoi"),
+        (
+            "pegasus",
+            {"d_model": 9, "encoder_attention_heads": 3},
+            "multiple of the num",
+        ),
+        (
+            "t5",
+            {"feed_forward_proj": "double-gated-gelu"},
+            "feed_forward_proj is 'double-gated-gelu', and only an activation, or",
+        ),
+        ("t5", {"feed_forward_proj": "gated-mish"}, "feed_forward_proj 'mish' is not"),
+        (
+            "t5",
+            {"is_encoder_decoder": False},
+            "is_encoder_decoder is false, and one side alone writes no summaries; take",
+        ),
+        ("t5", {TASKS: {"summarization": "short"}}, "is 'short', and must be settings"),
+        ("t5", {TASKS: {"summarization": {"prefix": 3}}}, "is {'prefix': 3}, and must"),
+        (
+            "t5",
+            {TASKS: {"summarization": {"diversity_penalty": 0.5}}},
+            "diversity_penalty is 0.5, and no search here has it",
+        ),
+        (
+            "bert",
+            {"position_embedding_type": "relative_key"},
+            "position_embedding_type is 'relative_key', and only absolute positions",
+        ),
+        (
+            "bert",
+            {"is_decoder": True},
+            "is_decoder is true, and only an encoder can be",
+        ),
+        (
+            "bert",
+            {"hidden_act": "mish"},
+            "hidden_act 'mish' is not one of gelu, .*; it",
+        ),
+        (
+            "roberta",
+            {"pad_token_id": 0},
+            "pad_token_id is 0, and of RoBERTa only check",
+        ),
+        ("distilbert", {"activation": "mish"}, "activation 'mish' is not one of gelu"),
+    ],
+)
+def test_unsupported_configurations_are_refused(kind, settings, message, tmp_path):
+    generation = {"generation": {"eos_token_id": None}} if kind in KINDS else {}
+    write(tmp_path, kind, {}, settings, **generation)
+    with pytest.raises(DataError, match=rf"{tmp_path}: .*{message}"):
+        load_checkpoint(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("generation", "message"),
+    [
+        (
+            {"eos_token_id": [2, 5]},
+            r"is \[2, 5\], and a search here knows one such tok",
+        ),
+        (
+            {"forced_bos_token_id": 300},
+            "token 300 is none of the 300 of vocab_size; co",
+        ),
+        ({"suppress_tokens": [-1]}, "the special token -1 is none of the 300"),
+        ({"early_stopping": "soon"}, "is 'soon' and must be one of False, True, never"),
+        (
+            {"min_length": 9, "max_length": 8},
+            r"cannot be: min_summary_tokens \(8\) must",
+        ),
+        *(
+            ({name: 3}, f"{name} is 3, and no search here has it")
+            for name in UNKNOWN_HERE
+        ),
+    ],
+)
+def test_unsupported_generation_settings_are_refused(generation, message):
+    with pytest.raises(DataError, match=message):
+        read_generation(SETTINGS, generation)
+
+
+NO_T5 = {"model_type": "t5", "vocab_size": 9}
+TYPE_OF = "model_type is {}, and what can be imported is bart, pegasus, t5, mt5, bert"
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (None, "c: there is no such folder; name one that a checkpoint was downloaded"),
+        (
+            {},
+            r"c: this is no checkpoint \(no config.json\); name the folder that holds",
+        ),
+        ({"config.json": "{"}, r"config.json: damaged \(not JSON: .*\); download the"),
+        (
+            {"config.json": []},
+            r"config.json: damaged \(the value must be of the type ob",
+        ),
+        ({"config.json": {"model_type": ["a"]}}, TYPE_OF.format(r"\['a'\]")),
+        ({"config.json": {"model_type": "mpnet"}}, TYPE_OF.format("'mpnet'")),
+        ({"config.json": NO_T5}, "config.json: num_layers is missing; download the"),
+        ({"generation_config.json": {"max_length": "x"}}, r"generation.*damaged \(.*"),
+        ({"generation_config.json": {"early_stopping": []}}, r"generation.*damaged \("),
+        (
+            {"generation_config.json": [1]},
+            r"generation_config.json: damaged \(.*; down",
+        ),
+        (
+            {"x": ""},
+            "c: there is neither model.safetensors nor model.safetensors.index",
+        ),
+        ({"pytorch_model.bin": "p"}, "are a pickle .* may run any program .* convert "),
+        ({"model.safetensors": "no"}, r"model.safetensors: damaged \(.*; download the"),
+    ],
+)
+def test_folders_that_are_no_checkpoint_are_refused(files, message, tmp_path):
+    folder = tmp_path / "c"
+    if files is not None:
+        folder.mkdir()
+        for name, content in (
+            {"config.json": SETTINGS} if files else {} | files
+        ).items():
+            (folder / name).write_text(json.dumps(content))
+        for name, content in files.items():
+            text = content if isinstance(content, str) else json.dumps(content)
+            (folder / name).write_text(text)
+    with pytest.raises((DataError, UsageError), match=message):
+        load_checkpoint(str(folder))
+
+
+# Networks and searches of this project as those of transformers.
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if LAYOUTS[name]])
+def test_every_layout_of_train_can_be_written(layout):
+    fields = {"vocabulary_size": 9, "pad_id": 0, "pointer": False, **LAYOUTS[layout]}
+    settings = checkpoint_settings(named_network("tiny", **fields), SPECIAL)
+    assert settings["model_type"] == layout
+    assert settings["decoder_start_token_id"] == 2
+    assert settings["forced_eos_token_id"] is None
+
+
+GATED_GELU = {"activation": "gelu", "gated_feed_forward": True}
+
+
+@pytest.mark.parametrize(
+    ("layout", "changes", "message"),
+    [
+        ("vaswani", {}, "BART, but .*positions is sinusoidal here and learned there"),
+        ("bart", {"pointer": True}, "nearest is BART, but pointer is True here"),
+        ("bart", {"convolutional_gate": True}, "BART, but convolutional_gate is True"),
+        ("bart", {"norm_epsilon": 1e-6}, "norm_epsilon is 1e-06 here and 1e-05 there"),
+        ("bart", {"gated_feed_forward": True}, "gated_feed_forward is True here"),
+        ("t5", GATED_GELU, "activation is gel"),
+        ("t5", {"tied_output": False}, "separate output layer is scaled here"),
+        ("pegasus", {"positions": "sinusoidal"}, "PEGASUS, but positions is sinus"),
+    ],
+)
+def test_a_network_that_transformers_does_not_have_is_refused(layout, changes, message):
+    fields = {"vocabulary_size": 9, "pad_id": 0, "pointer": False, **LAYOUTS[layout]}
+    config = named_network("tiny", **{**fields, **changes})
+    with pytest.raises(UsageError, match=f"{message}.*--layout bart --no-pointer"):
+        checkpoint_settings(config, SPECIAL)
+
+
+@pytest.mark.parametrize("name", ["gru", "decoder_only"])
+def test_a_network_that_is_no_encoder_decoder_is_refused(name):
+    with pytest.raises(UsageError, match="only an encoder-decoder Transformer can"):
+        checkpoint_settings(config_of(name), SPECIAL)
+
+
+KNOWN = {"length_penalty_form": "average", "unfinished": "compete"}
+GREEDY = {"beam_width": 1, "repetition_penalty_form": "logits"}
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {},
+        {**GREEDY, "repetition_penalty": 1.2},
+        {"beam_width": 6, "n_best": 3, "length_penalty": 2.0},
+        {"early_stopping": "bound", "min_summary_tokens": 5, "no_repeat_ngram": 0},
+        {"early_stopping": "first_k", "max_summary_tokens": 40},
+        {"length_penalty_form": "none"},
+    ],
+)
+def test_a_search_is_read_again_as_it_was(flags):
+    config = SearchConfig(**{**KNOWN, **flags})
+    special = dataclasses.replace(SPECIAL, prefix=(5,), last_id=3)
+    settings = generation_settings(config, special)
+    read, read_special = read_generation({"vocab_size": 9}, settings)
+    assert read_special == special
+    if config.length_penalty_form == "none":  # It is an exponent of zero.
+        config = dataclasses.replace(config, **KNOWN, length_penalty=0.0)
+    if config.beam_width > 1:
+        assert read == config
+    else:  # Greedy search has no use for the others.
+        assert (read.beam_width, read.repetition_penalty) == (1, 1.2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "special", "message"),
+    [
+        (
+            {"length_penalty_form": "wu"},
+            {},
+            "form wu is none of .*take length_penalty_f",
+        ),
+        ({"unfinished": "last"}, {}, "unfinished last is none.*take unfinished compe"),
+        ({"supported": "names"}, {}, "supported names is no setting of `genera"),
+        ({"common_pieces": 9}, {}, "common_pieces 9 is no setting"),
+        (
+            {"repetition_penalty": 2.0, "repetition_penalty_form": "logits"},
+            {},
+            "repetition_penalty_form logits: .*multiplies log_probs",
+        ),
+        (GREEDY, {"prefix": (4, 5)}, "begins with 2 given tokens"),
+    ],
+)
+def test_a_search_that_transformers_does_not_have_is_refused(flags, special, message):
+    with pytest.raises(UsageError, match=message):
+        generation_settings(
+            SearchConfig(**{**KNOWN, **flags}), dataclasses.replace(SPECIAL, **special)
+        )

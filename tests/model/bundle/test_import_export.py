@@ -1,0 +1,360 @@
+"""`precis import` and `precis export`: bundles of checkpoints, checkpoints of bundles.
+
+`test_checkpoints` has what is read and refused, `test_checkpoint_parity` loads exports
+with transformers.
+"""
+
+import json
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+import safetensors.numpy
+from support.command_line import contents, exit_code, write_jsonl
+from support.huggingface_bundles import (
+    read_folder,
+    save_layout,
+    write_small_checkpoint,
+)
+from support.small_checkpoint import (
+    KINDS,
+    POSITIONS,
+    SETTINGS,
+    TEXTS,
+    tensors,
+    write_checkpoint,
+    write_tokenizer,
+)
+from support.small_encoder_checkpoint import write_encoder, write_pieces
+from support.summarize_runs import articles_of, manifest_of, rows_of, settings_of
+
+from precis.model import files
+from precis.model.bundle.checkpoints.importer import load_checkpoint
+from precis.model.bundle.encoder_bundle import load_encoder_bundle
+from precis.model.bundle.manifest import open_weights, read_manifest
+from precis.model.bundle.network_bundle import load_bundle, read_decoding
+from precis.model.errors import DataError, UsageError
+from precis.model.inference.searcher import Searcher
+from precis.model.search.config import SearchConfig
+from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.pipelines.bundles.export import export
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+from precis.pipelines.corpus.task import Position
+from precis.pipelines.summarize.options import decode_id
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+from precis.pipelines.training.train import train
+
+LONG = " ".join(TEXTS)  # longer than the network's source length
+LINES = [{"id": f"d{n}", "article": text} for n, text in enumerate([TEXTS[0], LONG])]
+FILES = {
+    *("README.md", "config.json", "generation_config.json", "manifest.json"),
+    *("model.safetensors", "tokenizer.json", "tokenizer_config.json"),
+}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("checkpoint")
+    write_checkpoint(folder)
+    write_tokenizer(folder, as_definition=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bundle(checkpoint, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("imported") / "bundle"
+    assert exit_code("import", str(checkpoint), "--output", str(folder)) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def layout_bundle(tmp_path_factory) -> str:
+    """A network of this project that transformers has: of 24 target tokens."""
+    return save_layout(tmp_path_factory.mktemp("layout") / "bundle", "bart")
+
+
+# Import.
+def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
+    imported, loaded = load_checkpoint(str(checkpoint)), load_bundle(str(bundle))
+    for before, after in zip(
+        imported.network.weights, loaded.network.weights, strict=True
+    ):
+        np.testing.assert_array_equal(before.numpy(), after.numpy())
+    assert loaded.network.config == imported.network.config
+    assert loaded.special == imported.special
+    assert SearchConfig(**read_decoding(str(bundle))) == imported.decoding
+    assert set(contents(bundle)) == {
+        *("README.md", "SHA256SUMS", "config.json", "manifest.json"),
+        *("weights.safetensors", "tokenizer/tokenizers.json"),
+    }
+    names = {"config.json", "generation_config.json", "model.safetensors"}
+    assert read_manifest(str(bundle))["provenance"] == {
+        "command": "import",
+        "flags": {"checkpoint": str(checkpoint), "max_source_tokens": 0},
+        "model_type": "bart",
+        "checkpoint": str(checkpoint),
+        "checkpoint_sha256": {
+            name: files.sha256_file(str(checkpoint / name))
+            for name in names | {"tokenizer.json"}
+        },
+    }
+
+
+@pytest.mark.slow
+def test_an_imported_bundle_is_searched_with_the_settings_of_its_checkpoint(
+    checkpoint, bundle, tmp_path
+):
+    """And with those of the flags that are given."""
+    corpus = write_jsonl(tmp_path / "c.jsonl", LINES)
+    flags = {"n_best": 2, "min_source_words": 0, "long_documents": "head"}
+    summarize(corpus=corpus, bundle=bundle, output=tmp_path / "run", **flags)
+    rows, manifest = rows_of(tmp_path / "run"), manifest_of(tmp_path / "run")
+    tokenizer = read_tokenizer(str(checkpoint), SETTINGS)
+    imported = load_checkpoint(str(checkpoint))
+    sources = tokenizer.encode([TEXTS[0], LONG])
+    limit = imported.network.config.max_source_tokens
+    assert [len(source) > limit for source in sources] == [False, True]
+    assert [row["truncated"] for row in rows] == [False, True]
+    assert [row["source_tokens"] for row in rows] == [*map(len, sources)]
+    assert rows[1]["seen_tokens"] == limit
+
+    asked = SearchConfig(**{**read_decoding(str(bundle)), "n_best": 2})
+    assert imported.decoding.n_best == 1 and asked.beam_width == 3
+    searcher = Searcher(imported.network, config=asked, special=imported.special)
+    cut = [sources[0], np.array([*sources[1][: limit - 1], 2], "int32")]
+    results = searcher.search(cut)
+    best = tokenizer.decode([ranked[0].tokens for ranked in results])
+    assert len(set(best)) == 2
+    summaries = [row["abstractive_summary"].split() for row in rows]
+    assert summaries == [text.split() for text in best]
+    assert [row["abstractive"][0]["score"] for row in rows] == [
+        pytest.approx(ranked[0].score, rel=5e-4) for ranked in results
+    ]
+    assert max(len(row["abstractive"]) for row in rows) == 2
+    assert manifest["decode_id"] == decode_id(asked, "float32")
+    of_checkpoint = settings_of(bundle=str(bundle)).model_ids["decode_id"]
+    assert of_checkpoint == decode_id(imported.decoding, "float32")
+
+
+def test_a_t5_reads_its_prefix_and_the_given_length(tmp_path):
+    task = {"prefix": "summarize: ", "num_beams": 2, "max_length": 9}
+    settings = {"task_specific_params": {"summarization": task}}
+    write_checkpoint(tmp_path / "t5", kind="t5", settings=settings)
+    write_tokenizer(tmp_path / "t5", as_definition=True)
+    folder = str(tmp_path / "b")
+    import_checkpoint(checkpoint=tmp_path / "t5", output=folder, max_source_tokens=60)
+    assert load_bundle(folder).network.config.max_source_tokens == 60
+    decoding = settings_of(bundle=folder).decoding
+    assert (decoding.beam_width, decoding.max_summary_tokens) == (2, 8)
+    tokenizer = read_tokenizer(str(tmp_path / "t5"), SETTINGS)
+    (expected,) = tokenizer.encode([f"summarize: {LONG}"])
+    *prefix, end = tokenizer.encode(["summarize:"])[0].tolist()
+    for long_documents in ("head", "chunk_merge"):
+        settings = settings_of(bundle=folder, long_documents=long_documents)
+        worker = WindowSummarizer(settings)
+        worker.load()
+        ((window, _),) = worker._start(articles_of([LINES[1]]), Position)
+        (row,) = window.documents
+        source = row.source
+        assert POSITIONS < len(expected) == source.source_tokens
+        if long_documents == "head":
+            assert source.passages[0].tolist() == tokenizer.cut(expected, 60).tolist()
+            continue
+        assert len(source.passages) > 1
+        for passage in source.passages:
+            assert passage[: len(prefix)].tolist() == prefix
+            assert passage[-1] == end and len(passage) <= 60
+        assert source.passages[-1][-20:].tolist() == expected[-20:].tolist()
+
+
+def test_what_cannot_be_imported_writes_nothing(checkpoint, tmp_path):
+    folder, output = tmp_path / "c", tmp_path / "b"
+    lacking = {name: each for name, each in tensors().items() if "fc1.b" not in name}
+    write_checkpoint(folder, lacking)
+    no_tokenizer = "c: there is no tokenizer, neither tokenizer.json nor vocab.json"
+    with pytest.raises(UsageError, match=no_tokenizer):
+        import_checkpoint(checkpoint=folder, output=output)
+    write_tokenizer(folder, as_definition=False)
+    with pytest.raises(DataError, match="lacks decoder.layers.0.fc1.bias, encoder.la"):
+        import_checkpoint(checkpoint=folder, output=output)
+    with pytest.raises(UsageError, match="is the checkpoint itself, whose files the"):
+        import_checkpoint(checkpoint=folder, output=folder)
+    negative = "--max_source_tokens must not be negative, but is -1; 0 takes the check"
+    with pytest.raises(UsageError, match=negative):
+        import_checkpoint(checkpoint=checkpoint, output=output, max_source_tokens=-1)
+    assert not output.exists()
+
+
+def test_an_encoder_becomes_a_bundle_that_writes_no_summaries(tmp_path):
+    write_encoder(tmp_path / "c", "distilbert")
+    write_pieces(tmp_path / "c", {"do_lower_case": True})
+    folder = str(tmp_path / "b")
+    flags = {"checkpoint": str(tmp_path / "c"), "max_source_tokens": 9}
+    import_checkpoint(output=folder, **flags)
+    loaded = load_encoder_bundle(folder)
+    assert loaded.encoder.config.max_source_tokens == 9
+    ids = loaded.tokenizer.encode(["Rain fell on Monday.", "It was cold."])
+    assert [len(row) for row in ids] == [8, 6]
+    original = load_checkpoint(flags["checkpoint"]).network
+    for row in ids:
+        np.testing.assert_array_equal(loaded.encoder(row[None]), original(row[None]))
+    provenance = read_manifest(folder)["provenance"]
+    assert provenance["flags"] == flags and provenance["model_type"] == "distilbert"
+    names = {"config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"}
+    assert provenance["checkpoint_sha256"].keys() == names
+    message = "b: this bundle is of the kind encoder, and abstractive is asked for here"
+    for refused in (
+        lambda output: summarize(corpus="sample:20", bundle=folder, output=output),
+        lambda output: export(bundle=folder, output=output),
+    ):
+        with pytest.raises(UsageError, match=message):
+            refused(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+# Export.
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_imported_network_becomes_the_checkpoint_it_came_from(kind, tmp_path):
+    checkpoint = write_small_checkpoint(tmp_path / "checkpoint", kind)
+    import_checkpoint(checkpoint=checkpoint, output=str(tmp_path / "bundle"))
+    output = str(tmp_path / "out")
+    manifest = export(bundle=str(tmp_path / "bundle"), output=output)
+    assert set(contents(tmp_path / "out")) == FILES
+    assert manifest["model_type"] == KINDS[kind]["model_type"]
+    before = safetensors.numpy.load_file(tmp_path / "checkpoint" / "model.safetensors")
+    after = safetensors.numpy.load_file(tmp_path / "out" / "model.safetensors")
+    computed = {name for name in after if "embed_positions" in name}
+    assert set(after) - set(before) == (computed if kind == "pegasus" else set())
+    for name, values in before.items():
+        skipped = 2 if "embed_positions" in name else 0  # The rows are never read.
+        np.testing.assert_array_equal(after[name][skipped:], values[skipped:])
+    there = read_folder(tmp_path / "out", "config.json")
+    for name in KINDS[kind]:
+        if name not in ("bos_token_id", "dropout_rate"):
+            assert there[name] == KINDS[kind][name], name
+    # Read again, it is the same bundle.
+    import_checkpoint(checkpoint=output, output=str(tmp_path / "again"))
+    first, second = (open_weights(str(tmp_path / name)) for name in ("bundle", "again"))
+    np.testing.assert_equal(second, first)
+    first, second = (
+        read_folder(tmp_path / name, "config.json") for name in ("bundle", "again")
+    )
+    assert second["decoding"] == first["decoding"]
+    assert second["special"] == first["special"]
+    free = {"dropout"} if kind == "bart" else {"dropout", "max_target_tokens"}
+    for name in first["network"].keys() - free:
+        assert second["network"][name] == first["network"][name], name
+
+
+def test_what_transformers_does_otherwise_is_written_out(tmp_path):
+    bundle = save_layout(tmp_path / "bart", "bart", tied_output=False, decoder_layers=1)
+    export(bundle=bundle, output=tmp_path / "out")
+    stored = safetensors.numpy.load_file(tmp_path / "out" / "model.safetensors")
+    # Without a tied output, BART reads each input from a table of its own.
+    for side in ("encoder", "decoder"):
+        np.testing.assert_array_equal(
+            stored[f"model.{side}.embed_tokens.weight"], stored["model.shared.weight"]
+        )
+    assert "lm_head.weight" in stored
+    assert read_folder(tmp_path / "out", "generation_config.json")["use_cache"] is True
+    # Its cache of a T5 has as many layers as the encoder. The prefix is written too.
+    bundle = save_layout(tmp_path / "t5", "t5", encoder_layers=1)
+    export(bundle=bundle, output=tmp_path / "deep")
+    config = read_folder(tmp_path / "deep", "config.json")
+    generation = read_folder(tmp_path / "deep", "generation_config.json")
+    assert generation["use_cache"] is config["use_cache"] is False
+    task = {"summarization": {"prefix": "summarize: "}}
+    assert config["task_specific_params"] == task
+    assert "'summarize: ' + article" in (tmp_path / "deep" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("flags", "longest", "shortest"),
+    [
+        ({}, 24, None),
+        ({"min_summary_tokens": 30}, 24, 23),
+        ({"max_summary_tokens": 9}, 9, None),
+    ],
+)
+def test_no_more_tokens_are_asked_for_than_the_network_writes(
+    flags, longest, shortest, layout_bundle, tmp_path
+):
+    export(bundle=layout_bundle, output=tmp_path / "out", **flags)
+    settings = read_folder(tmp_path / "out", "generation_config.json")
+    assert settings["max_new_tokens"] == longest
+    assert settings.get("min_new_tokens") == shortest
+
+
+def test_an_export_is_left_as_it_is_the_second_time(layout_bundle, tmp_path, capsys):
+    argv = ("export", layout_bundle, "--output", str(tmp_path / "out"))
+    (tmp_path / "out.aside").mkdir()  # as a killed export leaves it
+    assert exit_code(*argv) == 0
+    assert "AutoModelForSeq2SeqLM.from_pretrained" in capsys.readouterr().out
+    settings = read_folder(tmp_path / "out", "tokenizer_config.json")
+    assert settings["model_max_length"] == 60
+    assert (settings["pad_token"], settings["eos_token"]) == ("[PAD]", "[END]")
+    manifest = read_folder(tmp_path / "out", "manifest.json")
+    assert set(manifest["sha256"]) == FILES - {"README.md", "manifest.json"}
+    card = tmp_path / "out" / "README.md"
+    text = card.read_text()
+    assert "library_name: transformers" in text and "AutoTokenizer" in text
+    card.write_text("other words")  # It may be edited.
+    first = contents(tmp_path)
+    assert exit_code(*argv) == 0
+    assert contents(tmp_path) == first
+    refused = "out holds something else than this export; name another --output, or rem"
+    assert exit_code(*argv, "--beam_width", "2") == 2
+    assert refused in capsys.readouterr().err
+    (tmp_path / "out" / "tokenizer.json").write_text("{}")
+    with pytest.raises(UsageError, match=refused):
+        export(bundle=layout_bundle, output=tmp_path / "out")
+    (tmp_path / "out" / "manifest.json").write_text("[1]")
+    with pytest.raises(DataError, match=r"manifest.json: damaged \(.*name another --o"):
+        export(bundle=layout_bundle, output=tmp_path / "out")
+
+
+def test_an_object_store_gets_the_manifest_last(layout_bundle):
+    manifest = export(bundle=layout_bundle, output="memory://exports/checkpoint")
+    store = fsspec.filesystem("memory")
+    names = {name.rsplit("/", 1)[1] for name in store.find("/exports/checkpoint")}
+    assert names == FILES
+    assert json.loads(store.cat("/exports/checkpoint/manifest.json")) == manifest
+    written = {name: store.modified(f"/exports/checkpoint/{name}") for name in FILES}
+    assert max(written, key=lambda name: written[name]) == "manifest.json"
+
+
+@pytest.mark.parametrize(
+    ("front", "licence", "language"),
+    [
+        ('---\nlanguage: "de"\nlicense: "apache-2.0"\n---\n', "apache-2.0", "de"),
+        ("---\nlicense: mit\nlanguage:\n- en\n---\n", "mit", ""),
+        ("---\r\nlicense: mit\r\n---\r\nlicense: none\r\n", "mit", ""),
+        ("A card.\n\nlicense: gpl-3.0\n", "unknown", ""),
+        (None, "unknown", ""),
+    ],
+)
+def test_an_export_has_the_licence_of_the_card_of_its_bundle(
+    front, licence, language, tmp_path
+):
+    bundle = save_layout(tmp_path / "bundle", "bart")
+    card = tmp_path / "bundle" / "README.md"
+    card.unlink() if front is None else card.write_bytes(front.encode())
+    export(bundle=bundle, output=tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    assert f'\nlicense: "{licence}"\n' in text
+    assert (f'\nlanguage: "{language}"\n' in text) == bool(language)
+    assert ("as its user states it: " in text) == (licence != "unknown")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"layout": "bart", "architecture": "recurrent"}, "transformer, not of recurr"),
+        ({"layout": "t5", "encoder": "e"}, "--layout is the encoder's own with --enc"),
+    ],
+)
+def test_a_layout_without_a_use_is_refused(flags, message, records_folder, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        train(records=records_folder, output=str(tmp_path / "b"), **flags)

@@ -1,0 +1,181 @@
+"""The bundle of a summarizer: two bundles in one folder, and the flags that it stands
+for.
+"""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from precis.model.bundle.manifest import (
+    ABSTRACTIVE,
+    ENCODER,
+    EXTRACTIVE,
+    KEYPHRASES,
+    SUMMARIZER,
+    TAKEN_BY,
+    open_bundle_config,
+    refuse_other_kind,
+)
+from precis.model.bundle.network_bundle import with_decoding_of_bundle
+from precis.model.bundle.summarizer_bundle import (
+    open_summarizer_bundle,
+    save_summarizer_bundle,
+    with_flags_of_bundle,
+)
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.verify.verify import verify
+
+SEARCH = {"supported": "numbers,names", "common_pieces": 768, "early_stopping": "bound"}
+
+
+@pytest.fixture
+def parts(bundle, scorer_bundle, tmp_path) -> Path:
+    """A folder with an extractor and a writer, neither of them trained."""
+    folder = tmp_path / "summarizer"
+    shutil.copytree(bundle, folder / "writer")
+    shutil.copytree(scorer_bundle, folder / "extractor")
+    return folder
+
+
+@pytest.fixture
+def summarizer(parts) -> Path:
+    save_summarizer_bundle(str(parts), provenance={"command": "train-summarizer"})
+    return parts
+
+
+def change(path: Path, **changes) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_a_summarizer_comes_back_wherever_its_folder_lies(summarizer, tmp_path):
+    opened = open_summarizer_bundle(str(summarizer))
+    assert opened.writer == f"{summarizer}/writer"
+    assert opened.extractor == f"{summarizer}/extractor"
+    moved = shutil.move(summarizer, tmp_path / "moved")
+    again = open_summarizer_bundle(str(moved))
+    assert again.writer == f"{moved}/writer"
+    assert again.model_id == opened.model_id
+    manifest = json.loads((Path(moved) / "manifest.json").read_text())
+    assert manifest["kind"] == SUMMARIZER in TAKEN_BY
+    assert manifest["provenance"] == {"command": "train-summarizer"}
+    names = {"config.json", "extractor/manifest.json", "writer/manifest.json"}
+    assert set(manifest["sha256"]) == names
+    assert verify(folder=moved).findings == []
+
+
+def test_no_summarizer_is_made_without_its_parts(parts):
+    shutil.rmtree(parts / "writer")
+    with pytest.raises(UsageError, match="writer: this is no complete bundle"):
+        save_summarizer_bundle(str(parts), provenance={})
+    shutil.copytree(parts / "extractor", parts / "writer")
+    message = "writer: this bundle is of the kind extractive, and abstractive is asked"
+    with pytest.raises(UsageError, match=message):
+        save_summarizer_bundle(str(parts), provenance={})
+    assert not (parts / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("name", ["extractor", "writer"])
+def test_a_part_that_is_missing_or_another_one_is_named(name, summarizer):
+    path = summarizer / name / "manifest.json"
+    message = f"{path}: missing, or its checksum differs from manifest.json's; copy"
+    change(path, provenance={"step": 7})
+    with pytest.raises(DataError, match=message):
+        open_summarizer_bundle(str(summarizer))
+    shutil.rmtree(path.parent)
+    with pytest.raises(DataError, match=message):
+        with_flags_of_bundle({"bundle": summarizer})
+    findings = verify(folder=summarizer).findings
+    assert any(f"{name}/manifest.json" in finding for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"writer": "../w"}, "config.json: it names the file '../w', which does not"),
+        ({"writer": 3}, "config.json: damaged"),
+        ({"kind": "extractive"}, "config.json: its kind is 'extractive', and manifest"),
+    ],
+)
+def test_a_damaged_config_is_one_line(changes, message, summarizer):
+    change(summarizer / "config.json", **changes)
+    with pytest.raises(DataError, match="config.json: missing, or its checksum"):
+        open_summarizer_bundle(str(summarizer))
+    # Whoever changed it may have made the checksums anew.
+    _sign(summarizer)
+    with pytest.raises(DataError, match=message):
+        open_summarizer_bundle(str(summarizer))
+
+
+def _sign(folder: Path) -> None:
+    from precis.model import files
+    from precis.model.bundle.manifest import content_model_id
+
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["sha256"]["config.json"] = files.sha256_file(str(folder / "config.json"))
+    change(path, sha256=manifest["sha256"], model_id=content_model_id(manifest))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "way_out"),
+    [
+        ((ABSTRACTIVE,), "name {}/writer"),
+        ((ENCODER, ABSTRACTIVE), "name {}/writer"),
+        ((EXTRACTIVE,), "name {}/extractor"),
+        ((KEYPHRASES,), "`precis summarize --bundle` takes it"),
+    ],
+)
+def test_a_command_that_takes_a_part_names_it(kinds, way_out, summarizer):
+    message = (
+        f"{summarizer}: this bundle is of the kind summarizer, and "
+        f"{' or '.join(kinds)} is asked for here; {way_out.format(summarizer)}"
+    )
+    with pytest.raises(UsageError, match=f"{re.escape(message)}$"):
+        open_bundle_config(str(summarizer), *kinds)
+
+
+def test_only_a_summarizer_is_opened_as_one_and_replaced_by_one(summarizer, bundle):
+    message = "is of the kind abstractive, and summarizer is asked for here"
+    with pytest.raises(UsageError, match=message):
+        open_summarizer_bundle(str(bundle))
+    with pytest.raises(UsageError, match="holds a bundle of the kind abstractive"):
+        refuse_other_kind(str(bundle), SUMMARIZER)
+    refuse_other_kind(str(summarizer), SUMMARIZER)
+
+
+# The flags that it stands for.
+def test_a_summarizer_stands_for_the_flags_of_both_bundles(summarizer):
+    flags = {"bundle": summarizer, "corpus": "sample:3"}
+    assert with_flags_of_bundle(flags) == {
+        "corpus": "sample:3",
+        "bundle": f"{summarizer}/writer",
+        "extractive_bundle": f"{summarizer}/extractor",
+        "write": "sentences",
+        "extractive": "neural,lead",
+        **SEARCH,
+    }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"extractive_bundle": "other"},
+        {"extractive": "lead"},
+        {"extractive": ["neural", "luhn"], "write": "article"},
+        {"beam_width": 2, "written_sentences": 3},
+    ],
+)
+def test_flags_that_are_given_win(given, summarizer):
+    whole = with_flags_of_bundle({"bundle": str(summarizer)})
+    assert with_flags_of_bundle({"bundle": str(summarizer), **given}) == {
+        **whole,
+        **given,
+    }
+
+
+def test_the_flags_of_another_bundle_are_its_own(bundle):
+    flags = {"bundle": bundle, "beam_width": 3}
+    assert with_flags_of_bundle(flags) == with_decoding_of_bundle(flags)

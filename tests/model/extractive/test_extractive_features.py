@@ -1,0 +1,159 @@
+"""Tests of the features of sentences: every column by hand for a document of three
+sentences, and finite values for any document.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
+
+# In words: the flood reached marta | floods 12 of them why | she said flood flood.
+STORY = [
+    "The flood reached Marta.",
+    "Floods, 12 of them: why?",
+    "She said ``flood flood",
+]
+# The idf, log(N / (1 + n)): flood is in all three sentences, the other terms (reached,
+# marta, said) are in one.
+ALL = math.log(3 / 4)
+ONE = math.log(3 / 2)
+# The lengths of the vectors of the first and the third sentence, and of the centroid.
+FIRST = math.sqrt(ALL**2 + 2 * ONE**2)
+THIRD = math.sqrt((2 * ALL) ** 2 + ONE**2)
+CENTROID = math.sqrt((4 * ALL) ** 2 + 3 * ONE**2)
+# The cosines of the first and second, the first and third, the second and third.
+A = abs(ALL) / FIRST
+B = 2 * ALL**2 / FIRST / THIRD
+C = 2 * abs(ALL) / THIRD
+BY_HAND = {
+    "position": (0, 1, 2),
+    "from_end": (2, 1, 0),
+    "relative_position": (0, 1 / 3, 2 / 3),
+    "sentences": (3, 3, 3),
+    "words": (4, 5, 4),
+    "relative_words": (12 / 13, 15 / 13, 12 / 13),
+    "words_before": (0, 4, 9),
+    "words_after": (9, 4, 0),
+    "document_words": (13, 13, 13),
+    "lead_words": (13, 13, 13),
+    "previous_words": (0, 4, 5),
+    "next_words": (5, 4, 0),
+    "terms": (3, 1, 3),
+    "term_share": (3 / 4, 1 / 5, 3 / 4),
+    "new_terms": (3, 0, 1),
+    # flood occurs four times, more often than any other term
+    "term_frequency": (6 / 4, 4 / 4, 9 / 4),
+    "mean_term_frequency": (2 / 4, 4 / 4, 3 / 4),
+    "term_weight": (FIRST, abs(ALL), THIRD),
+    "mean_term_weight": (FIRST / 3, abs(ALL), THIRD / 3),
+    "centroid": (
+        (4 * ALL**2 + 2 * ONE**2) / FIRST / CENTROID,
+        4 * abs(ALL) / CENTROID,
+        (8 * ALL**2 + ONE**2) / THIRD / CENTROID,
+    ),
+    "degree": ((A + B) / 3, (A + C) / 3, (B + C) / 3),
+    "forward": ((A + B) / 2, C, 0),  # mean over the later sentences
+    "backward": (0, A, (B + C) / 2),
+    "repeats": (0, A, max(B, C)),
+    "repeated": (max(A, B), C, 0),
+    "first": (0, A, B),
+    "lead": ((A + B) / 3, (A + C) / 3, (B + C) / 3),
+    "previous": (0, A, C),
+    "next": (A, C, 0),
+    "digits": (0, 2, 0),
+    "commas": (0, 1, 0),
+    "colons": (0, 1, 0),
+    "quotes": (0, 0, 1),
+    "question": (0, 1, 0),
+    "no_end": (0, 0, 1),
+    "said": (0, 0, 1),
+    "personal": (0, 0, 0),
+    "opens_with_pronoun": (0, 0, 1),
+    "characters_a_word": (24 / 4, 24 / 5, 22 / 4),
+}
+
+
+def column(rows, name):
+    return rows[:, FEATURE_NAMES.index(name)].tolist()
+
+
+def test_every_name_has_a_column_and_its_logarithm():
+    assert list(BY_HAND) == list(FEATURE_NAMES)
+    assert len(set(FEATURE_NAMES)) == len(FEATURE_NAMES)
+    assert 2 * len(FEATURE_NAMES) == FEATURE_COUNT
+    rows = features(STORY)
+    assert rows.shape == (3, FEATURE_COUNT)
+    assert rows.dtype == np.float32
+    for index, (name, values) in enumerate(BY_HAND.items()):
+        logarithms = rows[:, len(FEATURE_NAMES) + index].tolist()
+        expected = [math.copysign(math.log(1 + abs(value)), value) for value in values]
+        assert logarithms == pytest.approx(expected, abs=1e-6), name
+
+
+def test_each_feature_is_that_computed_by_hand():
+    rows = features(STORY)
+    for name, values in BY_HAND.items():
+        assert column(rows, name) == pytest.approx(values, abs=1e-6), name
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        (
+            '"We saw it," I said, "and my dog."',
+            "quotes 4 personal 3 said 1 opens_with_pronoun 1 no_end 0",
+        ),
+        (
+            "( He told us : `` why ? ''",
+            "quotes 2 personal 1 said 1 question 1 opens_with_pronoun 1 colons 1",
+        ),
+        (
+            "Sheila's theory, as added up, is 1,250.",
+            "commas 3 digits 4 opens_with_pronoun 0 personal 0 quotes 0",
+        ),
+        ("It ended.’ ) ", "no_end 0 opens_with_pronoun 1"),
+        ("A caption without an end;", "no_end 1 said 0"),
+        ("", "no_end 1 words 1 characters_a_word 0"),
+    ],
+)
+def test_features_of_characters(sentence, expected):
+    rows = features([sentence])
+    names, values = expected.split()[::2], expected.split()[1::2]
+    assert [column(rows, name)[0] for name in names] == list(map(float, values))
+
+
+ODD = {
+    "no sentence": [],
+    "one sentence": ["Rain fell on the town."],
+    "one word": ["Rain"],
+    "without words": ["...", "", "!?"],
+    "no terms": ["It was.", "12 of them.", "Who?"],
+    "all alike": ["Rain fell."] * 7,
+    "other scripts": ["東京は雨。", "На улице дождь", "\ud800 \x00"],
+    "one very long": ["rain " * 20_000, "It fell."],
+}
+
+
+def test_odd_documents_have_finite_features():
+    for name, texts in ODD.items():
+        rows = features(texts)
+        assert rows.shape == (len(texts), FEATURE_COUNT), name
+        assert rows.dtype == np.float32 and np.isfinite(rows).all(), name
+
+
+def long_story(count):
+    return [
+        f"Rain fell on town{number % 97} and hill{number}, said Marta{number % 13}."
+        for number in range(count)
+    ]
+
+
+def test_the_last_sentences_of_a_long_document_are_compared_with_its_beginning():
+    rows = features(long_story(280))
+    degree, backward, forward = (
+        np.array(column(rows, name)[250:]) for name in ("degree", "backward", "forward")
+    )
+    np.testing.assert_allclose(degree, backward, rtol=1e-6)
+    assert degree.all() and not forward.any()

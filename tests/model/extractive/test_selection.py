@@ -1,0 +1,175 @@
+"""Tests of the selection of sentences: order, limits, redundancy, boilerplate and the
+configuration.
+"""
+
+import numpy as np
+import pytest
+
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.methods import METHODS
+from precis.model.extractive.selection import Extract, extract, select
+from precis.model.text import boilerplate
+from precis.model.text.article import Article
+from precis.model.text.boilerplate import is_page_sentence
+
+STORY = (
+    "The old mill burned down. Nobody was in it. The old mill burned for hours. "
+    "Rain put the fire out. Scroll down for video."
+)
+SENTENCES = Article.from_text(STORY).sentences
+FOUR = ["Kel mor.", "Tas bin.", "Rok sab.", "Tup nim."]
+FORTY = [f"Kel{'x' * number}." for number in range(40)]
+MILL = [sentence.text for sentence in SENTENCES]
+LENGTHS = ["Kel mor tas bin rok.", "Sab tup.", "Nim lod ver.", "Gam."]
+PAGE = ["Scroll down for video.", "Rain fell.", "Follow us on Twitter."]
+RAW = {"is_baseline": True}
+
+
+@pytest.mark.parametrize(
+    ("texts", "scores", "limits", "how", "expected"),
+    [
+        # Of equal scores the earlier; scores that differ by rounding are equal.
+        (FOUR, [1, 3, 2, 3], {"sentences": 2}, {}, [1, 3]),
+        (FOUR, [2, 1, 2, 2], {"sentences": 2}, RAW, [0, 2]),
+        (FORTY, np.arange(40) % 2, {"sentences": 2}, {}, [1, 3]),
+        (FOUR, [0.3, 0.1 + 0.2, 0.1 + 0.2, -5], {"sentences": 2}, {}, [0, 1]),
+        (FOUR[:2], [1, 5], {"sentences": 7}, {}, [1, 0]),
+        ([], [], {}, {}, []),
+        # Two have `the old mill`; a blocked sentence does not return.
+        (MILL, [4, 1, 3, 2, 0], {"sentences": 2}, {}, [0, 3]),
+        (MILL, [4, 1, 3, 2, 0], {"sentences": 2}, RAW, [0, 2]),
+        (MILL, [4, 1, 3, 2, 0], {"sentences": 4}, {}, [0, 3, 1]),
+        # Two words in common do not block, and marks and capitals do not count.
+        (
+            ["THE OLD, mill.", "Old mill: the.", "the old mill"],
+            [3, 2, 1],
+            {},
+            {},
+            [0, 1],
+        ),
+        # A word limit passes over sentences that do not fit.
+        (LENGTHS, [4, 3, 2, 1], {"max_words": 4}, {}, [1, 3]),
+        (LENGTHS, [4, 3, 2, 1], {"max_words": 5}, RAW, [0]),
+        (LENGTHS, [4, 3, 2, 1], {"max_words": 6}, {}, [0, 3]),
+        (LENGTHS, [4, 3, 2, 1], {"max_words": 10, "sentences": 2}, RAW, [0, 1]),
+        (LENGTHS[:1], [4], {"max_words": 4}, {}, []),
+        # The page is skipped unless there is nothing else.
+        (PAGE, [3, 2, 1], {"sentences": 2}, {}, [1]),
+        (PAGE, [3, 2, 1], {"sentences": 2}, RAW, [0, 1]),
+        (PAGE[::2], [3, 1], {"sentences": 2}, {}, [0, 1]),
+        (["Read more.", "Rain fell on Monday."], [2, 1], {"max_words": 3}, {}, []),
+    ],
+)
+def test_the_best_sentences_are_selected(texts, scores, limits, how, expected):
+    selection = SelectionConfig(**limits)
+    assert select(texts, np.array(scores), selection=selection, **how) == expected
+
+
+def test_extract_keeps_document_order_and_ranks_by_choice():
+    scores = np.array([3.0, 0.0, 2.0, 8.0, 9.0])
+    config = SelectionConfig(sentences=2)
+    last = Extract(1, 8.0, SENTENCES[3])
+    assert extract(SENTENCES, scores, selection=config) == [
+        Extract(2, 3.0, SENTENCES[0]),
+        last,
+    ]
+    baseline = extract(SENTENCES, scores, selection=config, is_baseline=True)
+    assert [each.rank for each in baseline] == [2, 1]
+
+
+BOILERPLATE = [
+    "Scroll down for video.",
+    "VIDEO Scroll down to watch the highlights",
+    "Click here for all the latest football news.",
+    "get a free trial issue - click here !",
+    "Follow us on Twitter",
+    "You can follow her on Instagram and Facebook.",
+    "like us on facebook .",
+    "Read more.",
+    "read more about the flood .",
+    "watch the mayor talk about the bridge »",
+    "e-mail to a friend .",
+    "All rights reserved.",
+    "all rights reserved.this material may not be published , broadcast , rewritten , "
+    "or redistributed .",
+    "Copyright 2008 The Brackwater Courier.",
+    "© 2015 The Brackwater Courier.",
+    "Share your thoughts in the comments below.",
+    "Subscribe now!",
+    "sign up for our daily newsletter .",
+    "Story continues below",
+    "ADVERTISEMENT",
+    "sorry we are not currently accepting comments on this article .",
+    "For confidential support call the helpline.",
+    "Marta Holm, Ada Kern and Jo Reed contributed to this report.",
+    "iReport.com: share your pictures of the flood",
+]
+STORIES = [
+    "He told them to scroll down the page until the video began.",
+    "The link said to click here, and thousands did so within the hour.",
+    "Fans follow the club on Twitter in great numbers.",
+    "The mayor said she would follow him anywhere, even on Twitter.",
+    "Read more books, the teacher told her pupils.",
+    "Copyright law changed in 2009 after a long debate.",
+    "All rights of the owners were reserved by the court.",
+    "The firm sold advertisement space.",
+    "Heavy rain contributed to this report of a record flood, the agency said.",
+    "Residents were asked to sign up for shifts.",
+    "",
+]
+
+
+def test_boilerplate_is_recognised():
+    for sentence in BOILERPLATE:
+        for form in (sentence, sentence.lower(), f"  {sentence.upper()}\n"):
+            assert is_page_sentence(form), form
+
+
+def test_a_sentence_of_a_story_is_no_boilerplate():
+    for sentence in STORIES:
+        for form in (sentence, sentence.lower()):
+            assert not is_page_sentence(form), form
+
+
+def test_every_hint_occurs_in_some_boilerplate():
+    text = " ".join(BOILERPLATE).lower()
+    missing = {hint for hint in boilerplate._HINTS if hint not in text}
+    sites = {"google", "youtube", "pinterest", "snapchat", "instagram"}
+    assert missing <= sites | {"tell us", "sponsored"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_goes_through_the_same_selection(method):
+    scores = METHODS[method](MILL)
+    extracts = extract(SENTENCES, scores, selection=SelectionConfig(sentences=2))
+    assert sorted(extract.rank for extract in extracts) == [1, 2]
+    assert extracts[0].sentence.start < extracts[1].sentence.start
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sentences": -1}, "--sentences must not be negative, but is -1"),
+        (
+            {"max_words": -1},
+            "--max_words must not be negative, but is -1; 0 sets no limit",
+        ),
+    ],
+)
+def test_an_impossible_selection_is_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
+        SelectionConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([1.0] * 3, r"2 sentences need one score each, not scores of shape \(3,\)"),
+        ([1.0, np.nan], "the score of sentence 1 is not a finite number; no order can"),
+        ([-np.inf, 1.0], "the score of sentence 0 is not a finite number"),
+    ],
+)
+def test_scores_that_do_not_fit_the_sentences_are_refused(scores, message):
+    with pytest.raises(ValueError, match=message):
+        select(["Kel.", "Mor."], np.array(scores), selection=SelectionConfig())

@@ -1,0 +1,141 @@
+"""The rows of `precis summarize` are the same however the job is run: with windows of
+any size, in one process or several, and with workers of Beam.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from support.command_line import write_jsonl
+from support.small_extractor import extractor_config, make_encoder_bundle
+from support.summarize_runs import MAX_SOURCE_TOKENS, story
+
+from precis.model.inference.batches import batches_by_length
+from precis.model.inference.bulk_summarizer import POOL_BATCHES
+from precis.model.inference.sentence_scorer import save_scorer
+from precis.model.network.build import build_extractor
+
+pytestmark = pytest.mark.slow
+
+# Documents of each of four files, which make enough batches for search processes.
+DOCUMENTS = 64
+BEAM_WIDTH = 12
+# One process is started for all runs of a switch: it imports TensorFlow once.
+PROGRAM = """
+import json, sys
+import precis
+
+if __name__ == "__main__":
+    for run in json.loads(sys.argv[1]):
+        beam_args = run.pop("beam_args", [])
+        precis.summarize(**run, beam_args=beam_args)
+"""
+MULTI_PROCESSING = [
+    "--direct_running_mode=multi_processing",
+    "--direct_num_workers=4",
+]
+RUNS = {
+    "64": {"window_documents": 64, "search_processes": 1},
+    "1": {"window_documents": 1, "search_processes": 1},
+    "four processes": {"window_documents": 512, "search_processes": 4},
+    "four workers": {
+        "window_documents": 64,
+        "search_processes": 1,
+        "beam_args": MULTI_PROCESSING,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    for number in range(4):
+        stories = [
+            story(number * DOCUMENTS + index, id=f"{number}-{index}")
+            for index in range(DOCUMENTS)
+        ]
+        write_jsonl(folder / f"{number}.jsonl", stories)
+    return f"jsonl:{folder}/*.jsonl"
+
+
+@pytest.fixture(scope="module")
+def extractor(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("extractor")
+    save_scorer(
+        str(folder / "bundle"),
+        extractor=build_extractor(extractor_config()),
+        encoder=make_encoder_bundle(folder / "pieces"),
+        precision="float32",
+        provenance={},
+    )
+    return folder / "bundle"
+
+
+def content_columns(output):
+    """The rows without the columns of the run, by document."""
+    import pyarrow.dataset
+
+    parts = [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(output)
+        for name in names
+        if name.startswith("part-")
+        and name.endswith(".parquet")
+        # Dead letters have their own columns.
+        and "dead_letters" not in folder
+    ]
+    rows = pyarrow.dataset.dataset(parts).to_table().to_pylist()
+    by_document = {row["document_id"]: row for row in rows}
+    assert len(by_document) == len(rows) == 4 * DOCUMENTS
+    for row in rows:
+        for name in ("run_id", "created_at"):
+            row.pop(name, None)
+    return by_document
+
+
+def text_columns(row):
+    return {
+        "summary": row["summary"],
+        "method": row["summary_method"],
+        "flags": row["quality_flags"],
+        "abstractive": [summary["text"] for summary in row["abstractive"]],
+        "extractive": [extract["text"] for extract in row["extractive"]],
+    }
+
+
+@pytest.mark.parametrize("switch", [True, False])
+def test_every_way_to_run_gives_the_same_rows(
+    corpus, bundle, extractor, tmp_path, switch
+):
+    """With the switch all columns are the same, without it the texts of this corpus."""
+    lengths = [MAX_SOURCE_TOKENS] * DOCUMENTS
+    batches = batches_by_length(lengths, beams=BEAM_WIDTH, limit=MAX_SOURCE_TOKENS)
+    assert len(batches) >= POOL_BATCHES
+    flags = {
+        "corpus": corpus,
+        "beam_width": BEAM_WIDTH,
+        "bundle": str(bundle),
+        "extractive": "neural,lead,lsa,textrank",
+        "extractive_bundle": str(extractor),
+        "n_best": 2,
+        "batch_invariant": switch,
+    }
+    runs = [
+        {**flags, **run, "output": str(tmp_path / name)} for name, run in RUNS.items()
+    ]
+    (tmp_path / "program.py").write_text(PROGRAM)
+    subprocess.run(
+        [sys.executable, str(tmp_path / "program.py"), json.dumps(runs)],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        check=True,
+    )
+    first, *others = [content_columns(tmp_path / name) for name in RUNS]
+    assert len({row["abstractive_summary"] for row in first.values()}) > 20
+    for rows in others:
+        if switch:
+            assert rows == first
+        assert {key: text_columns(row) for key, row in rows.items()} == {
+            key: text_columns(row) for key, row in first.items()
+        }

@@ -1,0 +1,122 @@
+"""Batches of similar length and the cost of their search; expected values by hand."""
+
+import pytest
+
+from precis.model.inference.batches import (
+    Hypothesis,
+    SearchedBatch,
+    batches_by_length,
+    padded_length,
+    restore_order,
+)
+from precis.model.inference.search_cost import SearchCost, describe, format_search_cost
+
+
+@pytest.mark.parametrize(
+    ("lengths", "limit", "expected"),
+    [
+        ([1], 99, 16),
+        ([16, 3], 99, 16),
+        ([17], 99, 32),
+        ([95], 99, 96),
+        ([98], 99, 99),
+        ([0], 7, 7),
+    ],
+)
+def test_sources_are_padded_to_a_multiple_of_sixteen_that_the_network_reads(
+    lengths, limit, expected
+):
+    assert padded_length(lengths, limit) == expected
+
+
+@pytest.mark.parametrize(
+    ("lengths", "given", "sizes"),
+    [
+        ([400] * 40, {}, [16, 16, 8]),
+        ([400] * 40, {"beams": 8}, [8] * 5),
+        ([401] * 40, {}, [15, 15, 10]),  # padded to 416
+        ([2] * 100, {}, [64, 36]),  # 256 hypotheses
+        ([400] * 40, {"precision": "mixed_bfloat16"}, [32, 8]),
+        ([5, 400, 7, 400], {"batch_invariant": True}, [1] * 4),
+        ([], {}, []),
+    ],
+)
+def test_batches_are_about_the_same_work(lengths, given, sizes):
+    batches = batches_by_length(lengths, **{"beams": 4, "limit": 512, **given})
+    assert list(map(len, batches)) == sizes
+
+
+def test_batches_hold_every_document_once_longest_first():
+    lengths = [5, 900, 0, 5, 9000, 10_000, 1, 300]
+    batches = batches_by_length(lengths, beams=4, limit=10_000)
+    assert batches == [[5], [4], [1, 7, 0, 3, 6, 2]]
+
+
+def searched(*lengths, started, ended, source_tokens=10, padded_tokens=16):
+    """A batch whose best hypotheses have these lengths."""
+    hypotheses = [
+        [
+            Hypothesis([7] * length, -1.0, -4.0, 1.0),
+            Hypothesis([8] * 50, -2.0, -9.0, None),
+        ]
+        for length in lengths
+    ]
+    return SearchedBatch(hypotheses, source_tokens, padded_tokens, started, ended)
+
+
+def test_hypotheses_come_back_in_the_order_of_the_documents():
+    batches = [searched(3, 1, started=0, ended=1), searched(2, started=1, ended=2)]
+    restored = restore_order([[2, 0], [1]], batches)
+    assert [len(ranked[0].tokens) for ranked in restored] == [1, 2, 3]
+
+
+def test_process_seconds_add_up_and_wall_seconds_are_counted_once():
+    cost = SearchCost()
+    cost.add(
+        [
+            searched(2, started=12.0, ended=15.0),
+            searched(3, 4, started=10.0, ended=13.0),
+        ],
+        documents=2,
+    )
+    cost.add(
+        [
+            searched(1, started=14.0, ended=14.5),
+            searched(5, started=20.0, ended=21.0, source_tokens=0),
+        ],
+        documents=1,
+    )
+    assert cost.sums == {
+        "documents": 3,
+        "passages": 5,
+        "source_tokens": 30,
+        "padded_tokens": 64,
+        "summary_tokens": 15,
+        "process_seconds": 7.5,
+        "wall_seconds": 6.0,  # 10 to 15 and 20 to 21
+    }
+
+
+def test_ratios_follow_from_the_sums():
+    sums = {
+        "documents": 30,
+        "passages": 40,
+        "source_tokens": 750,
+        "padded_tokens": 1000,
+        "summary_tokens": 600,
+        "process_seconds": 9.5,
+        "wall_seconds": 6.0,
+    }
+    described = describe(sums)
+    assert described == {
+        **sums,
+        "padding_share": 0.25,
+        "documents_per_second": 5.0,
+        "summary_tokens_per_second": 100.0,
+    }
+    tokens, seconds = format_search_cost(described).split("; ")
+    assert tokens == (
+        "search: 30 documents, 40 passages, 750 source tokens (25.0% padding), "
+        "600 summary tokens"
+    )
+    assert seconds == ("9.5 s of processes in 6.0 s: 5.0 documents/s, 100.0 tokens/s")

@@ -1,0 +1,128 @@
+"""The bulk summarizer: the same summaries from processes as from this process, and a
+bundle that is checked before its weights are read.
+"""
+
+import multiprocessing
+
+import pytest
+from support.shared_networks import eagerly
+from support.small_search import (
+    CONFIG,
+    TOKENIZER,
+    random_sources,
+    small_search,
+)
+
+from precis.model.errors import DataError
+from precis.model.inference.batches import Hypothesis, SearchedBatch
+from precis.model.inference.bulk_summarizer import BulkSummarizer
+from precis.model.inference.summarizer import Summarizer
+from precis.model.inference.worker_pool import SearchPool, load_searcher
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory):
+    return small_search(tmp_path_factory.mktemp("bundle"))
+
+
+@pytest.fixture
+def bulk(search):
+    """A bulk summarizer of two processes, which are ended when the test ends."""
+    bulk = BulkSummarizer(SearchPool(search, processes=2))
+    bulk.pool.retain()
+    yield bulk
+    bulk.pool.release()
+    assert multiprocessing.active_children() == []
+
+
+def texts_of(summaries):
+    return [[summary.text for summary in ranked] for ranked in summaries]
+
+
+def tokens_of(window):
+    return [
+        [hypothesis.tokens for hypothesis in ranked]
+        for batch in window.searched
+        for ranked in batch.results
+    ]
+
+
+@pytest.mark.slow
+def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch):
+    batches_of_two = 32 * CONFIG.beam_width * 2
+    monkeypatch.setattr(
+        "precis.model.inference.batches.BATCH_BEAM_TOKENS", batches_of_two
+    )
+    sources = random_sources(15)
+    assert bulk.pays_for_processes(sources)
+    first = bulk.begin(sources, in_processes=True)
+    second = bulk.begin(sources[:3], in_processes=True)
+    here = bulk.begin(sources, in_processes=False)
+    searched: list[float] = []
+    summaries = first.summaries(searched.append)
+    assert len(multiprocessing.active_children()) == 2
+    assert len(searched) == len(first.searched)
+    assert searched == sorted(searched) and searched[-1] == 1
+    with eagerly():
+        expected = here.summaries()
+    assert texts_of(summaries) == texts_of(expected)
+    for ranked, others in zip(summaries, expected, strict=True):
+        assert [summary.score for summary in ranked] == pytest.approx(
+            [summary.score for summary in others], abs=1e-5
+        )
+    assert tokens_of(first) == tokens_of(here)
+    assert len({str(ranked) for ranked in tokens_of(first)}) > 5
+    assert texts_of(second.summaries()) == texts_of(summaries[:3])
+    assert sum(batch.source_tokens for batch in first.searched) == sum(
+        len(source) for source in sources
+    )
+    summarizer = Summarizer(load_searcher(search)._network, TOKENIZER, CONFIG)
+    with eagerly():
+        alone = summarizer.summarize(sources[:4])
+    assert texts_of(summaries[:4]) == texts_of(alone)
+
+
+def test_few_documents_are_not_worth_a_process(search):
+    bulk = BulkSummarizer(SearchPool(search, processes=2))
+    three_batches = 3 * 85  # 256 hypotheses a batch
+    assert not bulk.pays_for_processes(random_sources(three_batches))
+    assert bulk.pays_for_processes(random_sources(three_batches + 1))
+    alone = BulkSummarizer(SearchPool(search, processes=1))
+    assert not alone.pays_for_processes(random_sources(1000))
+
+
+def test_every_document_is_searched_alone_if_the_rows_must_not_depend_on_batches(
+    search, monkeypatch
+):
+    bulk = BulkSummarizer(
+        SearchPool(search._replace(batch_invariant=True), processes=2)
+    )
+    sources = random_sources(9)
+    searched = []
+
+    def search_here(batch):
+        searched.append([source.tolist() for source in batch])
+        found = [
+            Hypothesis([6 + len(source) % 8], -1.0, -1.0, None) for source in batch
+        ]
+        return SearchedBatch([[best] for best in found], 1, 1, 0.0, 1.0)
+
+    monkeypatch.setattr(bulk, "search_here", search_here)
+    summaries = bulk.begin(sources, in_processes=False).summaries()
+    assert sorted(searched) == sorted([source.tolist()] for source in sources)
+    assert texts_of(summaries) == [["abcdefghij"[len(ids) % 8]] for ids in sources]
+    # The start of processes pays for as many documents as without the switch.
+    assert not bulk.pays_for_processes(random_sources(3 * 85))
+    assert bulk.pays_for_processes(random_sources(3 * 85 + 1))
+
+
+def test_another_model_in_the_folder_is_refused(search):
+    other = search._replace(model_id="ffff")
+    with pytest.raises(
+        DataError, match="holds model [0-9a-f]{16} now, and this job began with ffff"
+    ):
+        BulkSummarizer(SearchPool(other, processes=1))
+    with pytest.raises(
+        DataError, match="put that model back, or begin anew with another --output"
+    ):
+        load_searcher(other)

@@ -1,0 +1,162 @@
+"""Tests of work on several documents of which some fail: halves, failures without the
+document's text, batches for which memory does not suffice, and the end of a job in
+which all fail.
+"""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from precis.model.errors import DataError, JobError, UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.selection import select
+from precis.model.inference.batches import SearchedBatch
+from precis.model.inference.worker_pool import search_isolated
+from precis.model.isolation import (
+    MOST_FIRST_FAILURES,
+    Failure,
+    FailureError,
+    FailureWatch,
+    attempt,
+    failure_of,
+    isolate,
+)
+
+SECRET = "a sentence of the document"
+
+
+def caught(error, cause=None):
+    """An exception with a traceback."""
+    try:
+        raise error from cause
+    except type(error) as raised:
+        return raised
+
+
+def doubled_except(*bad, error=ValueError):
+    """Work that doubles numbers, or fails; and the groups that it was given."""
+    groups = []
+
+    def work(group):
+        groups.append(list(group))
+        if any(number in bad for number in group):
+            raise error(SECRET)
+        return [2 * number for number in group]
+
+    return work, groups
+
+
+@pytest.mark.parametrize(
+    ("count", "bad", "groups"),
+    [
+        (4, [3], [[0, 1, 2, 3], [0, 1], [2, 3], [2], [3]]),
+        (3, [], [[0, 1, 2]]),
+        (0, [], []),
+        (7, [0, 5, 6], None),
+    ],
+)
+def test_work_is_done_in_halves_until_the_guilty_is_alone(count, bad, groups):
+    work, given = doubled_except(*bad)
+    results = isolate(range(count), work, stage="extract")
+    failed = {
+        place: got for place, got in enumerate(results) if isinstance(got, Failure)
+    }
+    assert list(failed) == bad
+    assert all(got[:2] == ("extract", "error") for got in failed.values())
+    assert all(results[i] == 2 * i for i in range(count) if i not in bad)
+    assert groups is None or given == groups
+
+
+@pytest.mark.parametrize("error", [DataError, UsageError, JobError, OSError])
+def test_what_no_document_causes_ends_the_work_at_once(error):
+    work, groups = doubled_except(3, error=error)
+    with pytest.raises(error, match=SECRET):
+        isolate(range(4), work, stage="extract")
+    assert len(groups) == 1
+    with pytest.raises(error, match=SECRET):
+        attempt([3], work, stage="extract")
+    with pytest.raises(KeyboardInterrupt):
+        isolate([3], doubled_except(3, error=KeyboardInterrupt)[0], stage="extract")
+
+
+def test_an_error_that_a_step_gives_to_its_documents_does_not_end_the_work():
+    work, _ = doubled_except(1, error=DataError)
+    first, second = isolate(range(2), work, stage="write", stops=(OSError,))
+    assert (first, second.error_class, second.detail) == (0, "DataError", SECRET)
+
+
+def test_a_failure_names_class_and_place_and_not_the_message():
+    """The message of an exception may quote the document."""
+    try:
+        select([SECRET], np.zeros(2), selection=SelectionConfig())
+    except ValueError as error:
+        failure = failure_of(error, "extract")
+    assert failure[:2] == ("extract", "error") and failure.error_class == "ValueError"
+    assert failure.detail.startswith(
+        "ValueError at precis/model/extractive/selection.py:"
+    )
+    foreign = failure_of(caught(KeyError(SECRET)), "extract")
+    assert foreign.detail == "KeyError at an unknown place"
+    ours = failure_of(caught(DataError("column\n'x' is null")), "write")
+    assert ours.detail == "column 'x' is null"
+    quoting = caught(DataError(f"no number: {SECRET}"), ValueError(SECRET))
+    assert failure_of(quoting, "write").detail == "DataError at an unknown place"
+
+
+def test_a_score_that_is_no_number_is_a_failure_of_its_own():
+    with pytest.raises(ValueError, match="score of sentence 1 is not a finite"):
+        select(["a", "b"], np.array([1.0, np.nan]), selection=SelectionConfig())
+    failure = attempt(
+        np.array([1.0, np.inf]),
+        lambda scores: select(["a", "b"], scores, selection=SelectionConfig()),
+        stage="extract",
+    )
+    assert failure.reason == "nan"
+    assert failure.detail.startswith("the score of sentence 1 is not a finite number")
+
+
+def test_the_parts_of_a_batch_are_one_result():
+    """A source of n tokens is the document n; the third fails in another process."""
+    failure = Failure("search", "process_died", "the process died")
+
+    def search(sources):
+        lengths = list(map(len, sources))
+        if 3 in lengths:
+            raise pickle.loads(pickle.dumps(FailureError(failure)))
+        times = (float(lengths[0]), float(lengths[-1] + 1))
+        return SearchedBatch(lengths, sum(lengths), 16 * len(lengths), *times)
+
+    sources = [np.zeros(length, "int32") for length in range(1, 6)]
+    searched = search_isolated(sources, search)
+    assert searched == ([1, 2, failure, 4, 5], 12, 64, 1.0, 6.0)
+    assert search_isolated(sources[2:3], search).results == [failure]
+
+
+# The end of a job in which every document fails.
+def failures(count, error_class="KeyError", stage="search"):
+    return [Failure(stage, "error", "KeyError at x.py:3", error_class)] * count
+
+
+def test_a_defect_that_hits_all_documents_ends_the_job():
+    watch = FailureWatch()
+    watch.check("search", [None, *failures(MOST_FIRST_FAILURES - 1)])
+    watch.check("search", failures(9, "ValueError"))
+    watch.check("search", [None, *failures(9, stage="encode")])
+    with pytest.raises(
+        JobError,
+        match="the first 32 documents all failed in the stage search with KeyError "
+        "\\(KeyError at x.py:3\\), so the cause is no single document",
+    ):
+        watch.check("search", failures(1))
+    nan = [Failure("search", "nan", "no finite score")] * MOST_FIRST_FAILURES
+    with pytest.raises(JobError, match="all failed in the stage search with nan"):
+        FailureWatch().check("search", nan)
+
+
+def test_a_document_that_passed_shows_that_the_others_are_guilty():
+    watch = FailureWatch()
+    watch.check("search", ["a row", *failures(40)])
+    watch.check("search", failures(400))
+    with pytest.raises(JobError, match="in the stage extract"):
+        watch.check("extract", failures(40, stage="extract"))

@@ -1,0 +1,205 @@
+"""Scores of sentences by a network, and the bundle that holds it."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from support.shared_networks import eagerly
+from support.small_extractor import WIDTH, make_encoder_bundle, make_extractor
+
+from precis.model.bundle.encoder_bundle import EncoderBundle, save_encoder_bundle
+from precis.model.errors import UsageError
+from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
+from precis.model.inference import sentence_scorer
+from precis.model.inference.sentence_scorer import (
+    SentenceScorer,
+    load_scorer,
+    save_scorer,
+)
+from precis.model.inference.sentence_vectors import SentenceEncoder
+
+STORY = ["Rain fell on monday.", "It was cold, and old a town.", "Nobody came!"]
+DOCUMENTS = [
+    STORY,
+    [],
+    ["The town."],
+    [
+        f"{'rain ' * (1 + number % 5)}fell on {'abcdef'[number % 6]}."
+        for number in range(40)
+    ],
+    STORY[::-1],
+]
+
+
+@pytest.fixture(scope="module")
+def encoder_bundle(tmp_path_factory) -> EncoderBundle:
+    return make_encoder_bundle(tmp_path_factory.mktemp("pieces"))
+
+
+@pytest.fixture(scope="module")
+def extractor():
+    return make_extractor(max_sentences=24)
+
+
+@pytest.fixture(scope="module")
+def scorer(extractor, encoder_bundle) -> SentenceScorer:
+    return SentenceScorer(
+        extractor, SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
+    )
+
+
+@pytest.fixture
+def bundle(tmp_path, extractor, encoder_bundle) -> str:
+    folder = str(tmp_path / "b")
+    save_scorer(
+        folder,
+        extractor=extractor,
+        encoder=encoder_bundle,
+        precision="float32",
+        provenance={"step": 2},
+    )
+    return folder
+
+
+@pytest.fixture
+def eager():
+    """For tests that score a document or two with a scorer of their own."""
+    with eagerly():
+        yield
+
+
+def sigmoid(values):
+    return 1 / (1 + np.exp(-np.asarray(values, "float64")))
+
+
+def assert_same_scores(scores, expected):
+    assert list(map(len, scores)) == list(map(len, expected))
+    for document_scores, expected_scores in zip(scores, expected, strict=True):
+        np.testing.assert_array_equal(document_scores, expected_scores)
+
+
+def test_scores_are_the_sigmoid_of_the_networks_logits(
+    scorer, extractor, encoder_bundle
+):
+    encoder = SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
+    (vectors,) = encoder.vectors([STORY])
+    logits = extractor(
+        vectors[None], features(STORY)[None], np.arange(3, dtype="int32")[None]
+    )
+    (scores,) = scorer.score([STORY])
+    np.testing.assert_allclose(scores, sigmoid(logits)[0], atol=1e-6)
+    assert scores.dtype == np.float64
+    assert 0 < scores.min() and scores.max() < 1
+    assert len(set(scores)) == 3
+
+
+def test_scores_do_not_depend_on_the_other_documents(scorer):
+    together = scorer.score(DOCUMENTS)
+    assert [len(scores) for scores in together] == [3, 0, 1, 40, 3]
+    for document, scores in zip(DOCUMENTS, together, strict=True):
+        np.testing.assert_allclose(scorer.score([document])[0], scores, atol=1e-6)
+    np.testing.assert_allclose(
+        scorer.score(DOCUMENTS[::-1])[0], together[-1], atol=1e-6
+    )
+    assert np.abs(together[0] - together[-1]).max() > 1e-3
+
+
+def test_every_sentence_of_a_long_document_has_the_score_of_its_window(
+    extractor, monkeypatch
+):
+    monkeypatch.setattr(sentence_scorer, "_OVERLAP_SENTENCES", 16)
+    generator = np.random.default_rng(2)
+    vectors = generator.normal(size=(45, WIDTH)).astype("float32")
+    rows = generator.normal(size=(45, FEATURE_COUNT)).astype("float32")
+    scorer = SentenceScorer(extractor, None)
+    (scores,) = scorer.score_inputs([vectors], [rows])
+    # The network reads 24 sentences, 16 of them again: 0 to 23, 8 to 31, 16 to 39, 24
+    # to 44.
+    for first, new, last in ((0, 0, 24), (8, 24, 32), (16, 32, 40), (24, 40, 45)):
+        places = np.arange(first, last, dtype="int32")[None]
+        logits = extractor(vectors[None, first:last], rows[None, first:last], places)
+        np.testing.assert_allclose(
+            scores[new:last], sigmoid(logits)[0, new - first :], atol=1e-6
+        )
+
+
+def test_a_bundle_comes_back(
+    eager, bundle, scorer, extractor, encoder_bundle, tmp_path
+):
+    loaded = load_scorer(bundle)
+    manifest = json.loads((tmp_path / "b/manifest.json").read_text())
+    assert loaded.model_id == manifest["model_id"]
+    assert len(loaded.model_id) == 16
+    assert scorer.model_id == ""
+    assert (manifest["kind"], manifest["provenance"]) == ("extractive", {"step": 2})
+    assert_same_scores(loaded.score(DOCUMENTS), scorer.score(DOCUMENTS))
+    assert json.loads((tmp_path / "b/config.json").read_text()) == {
+        "format_version": 1,
+        "kind": "extractive",
+        "extractor": dataclasses.asdict(extractor.config),
+        "features": list(FEATURE_NAMES),
+        "encoder": dataclasses.asdict(encoder_bundle.encoder.config),
+        "precision": "float32",
+    }
+    names = {
+        str(path.relative_to(tmp_path / "b"))
+        for path in (tmp_path / "b").rglob("*")
+        if path.is_file()
+    }
+    assert names == {
+        "README.md",
+        "SHA256SUMS",
+        "config.json",
+        "manifest.json",
+        "weights.safetensors",
+        "tokenizer/tokenizers.json",
+    }
+
+
+def test_a_bundle_of_another_kind_is_refused(encoder_bundle, tmp_path):
+    save_encoder_bundle(
+        str(tmp_path / "e"),
+        encoder=encoder_bundle.encoder,
+        tokenizer=encoder_bundle.tokenizer,
+        provenance={},
+    )
+    with pytest.raises(
+        UsageError,
+        match="of the kind encoder, and extractive is asked for here; "
+        "`precis train --encoder` or `precis train-extractor --encoder`",
+    ):
+        load_scorer(str(tmp_path / "e"))
+    with pytest.raises(
+        UsageError, match=r"this is no complete bundle \(no manifest.json\)"
+    ):
+        load_scorer(str(tmp_path))
+
+
+def test_a_network_that_was_trained_on_other_features_is_refused(
+    extractor, tmp_path, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "precis.model.inference.sentence_scorer.FEATURE_NAMES",
+            ("length", *FEATURE_NAMES[1:]),
+        )
+        save_scorer(
+            str(tmp_path / "b"),
+            extractor=extractor,
+            encoder=None,
+            precision="float32",
+            provenance={},
+        )
+    with pytest.raises(
+        UsageError,
+        match=r"b: trained on other features \(length, from_end, .*\) than this precis "
+        "computes; train it again",
+    ):
+        load_scorer(str(tmp_path / "b"))
+
+
+def test_a_line_break_in_a_sentence_is_a_space(scorer):
+    assert_same_scores(
+        scorer.score([["Rain  fell\non monday. ", *STORY[1:]]]), scorer.score([STORY])
+    )

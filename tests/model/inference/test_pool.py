@@ -1,0 +1,143 @@
+"""Search processes: their results and errors arrive with the same words, and no process
+is left behind. The slow tests start real processes.
+"""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import pytest
+from support.small_search import small_search
+from support.waiting import wait_until
+
+from precis.model.inference import process_limits
+from precis.model.inference.process_limits import count_processes
+from precis.model.inference.processes import search_context
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory):
+    return small_search(tmp_path_factory.mktemp("bundle"))
+
+
+PROGRAM = """
+import multiprocessing, sys, time
+import numpy as np
+from precis.model.search.config import SearchConfig
+from precis.model.inference.worker_pool import ModelSearch, SearchPool
+
+if __name__ == "__main__":
+    config = SearchConfig(beam_width=2)
+    search = ModelSearch(sys.argv[1], sys.argv[2], "float32", config)
+    pool = SearchPool(search, processes=2)
+    futures = [pool.submit([np.full(3, 7, "int32")]) for _ in range(4)]
+    for future in futures: future.result()
+    print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+    time.sleep(600)
+"""
+
+
+def is_running(pid):
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+def test_no_process_outlives_its_killed_parent(search, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [
+        sys.executable,
+        str(tmp_path / "program.py"),
+        search.bundle,
+        search.model_id,
+    ]
+    parent = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        text=True,
+    )
+    try:
+        children = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(children) == 2 and all(map(is_running, children))
+    finally:
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
+    try:
+        wait_until(lambda: not any(map(is_running, children)))
+    finally:
+        for pid in filter(is_running, children):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_is_stopped_before_it_runs_twice(search, tmp_path):
+    """The processes read the script again, up to the call; the job in the parent says
+    what to do.
+    """
+    script = (
+        "import precis\n"
+        f"precis.summarize(corpus='sample:300', bundle={search.bundle!r}, "
+        f"output={str(tmp_path / 'out')!r}, search_processes=2, max_summary_tokens=2, "
+        "beam_width=4)\n"
+    )
+    (tmp_path / "script.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "script.py")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 1
+    assert (
+        "UsageError: a search process reads the script that started it: put what it "
+        "does under `if __name" in done.stderr
+    )
+    last_line = done.stderr.rstrip().splitlines()[-1]
+    assert last_line.startswith("precis.model.errors.JobError: a search process died")
+
+
+def test_one_process_a_core_unless_there_is_an_accelerator(monkeypatch):
+    cores = len(os.sched_getaffinity(0))
+    assert count_processes(0) == cores
+    assert count_processes(cores + 3) == cores + 3
+    import tensorflow as tf
+
+    monkeypatch.setattr(process_limits, "has_accelerator", lambda: True)
+    assert count_processes(0) == cores
+    for kind in ("GPU", "TPU"):
+        monkeypatch.setattr(
+            tf.config,
+            "list_physical_devices",
+            lambda asked, kind=kind: [kind] if asked == kind else [],
+        )
+        assert count_processes(0) == 1
+        assert count_processes(3) == 3
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    assert count_processes(3) == 1
+
+
+def test_processes_are_not_forked_where_the_path_of_temporary_files_is_long(
+    tmp_path, monkeypatch
+):
+    folder = tmp_path / ("temporary files " * 6)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    process = search_context().Process(target=os.getpid)
+    process.start()
+    process.join()
+    assert process.exitcode == 0 and isinstance(process, SpawnProcess)

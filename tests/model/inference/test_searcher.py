@@ -1,0 +1,191 @@
+"""The searcher: hypotheses come back in the order of the documents, whatever the
+batches; lengths and special tokens reach the search.
+"""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.shared_networks import eagerly
+from support.small_network import PAD, VOCABULARY, make_network
+
+from precis.model.inference import batches
+from precis.model.inference.searcher import Searcher
+from precis.model.search.config import SearchConfig, SpecialTokens
+
+START, END = 1, 2
+SPECIAL = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(START, PAD))
+LIMITS = {"max_source_tokens": 8, "max_target_tokens": 6}
+UNCUT = [
+    np.random.default_rng(seed).integers(5, 13, size=length).astype("int32")
+    for seed, length in enumerate([3, 9, 1, 20, 6, 6])
+]
+SOURCES = [source[: LIMITS["max_source_tokens"]] for source in UNCUT]
+
+
+def special(**changes):
+    return dataclasses.replace(SPECIAL, **changes)
+
+
+def only(*tokens):
+    """Special tokens of a search that may write these tokens only."""
+    return special(
+        suppressed=tuple(token for token in range(VOCABULARY) if token not in tokens)
+    )
+
+
+@pytest.fixture(autouse=True)
+def eager_search():
+    """Compiling takes seconds, and each test has a search of its own; the first
+    test compiles its searches.
+    """
+    with eagerly():
+        yield
+
+
+@pytest.fixture(scope="module")
+def network():
+    return make_network(encoder_layers=1, decoder_layers=1, **LIMITS)
+
+
+def search(network, sources, *, special=SPECIAL, **settings):
+    searcher = Searcher(network, config=SearchConfig(**settings), special=special)
+    return searcher.search(sources)
+
+
+def tokens_of(results):
+    return [[hypothesis.tokens for hypothesis in ranked] for ranked in results]
+
+
+def scores_of(results):
+    return [[hypothesis.score for hypothesis in ranked] for ranked in results]
+
+
+@pytest.mark.parametrize(
+    ("variant", "width"),
+    [
+        ("pointer", 1),
+        pytest.param("decoder_only_relative", 3, marks=pytest.mark.slow),
+        ("gru", 3),
+    ],
+)
+def test_a_document_alone_and_among_others_has_the_same_hypotheses(
+    monkeypatch, variant, width
+):
+    tf.config.run_functions_eagerly(False)
+    network = make_network(variant, **LIMITS)
+    config = SearchConfig(
+        beam_width=width,
+        n_best=min(width, 2),
+        max_summary_tokens=6,
+    )
+    searcher = Searcher(network, config=config, special=SPECIAL)
+    together = searcher.search(SOURCES)
+    assert [len(ranked) for ranked in together] == [min(width, 2)] * 6
+    assert len({tuple(ranked[0].tokens) for ranked in together}) > 1
+    assert scores_of(together) == [
+        sorted(scores, reverse=True) for scores in scores_of(together)
+    ]
+    alone = [searcher.search([source])[0] for source in SOURCES]
+    monkeypatch.setattr(batches, "BATCH_BEAM_TOKENS", 2 * 8 * width)  # batches of two
+    in_pairs = searcher.search(SOURCES)
+    reversed_pairs = searcher.search(SOURCES[::-1])[::-1]
+    for other in (alone, in_pairs, reversed_pairs):
+        assert tokens_of(other) == tokens_of(together)
+        assert scores_of(other) == [
+            pytest.approx(scores, abs=1e-4) for scores in scores_of(together)
+        ]
+
+
+def test_no_document_and_an_empty_document(network):
+    searcher = Searcher(network, config=SearchConfig(beam_width=2), special=SPECIAL)
+    assert searcher.search([]) == []
+    empty, other = searcher.search([np.zeros(0, "int32"), SOURCES[0]])
+    assert len(empty) == 1
+    assert np.isfinite(empty[0].score)
+    assert other[0].tokens == searcher.search([SOURCES[0]])[0][0].tokens
+
+
+def test_a_source_is_read_up_to_the_length_of_the_network_and_no_longer(network):
+    searcher = Searcher(network, config=SearchConfig(beam_width=2), special=SPECIAL)
+    assert searcher.max_source_tokens == 8
+    assert searcher.search([UNCUT[3][:8]]) != searcher.search([UNCUT[3][:7]])
+    with pytest.raises(ValueError, match="could not broadcast"):
+        searcher.search([SOURCES[0], UNCUT[3]])
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_summary_lengths_are_limited_to_what_the_network_can_write(network, width):
+    config = SearchConfig(
+        beam_width=width,
+        min_summary_tokens=50,
+        max_summary_tokens=99,
+        no_repeat_ngram=2,
+    )
+    searcher = Searcher(network, config=config, special=SPECIAL)
+    assert searcher.config.max_summary_tokens == 6
+    assert searcher.config.min_summary_tokens == 5
+    for ranked in searcher.search(SOURCES):
+        tokens = ranked[0].tokens
+        pairs = list(itertools.pairwise(tokens))
+        assert len(tokens) == 6
+        assert END not in tokens[:5]
+        assert len(set(pairs)) == len(pairs)
+    shorter = dataclasses.replace(config, max_summary_tokens=4, min_summary_tokens=2)
+    searcher = Searcher(network, config=shorter, special=SPECIAL)
+    assert searcher.config.max_summary_tokens == 4
+    assert searcher.config.min_summary_tokens == 2
+
+
+def test_an_impossible_hypothesis_is_left_out_and_is_no_next_one(network):
+    """Two summaries of one token can be written, though four were asked for; the second
+    has no margin, as a greedy search has none.
+    """
+    results = search(
+        network,
+        SOURCES[:2],
+        special=only(END, 7),
+        beam_width=4,
+        n_best=4,
+        max_summary_tokens=1,
+    )
+    assert [sorted(ranked) for ranked in tokens_of(results)] == [[[END], [7]]] * 2
+    for ranked in results:
+        assert [hypothesis.margin is None for hypothesis in ranked] == [False, True]
+    (greedy,) = search(network, SOURCES[:1], beam_width=1)
+    assert greedy[0].margin is None
+
+
+def test_log_probability_and_margin_are_those_of_the_beam(network):
+    """The length penalty is `n^1`, so the score is the mean log-probability. The best
+    hypothesis has a margin even where it is the only one returned.
+    """
+    settings = {"beam_width": 4, "length_penalty_form": "average"}
+    results = search(network, SOURCES, n_best=4, **settings)
+    only_best = search(network, SOURCES, n_best=1, **settings)
+    assert len({len(tokens) for ranked in tokens_of(results) for tokens in ranked}) > 1
+    for ranked, (best,) in zip(results, only_best, strict=True):
+        for hypothesis, after in itertools.pairwise(ranked):
+            margin = hypothesis.score - after.score
+            assert hypothesis.margin == pytest.approx(margin, abs=1e-6)
+        assert ranked[-1].margin is None
+        assert best.margin == pytest.approx(ranked[0].margin, abs=1e-6)
+        for hypothesis in (*ranked, best):
+            mean = hypothesis.log_prob / len(hypothesis.tokens)
+            assert mean == pytest.approx(hypothesis.score, rel=1e-5)
+            assert hypothesis.log_prob < 0
+
+
+def test_the_special_tokens_reach_the_search(network):
+    results = search(
+        network,
+        SOURCES,
+        special=special(prefix=(9, 5), last_id=11, suppressed=(END,)),
+        beam_width=1,
+    )
+    for ranked in results:
+        assert ranked[0].tokens[:2] == [9, 5]
+        assert ranked[0].tokens[-1] == 11
+        assert len(ranked[0].tokens) == 6

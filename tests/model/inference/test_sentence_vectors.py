@@ -1,0 +1,133 @@
+"""Windows over sentences and the vectors of sentences, with a random encoder of a tiny
+width that reads 24 tokens.
+"""
+
+import numpy as np
+import pytest
+from support.small_extractor import TOKENS, make_encoder_bundle
+
+from precis.model.inference.sentence_vectors import (
+    SentenceEncoder,
+    cut_windows,
+)
+from precis.model.network.encoder import Encoder
+from precis.model.tokenization.imported import ImportedTokenizer
+
+CLS, SEP = 3, 4
+# Pieces: rain fell on mon ##day | it was cold | nobody came .
+STORY = ["rain fell on monday", "it was cold", "nobody came."]
+LENGTHS = [5, 3, 3]
+LONG = [
+    f"{'rain ' * (1 + number % 4)}{'abcdef'[number % 6]} fell." for number in range(40)
+]  # of 4 to 7 pieces
+
+
+@pytest.fixture(scope="module")
+def encoder_bundle(tmp_path_factory):
+    return make_encoder_bundle(tmp_path_factory.mktemp("pieces"))
+
+
+@pytest.fixture(scope="module")
+def encoder(encoder_bundle) -> Encoder:
+    return encoder_bundle.encoder
+
+
+@pytest.fixture(scope="module")
+def tokenizer(encoder_bundle) -> ImportedTokenizer:
+    return encoder_bundle.tokenizer
+
+
+@pytest.fixture(scope="module")
+def sentence_encoder(encoder, tokenizer) -> SentenceEncoder:
+    return SentenceEncoder(encoder, tokenizer, overlap_tokens=8)
+
+
+def test_windows_of_random_documents_are_full_and_cover_every_sentence_once():
+    generator = np.random.default_rng(3)
+    for _ in range(300):
+        limit = int(generator.integers(1, 30))
+        overlap = int(generator.integers(0, 40))
+        lengths = generator.integers(0, limit + 1, generator.integers(1, 40)).tolist()
+        windows = cut_windows(lengths, limit=limit, overlap=overlap)
+        assert [
+            place for window in windows for place in range(window.new, window.last)
+        ] == list(range(len(lengths)))
+        for window in windows:
+            repeated = sum(lengths[window.first : window.new])
+            tokens = sum(lengths[window.first : window.last])
+            assert tokens <= limit and repeated <= overlap
+            # No further sentence fits behind the window, and none before it.
+            assert window.last == len(lengths) or tokens + lengths[window.last] > limit
+            if window.first:
+                longer = repeated + lengths[window.first - 1]
+                assert longer > overlap or longer + lengths[window.new] > limit
+
+
+def states(encoder, tokens):
+    return np.asarray(encoder(np.array([tokens], "int32")))[0]
+
+
+def test_vectors_are_means_over_the_states_of_a_document(
+    encoder, tokenizer, sentence_encoder
+):
+    (whole,) = tokenizer.encode([" ".join(STORY)])
+    assert whole[0] == CLS and whole[-1] == SEP and len(whole) == sum(LENGTHS) + 2
+    rows = states(encoder, whole)
+    (vectors,) = sentence_encoder.vectors([STORY])
+    assert vectors.dtype == np.float32 and vectors.shape == (3, 8)
+    assert sentence_encoder.width == 8
+    means = [rows[1:6].mean(axis=0), rows[6:9].mean(axis=0), rows[9:12].mean(axis=0)]
+    np.testing.assert_allclose(vectors, means, atol=1e-5)
+
+
+def test_a_sentence_without_tokens_has_the_zero_vector(sentence_encoder):
+    (plain,) = sentence_encoder.vectors([["rain fell", "it was cold"]])
+    (vectors,) = sentence_encoder.vectors(
+        [["", "rain fell", "", "it was cold", "", ""]]
+    )
+    np.testing.assert_allclose(vectors[[1, 3]], plain, atol=1e-6)
+    assert not vectors[[0, 2, 4, 5]].any() and plain.all()
+    empty, none = sentence_encoder.vectors([["", ""], []])
+    assert empty.tolist() == [[0.0] * 8] * 2 and none.tolist() == []
+    assert sentence_encoder.vectors([]) == []
+
+
+def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(
+    encoder, tokenizer, sentence_encoder
+):
+    (vectors,) = sentence_encoder.vectors([LONG])
+    ids = tokenizer.encode_bare(LONG)
+    lengths = [len(sentence_ids) for sentence_ids in ids]
+    windows = cut_windows(lengths, limit=TOKENS - 2, overlap=8)
+    assert len(windows) > 10 and vectors.shape == (40, 8)
+    assert any(window.first < window.new for window in windows)
+    for window in windows:
+        window_ids = np.concatenate(ids[window.first : window.last])
+        rows = states(encoder, [CLS, *window_ids, SEP])
+        start = 1
+        for place in range(window.first, window.last):
+            mean = rows[start : start + lengths[place]].mean(axis=0)
+            start += lengths[place]
+            if place >= window.new:
+                np.testing.assert_allclose(vectors[place], mean, atol=1e-5)
+
+
+def test_a_sentence_that_is_too_long_has_the_mean_vector_of_its_pieces(
+    encoder, tokenizer, sentence_encoder
+):
+    """Of 104 tokens the encoder reads 22 at a time: four pieces of 21 and one of 20."""
+    text = "rain " * 15 + "fell " * 88 + "cold"
+    before, long, behind = sentence_encoder.vectors([["nobody came.", text, "cold"]])[0]
+    (ids,) = tokenizer.encode_bare([text])
+    assert len(ids) == 104 and TOKENS - 2 == 22
+    means = [
+        states(encoder, [CLS, *ids[start:end], SEP])[1:-1].mean(axis=0) * (end - start)
+        for start, end in ((0, 21), (21, 42), (42, 63), (63, 84))
+    ]
+    # The last piece is read together with the sentence behind it.
+    rows = states(encoder, [CLS, *ids[84:], *ids[-1:], SEP])
+    expected = (sum(means) + rows[1:21].sum(axis=0)) / 104
+    np.testing.assert_allclose(long, expected, atol=1e-5)
+    np.testing.assert_allclose(behind, rows[21], atol=1e-5)
+    (alone,) = sentence_encoder.vectors([["nobody came."]])
+    np.testing.assert_allclose(before, alone[0], atol=1e-5)

@@ -1,0 +1,133 @@
+"""`write=sentences`, end to end: records of sentences, an extractor that has learned
+the importance of words, a writer, and a run.
+"""
+
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import exit_code, precis
+
+from precis.model.errors import UsageError
+from precis.model.rouge import tokenize
+from precis.model.search.config import SearchConfig
+from precis.model.text.article import Article
+from precis.model.text.document import Document
+from precis.model.text.normalization import one_line
+from precis.pipelines.corpus.sample.generator import document
+from precis.pipelines.summarize.extractive_summaries import check_writing
+from precis.pipelines.summarize.options import SummarizeOptions
+
+DOCUMENTS = "sample:300"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with an extractor and a writer that have learned a little."""
+    folder = tmp_path_factory.mktemp("trained")
+    corpus = {"corpus": DOCUMENTS, "vocabulary_size": 2000}
+    assert not precis(
+        "prepare", output=folder / "articles", oracle_sentences=5, **corpus
+    )
+    assert not precis(
+        "train-extractor",
+        records=folder / "articles",
+        output=folder / "extractor",
+        epochs=2,
+    )
+    assert not precis(
+        "prepare", output=folder / "sentences", target="sentences", **corpus
+    )
+    assert not precis(
+        "train",
+        records=folder / "sentences",
+        output=folder / "writer",
+        network="tiny",
+        steps=60,
+        schedule="linear",
+        warmup_steps=20,
+        learning_rate=0.002,
+        validation_steps=0,
+    )
+    return folder
+
+
+def summarize(trained, output, **flags):
+    return precis(
+        "summarize",
+        corpus=DOCUMENTS,
+        split="test",
+        bundle=trained / "writer",
+        extractive_bundle=trained / "extractor",
+        extractive="neural,lead",
+        write="sentences",
+        supported="numbers,names",
+        output=output,
+        **flags,
+    )
+
+
+@pytest.mark.slow
+def test_every_line_names_the_sentence_that_it_was_written_of(trained, tmp_path):
+    assert summarize(trained, tmp_path / "run") == 0
+    rows = pq.read_table(tmp_path / "run" / "data").to_pylist()
+    articles = {each.document_id: each.article for each in map(document, range(300))}
+    assert len(rows) > 10
+    lines = unchanged = 0
+    for row in rows:
+        article = articles[row["document_id"]]
+        (candidate,) = row["abstractive"]
+        assert row["abstractive_method"] == "sentences"
+        assert row["truncated"] is False
+        whole = Article(Document(document_id="d", article=article))
+        spans = {(each.start, each.end) for each in whole.sentences}
+        written = row["abstractive_summary"].split("\n")
+        assert len(written) == len(candidate["support"]) <= 5
+        starts = [span["start"] for span in candidate["support"]]
+        assert starts == sorted(set(starts))
+        quality = row["abstractive_quality"]
+        assert quality["unsupported_numbers"] == []
+        assert quality["unsupported_names"] == []
+        for line, span in zip(written, candidate["support"], strict=True):
+            sentence = one_line(article[span["start"] : span["end"]])
+            assert (span["start"], span["end"]) in spans
+            assert set(tokenize(line)) & set(tokenize(sentence))
+            lines += 1
+            unchanged += line == sentence
+    # A writer of 60 steps writes little that is complete, so sentences stand as is.
+    assert 2 * unchanged > lines > len(rows)
+    assert exit_code("verify", str(tmp_path / "run")) == 0
+
+
+@pytest.mark.slow
+def test_the_rows_do_not_depend_on_windows_and_processes(trained, tmp_path):
+    assert summarize(trained, tmp_path / "one", search_processes=1) == 0
+    assert (
+        summarize(trained, tmp_path / "two", search_processes=2, window_documents=7)
+        == 0
+    )
+    columns = ["document_id", "abstractive_summary", "extractive_summary"]
+    one, two = (
+        pq.read_table(tmp_path / name / "data", columns=columns).to_pylist()
+        for name in ("one", "two")
+    )
+    assert one == two
+
+
+def test_writing_sentences_needs_both_bundles_and_the_importance_of_words(
+    scorer_bundle,
+):
+    extractor = str(scorer_bundle)
+    for bundles, message in (
+        ({}, "write=sentences needs --bundle"),
+        ({"bundle": "b"}, "write=sentences needs --extractive_bundle"),
+        (
+            {"bundle": "b", "extractive_bundle": extractor},
+            f"{extractor}: does not know the importance of words",
+        ),
+    ):
+        options = SummarizeOptions(output="o", write="sentences", **bundles)
+        with pytest.raises(UsageError, match=message):
+            check_writing(options, SearchConfig())
+    options = SummarizeOptions(output="o", write="sentences")
+    with pytest.raises(UsageError, match="--n_best 2: write=sentences puts one"):
+        check_writing(options, SearchConfig(n_best=2))
+    check_writing(SummarizeOptions(output="o"), SearchConfig(n_best=2))

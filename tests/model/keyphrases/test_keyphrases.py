@@ -1,0 +1,326 @@
+"""Tests of the candidates of a document, their ranking and their features, and of the
+keyphrases that a reference names.
+"""
+
+import numpy as np
+import pytest
+
+from precis.model.errors import UsageError
+from precis.model.keyphrases.candidates import (
+    best_candidates,
+    find_candidates,
+    frequent_keyphrases,
+    normalise_phrase,
+)
+from precis.model.keyphrases.features import (
+    FEATURES,
+    DocumentFrequencies,
+    candidate_features,
+)
+from precis.model.keyphrases.references import (
+    f1,
+    reference_keyphrases,
+    reference_phrases,
+)
+from precis.model.text.article import Article
+from precis.pipelines.corpus.sample.generator import document
+
+STORY = [
+    "The Leeds flood reached Leeds.",
+    "Flood water, flood warnings and the Leeds flood.",
+]
+# 0 The 1 Leeds 2 flood 3 reached 4 Leeds 5 . 6 end 7 Flood 8 water 9 , 10 flood 11
+# warnings 12 and 13 the 14 Leeds 15 flood 16 . 17 end
+
+
+def sentences_of(number) -> list[str]:
+    article = Article.from_text(document(number).article)
+    return [sentence.text for sentence in article.sentences]
+
+
+def surfaces_of(candidates) -> list[str]:
+    return [candidates.surface(index) for index in range(len(candidates.start))]
+
+
+# Candidates
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Up to four words.
+        ("red clay brick", "red clay brick|red clay|clay brick|red|clay|brick"),
+        (
+            "one two three four five",
+            "one two three four|two three four five|"
+            "one two three|two three four|three four five|"
+            "one two|two three|three four|four five|one|two|three|four|five",
+        ),
+        (
+            "The city council of Leeds met on Friday.",
+            "city|city council|city council of Leeds|council|council of Leeds|"
+            "council of Leeds met|Leeds|Leeds met|met|Friday",
+        ),
+        # Punctuation ends a phrase, and so do the end of a sentence,
+        ("Old stone, new roof", "Old stone|Old|stone|new roof|new|roof"),
+        ("Rain fell\nRivers rose", "Rain|Rain fell|Rivers|Rivers rose|fell|rose"),
+        # a stop word,
+        ("they moved to a town", "moved|town"),
+        # and a word as common as one.
+        ("mayors can win", "mayors|win"),
+        # Links stand within a phrase.
+        ("Bank of the West", "Bank of the West|Bank|West"),
+        # `the` without another link is none.
+        ("lost the war", "lost|war"),
+        ("the end of it", "end"),
+        # Numbers alone are no phrase.
+        ("in 2014 it lost 4.5m over 1,200 days", "lost 4.5m|lost|1,200 days|days"),
+        # A possessive ends a phrase and is written without its 's.
+        ("Leeds's council", "Leeds|council"),
+        # Tokenised text.
+        ("leeds 's council -lrb- city -rrb- `` hall ''", "leeds|council|city|hall"),
+        ("it don't, she 's, ca n't", ""),
+        # A letter and its accent are one character, and apostrophes are alike.
+        ("Zoë’s café", "Zoë|café"),
+        ("Cafe\u0301\nrock’n’roll", "Caf\u00e9|rock'n'roll"),
+        ("\n...", ""),
+        ("1999", ""),
+    ],
+)
+def test_candidates(text, expected):
+    surfaces = surfaces_of(find_candidates(text.split("\n")))
+    assert sorted(surfaces) == sorted(filter(None, expected.split("|")))
+
+
+def test_forms_of_one_stem_are_one_candidate_with_its_most_frequent_form():
+    candidates = find_candidates(
+        ["City councils met.", "A city council, city council.", "The City Council."]
+    )
+    names = candidates.normalised()
+    index = names.index("citi council")
+    assert candidates.surface(index) == "city council"
+    assert names.count("citi council") == 1
+    # Two forms occur twice each: the earlier one.
+    assert candidates.surface(names.index("citi")) == "City"
+    assert np.bincount(candidates.candidate)[index] == 4
+    assert (candidates.start[index], candidates.length[index]) == (0, 2)
+
+
+def plain_candidates(words):
+    """The candidates of a text without repeated forms, with their counts."""
+    counts: dict[str, int] = {}
+    for start in range(len(words)):
+        for end in range(start + 1, min(start + 4, len(words)) + 1):
+            part = words[start:end]
+            is_broken = "," in part or "was" in part
+            has_link_at_edge = part[0] in ("of", "for") or part[-1] in ("of", "for")
+            has_topic = bool({"rain", "river", "town", "hall"} & set(part))
+            if has_topic and not is_broken and not has_link_at_edge:
+                phrase = " ".join(part)
+                counts[phrase] = counts.get(phrase, 0) + 1
+    return counts
+
+
+def test_candidates_are_those_that_a_plain_loop_finds():
+    generator = np.random.default_rng(5)
+    vocabulary = ["rain", "river", "town", "hall", "of", "for", "12", "3rd", "was", ","]
+    for length in (1, 2, 3, 4, 5, 6, 40, 900):
+        words = generator.choice(vocabulary, length).tolist()
+        expected = plain_candidates(words)
+        candidates = find_candidates([" ".join(words)])
+        surfaces = surfaces_of(candidates)
+        assert len(surfaces) == len(set(surfaces))
+        counts = np.bincount(candidates.candidate, minlength=len(surfaces)).tolist()
+        assert dict(zip(surfaces, counts, strict=True)) == expected
+    assert len(expected) > 200
+
+
+def test_a_written_form_has_the_normalised_form_of_its_candidate():
+    for number in range(20):
+        candidates = find_candidates(sentences_of(number))
+        names = list(map(normalise_phrase, surfaces_of(candidates)))
+        assert names == candidates.normalised()
+    names = map(normalise_phrase, ("cafe\u0301 rock’n’roll", "caf\u00e9 rock'n'roll"))
+    assert list(names) == ["caf\u00e9 rock'n'rol"] * 2
+
+
+# Ranking
+
+
+NESTED = "red clay=9, clay=8, red=7, red clay brick=6, brick=5"
+
+
+@pytest.mark.parametrize(
+    ("story", "scores", "count", "expected"),
+    [
+        # A candidate within a better one is left out; not one that is longer, or no
+        # word of another.
+        ("red clay brick|brickwork", NESTED, 3, "red clay|red clay brick|brickwork"),
+        ("red clay brick|brickwork", "brickwork=9, brick=8", 2, "brickwork|brick"),
+        # Of equal scores the earlier and then the longer comes first.
+        ("new roof|old roof", "", 9, "new roof|old roof"),
+        ("clay roof|roof tile|clay house", "", 9, "clay roof|roof tile|clay hous"),
+        ("old roof|new roof", "new roof=5, old roof=5, new=5", 2, "old roof|new roof"),
+    ],
+)
+def test_the_best_candidates(story, scores, count, expected):
+    candidates = find_candidates(story.split("|"))
+    names = candidates.normalised()
+    of_names = dict(each.split("=") for each in filter(None, scores.split(", ")))
+    values = np.array([float(of_names.get(name, 0)) for name in names])
+    best = best_candidates(candidates, values, count)
+    assert [names[index] for index in best] == expected.split("|")
+
+
+def test_the_baseline_takes_the_most_frequent():
+    assert frequent_keyphrases(STORY, 3) == ["flood", "Leeds", "Leeds flood"]
+    assert frequent_keyphrases([], 3) == []
+    for count in (0, -1):
+        message = f"{count} keyphrases a document were asked for; at least 1 is needed"
+        with pytest.raises(UsageError, match=message):
+            frequent_keyphrases(STORY, count)
+
+
+# Features
+
+
+def features_of(story, phrase, frequencies=DocumentFrequencies(0, {})):  # noqa: B008
+    candidates = find_candidates(story)
+    index = candidates.normalised().index(normalise_phrase(phrase))
+    row = candidate_features(candidates, frequencies)[index]
+    return dict(zip(FEATURES, row.tolist(), strict=True))
+
+
+def test_the_features_of_a_phrase():
+    frequencies = DocumentFrequencies(9, {"flood": 4, "reach": 1})
+    leeds = np.log(10 / 1)
+    flood = np.log(10 / 5)
+    assert features_of(STORY, "Leeds flood", frequencies) == pytest.approx(
+        {
+            "words": 2,
+            "links": 0,
+            "characters": 10,
+            "frequency": 2,
+            "relative_frequency": 2 / 4,  # flood occurs four times
+            "word_frequency": 4,
+            "relative_word_frequency": 1,
+            "rarest_word_frequency": 3,
+            "position": 1,
+            "spread": 13 / 18,
+            "capitalised": 0,
+            "idf": (leeds + flood) / 2,
+            "first_word_idf": leeds,
+            "last_word_idf": flood,
+            "open_left": 1 / 2,  # `and the` links, as in a name
+            "open_right": 1 / 2,
+            "whole": 0,
+            "nested": 1 / 2,  # Leeds flood reached
+        }
+    )
+
+
+def test_the_features_of_a_phrase_with_links():
+    features = features_of(STORY, "warnings and the Leeds")
+    expected = {
+        "words": 4,
+        "links": 2,
+        "characters": 19,
+        "frequency": 1,
+        "word_frequency": 3,
+        "rarest_word_frequency": 1,
+        "position": 11,
+        "nested": 0,
+        "open_left": 0,
+        "open_right": 0,
+    }
+    assert {name: features[name] for name in expected} == expected
+    # A phrase is nested at the end of a longer one too.
+    assert features_of(STORY, "flood")["nested"] == 2 / 4  # Leeds flood
+
+
+def test_the_capital_of_the_first_word_of_a_sentence_does_not_count():
+    story = [
+        "Rain in New York.",
+        "Rain fell on New York, new york and Rain.",
+        '"Rain," he said.',
+    ]
+    assert features_of(story, "new york")["capitalised"] == pytest.approx(2 / 3)
+    assert features_of(story, "rain")["capitalised"] == pytest.approx(1 / 4)
+    story = ["He won the 2014 World Cup."]
+    assert features_of(story, "2014 World Cup")["capitalised"] == 1
+
+
+def test_unknown_words_and_documents_without_candidates():
+    frequencies = DocumentFrequencies(7, {"a": 7, "b": 1})
+    expected = [0, np.log(4), np.log(8)]
+    assert frequencies.idf(["a", "b", "c"]) == pytest.approx(expected)
+    features = candidate_features(find_candidates(["It was."]), frequencies)
+    assert features.shape == (0, len(FEATURES))
+
+
+# References
+
+
+@pytest.mark.parametrize(
+    ("reference", "story", "expected"),
+    [
+        ("Steven Leifman was there .\na lawyers ' club", None, "steven leifman|lawyer"),
+        # A word of the longest candidate that stands elsewhere too.
+        (
+            "Steven Leifman was there .\nLeifman left .",
+            None,
+            "steven leifman|leifman",
+        ),
+        # Two that overlap, neither within the other.
+        ("red clay brick", ["Red clay", "clay brick"], "red clay|clay brick"),
+        # A line ends a phrase, as a sentence of the article does.
+        ("judge Steven\nLeifman", None, "judg steven|leifman"),
+        ("", None, ""),
+        ("Leifman", [], ""),
+    ],
+)
+def test_a_reference_names_the_longest_candidates(reference, story, expected):
+    if story is None:
+        story = [
+            "Judge Steven Leifman visits the jail.",
+            "Leifman met a judge.",
+            "A lawyer told Steven.",
+        ]
+    names = set(filter(None, expected.split("|")))
+    assert reference_keyphrases(story, reference) == names
+
+
+def test_the_phrases_of_a_reference_are_in_its_written_form_and_order():
+    story = [
+        "Judge Steven Leifman visits the jails.",
+        "Leifman met a judge.",
+        "A lawyer told Steven.",
+    ]
+    reference = (
+        "The jail's lawyers met Steven Leifman .\n"
+        "A Judge and another judge met Leifman , rain fell ."
+    )
+    assert reference_phrases(story, reference) == [
+        "jail",
+        "lawyers",
+        "met",
+        "Steven Leifman",
+        "Judge",
+        "Leifman",
+    ]
+    for number in range(20):
+        texts, highlights = sentences_of(number), document(number).highlights
+        phrases = reference_phrases(texts, highlights)
+        names = set(map(normalise_phrase, phrases))
+        assert names == reference_keyphrases(texts, highlights)
+        assert len(phrases) == len(set(phrases))
+
+
+def test_the_f1_of_a_document():
+    references = {"citi council", "flood", "leed"}
+    assert f1(["City Councils", "floods", "rain"], references) == pytest.approx(2 / 3)
+    assert f1(["Floods"], references) == pytest.approx(0.5)  # precision 1, recall 1/3
+    assert f1(["floods", "flood"], references) == pytest.approx(0.5)  # one phrase
+    for predicted, names in ((["council"], references), ([], references)):
+        assert f1(predicted, names) == 0.0
+    assert f1(["rain"], set()) == f1([], set()) == 0.0

@@ -1,0 +1,318 @@
+"""`precis attention`: weights with the tokens they belong to, and their picture."""
+
+import numpy as np
+import pytest
+from support.command_line import precis
+from support.plain_network import scramble
+from support.small_training import network_config
+
+from precis.model.bundle.network_bundle import Bundle, save_bundle
+from precis.model.errors import DataError, UsageError
+from precis.model.inference.attention import (
+    HeadWeights,
+    group_pieces,
+    mean_of_heads,
+    read_attention,
+    weights_of_words,
+)
+from precis.model.inference.heat_map import draw, most_read
+from precis.model.network.build import build_network
+from precis.model.network.config import DecoderOnlyConfig
+from precis.model.tokenization.folder import load_tokenizers
+from precis.pipelines.bundles.attention import attention as attention_command
+from precis.pipelines.summarize.one_document import summarize_text
+
+TEXT = "Rain fell on Paris. Nobody was hurt."
+SUMMARY = "Rain fell."
+
+
+def make_bundle(records_folder, config) -> Bundle:
+    tokenizer = load_tokenizers(records_folder).target
+    network = build_network(config)
+    scramble(network, seed=2)
+    return Bundle(network, tokenizer, tokenizer, "id", None)
+
+
+@pytest.fixture(scope="module")
+def bundle(records_folder) -> Bundle:
+    config = network_config(encoder_layers=2, decoder_layers=3, width=8)
+    return make_bundle(records_folder, config)
+
+
+def pieces(bundle, ids):
+    return [bundle.tokenizer.vocabulary[token] for token in ids]
+
+
+def test_weights_stand_with_the_tokens_they_belong_to(bundle):
+    (source,) = bundle.tokenizer.encode([TEXT])
+    (written,) = bundle.tokenizer.encode(["Rain fell."])
+    attention = read_attention(bundle, TEXT, "Rain fell.", block="cross", layer=2)
+    assert attention.columns == pieces(bundle, source)
+    assert attention.rows == [*pieces(bundle, written), "[END]"]
+    assert (attention.block, attention.layer) == ("cross", 2)
+    assert attention.weights.shape == (2, len(written) + 1, len(source))
+    np.testing.assert_allclose(attention.weights.sum(axis=-1), 1.0, rtol=1e-5)
+    # The weights of a row are read while its token is chosen: the input of the network
+    # ends with the token before.
+    inputs = np.array([[bundle.tokenizer.start_id, *written]], "int32")
+    maps = bundle.network.attention(source[None].astype("int32"), inputs)
+    (cross,) = (part for part in maps if (part.block, part.layer) == ("cross", 1))
+    np.testing.assert_array_equal(attention.weights, cross.weights[0])
+
+
+def test_a_text_is_cut_at_the_length_that_the_network_reads(bundle):
+    limit = bundle.network.config.max_source_tokens
+    (source,) = bundle.tokenizer.encode([TEXT * 40])
+    assert len(source) > limit
+    attention = read_attention(bundle, TEXT * 40, "Rain. " * 90, block="cross", layer=0)
+    assert attention.columns == pieces(bundle, source[:limit])
+    assert (attention.read_tokens, attention.source_tokens) == (limit, len(source))
+    assert len(attention.rows) == bundle.network.config.max_target_tokens + 1
+    assert attention.summary.endswith(" …")
+
+
+def test_every_block_has_its_tokens(bundle):
+    length = len(bundle.tokenizer.encode([TEXT])[0])
+    steps = len(bundle.tokenizer.encode([SUMMARY])[0]) + 1
+    shapes = {}
+    for block in ("encoder", "self", "cross", "copy"):
+        attention = read_attention(bundle, TEXT, SUMMARY, block=block, layer=0)
+        tokens = (len(attention.rows), len(attention.columns))
+        assert attention.weights.shape[1:] == tokens
+        shapes[block] = (attention.layer, *attention.weights.shape)
+    assert shapes == {
+        "encoder": (2, 2, length, length),
+        "self": (3, 2, steps, steps),
+        "cross": (3, 2, steps, length),
+        "copy": (1, 1, steps, length),
+    }
+
+
+def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
+    config = DecoderOnlyConfig(
+        vocabulary_size=load_tokenizers(records_folder).target.vocabulary_size,
+        pad_id=0,
+        width=8,
+        heads=2,
+        feed_forward=8,
+        layers=1,
+        max_target_tokens=20,
+    )
+    bundle = make_bundle(records_folder, config)
+    attention = read_attention(bundle, TEXT, SUMMARY, block="self", layer=1)
+    rows = attention.rows
+    assert attention.columns[-len(rows) :] == ["[START]", *rows[:-1]]
+    with pytest.raises(
+        UsageError,
+        match="--block cross: this network has none; it has encoder, self, copy; self "
+        "reads the source and the summary as one",
+    ):
+        read_attention(bundle, TEXT, SUMMARY, block="cross", layer=1)
+
+
+def test_layers_that_are_not_there_are_refused(bundle):
+    with pytest.raises(
+        UsageError, match="--layer 4: the block cross has the layers 1 to 3"
+    ):
+        read_attention(bundle, TEXT, SUMMARY, block="cross", layer=4)
+
+
+# The words
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        # The WordPiece of this project.
+        (
+            "▁He ▁paid ▁ $ 4 . 5 ##m . ▁␤ ▁Os ##lo , ▁too . [END]",
+            "He paid $4.5m. ␤ Oslo, too. [END]",
+        ),
+        ("[START] ▁Rain ▁fe ##ll", "[START] Rain fell"),
+        ("▁ [END]", "␣ [END]"),
+        # SentencePiece, of T5 and PEGASUS.
+        ("▁Rain ▁fe ll ▁on ▁Os lo . </s>", "Rain fell on Oslo. </s>"),
+        ("<extra_id_0> ▁It ' s ▁10 % </s>", "<extra_id_0> It's 10% </s>"),
+        ("▁## ▁a", "## a"),
+        # BPE of BART, whose first word has no space before it.
+        ("<s> R ain ▁fell ▁on ▁Tr oms ø ! </s>", "<s> Rain fell on Tromsø! </s>"),
+        # BERT, which marks no spaces.
+        ("[CLS] rain fe ##ll on os ##lo . [SEP]", "[CLS] rain fell on oslo . [SEP]"),
+        ("", ""),
+    ],
+)
+def test_pieces_are_grouped_into_words(pieces, words):
+    grouped, begins = group_pieces(pieces.split())
+    assert " ".join(grouped) == words
+    assert begins == sorted(set(begins)) and begins[:1] == [0][: len(grouped)]
+
+
+def weights_of(**changes) -> HeadWeights:
+    """Two heads of three written and four source pieces."""
+    weights = [
+        [[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.4, 0.0], [0.0, 0.0, 0.0, 1.0]],
+        [[0.3, 0.2, 0.1, 0.4], [0.1, 0.1, 0.4, 0.4], [0.25, 0.25, 0.25, 0.25]],
+    ]
+    rows = ["▁fe", "##ll", "[END]"]
+    columns = ["▁Os", "##lo", "▁it", "▁."]
+    attention = HeadWeights("cross", 2, np.array(weights, "float32"), rows, columns)
+    return attention._replace(**changes)
+
+
+def test_weights_are_summed_over_what_is_read_and_averaged_over_what_reads():
+    words = weights_of_words(weights_of())
+    assert (words.rows, words.columns) == (["fell", "[END]"], ["Oslo", "it", "."])
+    expected = [
+        [[0.45, 0.35, 0.2], [0.0, 0.0, 1.0]],
+        [[0.35, 0.25, 0.4], [0.5, 0.25, 0.25]],
+    ]
+    np.testing.assert_allclose(words.weights, expected, atol=1e-6)
+    mean = mean_of_heads(words)
+    np.testing.assert_allclose(
+        mean.weights, [[[0.4, 0.3, 0.3], [0.25, 0.125, 0.625]]], atol=1e-6
+    )
+    assert (mean.unit, mean.mean_of) == ("words", 2)
+
+
+# The picture
+
+
+def texts_of(figure) -> list[str]:
+    from matplotlib.text import Text
+
+    return [" ".join(each.get_text().split()) for each in figure.findobj(Text)]
+
+
+@pytest.mark.parametrize(
+    ("most", "columns"),
+    [(3, [1, 2, 3]), (1, [3]), (0, [0, 1, 2, 3]), (4, [0, 1, 2, 3])],
+)
+def test_the_columns_with_the_largest_weights_are_drawn_in_their_order(most, columns):
+    weights = [
+        [[0.1, 0.5, 0.1, 0.3], [0.0, 0.1, 0.2, 0.7]],
+        [[0.25, 0.25, 0.4, 0.1], [0.1, 0.2, 0.35, 0.35]],
+    ]
+    assert most_read(np.array(weights), most).tolist() == columns
+
+
+def test_a_picture_has_the_words_read_most_and_the_summary():
+    attention = mean_of_heads(weights_of_words(weights_of()))
+    summary = "Rain fell on Oslo for $5 and $6. " * 12 + "\nNobody was hurt."
+    attention = attention._replace(summary=summary, source_tokens=1234, read_tokens=4)
+    figure = draw(attention, most_columns=2)
+    texts = texts_of(figure)
+    # Between the words stands one that is left out.
+    assert {"Oslo", "… .", "fell", "[END]"} < set(texts) and "it" not in texts
+    assert "Written: " + " ".join(summary.split()) in texts
+    # Of the two rows, 0.4 + 0.3 and 0.25 + 0.625.
+    assert (
+        "cross attention, layer 2, mean of 2 heads: the 2 of 3 words that are read "
+        "most (79% of the weight); the network read the first 4 of 1,234 tokens of "
+        "the article"
+    ) in texts
+    wide = draw(attention, most_columns=0)
+    assert "it" in texts_of(wide) and "head 1" not in texts_of(wide)
+
+
+@pytest.mark.filterwarnings("error")  # such as that of a missing glyph
+@pytest.mark.parametrize("heads", [None, [2]])
+def test_each_head_has_a_map_of_its_weights(tmp_path, heads):
+    long_word = "Donaudampfschifffahrtsgesellschaft"
+    columns = [long_word, "$5", "▁␤", "it"]
+    attention = weights_of(block="copy", columns=columns)
+    figure = draw(attention, heads=heads)
+    maps = [axes.images[0].get_array() for axes in figure.axes if axes.images]
+    drawn = attention.weights[[1]] if heads else attention.weights
+    np.testing.assert_array_equal(maps, drawn)
+    texts = texts_of(figure)
+    assert {"head 2", "copy distribution", "$5", "▁↵"} < set(texts)
+    assert f"{long_word[:21]}…" in texts and ("head 1" in texts) == (not heads)
+    figure.savefig(tmp_path / "drawn.png")
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def flags(bundle, tmp_path_factory) -> dict:
+    """A bundle, and the files of an article and a summary."""
+    folder = tmp_path_factory.mktemp("attention")
+    save_bundle(
+        str(folder / "bundle"),
+        network=bundle.network,
+        tokenizer=bundle.tokenizer,
+        provenance={},
+    )
+    (folder / "a.txt").write_text(TEXT)
+    (folder / "s.txt").write_text(SUMMARY)
+    return {
+        "bundle": str(folder / "bundle"),
+        "text": str(folder / "a.txt"),
+        "summary": str(folder / "s.txt"),
+    }
+
+
+def test_the_command_draws_the_mean_of_all_heads_one_head_or_the_copies(
+    flags, tmp_path
+):
+    mean, one_head, copied = (tmp_path / f"{name}.png" for name in ("mean", "1", "c"))
+    assert precis("attention", output=mean, **flags) == 0
+    written = attention_command(output=str(one_head), heads=[2], **flags)
+    assert written.path == str(one_head)
+    assert (written.summary, written.columns) == (SUMMARY, written.words)
+    attention_command(output=str(copied), block="copy", **flags)
+    for picture in (mean, one_head, copied):
+        assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path, capsys):
+    article = tmp_path / "long.txt"
+    article.write_text(TEXT * 40)
+    row = summarize_text(TEXT * 40, bundle=flags["bundle"])
+    given = {"bundle": flags["bundle"], "text": article, "output": tmp_path / "p.png"}
+    drawn = attention_command(**given)
+    # The network does not write the end of a text that is merged from passages.
+    start = drawn.summary.removesuffix(" …").split()
+    assert start and row["abstractive_summary"].split()[: len(start)] == start
+    assert 0 < drawn.read_tokens < drawn.source_tokens == row["source_tokens"]
+    assert precis("attention", columns=2, **given) == 0
+    read, shown, *_ = capsys.readouterr().out.splitlines()
+    tokens = f"{drawn.read_tokens} of {drawn.source_tokens} tokens of the article"
+    assert read == f"the network read the first {tokens}"
+    assert shown.startswith(f"drawn: 2 of {drawn.words} words that it read")
+
+
+@pytest.mark.parametrize(
+    ("content", "changes", "words"),
+    [
+        (None, {}, "other.txt: there is no such file; name one document"),
+        (b"  \n", {}, "other.txt: it holds no text to summarize; give it an article"),
+        (b"Caf\xe9", {}, "other.txt: it is no UTF-8"),
+        (b"Rain.", {"summary": "none.txt"}, "--summary none.txt: there is no such"),
+        (b"Rain.", {"summary": "/"}, "--summary /: there is no such file; name one"),
+        (b"Rain.", {"heads": "1,3"}, "--heads 1,3: the block cross has the heads 1 to"),
+        (b"Rain.", {"layer": -1}, "--layer must not be negative, but is -1"),
+        (
+            b"Rain.",
+            {"task_prefix": "x: "},
+            "--task_prefix 'x: ' is not one that the network was trained with; it "
+            "knows none",
+        ),
+        (
+            b"Rain.",
+            {"block": "other"},
+            "--block is one of encoder, self, cross, copy, not 'other'",
+        ),
+    ],
+)
+def test_a_wrong_text_or_flag_is_refused(flags, tmp_path, content, changes, words):
+    article, output = tmp_path / "other.txt", tmp_path / "p.png"
+    if content is not None:
+        article.write_bytes(content)
+    given = {**flags, "text": str(article), "output": str(output), **changes}
+    with pytest.raises((UsageError, DataError), match=words):
+        attention_command(**given)
+    assert not output.exists()
+
+
+# Imported networks

@@ -1,0 +1,154 @@
+"""Attention and layer norm with gradients written by hand, against plain formulas that
+TensorFlow differentiates; and the mask of dropout.
+"""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from precis.model.backend import keep_mask
+from precis.model.network.gradients import attend, layer_norm
+
+DOCUMENTS, HEADS, STEPS, LENGTH, WIDTH = 3, 2, 4, 5, 6
+
+
+def values(*shape, seed=0):
+    return tf.constant(
+        np.random.default_rng([seed, *shape]).normal(size=shape), tf.float32
+    )
+
+
+def result_and_gradients(function, arguments, upstream):
+    """Runs a function and its gradients in a graph of unknown shapes, like training."""
+
+    @tf.function(
+        autograph=False,
+        input_signature=[
+            tf.TensorSpec([1 if size == 1 else None for size in part.shape])
+            for part in arguments
+        ],
+    )
+    def run(*arguments):
+        with tf.GradientTape() as tape:
+            tape.watch(arguments)
+            result = function(*arguments)
+        return result, tape.gradient(result, arguments, upstream)
+
+    return run(*arguments)
+
+
+def plain_attend(query, key, value, bias):
+    return tf.nn.softmax(tf.einsum("bhtd,bhsd->bhts", query, key) * 0.3 + bias) @ value
+
+
+def query_key_value():
+    return [
+        values(DOCUMENTS, HEADS, size, WIDTH, seed=seed)
+        for seed, size in enumerate((STEPS, LENGTH, LENGTH))
+    ]
+
+
+# The biases of padding and of later positions, and those of relative positions, for all
+# documents and for each.
+@pytest.mark.parametrize(
+    "shape", [(3, 1, 1, 5), (1, 1, 4, 5), (1, 2, 4, 5), (3, 2, 4, 5)]
+)
+def test_attention_and_its_gradient(shape):
+    query, key, value = query_key_value()
+    bias = values(*shape)
+    arguments = [query, key, value, bias]
+    upstream = values(DOCUMENTS, HEADS, STEPS, WIDTH, seed=9)
+
+    def mixed_values(*arguments):
+        mixed, _ = attend(*arguments, 0.3)
+        return mixed
+
+    mixed, gradients = result_and_gradients(mixed_values, arguments, upstream)
+    expected, expected_gradients = result_and_gradients(
+        plain_attend, arguments, upstream
+    )
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
+    for gradient, right in zip(gradients, expected_gradients, strict=True):
+        np.testing.assert_allclose(gradient, right, atol=2e-6)
+        assert np.abs(right).max() > 0.1
+    _, weights = attend(*arguments, 0.3)
+    scores = query @ tf.transpose(key, [0, 1, 3, 2]) * 0.3 + bias
+    np.testing.assert_allclose(weights, tf.nn.softmax(scores))
+
+
+def test_attention_computes_its_softmax_and_its_gradient_in_float32():
+    tensors = query_key_value()
+    bias = values(DOCUMENTS, 1, 1, LENGTH)
+    upstream = values(DOCUMENTS, HEADS, STEPS, WIDTH, seed=9)
+
+    def attend_in_half(*arguments):
+        *tensors, bias = arguments
+        mixed, weights = attend(
+            *(tf.cast(tensor, "bfloat16") for tensor in tensors), bias, 0.3
+        )
+        return tf.cast(mixed, "float32"), weights
+
+    mixed, gradients = result_and_gradients(
+        lambda *arguments: attend_in_half(*arguments)[0], [*tensors, bias], upstream
+    )
+    expected, expected_gradients = result_and_gradients(
+        plain_attend, [*tensors, bias], upstream
+    )
+    for computed, right in zip(
+        [mixed, *gradients], [expected, *expected_gradients], strict=True
+    ):
+        np.testing.assert_allclose(computed, right, atol=0.02 * np.abs(right).max())
+    _, weights = attend_in_half(*tensors, bias)
+    assert weights.dtype == "float32"
+    assert float(tf.reduce_max(tf.abs(tf.reduce_sum(weights, -1) - 1.0))) < 1e-6
+
+
+def test_layer_norm_and_its_gradient():
+    def plain(states, gamma, beta):
+        mean, variance = tf.nn.moments(states, [-1], keepdims=True)
+        return (states - mean) / tf.sqrt(variance + 0.2) * gamma + beta
+
+    arguments = [
+        values(DOCUMENTS, STEPS, WIDTH) * 2.0 + 3.0,
+        values(WIDTH, seed=1),
+        values(WIDTH, seed=2),
+    ]
+    upstream = values(DOCUMENTS, STEPS, WIDTH, seed=9)
+
+    def ours(states, gamma, beta):
+        return layer_norm(
+            tf.ensure_shape(states, [None, None, WIDTH]), gamma, beta, 0.2
+        )
+
+    normed, gradients = result_and_gradients(ours, arguments, upstream)
+    expected, expected_gradients = result_and_gradients(plain, arguments, upstream)
+    np.testing.assert_allclose(normed, expected, atol=1e-6)
+    for gradient, right in zip(gradients, expected_gradients, strict=True):
+        np.testing.assert_allclose(gradient, right, atol=3e-6)
+        assert np.abs(right).max() > 0.1
+
+
+def test_dropout_keeps_the_mean_and_has_no_pattern():
+    """122,000 values: five standard deviations of the dropped share are 0.0043, of the
+    share that is dropped in two places at once 0.0014.
+    """
+    seeds = keras.random.SeedGenerator(5)
+    first, second = (keep_mask((50, 40, 61), 0.1, seeds).numpy() for _ in range(2))
+    kept_value = 1.0 / (1.0 - round(0.1 * 65536) / 65536)
+    assert first.shape == (50, 40, 61)
+    assert set(np.unique(first)) == {np.float32(0.0), np.float32(kept_value)}
+    dropped = first.reshape(-1) == 0
+    assert dropped.mean() == pytest.approx(0.1, abs=0.0043)
+    for start in range(4):
+        assert dropped[start::4].mean() == pytest.approx(0.1, abs=0.0086)
+    for both in (dropped & (second.reshape(-1) == 0), dropped[1:] & dropped[:-1]):
+        assert both.mean() == pytest.approx(0.01, abs=0.0014)
+    again = keep_mask((50, 40, 61), 0.1, keras.random.SeedGenerator(5)).numpy()
+    assert (again == first).all()
+
+
+@pytest.mark.parametrize("rate", [0.25, 0.75, 0.9999999])
+def test_any_share_below_one_can_be_dropped(rate):
+    mask = keep_mask((200_000,), rate, keras.random.SeedGenerator(3)).numpy()
+    assert (mask == 0).mean() == pytest.approx(rate, abs=0.006)

@@ -1,0 +1,192 @@
+"""The configurations of networks: their parts, their defaults, and every refusal with
+its words. `test_architectures` has the named sizes.
+"""
+
+import dataclasses
+
+import pytest
+from support.small_extractor import extractor_config
+from support.small_network import VARIANTS, config_of
+
+from precis.model.errors import UsageError
+from precis.model.network.architectures import ARCHITECTURES
+from precis.model.network.config import (
+    ACTIVATIONS,
+    POSITIONS,
+    DecoderOnlyConfig,
+    EncoderConfig,
+    RecurrentConfig,
+    StackConfig,
+    TransformerConfig,
+)
+
+STACK = {"vocabulary_size": 50, "pad_id": 0, "width": 8, "feed_forward": 16, "heads": 2}
+BOTH_SIDES = {"encoder_layers": 1, "decoder_layers": 1}
+
+
+def stack(**settings):
+    return StackConfig(**{**STACK, **settings})
+
+
+def network(**settings):
+    return TransformerConfig(**{**STACK, **BOTH_SIDES, **settings})
+
+
+def encoder(**settings):
+    return EncoderConfig(**{**STACK, "encoder_layers": 1, **settings})
+
+
+def decoder_only(**settings):
+    return DecoderOnlyConfig(**{**STACK, "layers": 1, **settings})
+
+
+def recurrent(**settings):
+    smallest = {"vocabulary_size": 50, "pad_id": 0, "width": 8, **BOTH_SIDES}
+    return RecurrentConfig(**{**smallest, **settings})
+
+
+def test_the_parts_of_a_configuration():
+    config = config_of("vocabularies")
+    assert config.encoder == EncoderConfig(
+        **{**STACK, "vocabulary_size": 13, "pad_id": 4, "feed_forward": 12},
+        encoder_layers=2,
+        dropout=0.2,
+        max_source_tokens=7,
+        norm_first=True,
+    )
+    decoder = config.decoder
+    assert type(decoder) is StackConfig
+    assert (decoder.width, decoder.heads, decoder.positions) == (12, 3, "relative")
+    # A decoder without a stack of its own has the fields of the network.
+    for variant in ("t5", "decoder_only"):
+        config = config_of(variant)
+        fields = dataclasses.asdict(config)
+        assert dataclasses.asdict(config.decoder).items() <= fields.items()
+
+
+CHOICES = {"positions": POSITIONS, "activation": ACTIVATIONS}
+SAME_IN_ALL = {
+    *("vocabulary_size", "pad_id", "width", "dropout"),
+    *("max_source_tokens", "max_target_tokens"),
+}
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_networks_of_the_tests_take_every_value_of_every_setting(architecture):
+    """A new setting must appear in one of the test networks, whose formulas and steps
+    are compared.
+    """
+    configs = [config_of(variant) for variant in VARIANTS[architecture]]
+    for field in dataclasses.fields(ARCHITECTURES[architecture].config):
+        values = {str(getattr(config, field.name)) for config in configs}
+        if field.name in CHOICES:
+            assert values == set(CHOICES[field.name]), field.name
+        elif field.type in (bool, "bool"):
+            assert values == {"True", "False"}, field.name
+        elif field.name not in SAME_IN_ALL:
+            assert len(values) > 1, field.name
+
+
+def divisible(width, heads, way_out):
+    return f"{width} is not one of {heads}; take {way_out} or another number of heads"
+
+
+COVERAGE = "coverage is what the pointer has read so far, .*leave --no-pointer or --cov"
+SHARE = "dropout is a share from 0 to below 1, not"
+BUCKETS = "at least 4 buckets, and a longest distance above half as many, not"
+RELATIVE = {"positions": "relative"}
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "words"),
+    [
+        (network, {"width": 10, "heads": 4}, divisible(10, 4, 8)),
+        (decoder_only, {"width": 258, "heads": 8}, divisible(258, 8, 256)),
+        (stack, {"width": 6, "heads": 8}, divisible(6, 8, 8)),
+        (extractor_config, {"heads": 3}, divisible(8, 3, 6)),
+        (encoder, {"width": 9, "heads": 3}, "even for sinusoidal positions, not 9"),
+        (
+            decoder_only,
+            {"width": 9, "heads": 3, "positions": "sinusoidal_halves"},
+            "even for sinusoidal positions, not 9",
+        ),
+        (recurrent, {"width": 9}, "^the width must be even, half of it for each dir"),
+        (network, {**RELATIVE, "relative_buckets": 3}, f"{BUCKETS} 3 buckets and 128"),
+        (encoder, {**RELATIVE, "relative_distance": 16}, f"{BUCKETS} 32 .* and 16"),
+        (network, {"positions": "rotary"}, "^positions is one of sinusoidal, .* 'rota"),
+        (decoder_only, {"activation": "tanh"}, "^activation is one of relu, .* 'tanh'"),
+        (network, {"coverage": True, "pointer": False}, COVERAGE),
+        (decoder_only, {"coverage": True, "pointer": False}, COVERAGE),
+        (recurrent, {"coverage": True, "pointer": False}, COVERAGE),
+        (network, {"decoder_stack": stack(width=12)}, "widths .* equal, not 8 and 12"),
+        (
+            network,
+            {"decoder_stack": stack(vocabulary_size=40)},
+            "vocabularies must be of one size, not 50 and 40",
+        ),
+        (
+            network,
+            {"shared_embedding": False},
+            "pointer copies .* need one vocabulary; train with --no-pointer",
+        ),
+        (network, {"dropout": -0.1}, f"{SHARE} -0.1"),
+        (encoder, {"dropout": 1.0}, f"{SHARE} 1.0"),
+        (recurrent, {"dropout": 1.0}, f"{SHARE} 1.0"),
+        (extractor_config, {"dropout": 1.0}, f"{SHARE} 1.0"),
+    ],
+)
+def test_an_impossible_shape_is_refused(make, settings, words):
+    with pytest.raises(UsageError, match=words):
+        make(**settings)
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (
+            stack,
+            "vocabulary_size width feed_forward heads head_width max_source_tokens "
+            "relative_buckets relative_distance",
+        ),
+        (network, "heads encoder_layers decoder_layers max_target_tokens"),
+        (encoder, "heads encoder_layers"),
+        (decoder_only, "heads layers max_target_tokens"),
+        (
+            recurrent,
+            "vocabulary_size width encoder_layers decoder_layers max_source_tokens "
+            "max_target_tokens",
+        ),
+        (extractor_config, "layers max_sentences heads"),
+    ],
+)
+def test_counts_are_positive(make, names):
+    for name in names.split():
+        with pytest.raises(UsageError, match=f"^{name} must be at least 1, not 0"):
+            make(**{name: 0})
+
+
+def test_shapes_on_a_bound_are_accepted():
+    assert network(width=10, heads=4, head_width=5).head_width == 5
+    assert network(width=9, heads=3, positions="learned").width == 9
+    assert network(relative_buckets=3).positions == "sinusoidal"
+    assert network(**RELATIVE, relative_buckets=8, relative_distance=5)
+    sides = stack(width=12, vocabulary_size=40)
+    config = network(decoder_stack=sides, shared_embedding=False, pointer=False)
+    assert config.decoder == sides
+
+
+def test_the_defaults_describe_the_transformer_of_the_paper_with_a_pointer():
+    """Vaswani et al. 2017."""
+    config = network()
+    assert (config.positions, config.activation) == ("sinusoidal", "relu")
+    is_set = {
+        field.name
+        for field in dataclasses.fields(config)
+        if getattr(config, field.name) is True
+    }
+    assert is_set == {
+        *("scaled_embedding", "scaled_scores", "biases"),
+        *("shared_embedding", "tied_output", "pointer"),
+    }
+    assert (config.norm_epsilon, config.head_width) == (1e-6, None)
+    assert config.decoder_stack is None

@@ -1,0 +1,160 @@
+"""The pointer-generator mixture against loops over documents, steps and source
+positions. `test_coverage` has coverage.
+"""
+
+import numpy as np
+import pytest
+from keras import ops
+from support import plain_pointer as plain
+from support.plain_layers import softmax
+from support.plain_network import scramble, weights_of
+from support.small_network import values
+
+from precis.model.network.layers import score_bias
+from precis.model.network.pointer import (
+    PointerGenerator,
+    Prediction,
+    different_tokens,
+    log_probs,
+    mix_distributions,
+)
+
+B, T, S, V, D = 2, 3, 5, 7, 4
+# 3 stands twice in the first source, 5 three times in the second; 0 is padding.
+SOURCE = np.array([[3, 6, 3, 0, 0], [5, 5, 5, 2, 6]])
+READABLE = SOURCE != 0
+BIAS = score_bias(READABLE[:, None])
+
+
+def distribution(*shape, seed):
+    shares = np.random.default_rng(seed).random(shape).astype("float32")
+    return shares / shares.sum(-1, keepdims=True)
+
+
+@pytest.fixture
+def given():
+    """The inputs of the pointer and the logits of the generator."""
+    return {
+        "logits": values(B, T, V, seed=1),
+        "states": values(B, T, D, seed=2),
+        "inputs": values(B, T, D, seed=3),
+        "source": SOURCE.astype("int32"),
+        "memory": values(B, S, D, seed=4),
+    }
+
+
+def make_layer(**settings):
+    layer = PointerGenerator(width=D, name="pointer", **settings)
+    layer.build()
+    scramble(layer, seed=9, scale=0.8)
+    return layer
+
+
+@pytest.fixture
+def layer():
+    return make_layer()
+
+
+def point(layer, given):
+    """The output of the pointer for whole targets."""
+    return layer(
+        given["states"], given["inputs"], given["source"], given["memory"], BIAS
+    )
+
+
+def probabilities(layer, given):
+    """The mixture as probabilities [B, T, V]."""
+    logits = ops.convert_to_tensor(given["logits"])
+    prediction = Prediction(logits, point(layer, given), None)
+    return np.exp(np.asarray(log_probs(prediction)))
+
+
+def mixture(p_gen, p_vocab, copy_probabilities, source):
+    """`mix_distributions` as probabilities [B, T, V]."""
+    tensors = map(ops.convert_to_tensor, (p_gen, p_vocab, copy_probabilities))
+    return np.exp(np.asarray(mix_distributions(*tensors, source)))
+
+
+def test_mix_by_loops():
+    p_gen = distribution(B, T, 2, seed=1)[..., :1]
+    p_vocab = distribution(B, T, V, seed=2)
+    copy_probabilities = distribution(B, T, S, seed=3)
+    mixed = mixture(p_gen, p_vocab, copy_probabilities, SOURCE)
+    expected = plain.mixture(p_gen[..., 0], p_vocab, copy_probabilities, SOURCE)
+    np.testing.assert_allclose(mixed, expected, atol=1e-6)
+    np.testing.assert_allclose(mixed.sum(-1), 1, atol=1e-6)
+
+
+def test_the_logarithm_of_an_impossible_token_is_finite():
+    mixed = mix_distributions(
+        ops.convert_to_tensor(np.array([[[0.5]]], "float32")),
+        ops.convert_to_tensor(np.array([[[1.0, 0.0]]], "float32")),
+        ops.convert_to_tensor(np.array([[[1.0]]], "float32")),
+        np.array([[0]]),
+    )
+    assert np.asarray(mixed)[0, 0].tolist() == pytest.approx(
+        [0.0, np.log(1e-30)], rel=1e-5, abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(("has_coverage", "width"), [(False, 6), (True, D)])
+def test_the_pointer_by_loops(given, has_coverage, width):
+    """Also with a memory of another width, and padding is never copied."""
+    layer = make_layer(has_coverage=has_coverage, memory_width=width)
+    given["memory"] = values(B, S, width, seed=4)
+    weights = weights_of(layer)
+    p_gens, all_copies, source = point(layer, given)
+    mixed = probabilities(layer, given)
+    assert ("coverage_weight" in weights) == has_coverage
+    np.testing.assert_array_equal(source, SOURCE)
+    for b in range(B):
+        p_gen, copies = plain.pointer(
+            given["states"][b],
+            given["inputs"][b],
+            given["memory"][b],
+            READABLE[b],
+            weights,
+        )
+        np.testing.assert_allclose(np.asarray(p_gens)[b, :, 0], p_gen, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(all_copies)[b], copies, atol=1e-6)
+        p_vocab = np.array(
+            [softmax(row) for row in given["logits"][b].astype("float64")]
+        )
+        expected = plain.mixture(
+            p_gen[None], p_vocab[None], copies[None], SOURCE[b : b + 1]
+        )[0]
+        np.testing.assert_allclose(mixed[b], expected, atol=1e-5)
+    np.testing.assert_allclose(mixed.sum(-1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("bias", [0.3, -200.0])
+def test_a_step_equals_a_whole_target(layer, given, bias):
+    """Also where p_gen is almost zero: tokens outside the source are then impossible,
+    and their logits stay finite.
+    """
+    layer.gate.bias.assign([bias])
+    past = layer.start(
+        ops.convert_to_tensor(given["source"]),
+        ops.convert_to_tensor(given["memory"]),
+        BIAS,
+    )
+    tensors = [
+        ops.convert_to_tensor(given[name]) for name in ("logits", "states", "inputs")
+    ]
+    logits, coverage = layer.step(*tensors, past, ())
+    assert coverage == ()
+    assert np.isfinite(np.asarray(logits)).all()
+    np.testing.assert_allclose(
+        np.asarray(ops.softmax(logits)), probabilities(layer, given), atol=1e-5
+    )
+
+
+def test_the_different_tokens_of_a_source_stand_in_their_order():
+    def different(source):
+        return ops.convert_to_numpy(different_tokens(source.astype("int32"))).tolist()
+
+    assert different(SOURCE) == [[3, 6, 0], [5, 2, 6]]
+    # The first has one of its tokens again, as it has fewer.
+    repeated = np.array([[4, 4, 4, 4], [7, 8, 7, 9]])
+    assert different(repeated) == [[4, 4, 4], [7, 8, 9]]
+    assert different(np.zeros((2, 0))) == [[], []]

@@ -1,0 +1,108 @@
+"""The choice of the summary that is shown, and the flags that hold one back."""
+
+import pytest
+
+from precis.model.errors import UsageError
+from precis.model.quality.flags import (
+    FLAGS,
+    FallbackConfig,
+    SummaryText,
+    choose_summary,
+)
+
+SOURCE = SummaryText("source", "All of it.", ["short_source"])
+LEAD = SummaryText("lead", "The first.", ["too_short"])
+FALLBACK = FallbackConfig(
+    fallback="extractive", fallback_flags="repeated, unsupported_name"
+)
+
+
+def abstract(*flags):
+    """An abstractive summary with these quality flags."""
+    return SummaryText("abstractive", "What a network wrote.", list(flags))
+
+
+def choose(*, extractive=LEAD, abstractive, is_short=False, config=FALLBACK):
+    return choose_summary(
+        source=lambda: SOURCE,
+        extractive=extractive,
+        abstractive=abstractive,
+        is_short=is_short,
+        config=config,
+    )
+
+
+LONG_LEAD = LEAD._replace(flags=["longer_than_source"])
+EMPTY_LEAD = LEAD._replace(text="", flags=["empty"])
+TOO_LONG = abstract("longer_than_source")
+UNUSED = abstract("repeated", "unsupported_number", "unsupported_name")
+KEPT = abstract(*(set(FLAGS) - {"longer_than_source", "short_source"}))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"abstractive": None}, LEAD),
+        ({"abstractive": None, "is_short": True}, SOURCE),
+        ({"abstractive": abstract(), "is_short": True}, SOURCE),
+        # Only the named flags hold a summary back.
+        *(
+            ({"abstractive": abstract(*flags)}, abstract(*flags))
+            for flags in ([], ["empty"], ["unsupported_number", "truncated_source"])
+        ),
+        ({"abstractive": UNUSED}, LEAD),
+        ({"abstractive": KEPT, "config": FallbackConfig()}, KEPT),
+        # No summary longer than its source is shown.
+        ({"abstractive": TOO_LONG}, LEAD),
+        ({"abstractive": TOO_LONG, "config": FallbackConfig()}, LEAD),
+        ({"abstractive": TOO_LONG, "extractive": LONG_LEAD}, SOURCE),
+        ({"abstractive": None, "extractive": LONG_LEAD}, SOURCE),
+        # An empty text replaces no other text.
+        ({"abstractive": UNUSED, "extractive": EMPTY_LEAD}, UNUSED),
+        ({"abstractive": TOO_LONG, "extractive": EMPTY_LEAD}, EMPTY_LEAD),
+        ({"abstractive": None, "extractive": EMPTY_LEAD}, EMPTY_LEAD),
+    ],
+)
+def test_the_summary_that_is_shown(given, expected):
+    assert choose(**given) == expected
+
+
+def test_the_default_flags_are_those_of_an_invention_or_a_broken_text():
+    assert FallbackConfig().fallback == "none"
+    assert FallbackConfig().min_source_words == 30
+    assert FallbackConfig().fallback_flag_names == (
+        "empty",
+        "repeated",
+        "unsupported_number",
+        "unsupported_date",
+        "unsupported_name",
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"fallback": "lead"}, "--fallback is one of none, extractive, not 'lead'"),
+        (
+            {"fallback_flags": "empty,unsuported_name"},
+            "have no flag 'unsuported_name'; "
+            "theirs are empty, too_short, .*, truncated_source$",
+        ),
+        (
+            {"fallback_flags": "short_source"},
+            "abstractive summaries have no flag 'short_source'",
+        ),
+        (
+            {"fallback": "extractive", "fallback_flags": " ,"},
+            "--fallback extractive needs at least one of fallback_flags",
+        ),
+        (
+            {"min_source_words": -1},
+            "--min_source_words must not be negative, but is -1; "
+            "0 summarizes all documents",
+        ),
+    ],
+)
+def test_impossible_settings_are_refused(change, message):
+    with pytest.raises(UsageError, match=message):
+        FallbackConfig(**change)

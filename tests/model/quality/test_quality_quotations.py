@@ -1,0 +1,193 @@
+"""Every quotation is supported by its source, and what differs from it is not."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from precis.model.quality.measures import measure, read_source
+from precis.model.quality.tokens import is_quoted
+from precis.model.text.article import Article
+
+# The same examples on every machine, and no folder of examples.
+PROPERTY = settings(derandomize=True, database=None, deadline=None, max_examples=100)
+
+CURRENCIES = ["", "$", "€", "£", "¥", "Rs", "Rs.", "Rs ", "JPY", "US$", "HK$ ", "kr"]
+UNITS = [
+    *("", "", "%", "m", "bn", "k", "s", "th", "km", "am", "a.m.", " a.m.", " P.M."),
+    *(" million", "-year-old", "½", "/-", "°C", "’s", "'s", "€", "-strong", " half a"),
+]
+DIGITS = st.one_of(
+    st.integers(0, 99).map(str),
+    st.integers(0, 10**9).map(lambda number: f"{number:,}"),
+    st.decimals(0, 10**4, places=2).map(str),
+    st.from_regex(r"[0-2][0-9][:.·][0-5][0-9](:[0-9]{2})?", fullmatch=True),
+    st.from_regex(r"[0-9]{1,2},[0-9]{2},[0-9]{3}", fullmatch=True),
+    st.from_regex(r"[0-9]{1,4}([-–/,.][0-9]{1,4}){1,3}", fullmatch=True),
+    st.dates().map(str),
+    st.datetimes().map(lambda time: time.isoformat(timespec="minutes")),
+)
+NUMBERS = st.tuples(st.sampled_from(CURRENCIES), DIGITS, st.sampled_from(UNITS)).map(
+    "".join
+)
+WORDS = st.sampled_from(
+    (
+        "half a quarter three quarters of an and one two second third twelve twenty "
+        "twenty-five fifty hundred thousand million billion dozen half-dozen to or "
+        "first ½ 2½ the The in May may march March 3 5th Dec. Sept Monday Tues mon "
+        "O'Donnell's O’Donnell O`Brien D'Arienzo's JAMES' U.S. U.S.-led F.B.I.'s A.M. "
+        "p.m. Römer Romer RÖMER Zoë Ångström İstanbul ıI Straße STRASSE Łódź Nguyễn "
+        "ΑΘΗΝΑΣ Αθήνας Москва МОСКВА 北京 東京都 दिल्ली القاهرة iPhone5s MH370 G20 A380 "
+        "F-16 Anglo-American ’90s '90s 1980s 1980's co-op non‑stop Ph.D. e.g. so\xadft "
+        "mil\u200blion — – -- ... “Half ‘half ``half ''half (half) [half] half, half. "
+        "million. million, a.b.c @Home #Home http://A.b/2024-05-03 x2y 3D 3.Two "
+        "2012.5 5.U.S ﬁfty 𝟖 ８,０００ ٣ Ⅳ km² q\u0303x Q\u0303x Dr. I I'm It’s"
+    ).split(" ")
+)
+# Their spans may begin or end within the number.
+LONG_NUMBERS = st.sampled_from(
+    [
+        *("half a million", "Two-and-a-half million", "a million and a quarter"),
+        *(
+            "three quarters of a\nmillion",
+            "two hundred and fifty thousand",
+            "half dozen",
+        ),
+    ]
+)
+PIECES = st.one_of(NUMBERS, WORDS, LONG_NUMBERS, st.text(min_size=1, max_size=6))
+SPACES = st.sampled_from([" "] * 6 + ["\n", "  ", "\xa0", "\t", "\r\n", ". ", ".\n"])
+FORMS = st.sampled_from(
+    [
+        str,
+        str,
+        str.upper,
+        str.title,
+        lambda text: unicodedata.normalize("NFC", text),
+        lambda text: unicodedata.normalize("NFD", text),
+    ]
+)
+
+
+@st.composite
+def texts(draw):
+    pieces = draw(st.lists(st.tuples(FORMS, PIECES, SPACES), min_size=1, max_size=14))
+    return "".join(form(piece) + space for form, piece, space in pieces)
+
+
+def unsupported(summary, source):
+    quality = measure(summary, source)
+    return [
+        *quality.unsupported_numbers,
+        *quality.unsupported_dates,
+        *(quality.unsupported_names or []),
+    ]
+
+
+def read(text):
+    return read_source(Article.from_text(text))
+
+
+@PROPERTY
+@given(texts(), st.data())
+def test_a_text_supports_itself_its_sentences_and_its_spans_of_words(text, data):
+    article = Article.from_text(text)
+    source = read_source(article)
+    quotations = [text, *[sentence.text for sentence in article.sentences]]
+    words = [match.span() for match in re.finditer(r"\S+", text)]
+    for _ in range(3 if words else 0):
+        first = data.draw(st.integers(0, len(words) - 1))
+        last = data.draw(st.integers(first, len(words) - 1))
+        quotations.append(text[words[first][0] : words[last][1]])
+    for quotation in quotations:
+        assert unsupported(quotation, source) == [], quotation
+
+
+# Article and summary. Each article is also a summary of the other text, so both
+# directions are tested.
+SAME = [
+    ("He paid Rs8,000.", "It was 8,000 rupees."),
+    ("He lost JPY200,000.", "It was 200,000 yen."),
+    ("He lost Rs1,50,000.", "It was Rs150,000."),
+    ("It left at 6.40 a.m. then.", "It left at 6:40am then."),
+    ("He left on 2024-05-03.", "He left on May 3, 2024."),
+    ("He left on 2024-05-03T10:15.", "He left on 3 May 2024 at 10.15."),
+    ("Half a million came.", "It was 500,000."),
+    ("A half-million came.", "It was 0.5m, or 500,000."),
+    ("A quarter of a million came.", "It was 250,000."),
+    ("Three quarters of a million came, or three.", "It was 750,000, or 3."),
+    ("He had two and a half million.", "It was 2.5m."),
+    ("He had a million and a half.", "It was 1,500,000."),
+    ("He had half a dozen.", "He had six."),
+    ("He had two dozen.", "He had 24."),
+    ("He had 2½ pints and ¾.", "He had 2.5 pints and 0.75."),
+    ("They met Römer.", "They met Romer."),
+    ("They met Ro\u0308mer.", "They met ROMER."),
+    ("They met Łódź and Strauß.", "They met Lodz and Strauss."),
+    ("They met O’Donnell’s.", "They met O'Donnell."),
+    ("They met O‘Donnell.", "They met O`DONNELL'S."),
+    ("They met Anglo‐Saxons.", "They met Anglo-Saxons."),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_other_forms_of_a_fact_are_supported(first, second):
+    assert unsupported(second, read(first)) == []
+    assert unsupported(first, read(second)) == []
+
+
+@pytest.mark.parametrize(
+    ("article", "summary", "facts"),
+    [
+        ("He paid Rs8,000.", "He paid Rs80,000.", ["80,000"]),
+        ("He paid Rs80,000.", "He paid Rs8,000", ["8,000"]),
+        ("He paid 8,000.", "He paid 8", ["8"]),
+        ("He lost JPY200,000.", "He lost JPY200m.", ["200m"]),
+        ("It left at 6.40 a.m. then.", "It left at 6.04 a.m. then.", ["6.04"]),
+        ("It left at 6:40 and 7:15.", "It left at 6:15.", ["6:15"]),
+        ("He left on 2024-05-03.", "He left on 2024-05-04.", ["4", "4 may"]),
+        ("He left on 2024-05-03.", "He left on 2024-06-03.", ["3 june"]),
+        ("He saw half a million people.", "He saw a million people.", ["million"]),
+        ("He saw half a million people.", "A million people came.", ["million"]),
+        ("Half a million came.", "A million came.", ["million"]),
+        ("He saw a million.", "He saw half a million.", ["half a million"]),
+        ("He saw half a dozen.", "He saw a dozen.", ["dozen"]),
+        ("He saw two dozen.", "He saw three dozen.", ["three dozen"]),
+        ("He had 2½ pints.", "He had 3½ pints.", ["3½"]),
+        (
+            "He had two and a half million.",
+            "He had half a million.",
+            ["half a million"],
+        ),
+        ("They met Romer.", "They met Rimmer.", ["Rimmer"]),
+        ("They met Römer.", "They met Rimmer and Rämer.", ["Rimmer", "Rämer"]),
+        ("They met O’Donnell’s.", "They met O'Connell's.", ["O'Connell's"]),
+    ],
+)
+def test_near_misses_are_unsupported(article, summary, facts):
+    assert unsupported(summary, read(article)) == facts
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    ["a million people", "million people marched", "people marched in two", "two"],
+)
+def test_a_quotation_may_begin_or_end_within_a_number(quotation):
+    source = read("Half a million people marched in two-and-a-half hours.")
+    assert unsupported(quotation, source) == []
+    assert unsupported(f"They say {quotation}", source) == (
+        ["million"] if "million" in quotation else []
+    )
+
+
+def test_a_quotation_ends_at_the_border_of_a_word():
+    assert is_quoted("a million", "half a million came")
+    assert is_quoted("(a million)", "half(a million)came")
+    assert is_quoted("a million", "extra million, and a million")
+    assert not is_quoted("a million", "half a millionaire")
+    assert not is_quoted("a million", "extra million")
+    assert not is_quoted("paid 8", "paid 8,000")
+    assert not is_quoted("000 came", "8,000 came")
+    assert is_quoted("paid 8", "paid 8, then")

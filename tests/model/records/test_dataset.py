@@ -1,0 +1,171 @@
+"""dataset.json: it is read back, and every refusal."""
+
+import dataclasses
+
+import pytest
+
+from precis.model import files
+from precis.model.errors import DataError, UsageError
+from precis.model.records.dataset import (
+    DatasetInfo,
+    Lengths,
+    Shard,
+    load_dataset,
+    require_oracle,
+    shard_name,
+    summarise_lengths,
+)
+from precis.model.records.example import FEATURES, ORACLE_FEATURES
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+
+
+def test_lengths_by_hand():
+    # Eleven records of lengths 0, 10, ..., 100: the deciles are the k-th smallest with
+    # k = ceil(11 * tenth / 10), at least 1.
+    lengths = summarise_lengths({10 * tenth: 1 for tenth in range(11)})
+    assert lengths == Lengths(50.0, 100, (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100))
+    lengths = summarise_lengths({7: 9, 3: 1})
+    assert lengths == Lengths(6.6, 7, (3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7))
+    assert summarise_lengths({7: 9, 8: 4, 20: 1}, limit=7).cut == 5
+    assert summarise_lengths({}) == Lengths(0.0, 0, (0,) * 11)
+
+
+TOKENIZER, OTHER = (Tokenizer([*RESERVED_TOKENS, word]) for word in "ab")
+INFO = DatasetInfo(
+    splits={
+        "train": (
+            Shard(shard_name("train", 0, 2), 5, 90, "ab"),
+            Shard("train-00001-of-00002.tfrecord", 2, 40, "cd"),
+        ),
+        "test": (),
+    },
+    source_lengths=summarise_lengths({700: 7}),
+    target_lengths=summarise_lengths({50: 6, 60: 1}),
+    counts={"read": 8, "written": 7, "duplicates": 1, "failed": 0, "skipped": 0},
+    max_source_tokens=512,
+    max_target_tokens=64,
+    seed=7,
+    tokenizer_fingerprint=TOKENIZER.fingerprint,
+    fingerprint="ef",
+)
+
+
+@pytest.fixture
+def folder(tmp_path) -> str:
+    TOKENIZER.save(str(tmp_path / "tokenizer"))
+    files.write_json(str(tmp_path / "dataset.json"), INFO.to_json())
+    files.write_bytes(str(tmp_path / "_SUCCESS"), b"")
+    return str(tmp_path)
+
+
+def write(folder, content) -> None:
+    files.write_json(files.join(folder, "dataset.json"), content)
+
+
+def test_a_description_reads_back(folder):
+    loaded = load_dataset(folder)
+    assert loaded == INFO
+    assert (loaded.records("train"), loaded.records("test")) == (7, 0)
+    written = files.read_json(files.join(folder, "dataset.json"))
+    assert written["splits"]["train"]["records"] == 7
+    assert written["splits"]["train"]["shards"][1] == {
+        "file": "train-00001-of-00002.tfrecord",
+        "records": 2,
+        "bytes": 40,
+        "sha256": "cd",
+    }
+    assert written["features"]["source"] == "int64"
+    # Fields of later versions may be missing.
+    later = {"task_prefix": "", "target": "highlights"}
+    later["source_tokenizer_fingerprint"] = None
+    content = INFO.to_json()
+    assert {name: content.pop(name) for name in later} == later
+    write(folder, content)
+    assert load_dataset(folder) == INFO
+
+
+def test_a_source_tokenizer_is_that_of_the_records(folder):
+    changed = dataclasses.replace(
+        INFO,
+        task_prefix="sum: ",
+        target="headline",
+        source_tokenizer_fingerprint=OTHER.fingerprint,
+    )
+    write(folder, changed.to_json())
+    refused = (
+        "source_tokenizer: fingerprint .* is not .*, that of the tokenizer the records "
+        "were encoded with; restore the"
+    )
+    with pytest.raises(DataError, match=refused):
+        load_dataset(folder)
+    OTHER.save(files.join(folder, "source_tokenizer"))
+    assert load_dataset(folder) == changed
+    # One that the description knows nothing of cut no source.
+    write(folder, INFO.to_json())
+    with pytest.raises(DataError, match=refused):
+        load_dataset(folder)
+
+
+def test_folders_that_cannot_be_read_are_refused(folder, tmp_path):
+    with pytest.raises(
+        UsageError,
+        match=r"there are no records here \(no dataset\.json\); name the folder",
+    ):
+        load_dataset(str(tmp_path / "absent"))
+    write(folder, {**INFO.to_json(), "format_version": 9})
+    with pytest.raises(DataError, match="format_version is 9 and this precis reads 1"):
+        load_dataset(folder)
+    write(folder, INFO.to_json())
+    OTHER.save(files.join(folder, "tokenizer"))
+    with pytest.raises(
+        DataError, match="tokenizer: fingerprint .* is not .*, that of the tokenizer"
+    ):
+        load_dataset(folder)
+    files.remove(files.join(folder, "_SUCCESS"))
+    with pytest.raises(
+        DataError,
+        match=r"unfinished \(no _SUCCESS\); run the same `precis prep",
+    ):
+        load_dataset(folder)
+
+
+SHARD = {"records": 1, "bytes": 1, "sha256": ""}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        [],
+        None,
+        {"format_version": "1"},
+        {"format_version": 1},
+        {name: value for name, value in INFO.to_json().items() if name != "seed"},
+        {**INFO.to_json(), "colour": 1},
+        {**INFO.to_json(), "splits": []},
+        {**INFO.to_json(), "max_source_tokens": "9"},
+        {**INFO.to_json(), "splits": {"train": {"records": 1, "shards": [SHARD]}}},
+    ],
+)
+def test_a_damaged_description_is_refused(folder, content):
+    if isinstance(content, bytes):
+        files.write_bytes(files.join(folder, "dataset.json"), content)
+    else:
+        write(folder, content)
+    with pytest.raises(DataError, match=r"dataset\.json: damaged \("):
+        load_dataset(folder)
+
+
+def test_splits_and_labels_that_are_missing_are_refused():
+    with pytest.raises(
+        UsageError, match="no split 'dev' in these records; they have test, train"
+    ):
+        INFO.records("dev")
+    with pytest.raises(
+        UsageError,
+        match="^r: these records hold no oracle labels; "
+        "prepare them with --oracle_sentences 5$",
+    ):
+        require_oracle(INFO, "r")
+    labelled = dataclasses.replace(INFO, features=FEATURES | ORACLE_FEATURES)
+    require_oracle(labelled, "r")

@@ -1,0 +1,139 @@
+"""Beam search stops when it should, finds the same in one graph and whatever else is in
+the batch, and runs in segments: room is made piece by piece, and documents that are
+done are dropped.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.table_network import (
+    TableNetwork,
+    check,
+    ending_tables,
+    plain_search_of,
+    search,
+)
+
+from precis.model.search import compaction
+from precis.model.search.config import SearchConfig, SpecialTokens
+
+SPECIAL = SpecialTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,))
+
+
+STOPPING = [
+    SearchConfig(
+        beam_width=width,
+        max_summary_tokens=6,
+        no_repeat_ngram=0,
+        early_stopping=early,
+        length_penalty_form="average",
+        **options,
+    )
+    for early, width, options in (
+        ("never", 3, {"length_penalty": -0.5}),
+        ("first_k", 4, {}),
+        ("bound", 3, {}),
+    )
+]
+
+
+@pytest.mark.parametrize(
+    "config",
+    STOPPING,
+    ids=lambda config: f"{config.early_stopping}-{config.beam_width}",
+)
+def test_it_stops_at_the_step_where_the_definition_does(config):
+    """Documents that stop at different steps: the two earliest alone, and all together,
+    which take as many steps as the longest.
+    """
+    tables = ending_tables(40, 6, 4, seed=3)
+    expected = [
+        plain_search_of(tables, document, config, SPECIAL) for document in range(40)
+    ]
+    first = {
+        results.steps: document
+        for document, results in reversed(list(enumerate(expected)))
+    }
+    assert len(first) >= 3, first
+    for documents in (
+        [first[step] for step in steps]
+        for steps in (sorted(first)[:1], sorted(first)[1:2], first)
+    ):
+        network = TableNetwork()
+        results = search(
+            tuple(part[documents] for part in tables), config, SPECIAL, network=network
+        )
+        assert network.calls == list(
+            range(max(expected[document].steps for document in documents))
+        )
+        for row, document in enumerate(documents):
+            check(results, expected[document].hypotheses, row, SPECIAL)
+
+
+EVERYTHING = SearchConfig(
+    beam_width=4,
+    max_summary_tokens=7,
+    min_summary_tokens=2,
+    no_repeat_ngram=2,
+    repetition_penalty=1.2,
+    length_penalty_form="average",
+    early_stopping="bound",
+    unfinished="compete",
+)
+
+
+def test_one_graph_finds_the_same_whatever_else_is_in_the_batch(monkeypatch):
+    """All options at once, in segments of two steps, so that documents are dropped."""
+    monkeypatch.setattr(compaction, "SEGMENT", 2)
+    special = dataclasses.replace(SPECIAL, prefix=(2,), last_id=1)
+    tables = ending_tables(12, 7, 6, seed=5)
+    signature = [tf.TensorSpec([None, *part.shape[1:]], tf.float32) for part in tables]
+    compiled = tf.function(
+        lambda *memory: search(memory, EVERYTHING, special),
+        input_signature=signature,
+        autograph=False,
+    )
+    alone, steps = [], set()
+    for document in range(12):
+        alone.append(compiled(*(part[document : document + 1] for part in tables)))
+        expected = plain_search_of(tables, document, EVERYTHING, special)
+        check(alone[-1], expected.hypotheses, 0, special)
+        steps.add(expected.steps)
+    assert len(steps) >= 2
+    for shift in (0, 1, 5, 8):
+        order = np.roll(np.arange(12), shift)
+        together = compiled(*(part[order] for part in tables))
+        for place, document in enumerate(order):
+            for part, single in zip(together, alone[document], strict=True):
+                np.testing.assert_allclose(part[place], single[0], rtol=1e-6)
+
+
+# Segments
+
+
+@pytest.mark.parametrize("early", ["never", "first_k", "bound"])
+def test_documents_that_are_done_are_dropped_between_segments(monkeypatch, early):
+    """The results stay at the places of their documents, with documents that end late
+    among those that end early.
+    """
+    monkeypatch.setattr(compaction, "SEGMENT", 2)
+    config = SearchConfig(
+        beam_width=2,
+        max_summary_tokens=8,
+        early_stopping=early,
+    )
+    order = np.random.default_rng(0).permutation(24)
+    tables = tuple(part[order] for part in ending_tables(24, 8, 6, seed=9))
+    network = TableNetwork()
+    results = search(tables, config, SPECIAL, network=network)
+    steps = []
+    for document in range(24):
+        expected = plain_search_of(tables, document, config, SPECIAL)
+        check(results, expected.hypotheses, document, SPECIAL)
+        steps.append(expected.steps)
+    assert network.documents == [
+        sum(step > index // 2 * 2 for step in steps) for index in range(max(steps))
+    ]
+    assert len(set(network.documents)) >= 3, network.documents

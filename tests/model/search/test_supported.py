@@ -1,0 +1,173 @@
+"""Numbers and names that a search may only copy: the automaton against plain Python,
+and the classes of pieces of real vocabularies.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support import plain_search
+from support.plain_facts import VOCABULARY, may_follow
+from support.table_network import (
+    TableNetwork,
+    check,
+    compiled_search,
+    plain_logits,
+    plain_search_of,
+    random_options,
+    random_tables,
+    search,
+)
+
+from precis.model.inference.fact_pieces import fact_pieces
+from precis.model.search.beam import greedy_search
+from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.supported import SCALE, WHOLE, Support
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+
+DOCUMENTS, SOURCE = 8, 9
+SPECIAL = SpecialTokens(start_id=2, end_id=3, pad_id=0, suppressed=(0, 1, 2))
+KINDS = ("numbers", "names")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return fact_pieces(Tokenizer(VOCABULARY), SPECIAL, KINDS)
+
+
+def random_sources(seed):
+    """Sources of random pieces, mostly those that make units; some are padded."""
+    rng = np.random.default_rng(seed)
+    sources = rng.integers(4, len(VOCABULARY), (DOCUMENTS, SOURCE)).astype("int32")
+    for document in range(0, DOCUMENTS, 3):
+        sources[document, rng.integers(1, SOURCE) :] = -1
+    return sources
+
+
+def rule(source):
+    """Which token may follow, over ids."""
+    pieces = [VOCABULARY[token] for token in source if token >= 0]
+
+    def allows(written, token):
+        before = ["[START]", *(VOCABULARY[each] for each in written)]
+        return may_follow(before, VOCABULARY[token], pieces)
+
+    return allows
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *range(4),
+        *(pytest.param(case, marks=pytest.mark.slow) for case in range(4, 16)),
+    ],
+)
+def test_a_search_writes_what_the_rules_allow(case, table):
+    config, _, _ = random_options(case)
+    config = dataclasses.replace(config, max_summary_tokens=6)
+    sources = random_sources(case)
+    tables = random_tables(DOCUMENTS, 6, len(VOCABULARY), seed=case)
+    results = search(tables, config, SPECIAL, support=Support(sources, table))
+    for document in range(DOCUMENTS):
+        expected = plain_search_of(
+            tables,
+            document,
+            config,
+            SPECIAL,
+            may_follow=rule(sources[document]),
+        ).hypotheses
+        check(results, expected, document, SPECIAL)
+
+
+@pytest.mark.slow
+def test_a_graph_and_greedy_search_keep_the_rules(table):
+    config = SearchConfig(beam_width=3, max_summary_tokens=20, no_repeat_ngram=0)
+    sources = random_sources(77)
+    tables = random_tables(DOCUMENTS, 20, len(VOCABULARY), seed=77)
+    support = Support(tf.constant(sources), table)
+    results = compiled_search(tables, config, SPECIAL, support=support)
+    greedy = greedy_search(
+        TableNetwork(),
+        tuple(tf.constant(part) for part in tables),
+        batch=DOCUMENTS,
+        config=dataclasses.replace(config, beam_width=1),
+        special=SPECIAL,
+        support=support,
+    )
+    for document in range(DOCUMENTS):
+        allows = rule(sources[document])
+        expected = plain_search_of(
+            tables, document, config, SPECIAL, may_follow=allows
+        ).hypotheses
+        check(results, expected, document, SPECIAL)
+        (hypothesis,) = [
+            plain_search.greedy_search(
+                plain_logits(tables, document, SPECIAL.start_id),
+                config=config,
+                special=SPECIAL,
+                may_follow=allows,
+            )
+        ]
+        written = greedy.tokens[document, 0].numpy().tolist()
+        assert written[: len(hypothesis.tokens)] == list(hypothesis.tokens)
+
+
+def classes_of(pieces, kinds=KINDS):
+    """The names of the classes of a vocabulary's pieces."""
+    tokenizer = Tokenizer((*RESERVED_TOKENS, *pieces))
+    table = fact_pieces(tokenizer, SPECIAL, kinds)
+    names = ("free", "fact", "opening", "inner", "inner name", "inner number")
+    found = [names[kind] for kind in table.classes[len(RESERVED_TOKENS) :]]
+    return dict(zip(pieces, found, strict=True)), table
+
+
+def test_the_classes_of_pieces():
+    expected = {
+        "▁paid": "free",
+        "▁$": "free",
+        ".": "free",
+        "▁4": "fact",
+        "5": "inner number",
+        "##5m": "inner number",
+        "▁three": "fact",
+        "▁one": "free",  # mostly no number
+        "▁million": "fact",
+        "▁Kerry": "fact",
+        "Kerry": "inner name",  # behind a quotation mark
+        "##ry": "inner",
+        "▁The": "free",
+        "▁Police": "opening",
+        "▁Monday": "fact",
+        "▁monday": "fact",
+        "▁March": "fact",
+        "▁march": "free",  # rather a walk
+    }
+    found, table = classes_of(expected)
+    assert found == expected
+    ids = {piece: 4 + place for place, piece in enumerate(expected)}
+    assert [piece for piece, token in ids.items() if table.marks[token] & WHOLE] == [
+        "▁The"
+    ]
+    assert table.capitalised[ids["▁march"]] == ids["▁March"]
+    assert [piece for piece, token in ids.items() if table.marks[token] & SCALE] == [
+        "▁million"
+    ]
+
+
+def test_one_kind_leaves_the_other_alone():
+    pieces = ("▁4", "▁Monday", "▁Kerry")
+    assert classes_of(pieces, ["numbers"])[0] == {
+        "▁4": "fact",
+        "▁Monday": "fact",
+        "▁Kerry": "free",
+    }
+    assert classes_of(pieces, ["names"])[0] == {
+        "▁4": "free",
+        "▁Monday": "free",
+        "▁Kerry": "fact",
+    }
+
+
+def test_the_first_piece_of_a_number_that_has_several_is_one_too():
+    assert classes_of(("▁fif", "##ty", "▁f", "##our"))[0]["▁fif"] == "fact"

@@ -1,0 +1,159 @@
+"""Tests of files on local disks and object stores."""
+
+import errno
+import hashlib
+import os
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
+
+from precis.model import files
+
+
+class VaultFileSystem(MemoryFileSystem):
+    """An object store: an object exists when its upload is committed.
+
+    In the memory file system of fsspec an object exists at once.
+    """
+
+    protocol = "vault"
+    store: dict = {}
+    pseudo_dirs: list = [""]
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return super()._strip_protocol(path.removeprefix("vault://"))
+
+    def _open(self, path, mode="rb", autocommit=True, **kwargs):
+        if mode == "wb" and not autocommit:
+            return MemoryFile(self, self._strip_protocol(path))
+        return super()._open(path, mode, **kwargs)
+
+
+@pytest.fixture(params=["local", "vault"])
+def folder(request, tmp_path):
+    """A folder on the disk and one in an object store."""
+    if request.param == "local":
+        yield str(tmp_path)
+        return
+    fsspec.register_implementation("vault", VaultFileSystem, clobber=True)
+    VaultFileSystem.store.clear()
+    yield "vault:///bucket/run"
+    VaultFileSystem.store.clear()
+
+
+def test_written_bytes_are_read(folder):
+    path = files.join(folder, "deep", "down", "a.bin")
+    assert not files.exists(path)
+    files.write_bytes(path, b"\x00one\n")
+    assert files.exists(path) and files.read_bytes(path) == b"\x00one\n"
+    files.write_bytes(path, b"two")
+    with files.open_read(path) as file:
+        assert file.read(2) == b"tw" and file.read() == b"o"
+
+
+def test_equal_json_is_equal_bytes(folder):
+    paths = [files.join(folder, name) for name in ("a.json", "b.json")]
+    files.write_json(paths[0], {"b": [1, None], "a": "é"})
+    files.write_json(paths[1], {"a": "é", "b": [1, None]})
+    assert files.read_bytes(paths[0]) == files.read_bytes(paths[1])
+    assert (
+        files.read_bytes(paths[0]).decode()
+        == '{\n  "a": "é",\n  "b": [\n    1,\n    null\n  ]\n}\n'
+    )
+    assert files.read_json(paths[0]) == {"a": "é", "b": [1, None]}
+
+
+def test_glob_finds_files_in_the_form_of_the_pattern(folder):
+    for name in ("b.txt", "a.txt", "c.md", "sub/d.txt", "dir.txt/e.md"):
+        files.write_bytes(files.join(folder, name), b"x")
+    assert files.glob(files.join(folder, "*.txt")) == [
+        files.join(folder, "a.txt"),
+        files.join(folder, "b.txt"),
+    ]
+    assert files.glob(files.join(folder, "**", "d.txt")) == [
+        files.join(folder, "sub/d.txt")
+    ]
+    assert files.glob(files.join(folder, "*.csv")) == []
+
+
+def test_files_and_folders_are_removed(folder):
+    for name in ("keep", "one", "many/a", "many/deep/b"):
+        files.write_bytes(files.join(folder, name), b"x")
+    for name in ("one", "many", "nothing"):
+        files.remove(files.join(folder, name))
+    assert files.exists(files.join(folder, "keep"))
+    assert not any(
+        files.exists(files.join(folder, name))
+        for name in ("one", "many", "many/a", "many/deep/b")
+    )
+
+
+def test_a_file_is_published_when_the_block_ends(folder):
+    path = files.join(folder, "a")
+    with files.write_aside(path) as file:
+        file.write(b"all")
+        assert not files.exists(path)
+    assert files.read_bytes(path) == b"all"
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()])
+def test_a_block_that_fails_leaves_the_old_file(folder, error):
+    path = files.join(folder, "a")
+    files.write_bytes(path, b"old")
+    for name in ("a", "new"):
+        with (
+            pytest.raises(type(error)),
+            files.write_aside(files.join(folder, name)) as file,
+        ):
+            file.write(b"half")
+            raise error
+    assert files.read_bytes(path) == b"old"
+    assert files.glob(files.join(folder, "*")) == [path]
+
+
+def test_a_local_file_is_synced_before_it_is_renamed(tmp_path, monkeypatch):
+    calls = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(
+            os,
+            name,
+            lambda *args, real=real, name=name: (calls.append(name), real(*args)),
+        )
+    files.write_bytes(str(tmp_path / "a"), b"x")
+    assert calls == ["fsync", "replace"]
+
+
+@pytest.mark.parametrize("when", ["fsync", "replace"])
+def test_a_full_disk_leaves_nothing_behind(tmp_path, monkeypatch, when):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, when, fail)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/[a-z.]+'$"):
+        files.write_bytes(str(tmp_path / "a"), b"x")
+    assert os.listdir(tmp_path) == []
+
+
+def test_two_writers_of_one_name_do_not_disturb_each_other(tmp_path):
+    path = str(tmp_path / "a")
+    with files.write_aside(path) as first, files.write_aside(path) as second:
+        first.write(b"first")
+        second.write(b"second")
+    assert (tmp_path / "a").read_bytes() == b"first"  # it was published last
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_hashes_of_files_and_of_json(folder):
+    content = os.urandom((1 << 20) + 5)  # more than one block
+    files.write_bytes(files.join(folder, "a"), content)
+    assert (
+        files.sha256_file(files.join(folder, "a"))
+        == hashlib.sha256(content).hexdigest()
+    )
+    assert (
+        files.sha256_json({"b": 1, "a": ["é"]})
+        == hashlib.sha256(b'{"a":["\\u00e9"],"b":1}').hexdigest()
+    )

@@ -1,0 +1,118 @@
+"""Tests of what is counted while a job runs, across threads and processes."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from precis.model.progress.counters import (
+    FOLDER_VARIABLE,
+    count,
+    counting_folder,
+    enter_step,
+    total,
+)
+from precis.model.progress.stages import Stage, StageGroup
+from precis.pipelines.corpus.task import Position
+from precis.pipelines.run.progress import TaskProgress
+
+
+@pytest.fixture
+def counters(tmp_path, monkeypatch):
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    return str(tmp_path)
+
+
+def done(folder):
+    return total(folder)[:2]
+
+
+def test_counts_of_one_worker_add_up(counters):
+    count(documents=3, size=100, tokens=5, dead_letters=1)
+    count(documents=2, size=1 << 40, tokens=6, flagged=4)
+    assert total(counters)[:5] == (5, (1 << 40) + 100, 11, 1, 4)
+    assert len(os.listdir(counters)) == 1
+
+
+def test_every_thread_counts_into_a_file_of_its_own(counters):
+    workers = [ThreadPoolExecutor(max_workers=1) for _ in range(4)]
+    submitted = [
+        worker.submit(
+            lambda n: [count(documents=1, size=n) for _ in range(500)], number
+        )
+        for number, worker in enumerate(workers, start=1)
+    ]
+    for future in submitted:
+        future.result()
+    for worker in workers:
+        worker.shutdown()
+    assert done(counters) == (4 * 500, 500 * (1 + 2 + 3 + 4))
+    assert len(os.listdir(counters)) == 4
+
+
+def test_counts_of_processes_add_up_on_one_clock(counters):
+    code = (
+        "from precis.model.progress.counters import count;"
+        "count(documents=2, size=20, tokens=7); count(documents=3, size=30, flagged=1)"
+    )
+    count(documents=1, size=10)
+    before = total(counters)
+    processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    after = total(counters)
+    assert after[:5] == (11, 110, 14, 0, 2)
+    assert after.started == before.started and after.ended > before.ended
+
+
+def test_steps_count_for_their_stages_and_all_others_for_the_last():
+    stages = [Stage(name="read", step="scan"), Stage(name="write", step="infer")]
+    with counting_folder(["scan", "infer"]) as folder:
+        for step, documents in (("scan", 5), ("publish", 2), ("infer", 3)):
+            enter_step(step)
+            count(documents=documents)
+        enter_step("")
+        of_scan, of_infer = StageGroup(stages, folder).counts()
+    assert (of_scan.documents, of_infer.documents) == (5, 5)
+    # What `publish` did before the first task of `infer` does not start the clock.
+    assert of_infer.started == of_infer.ended > of_scan.ended
+    assert not os.path.exists(folder) and FOLDER_VARIABLE not in os.environ
+
+
+def test_units_that_also_compiled_are_done_and_say_nothing_of_the_rate(counters):
+    stage = Stage(name="train", total=100, unit="steps", warms_up=True)
+    stage.resume(40)
+    assert total(counters).started == 0.0
+    stage.advance(10, tokens=700)
+    counts = total(counters)
+    assert (counts.documents, counts.tokens) == (0, 0)
+    assert (counts.earlier_documents, counts.earlier_tokens) == (50, 700)
+    assert counts.started == counts.ended > 0
+    stage.advance(10, tokens=900)
+    assert stage.counted("result") == "result"
+    counts = total(counters)
+    assert (counts.documents, counts.tokens) == (11, 900)
+
+
+@pytest.mark.parametrize("shares", [[0.1, 0.3], [0.6, 1.2], []])
+def test_what_is_counted_of_a_task_adds_up_to_its_size(counters, shares):
+    task = TaskProgress(100)
+    for documents, share in enumerate(shares, start=1):
+        task.advance_to(Position(documents, share))
+        assert done(counters) == (documents, min(round(100 * share), 100))
+    task.finish()
+    task.finish()
+    assert done(counters) == (len(shares), 100)
+
+
+def test_a_part_of_a_window_counts_from_the_end_of_the_window_before(counters):
+    task = TaskProgress(1000)
+    task.advance_to(Position(100, 0.2))
+    counted = []
+    for part in (0.25, 0.5, 1.0):
+        task.advance_to(Position(300, 0.6), part)
+        counted.append(done(counters))
+    task.advance_to(Position(300, 0.6))
+    assert counted == [(150, 300), (200, 400), (300, 600)]
+    assert done(counters) == (300, 600)

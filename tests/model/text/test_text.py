@@ -1,0 +1,258 @@
+"""Text: normalisation, boilerplate, sentences with offsets, words."""
+
+import random
+import sys
+import unicodedata
+
+import pytest
+
+from precis.model.text.article import Article
+from precis.model.text.boilerplate import story_start
+from precis.model.text.normalization import normalise
+from precis.model.text.words import words
+
+AWKWARD = [
+    "",
+    " \t\n\u00a0\u3000",
+    "Plain. Sentences here.",
+    (
+        "Mixed\r\nbreaks.\rOld Macs.\n\n\nGaps.\u2028Separator.\x85"
+        "Next line.\x0bVertical.\x0cForm feed."
+    ),
+    "Wide\u00a0space.\u00a0Then\u2003more. \u00a0 Done.",
+    "Smile 😀. 👩\u200d👩\u200d👧 waved. "
+    "🏴\U000e0067\U000e0062\U000e007f flew. 𝒜stral.",
+    "Cafe\u0301 opened. E\u0301tienne came. \u0301Lone mark.",
+    "Zero\u200bwidth. \ufeffMark. Soft\u00adhyphen. Join\u200ced.",
+    "שלום עולם. \u202eAbc def.\u202c مرحبا بالعالم. Done.",
+    "Lone \ud83d surrogate. Another \udc00 one.",
+    "Null\x00 inside. Bell\x07. Escape \x1b[0m. Unit\x1fseparator. File\x1cseparator.",
+    '"Go. Now." He left. “Yes.” She said ‘no.’ (Really.) [Well.]',
+    "... !!! \"\"\n''\n--",
+    "“" * 50 + " A. " + '"' * 60 + " B. " + ")" * 80 + "C.",
+    "No end at all and no stop " * 20,
+    "▁ and ␤ are reserved. _Plain_ ones.",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  Two   words \n\n\n and\tmore \r\n", "Two words\nand more"),
+        ("e\u0301", "\u00e9"),
+        ("a\u00a0\u2009b\u3000c", "a b c"),
+        ("in\u200bvisi\u00adble\ufeff", "invisible"),
+        ("e\u200d\u0301", "\u00e9"),
+        ("▁x␤y", "_x y"),
+        ("lone \ud800!", "lone !"),
+        ("a\u2028b\x85c\x0bd", "a\nb\nc\nd"),
+        ("👍🏽 ok\ufe0f", "👍🏽 ok\ufe0f"),
+    ],
+)
+def test_normalise_gives_the_stated_form(text, expected):
+    assert normalise(text) == expected
+
+
+def test_normalise_twice_is_once_and_leaves_only_visible_text():
+    hidden = ("Cc", "Cf", "Cs", "Zl", "Zp")
+    for text in AWKWARD:
+        once = normalise(text)
+        assert normalise(once) == once
+        assert unicodedata.is_normalized("NFC", once)
+        marks = set(once) - {"\n"}
+        assert not [mark for mark in marks if unicodedata.category(mark) in hidden]
+        assert "  " not in once and once == once.strip()
+
+
+def test_normalise_removes_every_control_and_format_character():
+    hidden = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")
+    ]
+    assert len(hidden) > 2048
+    kept = [
+        hex(ord(mark))
+        for mark in hidden
+        if not mark.isspace() and normalise(f"a{mark}b") != "ab"
+    ]
+    assert kept == []
+    assert {normalise(f"a{mark}b") for mark in hidden if mark.isspace()} == {
+        "a b",
+        "a\nb",
+    }
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "(CNN) -- ",
+        "  (CNN)  ",
+        "( ~ cnn ) -- ",
+        "(The Hollywood Reporter)",
+        "( gardening weekly ) -- ",
+        "LONDON, England (CNN) -- ",
+        "Port-au-Prince, Haiti  (CNN)",
+        "Rio de Janeiro (Reuters) - ",
+        "new delhi ( cnn ) ",
+        "port - au - prince , haiti ( cnn ) -- ",
+        "By . Jane Roe . ",
+        "by . jane roe for the daily bugle . and richard o'doe . ",
+        "By . Jane Roe, Press Association . Follow @@janeroe . ",
+        (
+            "By . Jane Roe . PUBLISHED: . 09:12 EST, 3 May 2014 . | . "
+            "UPDATED: . 10:00 EST, 4 May 2014 . "
+        ),
+        (
+            "by . jane roe . published : . 09:12 est , 3 may 2014 . | . "
+            "updated : . 10:00 est , 4 may 2014 . "
+        ),
+        "By . Jane Roe .\nLast updated: 10:00 GMT, 4 May 2014 .\n",
+    ],
+)
+def test_boilerplate_is_recognised_and_belongs_to_no_sentence(head):
+    story = (
+        "Rain fell on the town. Nobody came."
+        if head != head.lower()
+        else "rain fell on the town . nobody came ."
+    )
+    assert story_start(head + story) == len(head)
+    assert Article.from_text(head + story).body == story
+    assert Article.from_text(head + story).sentences[0].start == len(head)
+    raw = Article.from_text(head + story, clean="none")
+    assert raw.sentences[0].start == len(head) - len(head.lstrip())
+
+
+@pytest.mark.parametrize(
+    "article",
+    [
+        "",
+        "Rain fell.",
+        "He told the network (CNN) that rain fell.",
+        "she told the network ( cnn ) that rain fell .",
+        "The rain fell, said a report. LONDON, England (CNN) -- More rain.",
+        "By the end of May rain fell . Nobody came .",
+        (
+            "By . 12 o'clock rain had fallen on every single street "
+            "of this old and quiet little town . Nobody came ."
+        ),
+        "Published in May, the report told of rain.",
+        "Updated: rain fell on 3 May 2014 .",
+        "Follow the river . It leads to the town .",
+    ],
+)
+def test_boilerplate_leaves_real_sentences_alone(article):
+    assert story_start(article) == 0
+    assert Article.from_text(article).body == article
+
+
+def cut(article: str) -> list[str]:
+    return [sentence.text for sentence in Article.from_text(article).sentences]
+
+
+@pytest.mark.parametrize(
+    ("article", "expected"),
+    [
+        (
+            "Dr. Roe paid $4.5m. The U.S. Army left at 5 p.m. on Friday.",
+            ["Dr. Roe paid $4.5m.", "The U.S. Army left at 5 p.m. on Friday."],
+        ),
+        ("No stop here\nNew line", ["No stop here", "New line"]),
+        (
+            'He said "Go. Now." Then he left.',
+            ['He said "Go.', 'Now."', "Then he left."],
+        ),
+        (
+            'Never closed. "She left. He stayed. They slept.',
+            ["Never closed.", '"She left.', "He stayed.", "They slept."],
+        ),
+        ('"Why?" she asked. "Yes!" "No."', ['"Why?" she asked.', '"Yes!"', '"No."']),
+        ("“Go.” “I will.” Then rain.", ["“Go.”", "“I will.”", "Then rain."]),
+        (
+            "'Go. Now.' He left. The dogs' bone isn't here.",
+            ["'Go.", "Now.'", "He left.", "The dogs' bone isn't here."],
+        ),
+        (
+            '" we go . " she left . " why ? " he asked .',
+            ['" we go . "', "she left .", '" why ? " he asked .'],
+        ),
+        (
+            "It was (we think so.) fine. (He left.) Rain.",
+            ["It was (we think so.) fine.", "(He left.)", "Rain."],
+        ),
+        (
+            "So: 1) one thing and 2) two. It rained. It froze.",
+            ["So: 1) one thing and 2) two.", "It rained.", "It froze."],
+        ),
+        ("Wait.\n...\nRain fell. ...", ["Wait.", "Rain fell. ..."]),
+        ("?! -- \n \u2014", []),
+        ("Space.\u00a0Then more.", ["Space.", "Then more."]),
+    ],
+)
+def test_sentences_are_cut_as_a_reader_would(article, expected):
+    assert cut(article) == expected
+
+
+def assert_offsets_hold(article: str) -> None:
+    position = 0
+    for start, end, text in Article.from_text(article, clean="none").sentences:
+        assert article[start:end] == text
+        assert text and text == text.strip()
+        assert any(mark.isalnum() for mark in text)
+        assert not any(mark.isalnum() for mark in article[position:start]), (
+            "a word belongs to no sentence"
+        )
+        assert len(text.splitlines()) == 1
+        position = end
+    assert not any(mark.isalnum() for mark in article[position:])
+
+
+def test_offsets_hold_for_awkward_texts_and_random_mixtures():
+    for article in AWKWARD:
+        assert_offsets_hold(article)
+    rng = random.Random(7)
+    plain = '. . ? ! " " \' ’ “ ” ( ) [ ] • 1 2) a B é É 😀 ש م Dr. U.S. word Rain'
+    marks = [
+        *plain.split(),
+        " ",
+        "e\u0301",
+        "\u200d",
+        "\u200b",
+        "\u00a0",
+        "\r\n",
+        "\n",
+        "\t",
+        "\u2028",
+        "\x85",
+        "\ud800",
+    ]
+    for _ in range(600):
+        pieces = rng.choices(marks, k=rng.randint(1, 40))
+        article = rng.choice(["", " ", "  "]).join(pieces)
+        assert_offsets_hold(article)
+        assert normalise(normalise(article)) == normalise(article)
+        assert 0 <= story_start(article) <= len(article)
+
+
+@pytest.mark.parametrize("unit", ["Rain fell. ", "x", '." ', "\u00e9. ", "\n"])
+def test_very_long_lines_are_cut(unit):
+    article = unit * (210_000 // len(unit)) + "end"
+    sentences = Article.from_text(article).sentences
+    assert max(len(sentence.text) for sentence in sentences) <= 100_000
+    assert all(article[start:end] == text for start, end, text in sentences)
+    assert sentences[-1].end == len(article)
+
+
+def test_words_follow_the_stated_rules():
+    text = "Don't  stop: the WELL-known U.S. dog’s $4.5m, 1,200 'quoted'"
+    expected = "don't stop the well-known u.s dog's 4.5m 1,200 quoted"
+    assert words(text) == expected.split()
+    text = "E\u0301te\u0301 x_y told CNN.She"
+    assert words(text) == "été x y told cnn she".split()
+    assert words("--- ... _ \u200b") == []
+
+
+def test_very_long_lines_are_cut_at_white_space():
+    sentences = Article.from_text("word " * 50_000).sentences
+    assert len(sentences) > 1
+    assert {word for cut in sentences for word in cut.text.split()} == {"word"}

@@ -1,0 +1,336 @@
+"""Imported tokenizers and those in a folder: special tokens, cutting, decoding, files
+and refusals; and the definition of ours for the `tokenizers` library.
+
+`test_checkpoint_parity` compares ids with transformers.
+"""
+
+import json
+import random
+
+import pytest
+from support.command_line import contents
+from support.huggingface_bundles import sample_bodies, sample_tokenizer
+from support.small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
+from support.small_encoder_checkpoint import BERT, PIECES, write_pieces
+from tokenizers import Tokenizer as Library
+
+from precis.model.errors import DataError, UsageError
+from precis.model.text.normalization import normalise
+from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.exported import definition_of
+from precis.model.tokenization.folder import (
+    TokenizerPair,
+    holds_tokenizer,
+    load_tokenizer,
+    load_tokenizers,
+    save_tokenizers,
+)
+from precis.model.tokenization.imported import ImportedTokenizer
+from precis.model.tokenization.source import encode_sources, encode_targets
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+
+WORDPIECE = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
+A, B = 4, 5
+# [CLS] rain fell on mon ##day [SEP]
+MONDAY = [3, 6, 7, 11, 12, 13, 4]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> str:
+    return write_tokenizer(tmp_path_factory.mktemp("bart"), as_definition=True)
+
+
+@pytest.fixture(scope="module")
+def bart(folder) -> ImportedTokenizer:
+    return read_tokenizer(folder, SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory) -> ImportedTokenizer:
+    return read_tokenizer(write_pieces(tmp_path_factory.mktemp("bert")), BERT)
+
+
+def lists(rows) -> list[list[int]]:
+    return [ids.tolist() for ids in rows]
+
+
+def pieces_of(rows) -> list[str]:
+    return [" ".join(PIECES[token] for token in ids) for ids in rows]
+
+
+# Encoding and decoding.
+def test_a_text_is_encoded_between_special_tokens(bart):
+    encoded, bare = bart.encode([*TEXTS, ""]), bart.encode_bare([*TEXTS, ""])
+    for ids in encoded:
+        assert ids.dtype == "int32" and (ids[0], ids[-1]) == (0, 2)
+        assert ids[1:-1].min(initial=4) > 3
+    assert len(encoded[0]) > 6 and encoded[3].tolist() == [0, 2]
+    assert bart.surrounding_ids == ((0,), (2,))
+    assert [[0, *ids, 2] for ids in bare] == lists(encoded)
+    assert {ids.dtype.name for ids in bare} == {"int32"}
+    assert bart.decode(encoded) == [*TEXTS, ""]
+    texts = ["Ünïcödé \U0001f600 — 東京", "two  spaces, a\nline break"]
+    assert bart.decode(bart.encode(texts)) == texts
+    assert bart.encode([]) == bart.encode_bare([]) == bart.decode([]) == []
+    # Special tokens and ids outside the vocabulary are left out.
+    (ids,) = bart.encode(["Rain fell"])
+    assert bart.decode([[2, *ids, 1, 1, 3, 5000]]) == ["Rain fell"]
+
+
+NO_CASE = {"do_lower_case": False}  # Accents stay too.
+NO_ACCENTS = {**NO_CASE, "strip_accents": True, "tokenize_chinese_chars": False}
+NAMED = {"cls_token": "nobody", "sep_token": {"content": "came"}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "monday", "cafes", "chinese"),
+    [
+        (
+            None,
+            "[CLS] rain fell on mon ##day . [SEP]",
+            "[CLS] cafe ##s ' e - b ! [SEP]",
+            "[CLS] 東 京 1 ##2 [UNK] [MASK] [SEP]",
+        ),
+        (
+            NO_CASE,
+            "[CLS] [UNK] fell on [UNK] . [SEP]",
+            "[CLS] [UNK] ' e - b ! [SEP]",
+            "[CLS] 東 京 1 ##2 [UNK] [MASK] [SEP]",
+        ),
+        (
+            {**NO_ACCENTS, "mask_token": {"content": "town"}},
+            "[CLS] [UNK] fell on [UNK] . [SEP]",
+            "[CLS] cafe ##s ' e - b ! [SEP]",
+            "[CLS] [UNK] 1 ##2 [UNK] [UNK] [UNK] [UNK] [SEP]",
+        ),
+        (
+            {**NAMED, "strip_accents": False},
+            "nobody rain fell on mon ##day . came",
+            "nobody [UNK] ' e - b ! came",
+            "nobody 東 京 1 ##2 [UNK] [MASK] came",
+        ),
+    ],
+)
+def test_word_pieces_by_hand(settings, monday, cafes, chinese, tmp_path):
+    tokenizer = read_tokenizer(write_pieces(tmp_path, settings), BERT)
+    texts = ["Rain fell\non  Monday.", "cafés'e-b!", "東京 12 raining7 [MASK]"]
+    expected = [monday, cafes, chinese]
+    assert pieces_of(tokenizer.encode(texts)) == expected
+    around = monday.split()
+    surrounding = ((PIECES.index(around[0]),), (PIECES.index(around[-1]),))
+    assert tokenizer.surrounding_ids == surrounding
+    bare = [" ".join(line.split()[1:-1]) for line in expected]
+    assert pieces_of(tokenizer.encode_bare(texts)) == bare
+
+
+def test_words_of_bert(bert):
+    long = pieces_of(bert.encode_bare(["a" * 100, "a" * 101]))
+    assert long == [" ".join(["a", *["##a"] * 99]), "[UNK]"]
+    text = "rain fell on monday, it was cold."
+    assert bert.decode(bert.encode([text.capitalize()])) == [text]
+    assert bert.vocabulary_size == len(PIECES)
+
+
+def test_truncation_and_padding_of_a_definition_are_switched_off(bert, tmp_path):
+    definition = Library.from_str(json.dumps(bert.definition))
+    definition.enable_truncation(5)
+    definition.enable_padding(length=9)
+    definition.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = read_tokenizer(str(tmp_path), BERT)
+    texts = ["rain", "rain fell on the town ."]
+    for encode in ("encode", "encode_bare"):
+        assert lists(getattr(tokenizer, encode)(texts)) == lists(
+            getattr(bert, encode)(texts)
+        )
+
+
+# Sources and targets.
+def test_wordpiece_adds_no_special_tokens_and_cuts_at_the_limit():
+    assert WORDPIECE.surrounding_ids == ((), ())
+    assert lists(WORDPIECE.encode_bare(["a b", "b"])) == [[A, B], [B]]
+    sources = encode_sources(WORDPIECE, ["a b b", "a b", "b"], max_source_tokens=2)
+    assert lists(source.ids for source in sources) == [[A, B], [A, B], [B]]
+    assert [source.source_tokens for source in sources] == [3, 2, 1]
+    assert [source.is_truncated for source in sources] == [True, False, False]
+    assert [source.ids.dtype.name for source in sources] == ["int32"] * 3
+    assert encode_sources(WORDPIECE, [], max_source_tokens=2) == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "ids"),
+    [
+        *((1, [4]), (2, [3, 4]), (4, [3, 6, 7, 4]), (6, [3, 6, 7, 11, 12, 4])),
+        *((7, MONDAY), (8, MONDAY)),
+    ],
+)
+def test_special_tokens_at_the_end_survive_the_cut(bert, limit, ids):
+    texts = ["Rain fell on Monday", "rain"]
+    first, second = encode_sources(bert, texts, max_source_tokens=limit)
+    assert (first.ids.tolist(), first.source_tokens) == (ids, 7)
+    assert first.is_truncated == (limit < 7) and first.ids.dtype == "int32"
+    assert second.source_tokens == 3
+
+
+def test_without_special_tokens_only_the_beginning_is_kept(bert):
+    plain = ImportedTokenizer(json.dumps({**bert.definition, "post_processor": None}))
+    (source,) = encode_sources(plain, ["rain fell on"], max_source_tokens=2)
+    assert (source.ids.tolist(), source.source_tokens) == ([6, 7], 3)
+
+
+def test_targets_have_no_special_tokens_at_their_end(bart, bert):
+    for tokenizer, before, behind in ((bart, 0, 2), (bert, 3, 4)):
+        targets, whole = encode_targets(tokenizer, TEXTS), tokenizer.encode(TEXTS)
+        assert [[*ids, behind] for ids in targets] == lists(whole)
+        assert {(ids.dtype.name, int(ids[0])) for ids in targets} == {("int32", before)}
+    assert lists(encode_targets(WORDPIECE, ["a b", "b"])) == [[A, B], [B]]
+
+
+# Files.
+def test_tokenizers_come_back(bart, bert, tmp_path):
+    two, one = tmp_path / "two", tmp_path / "one"
+    assert not holds_tokenizer(str(two))
+    save_tokenizers(str(two), TokenizerPair(source=bert, target=WORDPIECE))
+    save_tokenizers(str(one), TokenizerPair(bart, bart))
+    assert {*contents(two)} == {
+        "source_tokenizer/tokenizers.json",
+        *("tokenizer/tokenizer.json", "tokenizer/vocab.txt"),
+    }
+    assert {*contents(one)} == {"tokenizer/tokenizers.json"}
+    assert holds_tokenizer(f"{two}/tokenizer") and holds_tokenizer(f"{one}/tokenizer")
+    loaded = load_tokenizers(str(two))
+    assert isinstance(loaded.target, Tokenizer)
+    assert loaded.source.fingerprint == bert.fingerprint
+    assert loaded.target.fingerprint == WORDPIECE.fingerprint
+    loaded = load_tokenizers(str(one))
+    assert loaded.source is loaded.target
+    assert loaded.target.fingerprint == bart.fingerprint
+    assert lists(loaded.target.encode(TEXTS)) == lists(bart.encode(TEXTS))
+    save_tokenizers(str(tmp_path / "again"), loaded)
+    assert contents(tmp_path / "again") == contents(one)
+
+
+def test_a_vocabulary_with_merges_makes_the_same_tokenizer(bart, tmp_path):
+    write_tokenizer(tmp_path, as_definition=False)
+    made = read_tokenizer(str(tmp_path), SETTINGS)
+    texts = [*TEXTS, " a space before", "<mask> and </s> in a text"]
+    assert lists(made.encode(texts)) == lists(bart.encode(texts))
+    assert made.decode(made.encode(TEXTS)) == TEXTS
+    assert made.vocabulary_size == bart.vocabulary_size <= VOCABULARY - 1
+    # A mask in the vocabulary is a special token.
+    vocabulary = json.loads((tmp_path / "vocab.json").read_text())
+    mask = max(vocabulary.values()) + 1
+    (tmp_path / "vocab.json").write_text(json.dumps({**vocabulary, "<mask>": mask}))
+    made = read_tokenizer(str(tmp_path), SETTINGS)
+    (ids,) = made.encode(["Rain <mask> fell"])
+    assert mask in ids.tolist() and made.decode([ids]) == ["Rain  fell"]
+
+
+TWO_FILES = {"vocab.json": '{"a": 0, "b": 1}', "merges.txt": ""}
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (
+            {"tokenizer.json": "{}"},
+            r"the tokenizers library cannot read this tokenizer \(.*\); restore",
+        ),
+        ({**TWO_FILES, "vocab.json": "{"}, "vocab.json: "),
+        (
+            {**TWO_FILES, "vocab.json": "[1]"},
+            r"vocab.json: damaged \(.*\); download the",
+        ),
+        (
+            {**TWO_FILES, "merges.txt": "x y"},
+            r"no vocabulary for the merges of .*downl",
+        ),
+        (TWO_FILES, "vocab.json: it holds no token 2, which config.json puts around a"),
+        (
+            {"vocab.txt": "[UNK]\n[CLS]\na\n"},
+            r"vocab.txt: it does not hold \[SEP\], the sep_token of tokenizer",
+        ),
+        (
+            {"vocab.txt": "[UNK]\n", "tokenizer_config.json": "{"},
+            r"tokenizer_config.json: damaged \(not JSON: .*\); download the tokenizer",
+        ),
+        (
+            {
+                "vocab.txt": "[UNK]\n[CLS]\n[SEP]\n",
+                "tokenizer_config.json": '{"do_lower_case": "yes"}',
+            },
+            r"vocab.txt: damaged \(.*\); download the tokenizer again",
+        ),
+    ],
+)
+def test_a_damaged_tokenizer_is_refused(files, message, tmp_path):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=rf"{tmp_path}/.*{message}"):
+        read_tokenizer(str(tmp_path), SETTINGS)
+
+
+def test_a_tokenizer_that_is_not_there_or_another_one_is_refused(
+    bart, folder, tmp_path
+):
+    (tmp_path / "vocab.json").write_text("{}")
+    message = "no tokenizer, neither tokenizer.json nor vocab.json and merges.txt nor v"
+    with pytest.raises(UsageError, match=message):
+        read_tokenizer(str(tmp_path), SETTINGS)
+    message = (
+        f"tokenizer.json: {bart.vocabulary_size} tokens, and the network knows 100"
+    )
+    with pytest.raises(DataError, match=message):
+        read_tokenizer(folder, {**SETTINGS, "vocab_size": 100})
+    message = (
+        "kind is None and must be 'wordpiece-visible-space'; import a checkpoint w"
+    )
+    with pytest.raises(DataError, match=message):
+        load_tokenizer(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", r"damaged \(.*\); copy the bundle again"),
+        ("{}", r"damaged \(format_version is missing\); copy"),
+        (
+            '{"format_version": 9, "definition": {}}',
+            "format_version is 9 and this preci",
+        ),
+        (
+            '{"format_version": 1, "definition": {}}',
+            "the tokenizers library cannot rea",
+        ),
+    ],
+)
+def test_a_saved_tokenizer_that_was_damaged_is_refused(content, message, tmp_path):
+    (tmp_path / "tokenizers.json").write_text(content)
+    with pytest.raises(DataError, match=rf"{tmp_path}/tokenizers.json: {message}"):
+        load_tokenizer(str(tmp_path))
+
+
+# Ours for the `tokenizers` library.
+@pytest.mark.parametrize("lower_case", [False, True])
+def test_the_definition_gives_the_ids_of_the_tokenizer(lower_case):
+    bodies = sample_bodies(30)
+    tokenizer = Tokenizer(sample_tokenizer().vocabulary, lower_case=lower_case)
+    library = Library.from_str(json.dumps(definition_of(tokenizer)))
+    # What `split_special_tokens` of transformers sets.
+    library.encode_special_tokens = True
+    letters = (
+        "ab Z.9$'\n\t\r▁␤\xa0\x85\x1f\x0c\u2028é\u0301ßİſ中文かไทย\u200b[PAD]#-—…“”€"
+        "\U0001f600\x00\x1b،؟Σς^`~+=<>|"
+    )
+    rng = random.Random(4)
+    texts = [
+        "".join(rng.choice(letters) for _ in range(rng.randint(1, 40)))
+        for _ in range(800)
+    ]
+    texts = [text for text in texts if normalise(text)] + bodies
+    texts += ["[PAD] fell [START]", "##ing ## a", "  (CNN) --\r\n\r\n rain "]
+    encoded = tokenizer.encode([normalise(text) for text in texts])
+    for text, ids in zip(texts, encoded, strict=True):
+        assert library.encode(text).ids == ids.tolist(), text
+        if tokenizer.unknown_id not in ids:
+            assert library.decode(ids.tolist()) == tokenizer.decode([ids])[0]
+    assert len(texts) > 800

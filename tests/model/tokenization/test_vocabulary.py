@@ -1,0 +1,209 @@
+"""Counting words as tensorflow-text cuts them, and learning vocabularies."""
+
+import random
+from collections import Counter
+
+import pytest
+import tensorflow as tf
+import tensorflow_text
+
+from precis.model.errors import DataError, UsageError
+from precis.model.tokenization import vocabulary as vocabulary_module
+from precis.model.tokenization.vocabulary import (
+    count_characters,
+    count_words,
+    learn,
+    most_frequent,
+)
+from precis.model.tokenization.wordpiece import (
+    RESERVED_TOKENS,
+    Tokenizer,
+    make_spaces_visible,
+)
+
+ASCII = "".join(map(chr, range(33, 127)))
+TEXTS = [
+    "The mayor paid $4.5m for the bridge.\nThe bridge, she said, was 'a bargain'.",
+    "The bridge reopened; the mayor walked over the bridge twice.",
+    "Nobody else walked. Nobody, the mayor said, had been told.",
+    "A walker's dog -- unpaid -- walked the bridge at 5:30 (again).",
+]
+
+
+@pytest.fixture(scope="module")
+def counts() -> Counter[str]:
+    return count_words(TEXTS)
+
+
+def test_words_by_hand():
+    expected = {"▁He": 2, "▁paid": 2, "▁": 1, "$": 1, "4": 1, ".": 3, "5m": 1, "▁␤": 1}
+    assert count_words(["He paid $4.5m.\nHe paid."]) == expected
+    assert count_words(["HE ÉTÉ he"], lower_case=True) == {"▁he": 2, "▁été": 1}
+    assert count_words([""]) == {}
+
+
+def awkward_text() -> str:
+    """Random text of ASCII characters and the marks, symbols and scripts of news."""
+    chance = random.Random(3)
+    characters = [
+        *ASCII,
+        *"  \n",
+        *"“”‘’–—…€£°é×½©™漢字",
+        *"\u3400\ufa0e\U00020000\U0002a700\U0002f800",
+        *"かなΩжش\u0e01한🙂\u0301",
+    ]
+    return (
+        " ".join("".join(chance.choices(characters, k=40)) for _ in range(400))
+        + " co-op's U.S. 3.5% @home #1 a_b C++ <b> ~x^y|z`"
+    )
+
+
+def test_words_are_those_of_tensorflow_text():
+    """An independent route: with the one piece "x", the tokenizer of tensorflow-text
+    returns each word as one unknown token with offsets.
+    """
+    text = " ".join(awkward_text().split())
+    visible = make_spaces_visible(text).encode()
+    tokenizer = tensorflow_text.FastWordpieceTokenizer(
+        ["[UNK]", "x"], token_out_type=tf.int32, max_bytes_per_word=1000
+    )
+    _, starts, ends = tokenizer.tokenize_with_offsets([visible])
+    flat = (each.flat_values.numpy().tolist() for each in (starts, ends))
+    expected = Counter(visible[i:j].decode() for i, j in zip(*flat, strict=True))
+    assert len(expected) > 2000
+    assert count_words([text]) == expected
+
+
+def test_the_vocabulary_does_not_depend_on_the_order_of_counting(counts, monkeypatch):
+    # Cuts between words that are equally frequent.
+    monkeypatch.setattr(vocabulary_module, "_MAX_WORDS", 30)
+    counts = Counter(counts) + Counter(counts)
+    vocabulary = learn(counts, size=220)
+    shuffled = list(counts.items())
+    for seed in range(3):
+        random.Random(seed).shuffle(shuffled)
+        assert learn(dict(shuffled), size=220) == vocabulary
+
+
+def test_characters_go_from_frequent_to_rare_and_ties_by_code():
+    counts = {"▁ы": 5, "▁э": 9, "▁ь": 5, "▁я": 5, "▁x": 100}
+    in_order = ["э", "##э", "ы", "##ы", "ь", "##ь", "я", "##я"]
+    for words in (counts, dict(reversed(counts.items()))):
+        vocabulary = learn(words, size=200)
+        learned = ["▁x", "▁э", "▁ы", "▁ь", "▁я"]
+        assert vocabulary[162:] == [*in_order, *learned]
+
+
+def test_the_vocabulary_begins_with_reserved_tokens_and_ascii(counts):
+    vocabulary = learn(counts, size=400, reserved=[*RESERVED_TOKENS, "[MASK]"])
+    assert vocabulary[:7] == [*RESERVED_TOKENS, "[MASK]", "▁", "▁␤"]
+    characters = {*ASCII, *(f"##{each}" for each in ASCII if each.isalnum())}
+    assert characters <= {*vocabulary[: 7 + len(characters)]}
+    assert len(set(vocabulary)) == len(vocabulary)
+
+
+def test_pieces_occur_at_least_twice_and_may_be_rarer_than_characters():
+    letters = {letter: 3 for letter in ASCII if letter.isalpha()}
+    vocabulary = learn({**letters, "▁twice": 2, "▁once": 1}, size=200)
+    assert vocabulary[162:] == ["▁twice"]
+
+
+def test_a_frequent_line_break_is_one_piece():
+    vocabulary = learn(count_words(["a\nb\nc\nd"] * 9), size=300)
+    assert vocabulary.count("▁␤") == 1
+
+
+def test_frequent_words_become_pieces(counts):
+    vocabulary = learn(counts, size=400)
+    assert {"▁The", "▁the", "▁bridge", "▁mayor", "▁walked"} <= set(vocabulary)
+    # Five times, three times.
+    assert vocabulary.index("▁bridge") < vocabulary.index("▁walked")
+
+
+def test_size_is_a_maximum_that_a_large_corpus_reaches():
+    chance = random.Random(5)
+    words = [
+        "".join(chance.choices("abcdefghij", k=chance.randint(2, 7)))
+        for _ in range(2000)
+    ]
+    counts = count_words(" ".join(words[:count]) for count in (2000, 700, 200))
+    sizes = [170, 300, 900]
+    assert [len(learn(counts, size=size)) for size in sizes] == sizes
+    assert len(learn(count_words(TEXTS), size=5000)) < 400
+
+
+def test_ordinary_text_is_never_unknown(counts):
+    tokenizer = Tokenizer(learn(counts, size=200))
+    texts = [
+        f"{ASCII} {ASCII[::-1]}\nzebra QUIZ",
+        " ".join(f"{character}{ASCII}" for character in ASCII),
+    ]
+    encoded = tokenizer.encode(texts)
+    assert all(tokenizer.unknown_id not in tokens for tokens in encoded)
+    assert tokenizer.decode(encoded) == texts
+
+
+def test_characters_of_the_corpus_are_known():
+    counts = count_words(["Zoë œuvre — “née” 漢字", *TEXTS])
+    tokenizer = Tokenizer(learn(counts, size=400))
+    texts = ["œZëo ë“é字漢”—née"]
+    assert tokenizer.decode(tokenizer.encode(texts)) == texts
+
+
+def test_rare_characters_do_not_crowd_out_words():
+    scripts = " ".join(chr(code) for code in range(0x0400, 0x0600))
+    vocabulary = learn(count_words([*TEXTS, *TEXTS, scripts, "жж ж"]), size=400)
+    assert {"ж", "##ж", "▁bridge", "▁mayor"} <= set(vocabulary)
+    assert (
+        sum(piece.removeprefix("##") in scripts.split() for piece in vocabulary) <= 100
+    )
+
+
+def test_a_lower_case_vocabulary_has_no_capitals():
+    vocabulary = learn(count_words(TEXTS, lower_case=True), size=300, lower_case=True)
+    capitals = {piece for piece in vocabulary if piece != piece.lower()}
+    assert capitals == {*RESERVED_TOKENS} and "▁the" in vocabulary
+
+
+def test_too_small_a_size_is_refused(counts):
+    # 4 reserved tokens, ▁ and ▁␤, 94 characters, 62 of them also within words.
+    message = "a vocabulary of 161 pieces cannot hold .* ASCII; ask for at least 162"
+    with pytest.raises(UsageError, match=message):
+        learn(counts, size=161)
+    assert len(learn(counts, size=162)) == 162
+
+
+@pytest.mark.parametrize(
+    "reserved", [["[UNK]", "[PAD]", "[START]", "[END]"], [*RESERVED_TOKENS, "[PAD]"]]
+)
+def test_wrong_reserved_tokens_are_refused(counts, reserved):
+    message = r"must begin with \[PAD\] \[UNK\] \[START\] \[END\] and differ; they ar"
+    with pytest.raises(UsageError, match=message):
+        learn(counts, size=300, reserved=reserved)
+
+
+@pytest.mark.parametrize("nothing", [{}, {"▁a": 0}])
+def test_no_words_are_refused(nothing):
+    with pytest.raises(
+        DataError, match="there are no words to learn a vocabulary from"
+    ):
+        learn(nothing, size=300)
+
+
+def test_counts_reduced_in_parts_give_the_same_vocabulary(monkeypatch):
+    monkeypatch.setattr("precis.model.tokenization.vocabulary._MAX_WORDS", 3)
+    counts = {"a": 5, "b": 9, "c": 1, "d": 5, "e": 2}
+    assert most_frequent(counts) == {"b": 9, "a": 5, "d": 5}
+    parts = [{"a": 5, "c": 1, "e": 2}, {"b": 9, "d": 5}]
+    reduced = {name: n for part in parts for name, n in most_frequent(part).items()}
+    assert most_frequent(reduced) == most_frequent(counts)
+
+
+def test_the_characters_of_all_words_stand_for_words_that_were_left_out():
+    words = {"▁rain": 9, "▁fell": 8, "▁ñu": 1, "▁øl": 1}
+    assert count_characters({"▁ab": 2, "b": 3}) == {"▁": 2, "a": 2, "b": 5}
+    frequent = {word: words[word] for word in ("▁rain", "▁fell")}
+    size = 400
+    pieces = learn(frequent, size=size, characters=count_characters(words))
+    assert {"ñ", "##ñ", "ø"} <= set(pieces) and "ñ" not in learn(frequent, size=size)
+    assert pieces == learn(words, size=size)

@@ -1,0 +1,441 @@
+"""Training as a whole: resumed exactly, stopped and ended where it must, validated,
+exported, and refused with other settings.
+"""
+
+import errno
+import json
+import os
+import uuid
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+from support.shared_networks import eagerly, shared_networks
+from support.small_training import (
+    VOCABULARY,
+    assert_same_training,
+    bundle_weights,
+    checkpoint_weights,
+    checkpoints,
+    losses,
+    network_config,
+    prepare_training,
+    reports,
+    run_to_end,
+    stop_at,
+    training_config,
+)
+
+from precis.model.bundle.network_bundle import load_bundle
+from precis.model.errors import DataError, Interrupted, UsageError
+from precis.model.inference.summarizer import Summary
+from precis.model.network.build import build_network
+from precis.model.records.example import feature_spec
+from precis.model.training import generator
+from precis.model.training.loop import export_training, naming_full_disk, run_steps
+
+
+@pytest.fixture(scope="module", autouse=True)
+def share_networks():
+    with shared_networks():
+        yield
+
+
+@pytest.fixture(scope="module")
+def undisturbed(records_folder, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("undisturbed")
+    assert run_to_end(records_folder, output).step == 12
+    return output
+
+
+# Half precision with a loss scale, and batches in two pieces.
+SCALED = {"precision": "mixed_float16", "accumulate": 2}
+
+
+@pytest.fixture(scope="module")
+def scaled(records_folder, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("scaled")
+    run_to_end(records_folder, output, **SCALED)
+    return output
+
+
+# Exact resume
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_epoch_end", [False, True])
+def test_a_stopped_training_ends_as_an_undisturbed_one(
+    records_folder, undisturbed, tmp_path, is_epoch_end
+):
+    """Dropout is on: its seeds are part of the state, as are the optimizer's moments
+    and the position in the records.
+    """
+    training = prepare_training(records_folder, tmp_path)
+    epoch_steps = len(list(training.batches(0, 0)))
+    assert 4 < epoch_steps < 12
+    step = epoch_steps if is_epoch_end else 6
+    stop_at(training, step)
+    assert (training.position.epoch, training.position.batch) == (0, step)
+    assert f"step-{step:08d}" in checkpoints(tmp_path)
+    assert not (tmp_path / "manifest.json").exists()
+    assert run_to_end(records_folder, tmp_path).step == 12
+    assert_same_training(tmp_path, undisturbed)
+    # The training crossed the end of an epoch.
+    assert prepare_training(records_folder, tmp_path).position.epoch >= 1
+
+
+def test_a_training_that_broke_off_goes_on_from_its_last_checkpoint(
+    records_folder, undisturbed, tmp_path
+):
+    training = prepare_training(records_folder, tmp_path)
+
+    def fail() -> bool:
+        if training.position.step == 7:
+            raise MemoryError("lost machine")
+        return False
+
+    with pytest.raises(MemoryError, match="lost machine"):
+        run_steps(training, fail)
+    assert checkpoints(tmp_path) == ["step-00000004"]
+    half_a_file = tmp_path / "weights.safetensors.1234.aside"
+    half_a_file.write_bytes(b"half")
+    run_to_end(records_folder, tmp_path)
+    assert_same_training(tmp_path, undisturbed)
+    assert not half_a_file.exists()
+
+
+@pytest.mark.slow
+def test_loss_scaling_and_pieces_are_resumed_too(records_folder, scaled, tmp_path):
+    stop_at(prepare_training(records_folder, tmp_path, **SCALED), 6)
+    run_to_end(records_folder, tmp_path, **SCALED)
+    assert_same_training(tmp_path, scaled)
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_signal_at_any_moment_of_a_step_finds_all_its_losses_saved(
+    records_folder, tmp_path, calls
+):
+    answers = iter([False] * calls)
+    training = prepare_training(records_folder, tmp_path, steps=6)
+    with pytest.raises(Interrupted):
+        run_steps(training, lambda: next(answers, True))
+    resumed = prepare_training(records_folder, tmp_path, steps=6)
+    assert resumed.position.step == training.position.step > 0
+    assert len(losses(tmp_path, resumed.position.step)) == resumed.position.step
+
+
+@pytest.mark.slow
+def test_more_steps_continue_and_other_settings_are_refused(
+    records_folder, undisturbed, tmp_path, monkeypatch
+):
+    run_to_end(records_folder, tmp_path, steps=7)
+
+    def refuse(difference, **changes):
+        message = f"belongs to a training of other settings: {difference}; take another"
+        with pytest.raises(UsageError, match=message):
+            prepare_training(records_folder, tmp_path, **changes)
+
+    refuse("seed is 17 there and 18 here", seed=18)
+    refuse("dropout is .* and 0.2 here", network=network_config(dropout=0.2))
+    # Batches of one shape hold other documents: a TPU does not go on after GPUs.
+    with monkeypatch.context() as patch:
+        patch.setattr(generator, "needs_fixed_shapes", lambda _: True)
+        refuse("fixed_shapes is .* here")
+    assert run_to_end(records_folder, tmp_path, checkpoint_steps=5).step == 12
+    assert_same_training(tmp_path, undisturbed)
+
+
+# A loss that is not finite
+
+
+def test_a_loss_that_is_not_finite_stops_the_training(
+    records_folder, undisturbed, tmp_path
+):
+    training = prepare_training(records_folder, tmp_path)
+
+    def poison() -> bool:
+        if training.position.step == 6:
+            training.network.trainable_variables[0].assign(
+                np.full((VOCABULARY, 16), np.nan, "float32")
+            )
+        return False
+
+    expected = (
+        r"not finite at step 7 \(records of train-.*tfrecord\); "
+        "the last good checkpoint is .*step-00000004; lower --learning_rate, raise "
+        "--warmup_steps or train in float32, with another --output"
+    )
+    with pytest.raises(DataError, match=expected):
+        run_steps(training, poison)
+    assert checkpoints(tmp_path) == ["step-00000004"]
+    assert losses(tmp_path, 4) == losses(undisturbed)[:4]
+    # The last checkpoint is intact.
+    assert prepare_training(records_folder, tmp_path).position.step == 4
+    assert checkpoint_weights(tmp_path, 4) == checkpoint_weights(undisturbed, 4)
+    # The message names the shards of the batch alone; -1 is a row of padding.
+    names = "train-00000-of-00003.tfrecord, train-00001-of-00003.tfrecord"
+    sources = training.name_sources(tf.constant([1, 0, 1, -1]))
+    assert sources == f" (records of {names})"
+
+
+def test_mixed_precision_keeps_weights_in_float32(undisturbed, scaled):
+    mixed = losses(scaled)
+    exact = losses(undisturbed)
+    assert np.isfinite(mixed).all() and mixed != exact
+    assert mixed[0] == pytest.approx(exact[0], rel=0.02)
+    # Steps whose gradient overflows are skipped; most are not, and their gradient is
+    # not left in the loss scale.
+    norms = [row["gradient_norm"] for row in reports(scaled)]
+    finite = [norm for norm in norms if np.isfinite(norm)]
+    assert len(finite) > 6 and 0.1 < np.median(finite) < 20
+    weights = safetensors.numpy.load_file(scaled / "weights.safetensors")
+    fresh = build_network(network_config(), seed=training_config().seed)
+    assert all(
+        (weights[weight.path] != weight.numpy()).any()
+        for weight in fresh.trainable_variables
+        if weight.path.endswith("/kernel")
+    )
+    assert {str(weight.dtype) for weight in weights.values()} == {"float32"}
+    assert load_bundle(str(scaled)).network.compute_dtype == "float32"
+
+
+@pytest.mark.slow
+def test_with_fixed_shapes_a_step_is_traced_once(records_folder, tmp_path, monkeypatch):
+    """As a TPU needs it; two epochs with incomplete batches and accumulation."""
+    monkeypatch.setattr(generator, "needs_fixed_shapes", lambda _: True)
+    training = prepare_training(records_folder, tmp_path, accumulate=2)
+    steps = []
+    make_step = training.make_step
+    training.make_step = lambda batches: steps.append(make_step(batches)) or steps[0]
+    run_steps(training)
+    assert training.position.epoch >= 1
+    (step,) = steps
+    assert step.experimental_get_tracing_count() == 1
+    (batch,), _ = step.get_concrete_function().structured_input_signature
+    # 2400 // (192 + 49) = 9 rows, filled up to an even number.
+    assert {name: tuple(spec.shape) for name, spec in batch.items()} == {
+        "source": (10, 192),
+        "target": (10, 49),
+        "expected": (10, 49),
+        "shard": (10,),
+    }
+    assert len(losses(tmp_path)) == 12
+
+
+# Validation
+
+
+def validated(monkeypatch, *scores: float):
+    """Validations find these ROUGE-2 scores; returns what is left of them."""
+    left = iter(scores)
+
+    def validate() -> dict[str, float]:
+        return {"loss": 2.0, "accuracy": 0.25, "rouge2": next(left)}
+
+    monkeypatch.setattr(generator, "make_validation", lambda *_, **__: validate)
+    return left
+
+
+def test_the_best_checkpoint_is_kept_and_exported(
+    records_folder, tmp_path, monkeypatch, capsys
+):
+    left = validated(monkeypatch, 0.1, 0.5, 0.5, 0.2)
+    settings = {"checkpoint_steps": 1, "validation_steps": 2, "keep_checkpoints": 2}
+    result = run_to_end(records_folder, tmp_path, steps=7, **settings)
+    assert next(left, None) is None  # steps 2, 4, 6 and, after the last, 7
+    assert checkpoints(tmp_path) == ["step-00000004", "step-00000006", "step-00000007"]
+    assert result.step == 4
+    assert result.validation == {"loss": 2.0, "accuracy": 0.25, "rouge2": 0.5}
+    said = "step 4: validation loss 2.000, accuracy 25.0%, rouge2 50.0"
+    assert said in capsys.readouterr().err
+    figures = {row["step"]: row.get("validation") for row in reports(tmp_path)}
+    figures = {step: each["rouge2"] for step, each in figures.items() if each}
+    assert figures == {2: 0.1, 4: 0.5, 6: 0.5, 7: 0.2}
+    assert len(losses(tmp_path, 7)) == 7
+    best, last = (checkpoint_weights(tmp_path, step) for step in (4, 7))
+    assert bundle_weights(tmp_path) == best != last
+    provenance = json.loads((tmp_path / "manifest.json").read_text())["provenance"]
+    assert (provenance["step"], provenance["validation"]["rouge2"]) == (4, 0.5)
+    # Once more with more steps: it goes on from the last step, not from the best, and
+    # the best is remembered.
+    validated(monkeypatch, 0.3, 0.4)
+    assert run_to_end(records_folder, tmp_path, steps=9, **settings).step == 4
+    assert checkpoints(tmp_path) == ["step-00000004", "step-00000008", "step-00000009"]
+
+
+def test_a_training_ends_when_validation_finds_nothing_better(
+    records_folder, tmp_path, monkeypatch
+):
+    validated(monkeypatch, 0.2, 0.5, 0.4, 0.5, 0.1, 0.9)
+    settings = {"validation_steps": 2, "patience": 2, "checkpoint_steps": 2}
+    training = prepare_training(records_folder, tmp_path, **settings)
+    run_steps(training)
+    assert (training.position.step, training.position.best_step) == (8, 4)
+    again = prepare_training(records_folder, tmp_path, **settings)
+    run_steps(again)
+    assert again.position.step == 8
+    assert export_training(again).step == 4
+
+
+@pytest.mark.slow
+def test_epochs_count_passes_and_each_leaves_a_checkpoint(records_folder, tmp_path):
+    settings = {"epochs": 2, "checkpoint_steps": 10_000}
+    training = prepare_training(records_folder, tmp_path, **settings)
+    run_steps(training)
+    assert (training.position.epoch, training.position.batch) == (2, 0)
+    steps = training.position.step
+    kept = checkpoints(tmp_path)
+    assert len(kept) == 2 and kept[1] == f"step-{steps:08d}" and steps % 2 == 0
+    again = prepare_training(records_folder, tmp_path, **settings)
+    run_steps(again)
+    assert again.position.step == steps
+
+
+def test_validation_figures(records_folder, tmp_path, monkeypatch):
+    """The loss against a pass over each document alone; ROUGE of summaries made to
+    equal some of the references.
+    """
+    path = f"{records_folder}/validation-00000-of-00001.tfrecord"
+    rows = tf.data.TFRecordDataset(path).take(5)
+    examples = [tf.io.parse_single_example(row, feature_spec()) for row in rows]
+    references = [example["highlights"].numpy().decode() for example in examples]
+    summaries = [references[0], references[1], "zzz", "zzz", "zzz"]
+    source_lengths = []
+
+    class FixedSummaries:
+        def __init__(self, network, *_):
+            self.network = network
+
+        def summarize(self, sources):
+            source_lengths.extend(map(len, sources))
+            return [[Summary(text, 0.0, 0.0, None)] for text in summaries]
+
+    monkeypatch.setattr(generator, "Summarizer", FixedSummaries)
+    training = prepare_training(
+        records_folder, tmp_path, validation_steps=100, validation_documents=5
+    )
+    token_losses, right = [], []
+    for example in examples:
+        target = [2, *example["target"].numpy(), 3]
+        source = example["source"].numpy()[None].astype("int32")
+        logits = training.network(source, np.array([target[:-1]], "int32"))
+        logits = np.asarray(logits)[0]
+        log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        token_losses.extend(-log_probs[np.arange(len(target) - 1), target[1:]])
+        right.extend(logits.argmax(-1) == target[1:])
+    with eagerly():
+        figures = training.validate()
+    assert figures == pytest.approx(
+        {
+            "loss": np.mean(token_losses),
+            "accuracy": np.mean(right),
+            **{name: 0.4 for name in ("rouge1", "rouge2", "rougeLsum")},
+        },
+        rel=1e-4,
+    )
+    assert source_lengths == [
+        min(20 + 43 * index % 173, 192) for index in range(60, 65)
+    ]
+
+
+@pytest.mark.slow
+def test_a_training_with_validation_writes_its_figures_for_tensorboard(
+    records_folder, tmp_path
+):
+    with eagerly():
+        result = run_to_end(
+            records_folder,
+            tmp_path,
+            network=network_config(max_target_tokens=8),
+            steps=2,
+            validation_steps=2,
+            validation_documents=2,
+            validation_beam_width=2,
+        )
+    names = {"loss", "accuracy", "rouge1", "rouge2", "rougeLsum"}
+    assert set(result.validation) == names and 0 < result.validation["loss"] < 10
+    (events,) = (tmp_path / "training/tensorboard").iterdir()
+    steps_of: dict[str, list[int]] = {}
+    for event in tf.compat.v1.train.summary_iterator(str(events)):
+        for value in event.summary.value:
+            steps_of.setdefault(value.tag, []).append(event.step)
+            if value.tag == "loss":
+                assert tf.make_ndarray(value.tensor) == pytest.approx(
+                    losses(tmp_path, 2)[event.step - 1]
+                )
+    assert steps_of["loss"] == steps_of["gradient_norm"] == [1, 2]
+    assert steps_of["validation/loss"] == steps_of["validation/rouge2"] == [2]
+
+
+def test_the_first_record_set_is_validated_on_and_needs_the_split(
+    records_folder, copy_records, tmp_path
+):
+    unvalidated = Path(copy_records(tmp_path / "records"))
+    info = json.loads((unvalidated / "dataset.json").read_bytes())
+    del info["splits"]["validation"]
+    (unvalidated / "dataset.json").write_text(json.dumps(info))
+    both = [records_folder, str(unvalidated)]
+    assert prepare_training(both, tmp_path / "out", validation_steps=4).validate
+    with pytest.raises(
+        UsageError,
+        match=f"{unvalidated} has no split 'validation'; prepare the records with one, "
+        "or train with --validation_steps 0",
+    ):
+        prepare_training(both[::-1], tmp_path / "out", validation_steps=4)
+    assert prepare_training(both[::-1], tmp_path / "out").validate is None
+
+
+# The surroundings of a training
+
+
+def test_a_bundle_on_an_object_store_has_its_losses_and_checkpoints_there(
+    records_folder,
+):
+    output = f"memory://bucket-{uuid.uuid4().hex}/bundle"
+    store = fsspec.filesystem("memory")
+    run_to_end(records_folder, output, steps=4)
+    prefix = output.removeprefix("memory:/")
+    names = [name.removeprefix(prefix) for name in store.find(output)]
+    for name in (
+        "/weights.safetensors",
+        "/manifest.json",
+        "/training/losses.jsonl",
+        "/training/checkpoints/step-00000004/state.json",
+    ):
+        assert name in names
+    assert load_bundle(output).network.config.width == 16
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"patience": 1},
+            "--patience counts validations, and --validation_steps 0 makes none",
+        ),
+        (
+            {"freeze_encoder": True, "encoder_learning_rate": 0.1},
+            "--freeze_encoder leaves the encoder as it is, so it has no rate",
+        ),
+        (
+            {"coverage_weight": -1.0},
+            "coverage_weight must not be negative, but is -1.0",
+        ),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(settings, words):
+    with pytest.raises(UsageError, match=words):
+        training_config(**settings)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES])
+def test_a_folder_that_tensorflow_cannot_write_is_named(code):
+    error = tf.errors.ResourceExhaustedError(None, None, f"a; {os.strerror(code)}")
+    with pytest.raises(OSError, match=f"{os.strerror(code)}: 'bundle'"):
+        with naming_full_disk("bundle"):
+            raise error
+    with pytest.raises(tf.errors.OutOfRangeError), naming_full_disk("bundle"):
+        raise tf.errors.OutOfRangeError(None, None, "no more")

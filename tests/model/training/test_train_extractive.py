@@ -1,0 +1,558 @@
+"""Training of extractors and of classifiers of keyphrases, from `precis prepare
+--oracle_sentences` to the bundle: what is learned, and what is not computed again after
+a training was broken off.
+"""
+
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+import safetensors.numpy
+from support.command_line import command_words, contents, precis
+from support.records import labelled_records, write_records
+from support.shared_networks import eagerly
+from support.small_network import make_network
+from support.small_training import (
+    checkpoints,
+    reports,
+    start_command,
+)
+from support.waiting import wait_until
+
+from precis.model.bundle.encoder_bundle import load_encoder_bundle
+from precis.model.bundle.network_bundle import save_bundle
+from precis.model.errors import DataError, UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.features import features
+from precis.model.extractive.methods import METHODS
+from precis.model.extractive.selection import select
+from precis.model.inference.sentence_scorer import load_scorer
+from precis.model.inference.sentence_vectors import SentenceEncoder
+from precis.model.keyphrases.classifier import KeyphraseModel
+from precis.model.keyphrases.training import train_classifier
+from precis.model.network.config import ExtractorConfig
+from precis.model.records.dataset import load_dataset
+from precis.model.records.example import Example, LabelledSentences, read_labelled
+from precis.model.rouge import Reference
+from precis.model.text.article import Article
+from precis.model.text.normalization import one_line
+from precis.model.tokenization.wordpiece import Tokenizer
+from precis.model.training import extractor as extractor_module
+from precis.model.training.config import ExtractiveTraining
+from precis.model.training.extractor import (
+    article_batches,
+    make_extractor_step,
+    open_articles,
+    prepare_extractor,
+    train_extractor,
+)
+from precis.pipelines.corpus.sample.generator import document
+from precis.pipelines.prepare.prepare import prepare
+from precis.pipelines.training.train import train
+from precis.pipelines.training.train import train_extractor as run_extractor_training
+from precis.pipelines.training.train import train_keyphrases as run_keyphrase_training
+
+ARTICLES = 84
+STEPS_PER_EPOCH = 2  # of 42 articles
+MAX_SENTENCES = ExtractorConfig().max_sentences
+BUNDLE_FILES = """README.md SHA256SUMS config.json manifest.json
+    tokenizer/tokenizer.json tokenizer/vocab.txt weights.safetensors""".split()
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory) -> str:
+    return labelled_records(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="module")
+def encoder(records, tmp_path_factory) -> str:
+    """The bundle of a tiny network that writes; an extractor uses its encoder."""
+    folder = str(tmp_path_factory.mktemp("encoder"))
+    tokenizer = Tokenizer.load(f"{records}/tokenizer")
+    network = make_network(
+        vocabulary_size=tokenizer.vocabulary_size,
+        pad_id=tokenizer.pad_id,
+        max_source_tokens=64,
+    )
+    save_bundle(folder, network=network, tokenizer=tokenizer, provenance={})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(records, encoder, tmp_path_factory) -> Path:
+    """The output of a training of two epochs."""
+    output = tmp_path_factory.mktemp("undisturbed")
+    with eagerly():
+        train_extractor(records, str(output), training=extractor_settings(encoder))
+    return output
+
+
+def extractor_settings(encoder, **changes) -> ExtractiveTraining:
+    settings = {
+        "encoder": encoder,
+        "epochs": 2,
+        "batch_documents": 42,
+        "dropout": 0.3,
+        "vector_precision": "float32",
+        "importance_articles": 0,
+    }
+    return ExtractiveTraining(**{**settings, **changes})
+
+
+def bundle_files(folder) -> dict[str, bytes]:
+    return {
+        name: content
+        for name, content in contents(folder).items()
+        if not name.startswith("training/")
+    }
+
+
+def vector_files(folder) -> list[str]:
+    return sorted(path.name for path in (Path(folder) / "training/vectors").iterdir())
+
+
+def assert_same_extractor_training(output, other) -> None:
+    """Every byte of the reports and of the bundle, which has them in its model id."""
+    assert reports(output) == reports(other)
+    assert [row["step"] for row in reports(output)] == [1, 2, 3, 4]
+    assert bundle_files(output) == bundle_files(other)
+    assert sorted(bundle_files(output)) == BUNDLE_FILES
+
+
+@pytest.fixture(autouse=True)
+def eager_steps(request):
+    """What is compared with the undisturbed training runs as its steps did: a compiled
+    step may round otherwise, which depends on the processor.
+    """
+    if "undisturbed" not in request.fixturenames:
+        yield
+        return
+    with eagerly():
+        yield
+
+
+def read_training_records(records) -> list[LabelledSentences]:
+    shards = load_dataset(records).splits["train"]
+    return [
+        record
+        for shard in shards
+        for record in read_labelled(f"{records}/{shard.file}")
+    ]
+
+
+# What is trained on
+
+
+@pytest.fixture(scope="module")
+def articles(records, encoder, tmp_path_factory):
+    """The training articles, with vectors."""
+    folder = tmp_path_factory.mktemp("articles")
+    return open_articles(records, str(folder), extractor_settings(encoder)).read(
+        "train"
+    )
+
+
+def test_articles_have_the_vectors_features_and_labels_of_their_records(
+    records, encoder, articles
+):
+    rows = read_training_records(records)
+    bundle = load_encoder_bundle(encoder, precision="float32")
+    vectors = SentenceEncoder(bundle.encoder, bundle.tokenizer).vectors(
+        [row.sentences[:MAX_SENTENCES] for row in rows]
+    )
+    assert len(articles) == len(rows) == ARTICLES
+    for article, row, expected in zip(articles, rows, vectors, strict=True):
+        oracle = sorted(place for place in row.oracle if place < MAX_SENTENCES)
+        assert np.flatnonzero(article.labels).tolist() == oracle
+        assert len(article.labels) == min(len(row.sentences), MAX_SENTENCES)
+        np.testing.assert_allclose(article.vectors, expected, atol=5e-3)
+        np.testing.assert_array_equal(
+            article.features, features(row.sentences)[:MAX_SENTENCES]
+        )
+
+
+def test_batches_hold_every_sentence_once_in_an_order_of_seed_and_epoch(articles):
+    def batches_of(epoch):
+        return list(article_batches(articles, batch_documents=16, seed=17, epoch=epoch))
+
+    batches = batches_of(0)
+    sizes = [len(places) for _, _, places, _ in batches]
+    assert sorted(sizes) == [4, 16, 16, 16, 16, 16]
+    sentences = sum(int((places.numpy() >= 0).sum()) for _, _, places, _ in batches)
+    assert sentences == sum(len(article.labels) for article in articles)
+    positive = sum(float(labels.numpy().sum()) for *_, labels in batches)
+    assert positive == sum(article.labels.sum() for article in articles)
+    for _, _, places, labels in batches:
+        assert not labels.numpy()[places.numpy() < 0].any()
+    for tensor, again in zip(batches[0], batches_of(0)[0], strict=True):
+        np.testing.assert_array_equal(tensor, again)
+    vectors, other = batches[0][0], batches_of(1)[0][0]
+    assert vectors.shape != other.shape or not np.array_equal(vectors, other)
+
+
+def test_only_the_first_articles_of_a_large_validation_split_are_read(
+    records, encoder, tmp_path
+):
+    reader = open_articles(records, str(tmp_path), extractor_settings(encoder))
+    assert len(reader.read("validation", most=1)) == 1
+    assert len(vector_files(tmp_path)) == 1
+    # A sample is evenly from the whole split.
+    sample = reader.read("train", most=ARTICLES // 4, is_sample=True, keep_text=True)
+    shards = load_dataset(records).splits["train"]
+    assert len(sample) == sum(-(-shard.records // 4) for shard in shards)
+
+
+@pytest.mark.parametrize("has_some", [True, False])
+def test_articles_without_sentences_are_passed_over(records, tmp_path, has_some):
+    shard = Path(records) / load_dataset(records).splits["validation"][0].file
+    labelled = next(read_labelled(str(shard)))
+    tokens = np.array([7, 8])
+    sentences = LabelledSentences(labelled.sentences, labelled.oracle)
+    some = Example("a", tokens, tokens, 2, labelled.highlights, sentences)
+    none = Example("b", tokens, tokens, 2, "Rain fell.", LabelledSentences((), ()))
+    examples = [none, some] if has_some else [none]
+    folder = write_records(
+        tmp_path / "r",
+        {"train": [examples], "validation": [examples]},
+        Tokenizer.load(f"{records}/tokenizer"),
+    )
+    info = tmp_path / "r/dataset.json"
+    described = json.loads(info.read_text())
+    described["features"]["oracle"] = "int64"
+    info.write_text(json.dumps(described))
+    if has_some:
+        reader = open_articles(folder, str(tmp_path), extractor_settings(""))
+        (article,) = reader.read("validation", keep_text=True)
+        assert article.sentences == labelled.sentences[:MAX_SENTENCES]
+    else:
+        with pytest.raises(
+            DataError,
+            match="r: no article of a split has a sentence to learn from; "
+            "prepare another corpus",
+        ):
+            run_extractor_training(records=folder, output=str(tmp_path / "o"))
+
+
+# What is learned
+
+
+def test_a_training_writes_a_bundle(undisturbed, records, encoder):
+    rows = reports(undisturbed)
+    assert [row["step"] for row in rows] == [1, 2, 3, 4]
+    validations = [row for row in rows if "validation" in row]
+    assert [row["step"] for row in validations] == [2, 4]
+    best = min(validations, key=lambda row: row["validation"]["loss"])
+    manifest = json.loads((undisturbed / "manifest.json").read_text())
+    provenance = manifest["provenance"]
+    assert manifest["kind"] == "extractive"
+    assert provenance["step"] == best["step"]
+    assert provenance["validation"] == best["validation"]
+    assert provenance["records_fingerprint"] == load_dataset(records).fingerprint
+    assert provenance["encoder"] == load_encoder_bundle(encoder).model_id
+    assert (provenance["training"]["epochs"], provenance["training"]["dropout"]) == (
+        2,
+        0.3,
+    )
+    # The encoder is not trained, and features are scaled by the training articles.
+    weights = safetensors.numpy.load((undisturbed / "weights.safetensors").read_bytes())
+    for weight in load_encoder_bundle(encoder).encoder.weights:
+        np.testing.assert_array_equal(weights[weight.path], weight.numpy())
+    every = np.concatenate(
+        [
+            features(record.sentences)[:MAX_SENTENCES]
+            for record in read_training_records(records)
+        ]
+    ).astype("float64")
+    np.testing.assert_allclose(
+        weights["extractor/feature_mean"], every.mean(axis=0), rtol=1e-3, atol=1e-3
+    )
+    np.testing.assert_allclose(
+        weights["extractor/feature_scale"],
+        1 / np.maximum(every.std(axis=0), 1e-3),
+        rtol=1e-2,
+    )
+
+
+@pytest.mark.slow
+def test_a_step_lowers_the_mean_loss_of_sentences_without_padding(records, tmp_path):
+    settings = extractor_settings("", dropout=0.0, epochs=20, batch_documents=16)
+    training = prepare_extractor(records, str(tmp_path), training=settings, request={})
+    batch = next(iter(training.batches(0, 0)))
+    *inputs, labels = batch
+    is_sentence = inputs[-1].numpy() >= 0
+    assert not is_sentence.all()
+    signs = np.where(labels.numpy() > 0, 1.0, -1.0)
+    losses = np.log1p(np.exp(-signs * np.asarray(training.network(*inputs))))
+    with eagerly():
+        step = make_extractor_step(training.network, training.optimizer)
+        steps = [float(step(batch)["loss"]) for _ in range(12)]
+    assert steps[0] == pytest.approx(losses[is_sentence].mean(), rel=1e-5)
+    assert steps[-1] < 0.5 * steps[0]
+
+
+@pytest.mark.slow
+def test_it_learns_to_choose_better_than_lead_and_chance(tmp_path, capsys):
+    prepare(
+        corpus="sample:400",
+        output=str(tmp_path / "r"),
+        oracle_sentences=3,
+        vocabulary_size=600,
+        max_source_tokens=64,
+        max_target_tokens=16,
+    )
+    flags = {"records": tmp_path / "r", "output": tmp_path / "b", "epochs": 6}
+    assert precis("train-extractor", **flags, batch_documents=16) == 0
+    scorer = load_scorer(str(tmp_path / "b"))
+    printed = capsys.readouterr()
+    assert f"model {scorer.model_id} of step " in printed.out
+    assert "validation loss 0." in printed.err
+    unseen = [document(number) for number in range(20_000, 20_100)]
+    stories = []
+    for story in unseen:
+        sentences = Article.from_text(story.article).sentences
+        stories.append([one_line(sentence.text) for sentence in sentences])
+    scores = {"neural": scorer.score(stories)}
+    for method in ("lead", "random"):
+        scores[method] = [METHODS[method](sentences) for sentences in stories]
+    quality = {}
+    for method, rows in scores.items():
+        settings = {"selection": SelectionConfig(), "is_baseline": method != "neural"}
+        figures = []
+        for story, sentences, row in zip(unseen, stories, rows, strict=True):
+            places = sorted(select(sentences, row, **settings))
+            summary = "\n".join(sentences[place] for place in places)
+            rouge = Reference(story.highlights).score(summary)
+            figures.append(rouge["rouge2"].fmeasure)
+        quality[method] = np.mean(figures)
+    assert quality["neural"] > max(quality["lead"], quality["random"]) + 0.02, quality
+
+
+# A training that was broken off
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["validate_extractor", "save_scorer"])
+def test_a_training_that_broke_off_ends_as_an_undisturbed_one(
+    records, encoder, undisturbed, tmp_path, monkeypatch, name
+):
+    """It broke off in the second epoch, or before the bundle."""
+    training = extractor_settings(encoder)
+    function = getattr(extractor_module, name)
+    calls = []
+
+    def fail(*arguments, **settings):
+        calls.append(name)
+        if len(calls) == (2 if name == "validate_extractor" else 1):
+            raise Killed
+        return function(*arguments, **settings)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(extractor_module, name, fail)
+        train_extractor(records, str(tmp_path), training=training)
+    assert not (tmp_path / "manifest.json").exists()
+    done = STEPS_PER_EPOCH * (1 if name == "validate_extractor" else 2)
+    assert [row["step"] for row in reports(tmp_path)] == list(range(1, done + 1))
+    (tmp_path / "training/vectors/x.npy.0a1b2c3d.aside").write_bytes(b"half a file")
+    train_extractor(records, str(tmp_path), training=training)
+    assert_same_extractor_training(tmp_path, undisturbed)
+    assert vector_files(tmp_path) == vector_files(undisturbed)
+
+
+@pytest.mark.slow
+def test_the_best_epoch_is_kept_and_exported(records, tmp_path, monkeypatch):
+    scores = iter([0.2, 0.5, 0.6])
+    monkeypatch.setattr(
+        extractor_module,
+        "validate_extractor",
+        lambda *_: {"loss": next(scores), "rouge1": 0.0, "rouge2": 0.0},
+    )
+    training = extractor_settings("", epochs=3)
+    result = train_extractor(records, str(tmp_path), training=training)
+    best, last = (f"step-{STEPS_PER_EPOCH * epoch:08d}" for epoch in (1, 3))
+    assert checkpoints(tmp_path) == [best, last]
+    assert (result.step, result.validation["loss"]) == (STEPS_PER_EPOCH, 0.2)
+    exported = safetensors.numpy.load_file(tmp_path / "weights.safetensors")
+    folder = tmp_path / "training/checkpoints" / best
+    state = safetensors.numpy.load_file(folder / "state.safetensors")
+    saved = {name.partition("/")[2]: tensor for name, tensor in state.items()}
+    for name, tensor in exported.items():
+        np.testing.assert_array_equal(saved[name], tensor)
+
+
+def test_a_training_with_other_settings_does_not_go_on(
+    records, encoder, undisturbed, tmp_path
+):
+    output = shutil.copytree(undisturbed, tmp_path / "o")
+    for changes in ({"epochs": 4}, {"learning_rate": 0.1}, {"encoder": ""}):
+        training = extractor_settings(**{"encoder": encoder, **changes})
+        with pytest.raises(
+            UsageError,
+            match="belongs to a training of other settings: .* there and .* here",
+        ):
+            train_extractor(records, output, training=training)
+
+
+def test_vectors_are_computed_once(
+    records, encoder, undisturbed, tmp_path, monkeypatch
+):
+    def refuse(*_):
+        raise AssertionError("computed again")
+
+    info = load_dataset(records)
+    shards = [
+        shard.file for split in ("train", "validation") for shard in info.splits[split]
+    ]
+    assert [name.rsplit("-", 1)[0] for name in vector_files(undisturbed)] == shards
+    output = shutil.copytree(undisturbed, tmp_path / "o")
+    monkeypatch.setattr(SentenceEncoder, "vectors", refuse)
+    train_extractor(records, output, training=extractor_settings(encoder))
+    assert_same_extractor_training(output, undisturbed)
+    # Another network on the same vectors.
+    shutil.rmtree(f"{output}/training/checkpoints")
+    other = extractor_settings(encoder, epochs=1, dropout=0.0)
+    train_extractor(records, output, training=other)
+    assert len(reports(output)) == STEPS_PER_EPOCH
+    # Vectors of another precision are other vectors.
+    other = extractor_settings(encoder, vector_precision="mixed_bfloat16")
+    with pytest.raises(AssertionError, match="computed again"):
+        open_articles(records, output, other).read("train")
+
+
+@pytest.mark.slow
+def test_a_command_that_was_killed_goes_on(records, tmp_path):
+    flags = {"records": records, "epochs": 8, "batch_documents": 16}
+    argv = command_words("train-extractor", output=tmp_path / "ended", **flags)
+    process = start_command(argv)
+    try:
+        states = "ended/training/checkpoints/*/state.json"
+        wait_until(lambda: list(tmp_path.glob(states)), process=process)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=300)
+    finally:
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert not (tmp_path / "ended/manifest.json").exists()
+    for name in ("ended", "whole"):
+        run_extractor_training(output=str(tmp_path / name), **flags)
+    assert bundle_files(tmp_path / "ended") == bundle_files(tmp_path / "whole")
+    assert reports(tmp_path / "ended") == reports(tmp_path / "whole")
+
+
+# Keyphrases and object stores
+
+
+def test_keyphrases_are_learned_from_the_training_articles(records, tmp_path):
+    result = run_keyphrase_training(records=records, output=str(tmp_path))
+    model = KeyphraseModel.load(str(tmp_path))
+    assert result.model_id == model.model_id
+    articles = read_training_records(records)
+    expected = train_classifier(
+        [(article.sentences, article.highlights) for article in articles]
+    )
+    assert model.model_id == expected.model_id
+    assert model.provenance["records_fingerprint"] == load_dataset(records).fingerprint
+    assert model.provenance["documents"] == ARTICLES
+    assert len(model.keyphrases(articles[0].sentences, 3)) == 3
+
+
+def test_records_of_an_object_store_leave_no_copies(records, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fs = fsspec.filesystem("memory")
+    for name, content in contents(records).items():
+        fs.pipe_file(f"/labelled/{name}", content)
+    try:
+        reader = open_articles(
+            "memory://labelled", str(tmp_path / "o"), extractor_settings("")
+        )
+        assert len(reader.read("train")) == ARTICLES
+        run_keyphrase_training(records="memory://labelled", output=str(tmp_path / "k"))
+    finally:
+        fs.rm("/", recursive=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["k"]
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("train", [run_extractor_training, run_keyphrase_training])
+def test_records_without_labels_are_refused(records_folder, tmp_path, train):
+    with pytest.raises(
+        UsageError,
+        match="these records hold no oracle labels; "
+        "prepare them with --oracle_sentences 5",
+    ):
+        train(records=records_folder, output=str(tmp_path / "o"))
+    assert not (tmp_path / "o").exists()
+
+
+def test_records_without_a_validation_split_are_refused(records, tmp_path):
+    folder = Path(shutil.copytree(records, tmp_path / "r"))
+    described = json.loads((folder / "dataset.json").read_text())
+    del described["splits"]["validation"]
+    (folder / "dataset.json").write_text(json.dumps(described))
+    (folder / "_SUCCESS").write_text("")  # without a checksum of dataset.json
+    with pytest.raises(
+        UsageError,
+        match="has no split 'validation', by which the best epoch is chosen; "
+        "prepare the records with one",
+    ):
+        run_extractor_training(records=str(folder), output=str(tmp_path / "o"))
+
+
+@pytest.mark.slow
+def test_a_loss_that_is_not_finite_stops_the_training(records, tmp_path):
+    with pytest.raises(
+        DataError,
+        match=r"is not finite at step \d+; the last good checkpoint is none yet; "
+        "lower --learning_rate, with another --output",
+    ):
+        run_extractor_training(
+            records=records,
+            output=str(tmp_path),
+            learning_rate=1e38,
+            batch_documents=8,
+        )
+    assert not (tmp_path / "manifest.json").exists()
+    assert not (tmp_path / "training/checkpoints").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"steps": 3}, "unknown option 'steps'"),
+        ({"epochs": 0}, "--epochs must be at least 1, not 0"),
+        ({"batch_documents": 0}, "batch_documents must be at least 1, not 0"),
+        ({"learning_rate": 0.0}, "--learning_rate must be above 0, not 0.0"),
+        ({"dropout": 1.5}, "dropout is a share from 0 to below 1, not 1.5"),
+        ({"epoch": 1}, "'epoch'; did you mean epochs"),
+        ({"vector_precision": "int8"}, "vector_precision is one of float32, mixed_bf"),
+    ],
+)
+def test_flags_that_cannot_be_are_refused(records, tmp_path, flags, message):
+    output = str(tmp_path / "o")
+    with pytest.raises(UsageError, match=message):
+        run_extractor_training(records=records, output=output, **flags)
+    with pytest.raises(UsageError, match="unknown option 'dropout'"):
+        run_keyphrase_training(records=records, output=output, dropout=0.1)
+    with pytest.raises(UsageError, match="recipe takes a value of type str, not "):
+        train(records=records, output=output, recipe=["coverage"])
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_bundle_of_another_kind_is_not_overwritten(records, undisturbed, tmp_path):
+    output = shutil.copytree(undisturbed, tmp_path / "o")
+    with pytest.raises(
+        UsageError,
+        match="holds a bundle of the kind extractive; "
+        "name another --output, or remove that folder",
+    ):
+        run_keyphrase_training(records=records, output=output)
+    assert bundle_files(output) == bundle_files(undisturbed)

@@ -1,0 +1,283 @@
+"""The first weights of a training: those of a bundle, a trained encoder below a new
+decoder and its learning rate, and word vectors.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from support.plain_network import scramble
+from support.shared_networks import eagerly
+from support.small_training import network_config, prepare_training
+
+from precis.model.bundle.encoder_bundle import save_encoder_bundle
+from precis.model.bundle.network_bundle import load_bundle, open_bundle, save_bundle
+from precis.model.errors import UsageError
+from precis.model.network.build import build_encoder, build_network
+from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
+from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+from precis.model.training.initialization import (
+    InitialWeights,
+    initialise,
+    weights_of_bundle,
+    weights_of_encoder,
+    with_word_vectors,
+)
+from precis.model.training.loop import export_training, run_steps
+
+
+def values(network):
+    """The weights by path, without the network's name."""
+    return {
+        weight.path.split("/", 1)[1]: np.asarray(weight.numpy())
+        for weight in network.weights
+    }
+
+
+@pytest.fixture(scope="module")
+def tokenizers(records_folder) -> TokenizerPair:
+    return load_tokenizers(records_folder)
+
+
+OTHER = Tokenizer([*RESERVED_TOKENS, "▁a"])
+
+# --init_from
+
+
+@pytest.fixture(scope="module")
+def trained(tokenizers, tmp_path_factory) -> str:
+    """A bundle of a network whose position table is learned."""
+    folder = str(tmp_path_factory.mktemp("trained"))
+    network = build_network(network_config(positions="learned"))
+    scramble(network, seed=3)
+    save_bundle(folder, network=network, tokenizer=tokenizers.target, provenance={})
+    return folder
+
+
+def test_a_network_begins_with_the_weights_of_its_bundle(trained, tokenizers):
+    changes = {"dropout": 0.3, "max_source_tokens": 40}
+    config, initial = weights_of_bundle(trained, tokenizers, **changes)
+    assert config == network_config(positions="learned", **changes)
+    network = build_network(config, seed=1)
+    assert initialise(network, initial, tokenizers.source) == {
+        "init_from": load_bundle(trained).model_id
+    }
+    before, after = values(load_bundle(trained).network), values(network)
+    before["source_input/positions"] = before["source_input/positions"][:40]
+    assert before.keys() == after.keys()
+    for path, value in before.items():
+        np.testing.assert_array_equal(after[path], value, err_msg=path)
+
+
+def test_coverage_adds_one_weight_that_is_zero(trained, tokenizers):
+    config, initial = weights_of_bundle(trained, tokenizers, coverage=True)
+    network = build_network(config)
+    initialise(network, initial, tokenizers.source)
+    (added,) = values(network).keys() - values(load_bundle(trained).network).keys()
+    assert added == "pointer/coverage_weight" and values(network)[added] == 0.0
+    source = np.array([[7, 8, 9]], "int32")
+    np.testing.assert_array_equal(
+        network(source, source), load_bundle(trained).network(source, source)
+    )
+
+
+def test_a_bundle_that_does_not_fit_is_refused(trained, tokenizers, tmp_path):
+    with pytest.raises(
+        UsageError,
+        match=r"its vocabulary \(tokenizer \w{12}, \d+ pieces\) is not the records' "
+        r"\(\w{12}, 5 pieces\); prepare the records with --tokenizer",
+    ):
+        weights_of_bundle(trained, TokenizerPair(OTHER, OTHER))
+    with pytest.raises(
+        UsageError,
+        match="--max_source_tokens 193 is more than the 192 positions "
+        "that .* has learned; set it to 192",
+    ):
+        weights_of_bundle(trained, tokenizers, max_source_tokens=193)
+    network = build_network(network_config(pointer=False))
+    save_bundle(
+        str(tmp_path), network=network, tokenizer=tokenizers.target, provenance={}
+    )
+    with pytest.raises(
+        UsageError,
+        match="coverage is what the pointer has read so far, so it needs one; "
+        "leave --no-pointer or --coverage out",
+    ):
+        weights_of_bundle(str(tmp_path), tokenizers, coverage=True)
+
+
+@pytest.mark.slow
+def test_a_training_goes_on_from_a_bundle(
+    records_folder, tokenizers, trained, tmp_path
+):
+    config, initial = weights_of_bundle(trained, tokenizers)
+    settings = {"network": config, "initial": initial, "steps": 2}
+    training = prepare_training(records_folder, tmp_path, **settings)
+    table = values(training.network)["embedding/table"]
+    assert (table == values(load_bundle(trained).network)["embedding/table"]).all()
+    with eagerly():
+        run_steps(training)
+    export_training(training)
+    assert load_bundle(str(tmp_path)).model_id != load_bundle(trained).model_id
+    assert open_bundle(str(tmp_path)).config == config
+    # A training that began with other weights is another training.
+    settings["initial"] = dataclasses.replace(initial, identity={"init_from": "0" * 16})
+    with pytest.raises(UsageError, match="of other settings: the first weights differ"):
+        prepare_training(records_folder, tmp_path, **settings)
+
+
+# --encoder
+
+
+@pytest.fixture(scope="module")
+def encoder_bundle(tokenizers, tmp_path_factory) -> str:
+    folder = str(tmp_path_factory.mktemp("encoder"))
+    config = EncoderConfig(
+        vocabulary_size=tokenizers.source.vocabulary_size,
+        pad_id=0,
+        embedding_norm=True,
+        width=12,
+        heads=3,
+        feed_forward=20,
+        encoder_layers=2,
+        max_source_tokens=64,
+        positions="learned",
+    )
+    encoder = build_encoder(config)
+    scramble(encoder, seed=4)
+    save_encoder_bundle(
+        folder, encoder=encoder, tokenizer=tokenizers.source, provenance={}
+    )
+    return folder
+
+
+def on_encoder(folder, tokenizers, *, max_source_tokens=50, decoder_layers=1):
+    """The encoder below a new decoder."""
+    decoder = StackConfig(
+        vocabulary_size=tokenizers.target.vocabulary_size,
+        pad_id=0,
+        width=8,
+        heads=2,
+        feed_forward=10,
+    )
+    return weights_of_encoder(
+        folder,
+        tokenizers,
+        decoder,
+        max_source_tokens=max_source_tokens,
+        decoder_layers=decoder_layers,
+        max_target_tokens=48,
+    )
+
+
+def test_a_decoder_is_put_on_an_encoder(encoder_bundle, tokenizers):
+    config, initial = on_encoder(encoder_bundle, tokenizers, decoder_layers=3)
+    assert (config.width, config.decoder.width, config.decoder_layers) == (12, 8, 3)
+    assert config.encoder == dataclasses.replace(
+        config.encoder, encoder_layers=2, embedding_norm=True, positions="learned"
+    )
+    assert not config.pointer and not config.shared_embedding
+    network = build_network(config)
+    assert initialise(network, initial, tokenizers.source).keys() == {"encoder"}
+    weights = values(network)
+    for path, value in initial.weights.items():
+        assert (weights[path] == value[: len(weights[path])]).all(), path
+    assert weights["source_input/positions"].shape == (50, 12)
+    assert weights["target_embedding/table"].shape[1] == 8
+    parts = {path.split("/")[0] for path in initial.weights}
+    assert parts == {"embedding", "source_input", "encoder_0", "encoder_1"}
+    # A longer source than the encoder reads is cut, one of another tokenizer refused.
+    config, _ = on_encoder(encoder_bundle, tokenizers, max_source_tokens=500)
+    assert config.max_source_tokens == 64
+    other = TokenizerPair(OTHER, tokenizers.target)
+    with pytest.raises(UsageError, match="prepare the records with --source_tokenizer"):
+        on_encoder(encoder_bundle, other)
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ({}, 1e-3),
+        ({"encoder_learning_rate": 1e-4}, 1e-5),
+        ({"encoder_warmup_steps": 1000}, 1e-5),
+        ({"freeze_encoder": True}, 0.0),
+    ],
+)
+def test_the_encoder_learns_at_its_own_rate(
+    records_folder, tokenizers, encoder_bundle, tmp_path, rates, expected
+):
+    """The first step of Adam changes a number by the learning rate, whatever its
+    gradient, up to epsilon.
+    """
+    config, initial = on_encoder(encoder_bundle, tokenizers)
+    settings = {"steps": 1, "learning_rate": 1e-2, "warmup_steps": 10, **rates}
+    training = prepare_training(
+        records_folder,
+        tmp_path,
+        network=config,
+        initial=initial,
+        clip_norm=0.0,
+        **settings,
+    )
+    before = values(training.network)
+    with eagerly():
+        run_steps(training)
+    after = values(training.network)
+    for path, change in {
+        "encoder_0/attention/query/kernel": expected,
+        "encoder_1/feed_forward/inner/kernel": expected,
+        "embedding/table": expected,
+        "decoder_0/cross_attention/query/kernel": 1e-3,
+        "target_embedding/table": 1e-3,
+    }.items():
+        distance = np.abs(after[path] - before[path]).max()
+        np.testing.assert_allclose(distance, change, rtol=1e-2, atol=1e-9, err_msg=path)
+
+
+def test_a_network_without_an_encoder_has_none_to_freeze(records_folder, tmp_path):
+    shape = {"width": 8, "heads": 2, "feed_forward": 10, "layers": 1}
+    config = DecoderOnlyConfig(vocabulary_size=600, pad_id=0, **shape)
+    with pytest.raises(
+        UsageError,
+        match="--freeze_encoder is about an encoder, and this network has none of its "
+        "own; leave it out",
+    ):
+        prepare_training(records_folder, tmp_path, network=config, freeze_encoder=True)
+
+
+# --word_vectors
+
+
+def test_embeddings_begin_as_word_vectors(tokenizers, tmp_path, capsys):
+    words = [word for word in tokenizers.source.words if word]
+    path = tmp_path / "vectors.txt"
+    vector = " ".join(map(str, range(16)))
+    other = " ".join(["1"] * 16)
+    path.write_text(f"2 16\n{words[5]} {vector}\nnowhere {other}\n")
+    initial = with_word_vectors(InitialWeights(), str(path))
+    network = build_network(network_config())
+    before = values(network)["embedding/table"]
+    facts = initialise(network, initial, tokenizers.source)
+    after = values(network)["embedding/table"]
+    (row,) = np.flatnonzero((before != after).any(axis=1))
+    assert tokenizers.source.words[row] == words[5]
+    np.testing.assert_allclose(after[row] / after[row, 1], range(16), rtol=1e-5)
+    share = f"1 of {len(words)} words have a vector"
+    assert facts["word_vectors_found"].startswith(share)
+    assert len(facts["word_vectors"]) == 64
+    assert f"word vectors: {share}" in capsys.readouterr().err
+
+
+def test_word_vectors_that_cannot_be_are_refused(tokenizers, trained, tmp_path):
+    with pytest.raises(
+        UsageError,
+        match="--word_vectors .*none.txt: there is no such file; "
+        "name one in Word2Vec's text format",
+    ):
+        with_word_vectors(InitialWeights(), str(tmp_path / "none.txt"))
+    _, initial = weights_of_bundle(trained, tokenizers)
+    with pytest.raises(
+        UsageError, match="a bundle brings its own; leave one of the two out"
+    ):
+        with_word_vectors(initial, str(tmp_path))

@@ -1,0 +1,179 @@
+"""Tests of the command line: exit codes, and what it says in one line."""
+
+import json
+import re
+import shlex
+import time
+
+import pytest
+from support.command_line import (
+    contents,
+    error_lines,
+    exit_code,
+    precis,
+    write_jsonl,
+)
+
+from precis.model.training.config import TrainingConfig
+from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.command_line.results import warn_of_cuts
+from precis.pipelines.training.train import warn_of_warmup
+
+BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.uses_beam]
+PREPARE = "prepare --corpus sample:20 --output out"
+TRAIN = "train --records records --output out"
+SUMMARIZE = "summarize --corpus sample:20 --output out"
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path, monkeypatch):
+    """An empty folder to work in, so that what is written by mistake shows."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_help_and_version_exit_with_0(capsys):
+    for argv in ([], ["--help"], ["--version"]):
+        assert exit_code(*argv) == 0
+    lines = capsys.readouterr().out
+    assert all(
+        f"  {name} " in lines and command.summary in lines
+        for name, command in COMMANDS.items()
+    )
+    for name in COMMANDS:
+        assert exit_code(name, "--help") == exit_code(name, "--help", "all") == 0
+    assert capsys.readouterr().out.count("go to Beam") == 2 * len(BEAM_COMMANDS) == 6
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("summarise", "there is no command 'summarise'; did you mean"),
+        ("xyz", "there is no command 'xyz'; `precis --help` shows them"),
+        ("prepare", "--corpus is needed: the corpus: jsonl:GLOB, "),
+        ("train --output out", "--records is needed: folder that `precis prepare` wr"),
+        ("import --output out", "DIR is needed: folder of a BART, PEGASUS, T5 or "),
+        ("import checkpoint --output out", "checkpoint: there is no such folder; name"),
+        ("import out --output ./out", "--output ./out is the checkpoint itself, who"),
+        ("export --output out", "DIR is needed: network, the --output of `precis tra"),
+        ("export bundle --output out", "bundle: this is no complete bundle (no manif"),
+        ("evaluate", "--input is needed: run folder written by "),
+        (f"{PREPARE} --task_bytes many", "task_bytes takes a value of type int, not"),
+        (f"{TRAIN} --network huge", "--network is one of tiny, four_layers, small, si"),
+        (f"{TRAIN} --stepps 3", "there is no flag --stepps; did you mean --steps?"),
+        (f"{TRAIN} --runner FnApiRunner", "there is no flag --runner; "),
+        (f"{TRAIN} --verbos", "there is no flag --verbos; did you mean --verbose?"),
+        ("export b c", "'c' is no flag; a flag begins with --"),
+        (f"{SUMMARIZE} --extractive lexrnak", "--extractive: there is no method 'lexr"),
+        (f"{SUMMARIZE} --extractive lead,best", "--extractive: there is no method 'be"),
+        (f"{SUMMARIZE} --extractive ,", "--extractive names no method; known are"),
+        (f"{SUMMARIZE} --extractive lead,lead", "--extractive names a method twice: "),
+        (f"{SUMMARIZE} --bundle b", "b: this is no complete bundle (no manifest.json)"),
+        (f"{SUMMARIZE} --n_best 9", "--n_best must lie between 1 and --beam_width (4)"),
+        ("summarize --config htp://a.yaml", "htp://a.yaml: Protocol not known: htp; "),
+        ("summarize --config none.yaml", "--config none.yaml: there is no such file; "),
+        (TRAIN, "records: there are no records here"),
+        ("evaluate --input run", "run does not exist; give the --output of `precis s"),
+        (f"{PREPARE} --tokenizer t", "--tokenizer t is no tokenizer folder (no token"),
+        ("prepare --corpus jsonl:*.jsonl --output o", "no file matches *.jsonl (in t"),
+        ("prepare --corpus xml:a --output out", "unknown corpus 'xml:a'; write scheme"),
+        ("prepare --corpus sample:20 --output ''", "--output is empty; name the folde"),
+        (f"{PREPARE} --max_failed_share 2", "--max_failed_share is a share from 0 to "),
+        (f"{PREPARE} stray", "'stray' stands behind no flag; name one before it, as"),
+        (f"{SUMMARIZE} stray", "'stray' stands behind no flag; name one before it, as"),
+        (f"{SUMMARIZE} --sentence 1", "'--sentence' is a flag neither of precis nor"),
+        (f"{SUMMARIZE} --redact emails", "'--redact' is a flag neither of precis nor"),
+        (f"{SUMMARIZE} --runner SlowRunner", "--runner SlowRunner is unknown; "),
+        (f"{PREPARE} --nonsuch 3", "'--nonsuch' is a flag neither of precis nor of B"),
+        ("evaluate --input r --direct_num_workers x", "Beam refuses its flags: argum"),
+    ],
+)
+def test_a_wrong_command_exits_with_2_and_one_line_and_writes_nothing(
+    line, message, capsys, workplace
+):
+    argv = shlex.split(line)
+    program = f"precis {argv[0]}" if argv[0] in COMMANDS else "precis"
+    assert exit_code(*argv) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"{program}: {message}"), err
+    assert err.count("\n") == 1 and err.endswith("\n") and out == ""
+    assert contents(workplace) == {}
+
+
+def test_a_finished_command_exits_with_0_and_names_its_output(capsys):
+    flags = {"corpus": "sample:20", "output": "out", "extractive": "lead"}
+    assert precis("summarize", max_failed_share=0, **flags) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "documents: read 20, written 20"
+    assert lines[1] == "rows: 20; lead 20"
+    assert re.fullmatch("run [0-9a-f]{16}", lines[2]) and lines[3] == "wrote out"
+    assert lines[4] == "next: precis report out"
+
+
+def test_a_run_is_repeated_from_its_manifest_and_a_refusal_names_what_differs(
+    workplace, capsys
+):
+    (workplace / "run.yaml").write_text(
+        "corpus: sample:20\nextractive: [lead, luhn]\nsentences: 2\n"
+    )
+    assert precis("summarize", config="run.yaml", sentences=1, output="first") == 0
+    manifest = "first/manifest.json"
+    assert precis("summarize", config=manifest, output="again") == 0
+    first, again = (
+        json.loads((workplace / name / "manifest.json").read_bytes())
+        for name in ("first", "again")
+    )
+    assert again["run_id"] == first["run_id"]
+    assert contents(workplace / "first/data") == contents(workplace / "again/data")
+    assert first["provenance"] == again["provenance"]
+    flags = first["provenance"]["flags"]
+    assert (flags["sentences"], flags["extractive"]) == (1, "lead,luhn")
+    assert flags["beam_width"] == 4 and "output" not in flags
+    capsys.readouterr()
+    assert precis("summarize", config=manifest, output="again", sentences=3) == 2
+    assert capsys.readouterr().err == (
+        "precis summarize: again holds the finished result of another job: sentences "
+        "is 1 there and 3 here; name another --output, or remove that folder; "
+        "--reuse that folder replaces it\n"
+    )
+
+
+def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
+    lines = [{"article": "Rain fell."}, "{broken", "[]"]
+    corpus = write_jsonl(workplace / "c.jsonl", lines)
+    assert precis("summarize", corpus=corpus, output="out") == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert (
+        "2 of 3 records failed (read/invalid_json 1, read/not_an_object 1), more than "
+        "--max_failed_share 0.01 allows" in line
+    )
+
+
+def test_many_cut_documents_and_a_short_training_are_warnings_of_one_line(capsys):
+    warn_of_cuts("prepare", share=0.25, what="the articles were cut", way_out="wait")
+    warn_of_warmup(TrainingConfig(steps=500, warmup_steps=500))
+    warn_of_warmup(TrainingConfig(steps=500, warmup_steps=4_000, epochs=1))
+    assert capsys.readouterr().err == ""
+    warn_of_cuts("prepare", share=0.73, what="the articles were cut", way_out="wait")
+    warn_of_warmup(TrainingConfig(steps=500, warmup_steps=4_000))
+    assert capsys.readouterr().err == (
+        "precis prepare: warning: 73% of the articles were cut; wait\n"
+        "precis train: warning: --steps 500 end within the warm-up of 4000 "
+        "steps, at 12% of the learning rate; set --warmup_steps 100 or train longer\n"
+    )
+
+
+@pytest.mark.parametrize("part", ["--limit", "--sample"])
+def test_a_part_of_a_corpus_says_what_the_whole_would_take(part, workplace, capsys):
+    lines = [{"article": f"Rain fell on day {day:03}."} for day in range(200)]
+    corpus = write_jsonl(workplace / "news.jsonl", lines)
+    argv = ("summarize", "--corpus", corpus, "--output", "run", "--quiet", part, "20")
+    assert exit_code(*argv) == 0
+    assert re.search(
+        r"\nthe whole corpus: about 200 documents, \d+:\d\d and \d+ MB of "
+        r"Parquet at this rate\n",
+        capsys.readouterr().out,
+    )
+    time.sleep(1)  # A manifest has the moment in seconds.
+    assert exit_code(*argv) == 0  # It is there already.
+    assert "the whole corpus" not in capsys.readouterr().out

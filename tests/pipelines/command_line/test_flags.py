@@ -1,0 +1,232 @@
+"""Tests of options as flags, as keywords and as lines of a file."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from precis.model.config import check_choices, describe_differences, flag, required
+from precis.model.errors import UsageError
+from precis.pipelines.command_line.parser import (
+    Command,
+    command_parser,
+    read_config,
+    read_words,
+)
+from precis.pipelines.run.options import option_names, read_flags, recorded_flags
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Paint:
+    """Paint of a wall.
+
+    This line is no heading.
+    """
+
+    colour: str = required("what it looks like", metavar="NAME", is_common=True)
+    coats: int = flag(2, "how often", is_common=True)
+    litres: float = flag(0.5, "how much; 5% more if it rains", metavar="LITRES")
+    glossy: bool = flag(False, "whether it shines", is_common=True)
+    safe: bool = flag(True, "whether it may be eaten")
+    brush: str = flag("flat", "what with", choices=("flat", "round"))
+    primer: str | None = flag(None, "what lies under it", metavar="NAME")
+    layers: str = flag("", "over it", metavar="NAME,...", takes_list=True)
+
+    def __post_init__(self):
+        check_choices(self)
+        if self.coats < 1:
+            raise UsageError(f"--coats must be at least 1, not {self.coats}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wall:
+    """Wall"""
+
+    bricks: int = flag(0, "bricks", metavar="BRICKS", default_text="as many as fit")
+    output: str = flag("", "where it stands", metavar="DIR")
+    place: str = flag("", "the place", is_positional=True, metavar="PLACE")
+
+
+GROUPS = (Paint, Wall)
+PAINT = Command(
+    "Paint a wall.", GROUPS, "", lambda *_: None, ("--colour red",), uses_beam=True
+)
+
+
+def read(words: str, command: Command = PAINT):
+    return read_words("paint", command, words.split())
+
+
+def test_flags_have_the_types_of_their_fields_and_only_those_that_are_given():
+    line = "there --colour 7 --coats 7 --litres 7 --primer 7 --layers a,b --layers c"
+    flags, beam_args, is_verbose = read(f"{line} --glossy --no-safe --runner=x")
+    assert flags == {
+        **{"place": "there", "colour": "7", "coats": 7, "litres": 7.0, "primer": "7"},
+        **{"layers": "a,b,c", "glossy": True, "safe": False},
+    }
+    assert [type(flags[name]) for name in ("coats", "litres")] == [int, float]
+    assert (beam_args, is_verbose) == (["--runner=x"], False)
+    assert read("--verbose") == ({}, [], True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--colour red --colour red", "^--colour is there twice; leave one of them o"),
+        ("--coats=1 --glossy --coats=2", "^--coats is there twice"),
+        ("--glossy --no-glossy", "^--glossy is there twice; leave one of them out"),
+        ("--config a --config b", "^--config is there twice"),
+        ("--coats", "argument --coats: expected one argument; see `precis paint --he"),
+        ("--coats many", "^coats takes a value of type int, not 'many'; write a whol"),
+        ("--place x", "there is no flag --place; `precis paint --help all` shows the"),
+        ("--coat x", "there is no flag --coat; did you mean --coats[?]"),
+        ("--hlp", "there is no flag --hlp; did you mean --help[?]"),
+        ("here there", "'there' is no flag; a flag begins with --"),
+    ],
+)
+def test_words_that_cannot_be_are_refused(words, message):
+    with pytest.raises(UsageError, match=message):
+        read(words, PAINT._replace(uses_beam=False))
+
+
+@pytest.mark.parametrize(
+    ("shows_all", "parts"),
+    [
+        (
+            False,
+            (
+                "usage: precis paint --colour NAME [PLACE] [FLAGS] Paint a wall. "
+                "Paint of a wall: --colour NAME what it looks like "
+                "--coats N how often (default: 2) "
+                "--glossy, --no-glossy whether it shines (default: off) General: ",
+                "`precis paint --help all` shows all 11 flags.",
+                "example: precis paint --colour red",
+                "go to Beam",
+            ),
+        ),
+        (
+            True,
+            (
+                "--litres LITRES how much; 5% more if it rains (default: 0.5)",
+                "--brush flat|round what with (default: flat)",
+                "--primer NAME what lies under it --layers",
+                "--bricks BRICKS bricks (default: as many as fit)",
+            ),
+        ),
+    ],
+)
+def test_the_help_gives_meanings_and_defaults_in_words(shows_all, parts, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    parser = command_parser("paint", PAINT, shows_all=shows_all)
+    text = " ".join(parser.format_help().split())
+    assert [part for part in parts if part not in text] == [], text
+    assert "This line is no heading" not in text
+    assert ("--help all`" in text) is not shows_all
+
+
+def test_keywords_become_the_dataclasses():
+    given = {"colour": Path("a") / "b", "layers": ["x", "y"], "litres": 1}
+    paint, wall = read_flags(GROUPS, {**given, "primer": None, "bricks": 5})
+    assert paint == Paint(colour="a/b", layers="x,y", litres=1)
+    assert wall == Wall(bricks=5)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"colours": "red"}, "^unknown option 'colours'; did you mean colour[?]$"),
+        ({"zzz": 1}, "^unknown option 'zzz'$"),
+        ({}, "^--colour is needed: what it looks like$"),
+        ({"colour": 3}, "^colour takes a value of type str, not 3; write a text, in "),
+        ({"coats": True}, "coats takes a value of type int, not True"),
+        ({"coats": 2.5}, "coats takes a value of type int, not 2.5"),
+        ({"coats": None}, "coats takes a value of type int, not None"),
+        ({"glossy": 1}, "glossy takes a value of type bool, not 1"),
+        ({"colour": ["a", "b"]}, "colour takes a value of type str, not "),
+        ({"layers": [True]}, "write a text, in quotes, or a list of such"),
+        ({"colour": "red", "coats": 0}, "--coats must be at least 1, not 0"),
+        ({"colour": "red", "brush": "rund"}, "is one of flat, round, not 'rund'; did"),
+    ],
+)
+def test_a_keyword_that_cannot_be_is_refused(values, message):
+    with pytest.raises(UsageError, match=message):
+        read_flags((Paint,), values)
+
+
+def config(path: Path, uses_beam: bool = True):
+    return read_config(str(path), "paint", PAINT._replace(uses_beam=uses_beam))
+
+
+def test_every_flag_but_the_output_is_recorded_and_read_back(tmp_path):
+    settings = read_flags(GROUPS, {"colour": "red", "layers": ["x"], "output": "o"})
+    recorded = recorded_flags(settings)
+    assert set(recorded) == set(option_names(GROUPS)) - {"output"}
+    flags = {**recorded, "redact": ""}  # It was a flag once.
+    manifest = {"provenance": {"command": "paint", "flags": flags}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    flags, _ = config(tmp_path / "manifest.json")
+    assert read_flags(GROUPS, {**flags, "output": "o"}) == settings
+
+
+def test_a_file_holds_flags_of_precis_and_of_beam_and_those_beside_it_win(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        "colour: red\nlayers: [x, y]\nlitres: 1e-1\nglossy: yes\nprimer:\n"
+        "runner: DataflowRunner\nexperiments: [a, b]\nstreaming: true\n"
+        "save: false\ntemp:\n"
+    )
+    line = read(f"--config {path} --colour blue --runner=x")
+    flags = {"colour": "blue", "layers": "x,y", "litres": 0.1, "glossy": True}
+    assert line.flags == flags
+    assert line.beam_args == [
+        *("--runner=DataflowRunner", "--experiments=a", "--experiments=b"),
+        *("--streaming", "--runner=x"),
+    ]
+    (tmp_path / "run.json").write_text('{"coats": 3}')
+    assert config(tmp_path / "run.json") == ({"coats": 3}, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.yaml", "colours: red", "has no flag 'colours'; did you mean colour[?]"),
+        ("a.yaml", "verbose: true", "has no flag 'verbose'; take it out"),
+        ("a.yaml", "a: [", "a.yaml cannot be read as YAML or JSON: .*; correct the f"),
+        ("a.json", "{", "a.json cannot be read as YAML or JSON: .*; correct the file"),
+        ("a.json", '{"coats": "x"}', "a.json: coats takes .* int, not 'x'; write a wh"),
+        ("a.yaml", "coats: 1\ncoats: 2", "coats is there twice; take one out"),
+        ("a.yaml", "? [a]\n: b", "a.yaml cannot be read as YAML or JSON: .*unhashable"),
+        ("a.yaml", "coats: !!bool x", "a.yaml cannot be read as YAML or JSON: 'x'"),
+        ("a.yaml", "[" * 999, "a.yaml cannot be read as YAML or JSON: maximum recurs"),
+        ("a.yaml", "a: &a [x]\nb: [*a]", "[*]a is an alias; write the value in its pl"),
+        ("a.yaml", "red", "a.yaml holds no names with values; write lines such as"),
+        ("a.yaml", b"\xff\xfe\xfa", "a.yaml cannot be read as YAML or JSON"),
+        ("a.yaml", "command: x\nflags: {}", "was written by `precis x`, and its flags"),
+        ("b.yaml", "", "b.yaml: there is no such file; name one in YAML or JSON"),
+        ("", "", "is a folder; name a file .* manifest.json"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(tmp_path, name, content, message):
+    if content:
+        data = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(UsageError, match=message):
+        config(tmp_path / name, uses_beam=False)
+
+
+def differences(present: dict, labels: Sequence[tuple[str, str]] = ()) -> str:
+    earlier = {"width": 4, "names": ["a"], "sha": "00", "more": 1}
+    return describe_differences(earlier, present, labels=dict(labels))
+
+
+def test_differences_are_named_with_both_values():
+    assert differences({"width": 4, "names": ("a",), "sha": "00"}) == ""
+    assert differences({"width": 2}) == "width is 4 there and 2 here"
+    assert differences({"sha": "11"}, [("sha", "the files")]) == "the files differ"
+    assert differences({"a": "1"}, [("a", "the weights")]) == (
+        "the weights are here alone"
+    )
+    many = differences({str(number): number for number in range(7)})
+    assert many.endswith("3 is None there and 3 here; 3 more settings differ")

@@ -1,0 +1,122 @@
+"""Tests of the options of the jobs: their flags, their limits, their refusals."""
+
+import dataclasses
+
+import pytest
+
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.search.config import SearchConfig
+from precis.model.training.config import ExtractiveTraining
+from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.command_line.parser import command_parser
+from precis.pipelines.corpus.options import FailureOptions
+from precis.pipelines.evaluate.options import EvaluateOptions
+from precis.pipelines.prepare.options import PrepareOptions
+from precis.pipelines.run.options import (
+    flag_fields,
+    flag_info,
+    option_names,
+    read_flags,
+)
+from precis.pipelines.summarize.options import SummarizeOptions
+from precis.pipelines.training.options import TrainOptions
+
+JOBS = {name: command.option_groups for name, command in COMMANDS.items()}
+MOST_COMMON_FLAGS = 18
+NEEDED = {
+    **{"corpus": "sample:", "output": "o", "records": "r", "input": "i", "run": "r"},
+    **{"checkpoint": "c", "bundle": "b", "text": "t", "folder": "f", "for_": "duckdb"},
+    "table": "delta://t",
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_every_field_of_a_job_is_a_flag_of_one_name_and_a_keyword(name, monkeypatch):
+    fields = list(flag_fields(JOBS[name]))
+    names = [field.name for field in fields]
+    assert len(option_names(JOBS[name])) == len(set(option_names(JOBS[name])))
+    for columns in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for shows_all in (False, True):
+            parser = command_parser(name, COMMANDS[name], shows_all=shows_all)
+            assert max(map(len, parser.format_help().splitlines())) <= columns
+    destinations = {action.dest for action in parser._actions}
+    general = {"config", "verbose", "help"}
+    assert destinations - general == set(names) and not general & set(names)
+    assert all(flag_info(field).help for field in fields)
+    assert sum(flag_info(field).is_common for field in fields) <= MOST_COMMON_FLAGS
+    defaults = {
+        field.name: NEEDED.get(field.name, field.default)
+        for group in JOBS[name]
+        for field in dataclasses.fields(group)
+    }
+    built = read_flags(JOBS[name], defaults)
+    assert [type(instance) for instance in built] == list(JOBS[name])
+    values = [dataclasses.asdict(instance) for instance in built]
+    assert {key: each[key] for each in values for key in each} == defaults
+
+
+SHARE = "--max_failed_share is a share from 0 to 1, not"
+
+
+@pytest.mark.parametrize(
+    ("group", "values", "message"),
+    [
+        (FailureOptions, {"max_failed_share": 1.01}, rf"{SHARE} 1\.01"),
+        (FailureOptions, {"max_failed_share": -0.1}, rf"{SHARE} -0\.1"),
+        (FailureOptions, {"max_failed_share": float("nan")}, f"{SHARE} nan"),
+        (PrepareOptions, {"output": ""}, "--output is empty; name the folder to write"),
+        (
+            PrepareOptions,
+            {"max_source_tokens": 0},
+            "--max_source_tokens must be at lea",
+        ),
+        (PrepareOptions, {"max_target_tokens": -3}, "must be at least 1, not -3"),
+        (PrepareOptions, {"vocabulary_size": 299}, "must be at least 300.*, not 299"),
+        (
+            PrepareOptions,
+            {"tokenizer": "t", "lower_case": True},
+            "--tokenizer brings its own --lower_case",
+        ),
+        (ExtractiveTraining, {"importance_articles": -1}, "must not be negative, but"),
+        (SearchConfig, {"common_pieces": -1}, "common_pieces must not be negative, bu"),
+        (TrainOptions, {"records": "r", "output": ""}, "--output is empty"),
+        (SummarizeOptions, {"output": ""}, "--output is empty"),
+        (SelectionConfig, {"sentences": -1}, "--sentences must not be negative, but i"),
+        (SummarizeOptions, {"keyphrases": 0}, "keyphrases must be at least 1, not 0"),
+        (
+            SummarizeOptions,
+            {"window_documents": 0},
+            "window_documents must be at least",
+        ),
+        (SummarizeOptions, {"written_sentences": 0}, "must be at least 1, not 0"),
+        (SummarizeOptions, {"search_processes": -1}, "but is -1; 0 is"),
+        (SummarizeOptions, {"precision": "float8"}, "--precision is one of float32, m"),
+        (EvaluateOptions, {"input": ""}, "--input is empty"),
+        (EvaluateOptions, {"resamples": 0}, "--resamples must be 1 or more, not 0"),
+        (
+            EvaluateOptions,
+            {"confidence": 1.0},
+            "confidence must lie between 0 and 1, n",
+        ),
+    ],
+)
+def test_impossible_options_are_refused(group, values, message):
+    needed = {
+        name: "x" for name in ("output", "input") if name in option_names([group])
+    }
+    if group is EvaluateOptions:
+        del needed["output"]
+    with pytest.raises(UsageError, match=message):
+        group(**{**needed, **values})
+
+
+def test_options_at_their_limits_are_taken():
+    for share in (0, 1):
+        FailureOptions(max_failed_share=share)
+    limits = {"max_source_tokens": 1, "max_target_tokens": 1, "vocabulary_size": 300}
+    PrepareOptions(output="o", **limits)
+    options = SummarizeOptions(output="o", keyphrases=1, extractive=" lead , luhn,")
+    assert options.methods == ("lead", "luhn")
+    assert SummarizeOptions(output="o", extractive=" ,").methods == ()

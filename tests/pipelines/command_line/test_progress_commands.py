@@ -1,0 +1,148 @@
+"""Tests of what whole commands show of their progress."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import exit_code, write_jsonl
+from support.signalled import PROGRAM, ROOT, shell_environment
+from support.terminal import Terminal
+
+from precis.pipelines.run.options import VARIABLE
+
+ARTICLE = "Rain fell on {} for {} hours. The river rose and the bridge was closed. {}"
+
+
+def article(number):
+    more = " ".join(f"Street {number}{house} was dry." for house in range(number % 9))
+    return ARTICLE.format(f"town {number}", number, more)
+
+
+@pytest.fixture(scope="module")
+def mixed_corpus(tmp_path_factory):
+    """300 documents in two files; of them 3 duplicates, 4 empty and 5 broken."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for name in (0, 1):
+        lines = [
+            {"id": f"{name}-{number}", "article": article(1000 * name + number)}
+            for number in range(138)
+        ]
+        lines += [{"id": f"{name}-empty-{number}", "article": ""} for number in (0, 1)]
+        lines += ["{broken", "[]", b'{"article": 7}'][: 3 - name]
+        lines += [{"id": f"{name}-again", "article": article(5)}] * 1
+        lines += [
+            {"id": f"{name}-more-{n}", "article": article(n + 5000 + 100 * name)}
+            for n in range(6 + name)
+        ]
+        write_jsonl(folder / f"{name}.jsonl", lines)
+    return f"jsonl:{folder}/*.jsonl"
+
+
+def command(*words, **settings):
+    return subprocess.run(
+        [sys.executable, "-m", PROGRAM, *map(str, words)],
+        cwd=ROOT,
+        env=shell_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **settings,
+    )
+
+
+def ended(stderr):
+    """The last JSON object of each stage."""
+    lines = [json.loads(line) for line in stderr.splitlines()]
+    assert all(line["time"] and line["command"] for line in lines)
+    return {line["stage"]: line for line in lines if line["state"] == "done"}
+
+
+@pytest.mark.slow
+def test_the_objects_of_a_run_sum_up_to_its_manifest(mixed_corpus, tmp_path):
+    flags = ("--corpus", mixed_corpus, "--max_failed_share", 1, "--max_empty_share", 1)
+    flags = (*flags, "--task_bytes", 20_000, "--workers", 2, "--progress", "json")
+    flags = (*flags, "--deduplicate")
+    done = command("summarize", *flags, "--output", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    stages = ended(done.stderr)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_bytes())
+    counts = manifest["counts"]
+    assert counts["duplicates"] and counts["failed"] and counts["empty"]
+    assert list(stages) == ["keys", "summarize"]
+    summarized = stages["summarize"]
+    for stage in stages.values():
+        assert stage["documents"] == stage["total"] == counts["read"]
+        assert not stage["is_total_estimated"] and stage["rate"] > 0
+    assert summarized["dead_letters"] == counts["failed"] + counts["empty"]
+    rows = pq.read_table(tmp_path / "run" / "data").column("quality_flags").to_pylist()
+    assert summarized["flagged"] == sum(map(bool, rows)) > 0
+    assert "next: " in done.stdout and "{" not in done.stdout.split("next: ")[0]
+
+
+@pytest.mark.slow
+def test_a_run_that_goes_on_counts_what_an_earlier_one_did(
+    mixed_corpus, tmp_path, monkeypatch, capsys
+):
+    """The failed documents fail the first run behind its last task."""
+    monkeypatch.setenv(VARIABLE, "json")
+    flags = ("--corpus", mixed_corpus, "--task_bytes", 20_000, "--max_empty_share", 1)
+    flags = (*flags, "--output", tmp_path / "run")
+    counted = []
+    for share, code in ((0, 1), (1, 0)):
+        words = ["summarize", *map(str, flags), "--max_failed_share", str(share)]
+        assert exit_code(*words) == code
+        lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+        stages = {line["stage"]: line for line in lines if line.get("stage")}
+        last = stages["summarize"]
+        counted.append(
+            [last[name] for name in ("documents", "dead_letters", "flagged")]
+        )
+        assert (lines[-1]["state"] == "failed") == bool(code)
+    assert counted[0] == counted[1] and last["rate"] is None
+
+
+@pytest.mark.slow
+def test_a_quiet_command_writes_its_result_or_its_error(mixed_corpus, tmp_path):
+    flags = ("--corpus", mixed_corpus, "--quiet", "--output", tmp_path / "run")
+    done = command("summarize", *flags)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("precis summarize: 5 of ")
+    done = command("summarize", *flags, "--max_failed_share", 1, "--max_empty_share", 1)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"wrote {tmp_path / 'run'}"
+
+
+@pytest.mark.slow
+def test_no_line_of_a_terminal_wraps_and_ctrl_c_gives_it_back(tmp_path):
+    flags = ("--corpus", "sample:20000", "--output", tmp_path / "run")
+    with Terminal(columns=80) as terminal:
+        process = subprocess.Popen(
+            [sys.executable, "-m", PROGRAM, "summarize", *map(str, flags)],
+            cwd=ROOT,
+            env=shell_environment(TERM="xterm"),
+            stdin=terminal.writer,
+            stdout=terminal.writer,
+            stderr=terminal.writer,
+            start_new_session=True,
+        )
+        written = ""
+        while not re.search(r"\d/s  \d", Terminal.without_codes(written)):
+            assert process.poll() is None and len(written) < 1 << 20, written
+            written += terminal.read()
+        os.kill(process.pid, signal.SIGINT)
+        until = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < until:
+            written += terminal.read()
+        written += terminal.read()
+    assert process.wait(10) == 130
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") > 0
+    flat = "".join(terminal.screen(written[: written.rindex("precis summarize: ")]))
+    assert "stopped" in flat and "documents" in flat
+    assert "stopped by SIGINT; what is finished is kept" in written

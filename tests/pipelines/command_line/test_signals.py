@@ -1,0 +1,236 @@
+"""Commands that are stopped by Ctrl-C or SIGTERM at many moments: what they say, what
+they leave, and that the same command goes on to the same result.
+"""
+
+import os
+import re
+import resource
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command_line import command_words, precis, write_jsonl
+from support.processes import command_line
+from support.signalled import (
+    LIMIT_SECONDS,
+    PROGRAM,
+    Ended,
+    asides,
+    end_by_signal,
+    has_mapped,
+    is_progress,
+    processes_of,
+)
+
+from precis.model import files
+from precis.pipelines.verify.digest import digest
+
+pytestmark = pytest.mark.slow
+
+# One task a file.
+SETTINGS = {"extractive": "lexrank", "task_bytes": 100_000}
+PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+INT, TERM = signal.SIGINT, signal.SIGTERM
+
+
+def stop(
+    tmp_path: Path,
+    flags: list[str],
+    number: signal.Signals,
+    when: Callable[[int], bool],
+) -> Ended:
+    """Stops a command and checks what every command does then."""
+    folder = tmp_path / "temporary files"
+    ended = end_by_signal(flags, number, when, folder=folder)
+    assert ended.code == 128 + number, ended
+    assert len(ended.lines) == 1, "\n".join(ended.lines)
+    (line,) = ended.lines
+    assert line.startswith(f"precis {flags[0]}: stopped by {number.name}; ")
+    assert shlex.split(line.split(" with: ")[1]) == ["precis", *flags]
+    assert ended.left == []
+    assert ended.seconds < LIMIT_SECONDS
+    return ended
+
+
+def has(pattern: Path, count: int = 1) -> Callable[[int], bool]:
+    """True when so many files match."""
+    folder, name = pattern.parent, pattern.name
+    return lambda _: len(list(folder.glob(name))) >= count
+
+
+def has_done(tasks: Path, count: int) -> Callable[[int], bool]:
+    """True when a command is at work and so many tasks are done, by it or before."""
+    is_locked, is_done = has(tasks / "lock.json"), has(tasks / "summarize" / "*", count)
+    return lambda process: is_locked(process) and is_done(process)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """4,000 long articles in forty files, which take half a minute to rank."""
+    folder = tmp_path_factory.mktemp("corpus of news")
+    sentences = [
+        f"The town of number {number} has {number % 7} parks and a river."
+        for number in range(60)
+    ]
+    for part in range(40):
+        records = [
+            {
+                "id": f"{part}-{number}",
+                "article": " ".join(sentences[number % 20 : number % 20 + 40]),
+                "highlights": sentences[number % 20],
+            }
+            for number in range(100)
+        ]
+        write_jsonl(folder / f"{part:02d}.jsonl", records)
+    return f"jsonl:{folder}/*.jsonl"
+
+
+@pytest.fixture(scope="module")
+def run(corpus, tmp_path_factory):
+    """An undisturbed run."""
+    output = tmp_path_factory.mktemp("undisturbed") / "run"
+    assert precis("summarize", corpus=corpus, output=output, **SETTINGS) == 0
+    return output
+
+
+def test_summarize_stopped_again_and_again_ends_as_undisturbed(corpus, run, tmp_path):
+    output = tmp_path / "run"
+    flags = command_words("summarize", corpus=corpus, output=output, **SETTINGS)
+    tasks = output / "_tasks"
+    for number, when in [
+        (TERM, has_mapped("grpc")),  # while Beam is imported
+        (INT, has(tasks / "lock.json")),
+        (TERM, has_done(tasks, 1)),
+        (INT, has_done(tasks, 4)),
+        (TERM, has_done(tasks, 20)),
+    ]:
+        stop(tmp_path, flags, number, when)
+        assert not (tasks / "lock.json").exists() and not asides(output)
+    kept = {path: path.stat().st_mtime_ns for path in (tasks / "summarize").iterdir()}
+    assert 20 <= len(kept) < 40
+    stop(tmp_path, flags, INT, has_done(tasks, len(kept) + 2))
+    assert kept == {path: path.stat().st_mtime_ns for path in kept}
+    assert precis("summarize", corpus=corpus, output=output, **SETTINGS) == 0
+    assert digest(run=output) == digest(run=run)
+
+
+def test_search_processes_end_with_their_command(bundle, tmp_path):
+    stopped, whole = tmp_path / "stopped", tmp_path / "whole"
+    settings = {
+        "corpus": "sample:400",
+        "bundle": bundle,
+        "task_bytes": (16 << 10) * 50,
+        "beam_width": 2,
+        "search_processes": 2,
+        "window_documents": 50,
+    }
+    flags = command_words("summarize", output=stopped, **settings)
+    folder = tmp_path / "temporary files"
+
+    def searches(_: int) -> bool:
+        lines = [command_line(process) for process in processes_of(folder)]
+        # One of them is that which the others were forked from.
+        forked = sum("multiprocessing.forkserver" in line for line in lines)
+        return forked == 3 or sum("spawn_main" in line for line in lines) == 2
+
+    stop(tmp_path, flags, INT, searches)
+    stop(tmp_path, flags, TERM, has_done(stopped / "_tasks", 2))
+    assert not (stopped / "_tasks" / "lock.json").exists() and not asides(stopped)
+    for output in (stopped, whole):
+        assert precis("summarize", output=output, **settings) == 0
+    assert digest(run=stopped) == digest(run=whole)
+
+
+def test_evaluate_stopped_leaves_no_process_and_starts_again(run, tmp_path):
+    output = tmp_path / "evaluation"
+    flags = command_words("evaluate", input=run, output=output)
+    stop(tmp_path, flags, INT, has_mapped("grpc"))
+    stop(tmp_path, flags, TERM, has(output / "scores" / "*"))
+    assert not asides(output) and not (output / "rouge.json").exists()
+    for folder in (output, tmp_path / "whole"):
+        assert precis("evaluate", input=run, output=folder) == 0
+    mean = [
+        [row["rouge1"] for row in files.read_json(f"{folder}/rouge.json")["systems"]]
+        for folder in (output, tmp_path / "whole")
+    ]
+    assert mean[0] == mean[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "library"),
+    [
+        (("prepare", "--corpus", "sample:60", "--output", "{}"), "grpc"),
+        (("train", "--records", "r", "--output", "{}"), "libtensorflow"),
+        (("train-extractor", "--records", "r", "--output", "{}"), "libtensorflow"),
+        (("train-keyphrases", "--records", "r", "--output", "{}"), "libtensorflow"),
+        (
+            ("train-summarizer", "--corpus", "sample:60", "--output", "{}"),
+            "libtensorflow",
+        ),
+        (("import", "checkpoint", "--output", "{}"), "libtensorflow"),
+        (("attention", "--bundle", "b", "--output", "{}.png"), "libtensorflow"),
+        (("verify", "{run}"), "libarrow"),
+        (("digest", "{run}"), "libarrow"),
+        (("load", "{run}", "--table", "iceberg+sqlite://{}/a.b"), "libarrow"),
+    ],
+)
+def test_every_command_is_stopped_while_its_libraries_are_loaded(
+    command, library, run, tmp_path
+):
+    output = tmp_path / "out"
+    flags = [word.format(output, run=run) for word in command]
+    stop(tmp_path, flags, INT, has_mapped(library))
+    assert not output.exists() or not [*output.rglob("*.parquet"), *asides(output)]
+
+
+def test_an_error_in_a_process_of_beam_is_one_line(tmp_path):
+    """The part is larger than a file may be."""
+    flags = command_words("summarize", corpus="sample:600", output=tmp_path / "run")
+    limit = (64 << 10, 64 << 10)
+    # A file of bytecode would not be whole either.
+    variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    variables.pop("GRPC_VERBOSITY", None)  # A command in this process sets it.
+    done = subprocess.run(
+        [sys.executable, "-m", PROGRAM, *flags, *PROCESSES],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+        env=variables,
+        timeout=300,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    (line,) = [line for line in lines if not is_progress(line)]
+    data = re.escape(f"{tmp_path}/run/data")
+    assert re.fullmatch(
+        rf"precis summarize: the pipeline failed: {data}/part-[0-9a-f]{{8}}-00000"
+        ".parquet: File too large; correct that, and run the same command again",
+        line,
+    )
+    assert not (tmp_path / "run" / "_tasks" / "summarize" / "00000.json").exists()
+
+
+@pytest.mark.parametrize("megabytes", [500, 600, 800])
+def test_a_command_ends_where_it_cannot_have_memory(tmp_path, megabytes):
+    """OpenBLAS waits for the memory of its threads, with Python's lock in its hands."""
+    flags = command_words("summarize", corpus="sample:400", output=tmp_path, **SETTINGS)
+    limit = (megabytes << 20, megabytes << 20)
+    process = subprocess.Popen(
+        [sys.executable, "-m", PROGRAM, *flags, "--workers=1"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+    try:
+        assert process.wait(LIMIT_SECONDS) in (0, 1, 128 + TERM)
+    finally:
+        process.kill()

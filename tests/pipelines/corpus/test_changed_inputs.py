@@ -1,0 +1,146 @@
+"""Whole jobs whose files cannot be read, or change after the corpus was listed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing import test_pipeline
+from apache_beam.testing.util import assert_that, equal_to
+from support.command_line import error_lines, precis
+from support.prepared import scan_corpus
+
+from precis.model.errors import DataError
+from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.engines import tasks
+from precis.pipelines.prepare.options import PrepareOptions
+from precis.pipelines.run import job
+from precis.pipelines.transforms.beam_transforms import ReadCorpus
+
+TEXT = "The council met on Monday. It voted for a new bridge over the river."
+
+
+@pytest.fixture
+def texts(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (folder / name).write_text(TEXT + name)
+    return folder
+
+
+def summarize(texts: Path, output: Path, **flags: Any) -> int:
+    common = {"extractive": "lead", "min_source_words": 0, "task_bytes": 1}
+    return precis(
+        "summarize", corpus=f"text:{texts}/*.txt", output=output, **common, **flags
+    )
+
+
+def dead_letters(output: Path) -> list[dict[str, Any]]:
+    parts = sorted((output / "dead_letters").glob("*"))
+    return [letter for part in parts for letter in read_letters(str(part))]
+
+
+def ids(output: Path) -> list[str]:
+    rows = pq.read_table(output / "data", columns=["document_id"]).to_pylist()
+    return sorted(row["document_id"] for row in rows)
+
+
+@pytest.fixture
+def change_after_listing(monkeypatch):
+    """A function that takes what is to happen between listing and reading, once."""
+
+    def set_change(change):
+        open_job = job.open_job
+
+        def change_and_open(*arguments, **keywords):
+            change()
+            monkeypatch.setattr("precis.pipelines.run.job.open_job", open_job)
+            return open_job(*arguments, **keywords)
+
+        monkeypatch.setattr("precis.pipelines.run.job.open_job", change_and_open)
+
+    return set_change
+
+
+def test_a_changed_file_is_a_failed_task_that_the_same_command_tries_again(
+    texts, tmp_path, change_after_listing, capsys
+):
+    output = tmp_path / "run"
+    edited = (TEXT + "b.txt").replace("Monday", "Friday")
+    change_after_listing(lambda: (texts / "b.txt").write_text(edited))
+    assert summarize(texts, output) == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert "1 file(s) changed after the corpus was listed and an unknown" in line
+    (letter,) = dead_letters(output)
+    assert (letter["stage"], letter["reason"]) == ("read", "file_changed")
+    assert letter["source_file"] == f"{texts}/b.txt"
+    assert not (output / "_SUCCESS").exists()
+    receipts = sorted(path.name for path in (output / "_tasks" / "summarize").iterdir())
+    assert receipts == ["00000.json", "00002.json"]
+    assert ids(output) == ["a", "c"]
+    (texts / "b.txt").write_text(TEXT + "b.txt")
+    assert summarize(texts, output) == 0
+    assert ids(output) == ["a", "b", "c"]
+    assert dead_letters(output) == []
+
+
+def test_the_scan_of_prepare_needs_every_file(texts, tmp_path):
+    options = CorpusOptions(corpus=f"text:{texts}/*.txt")
+    tasks = list_tasks(options)
+    (texts / "b.txt").write_text("other")
+    records = PrepareOptions(output=str(tmp_path / "none"))
+    message = "b.txt: it has 5 bytes and .*; let the file r"
+    with pytest.raises(DataError, match=message):
+        scan_corpus(tasks, options, records)
+
+
+def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
+    corpus = ReadCorpus(f"text:{texts}/*.txt", task_bytes=1)
+    with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
+        result = pipeline | corpus
+        (texts / "b.txt").unlink()
+        ids = result.documents | beam.Map(lambda document: document.document_id)
+        assert_that(ids, equal_to(["a", "c"]), label="ids")
+        letters = result.dead_letters | "Place" >> beam.Map(
+            lambda letter: (letter.reason, letter.source_file)
+        )
+        expected = [("file_changed", f"{texts}/b.txt")]
+        assert_that(letters, equal_to(expected), label="letters")
+
+
+def test_the_letter_of_a_task_that_failed_goes_when_it_succeeds(tmp_path):
+    opened = job.open_job(str(tmp_path), kind="records", inputs={}, tasks=1)
+    step = tasks.Step(opened, "encode")
+    failure = FileFailure("a.txt", "file_changed", "it was cut")
+    report = tasks.report_failure(0, failure, step)
+    assert report.sources == {"a.txt": {"read": 1, "failed": 1}}
+    assert report.failures == {"read/file_changed": 1}
+    (letter,) = dead_letters(tmp_path)
+    assert (letter["detail"], letter["source_file"]) == ("it was cut", "a.txt")
+    assert tasks.read_receipt(step, 0) is None
+    result = tasks.TaskResult({"a.txt": {"read": 1, "written": 1}}, [], {})
+    tasks.publish_report(0, result, tasks.open_letters(step, 0), step)
+    assert dead_letters(tmp_path) == []
+    assert tasks.read_receipt(step, 0) is not None
+
+
+def test_files_that_are_read_together_with_a_changed_one_are_counted(
+    texts, tmp_path, change_after_listing
+):
+    output = tmp_path / "run"
+    change_after_listing(lambda: (texts / "b.txt").unlink())
+    flags = {"corpus": f"text:{texts}/*.txt", "output": output, "max_failed_share": 1}
+    assert precis("summarize", extractive="lead", min_source_words=0, **flags) == 0
+    counts = json.loads((output / "manifest.json").read_bytes())["counts"]
+    assert (counts["read"], counts["failed"], counts["written"]) == (3, 3, 0)
+    details = {
+        letter["source_file"]: letter["detail"] for letter in dead_letters(output)
+    }
+    assert set(details) == {f"{texts}/{name}.txt" for name in "abc"}
+    assert details[f"{texts}/a.txt"].startswith("it was read together with ")

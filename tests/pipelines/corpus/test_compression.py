@@ -1,0 +1,147 @@
+"""Compressed files: ranges of gzip, and what is read of damaged files of each kind."""
+
+import bz2
+import gzip
+import itertools
+import lzma
+import random
+
+import pyarrow as pa
+import pytest
+from support.corpus_records import read_corpus
+
+from precis.model.errors import UsageError
+from precis.pipelines.corpus import compression
+from precis.pipelines.corpus.lines import read_lines
+
+CHANCE = random.Random(3)
+LINES = [CHANCE.randbytes(CHANCE.randint(1, 9000)).hex() for _ in range(400)]
+CONTENT = "\n".join(LINES).encode()
+RECORDS = b"".join(
+    b'{"id": "%d", "article": "%s"}\n' % (number, line[:99].encode())
+    for number, line in enumerate(LINES)
+)
+
+
+def zstd(content):
+    buffer = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(buffer, "zstd") as stream:
+        stream.write(content)
+    return buffer.getvalue().to_pybytes()
+
+
+COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}
+
+
+@pytest.fixture(autouse=True)
+def _many_states(monkeypatch):
+    monkeypatch.setattr(compression, "_LEAST_DISTANCE", 40_000)
+
+
+def read_range(path, start, stop, version="v"):
+    lines = read_lines(path, start, stop, max_bytes=1 << 20, version=version)
+    return [(line.start, line.text) for line in lines]
+
+
+def ranges(count):
+    edges = [len(CONTENT) * number // count for number in range(count)]
+    return list(itertools.pairwise([*edges, -1]))
+
+
+@pytest.mark.parametrize("members", [1, 7])
+def test_ranges_in_any_order_are_those_of_the_whole(tmp_path, members):
+    path = str(tmp_path / "a.gz")
+    edges = [len(CONTENT) * number // members for number in range(members + 1)]
+    parts = [CONTENT[start:stop] for start, stop in itertools.pairwise(edges)]
+    with open(path, "wb") as file:
+        file.write(b"\0\0".join(gzip.compress(part, 1) for part in parts))
+    whole = read_range(path, 0, -1, version="")
+    assert [text.rstrip(b"\n").decode() for _, text in whole] == LINES
+    order = ranges(23)
+    random.Random(5).shuffle(order)
+    read = sorted(line for part in order for line in read_range(path, *part))
+    assert read == whole
+    # A range begins near its first byte, not at the beginning of the file.
+    states, damage = compression._check(path, "v")
+    assert damage is None and len(states) > 10
+    with open(path, "rb") as file:
+        (block, *_) = compression.decompressed(file, path, len(CONTENT) - 9, "v")
+        assert block.start == len(CONTENT) - 9 and file.tell() > 500_000
+
+
+@pytest.mark.parametrize("end", COMPRESS)
+def test_files_of_each_compression_are_read(tmp_path, end):
+    compress = COMPRESS[end]
+    half = RECORDS.index(b'{"id": "200"')
+    content = compress(RECORDS[:half]) + compress(RECORDS[half:])
+    (tmp_path / f"a.jsonl.{end}").write_bytes(content)
+    tasks, records = read_corpus(f"jsonl:{tmp_path}/*", task_bytes=9_000)
+    assert [each.document_id for each in records] == [str(n) for n in range(400)]
+    assert records[1].source_position == f"byte {RECORDS.index(b'{', 9)}"
+    assert len(tasks) == (3 if end == "gz" else 1)
+    (tmp_path / f"b.csv.{end}").write_bytes(compress(b"article\nRain fell.\n"))
+    (record,) = read_corpus(f"csv:{tmp_path}/b.csv.{end}")[1]
+    assert record.article == "Rain fell."
+
+
+@pytest.mark.parametrize(
+    ("end", "damage"),
+    # Arrow writes zstd without a checksum, so that only a cut is seen.
+    [*itertools.product(["gz", "bz2", "xz"], ["cut", "flipped"]), ("zst", "cut")],
+)
+def test_no_record_of_a_damaged_part_is_read(tmp_path, end, damage):
+    compress = COMPRESS[end]
+    half = RECORDS.index(b'{"id": "200"')
+    first, second = compress(RECORDS[:half]), bytearray(compress(RECORDS[half:]))
+    if damage == "cut":
+        del second[-len(second) // 3 :]
+    else:
+        second[len(second) // 2] ^= 0x55
+    (tmp_path / f"a.jsonl.{end}").write_bytes(first + second)
+    *documents, lost = read_corpus(f"jsonl:{tmp_path}/*", task_bytes=9_000)[1]
+    # The members of gzip in front of the damage are whole.
+    expected = 200 if end == "gz" else 0
+    codec = compression.CODECS[f".{end}"]
+    # Each range of gzip that is lost says so.
+    lost_ranges = [each for each in (*documents, lost) if hasattr(each, "reason")]
+    assert {each.reason for each in lost_ranges} == {f"broken_{codec}"}
+    read = [each for each in documents if not hasattr(each, "reason")]
+    assert [each.document_id for each in read] == [str(n) for n in range(expected)]
+    assert lost.detail.startswith(
+        f"the {codec} stream is damaged, the rest of the file"
+    )
+
+
+@pytest.mark.parametrize("end", ["jsonl", "csv", "txt"])
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16"])
+def test_files_in_other_encodings_are_read(tmp_path, end, encoding):
+    texts = [f"Caf\u00e9 {number}, na\u00efve." for number in range(50)]
+    content = {
+        "jsonl": "".join(f'{{"article": "{text}"}}\n' for text in texts),
+        "csv": "article\n" + "".join(f'"{text}"\n' for text in texts),
+        "txt": "\n".join(texts),
+    }[end]
+    (tmp_path / f"a.{end}").write_bytes(content.encode(encoding))
+    scheme = "text" if end == "txt" else end
+    corpus = f"{scheme}:{tmp_path}/a.{end}"
+    records = read_corpus(corpus, encoding=encoding, task_bytes=300)[1]
+    expected = [content] if end == "txt" else texts
+    assert [each.article for each in records] == expected
+    if end == "jsonl" and encoding == "utf-16":
+        with pytest.raises(UsageError, match="UTF-16; --encoding utf-16 reads it"):
+            read_corpus(corpus)
+    elif end == "jsonl":
+        records = read_corpus(corpus)[1]
+        assert {each.reason for each in records} == {"invalid_utf8"}
+
+
+def test_half_of_a_pair_in_utf_16_costs_its_record(tmp_path):
+    lines = ['{"article": "One."}\n', '{"article": "\ud83d!"}\n', '{"article": "Two."}']
+    content = "".join(lines).encode("utf-16", errors="surrogatepass")
+    (tmp_path / "a.jsonl").write_bytes(content)
+    corpus = f"jsonl:{tmp_path}/a.jsonl"
+    one, lost, two = read_corpus(corpus, encoding="utf-16")[1]
+    assert (one.article, lost.reason, two.article) == ("One.", "invalid_utf8", "Two.")
+    (tmp_path / "a.jsonl").write_bytes(content[:-1])
+    *_, lost = read_corpus(corpus, encoding="utf-16")[1]
+    assert lost.reason == "broken_utf16" and "within a character" in lost.detail

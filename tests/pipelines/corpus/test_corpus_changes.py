@@ -1,0 +1,153 @@
+"""Files that change between the listing of a corpus and its reading."""
+
+import os
+import pickle
+
+import pytest
+from support.corpus_records import read_corpus
+
+from precis.pipelines.corpus import opening
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks, read_task
+from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.run.job import hash_tasks
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"article": "one"}\n{"article": "two"}\n')
+    return path
+
+
+def listed(path):
+    options = CorpusOptions(corpus=f"jsonl:{path}")
+    (task,) = list_tasks(options)
+    return task, options
+
+
+def set_back(path, status):
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_a_touch_changes_nothing_and_an_edited_byte_does(path):
+    before = list_tasks(CorpusOptions(corpus=f"jsonl:{path}"))
+    status = path.stat()
+    os.utime(path, ns=(1, 2))
+    touched = list_tasks(CorpusOptions(corpus=f"jsonl:{path}"))
+    assert hash_tasks(touched) == hash_tasks(before)
+    assert len(list(read_task(before[0], CorpusOptions(corpus=f"jsonl:{path}")))) == 2
+    path.write_text(path.read_text().replace("two", "TWO"))
+    set_back(path, status)
+    edited = list_tasks(CorpusOptions(corpus=f"jsonl:{path}"))
+    assert edited[0].size_bytes == before[0].size_bytes
+    assert hash_tasks(edited) != hash_tasks(before)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:25])
+
+
+def edit(path):
+    status = path.stat()
+    path.write_text(path.read_text().replace("two", "TWO"))
+    set_back(path, status)
+
+
+def replace_by_a_fifo(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        (cut, "it has 25 bytes and had 38 when the corpus was listed"),
+        (edit, "its content changed after the corpus was listed"),
+        (os.remove, "it cannot be read any more: No such file or directory"),
+        (replace_by_a_fifo, "it was replaced by what is not a file after the corpus"),
+    ],
+)
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_changed_file_fails_its_task(path, change, detail, is_read):
+    task, options = listed(path)
+    records = iter(read_task(task, options))
+    if is_read:
+        next(records)
+    change(path)
+    with pytest.raises(FileFailure, match=f"^{path}: {detail}") as failure:
+        list(records)
+    assert (failure.value.path, failure.value.reason) == (str(path), "file_changed")
+    copy = pickle.loads(pickle.dumps(failure.value))
+    assert (str(copy), vars(copy)) == (str(failure.value), vars(failure.value))
+
+
+def test_the_failure_of_one_of_many_files_says_so(tmp_path, monkeypatch):
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (tmp_path / name).write_text("text")
+    options = CorpusOptions(corpus=f"text:{tmp_path}/*")
+    (task,) = list_tasks(options)
+    # The file is there when the task begins and gone when its turn comes.
+    records = iter(read_task(task, options))
+    next(records)
+    monkeypatch.setattr(opening, "_local_change", lambda file: "")
+    (tmp_path / "b.txt").unlink()
+    with pytest.raises(FileFailure, match="b.txt: it cannot be read: No such file"):
+        list(records)
+
+    def fail(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("precis.pipelines.corpus.text_files.open_source", fail)
+    with pytest.raises(
+        FileFailure,
+        match=r"a.txt: it cannot be read \(or one of the 2 files after it\)",
+    ):
+        list(read_task(task, options))
+
+
+def test_a_defect_of_a_reader_is_no_failure_of_the_file(path, monkeypatch):
+    task, options = listed(path)
+
+    def fail(*_, **__):
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr("precis.pipelines.corpus.jsonl.read_lines", fail)
+    with pytest.raises(ZeroDivisionError, match="a defect"):
+        list(read_task(task, options))
+    cut(path)
+    with pytest.raises(FileFailure, match="it has 25 bytes"):
+        list(read_task(task, options))
+
+
+def test_an_object_that_is_replaced_or_removed_fails_its_task():
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.pipe({"/changes/a.jsonl": b'{"article": "one"}\n', "/changes/b": b""})
+    try:
+        options = CorpusOptions(corpus="jsonl:memory://changes/*")
+        (task,), records = read_corpus(options.corpus)
+        assert len(records) == 1
+        memory.pipe("/changes/a.jsonl", b'{"article": "ONE"}\n')
+        with pytest.raises(FileFailure, match="a.jsonl: its content changed after"):
+            list(read_task(task, options))
+        memory.rm("/changes/a.jsonl")
+        with pytest.raises(FileFailure, match="a.jsonl: it was removed after the corp"):
+            list(read_task(task, options))
+    finally:
+        memory.rm("/changes", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("info", "version"),
+    [
+        ({"size": 3, "md5Hash": "m", "etag": "e", "generation": "1"}, "3:m"),
+        ({"size": 3, "ETag": '"e"', "LastModified": "today"}, '3:"e"'),
+        ({"size": 3, "generation": "1", "updated": "today"}, "3:1"),
+        ({"size": 3, "mtime": 7}, "3:7"),
+        ({"size": 3}, "3:"),
+    ],
+)
+def test_an_object_counts_by_the_best_that_its_store_has(info, version):
+    assert opening.object_version(info) == version

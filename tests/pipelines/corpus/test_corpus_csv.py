@@ -1,0 +1,175 @@
+"""The scheme csv:GLOB."""
+
+import csv
+import io
+import random
+
+import pytest
+from support.corpus_records import place_and_reason, read_corpus, read_records
+
+from precis.model.errors import UsageError
+from precis.model.text.document import Document
+from precis.pipelines.corpus import task_reader
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.task import DeadLetter
+
+# Each row, and its article or the reason why it has none.
+ROWS = [
+    (b"1,a,b\n", "a"),
+    (b"2,a\n", "wrong_columns"),
+    (b"3,a,b,c\n", "wrong_columns"),
+    (b"\n", None),
+    (b"4,caf\xe9,b\n", "invalid_utf8"),
+    (b'5,"x\n\xc3\xa9",b\n', "x\né"),
+    (b"6,a\x00b,\n", "a\x00b"),
+    (b",no id,b\n", "no id"),
+    (b"7,a\rb,c\n", "malformed_csv"),
+    (b'8,"a "quoted" word",b\n', "malformed_csv"),
+    (b"9,a,b\n", "a"),
+    (b'10,"never closed,b\n', "malformed_csv"),
+    (b'11,"a, closed",b\n', "a, closed"),
+]
+
+
+def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
+    content = b"\xef\xbb\xbfid,article,highlights\n"
+    expected = []
+    for row, found in ROWS:
+        if found:
+            expected.append((f"byte {len(content)}", found))
+        content += row
+    (tmp_path / "a.csv").write_bytes(content)
+    results = [
+        read_corpus(f"csv:{tmp_path}/a.csv", task_bytes=size)[1] for size in (10, 1_000)
+    ]
+    assert results[0] == results[1]
+    documents = [each for each in results[0] if isinstance(each, Document)]
+    lost = [each for each in results[0] if isinstance(each, DeadLetter)]
+    found = [(d.source_position, d.article) for d in documents]
+    found += [(letter.source_position, letter.reason) for letter in lost]
+    assert sorted(found) == sorted(expected)
+    assert [d.highlights for d in documents] == ["b", "b", "", "b", "b", "b"]
+    ids = [d.document_id for d in documents]
+    assert ids[:3] + ids[4:] == ["1", "5", "6", "9", "11"] and len(ids[3]) == 64
+    reasons = {letter.reason for letter in lost}
+    assert [each.raw for each in lost] == [row for row, why in ROWS if why in reasons]
+    assert lost[0].detail == "the row has 2 columns, the header 3"
+    assert lost[-1].detail.startswith("a quote opens a cell that goes on behind")
+
+
+def test_large_cells_pass_and_the_process_keeps_its_limit(tmp_path):
+    (tmp_path / "a.csv").write_text(f"article\n{'x' * 1_000_000}\nshort\n")
+    before = csv.field_size_limit(123_456)
+    try:
+        options = CorpusOptions(corpus=f"csv:{tmp_path}/a.csv")
+        (task,) = list_tasks(options)
+        reading = read_records(task, options)
+        assert len(next(reading).article) == 1_000_000
+        assert csv.field_size_limit() == 123_456  # also while a file is half read
+        assert next(reading).article == "short"
+    finally:
+        csv.field_size_limit(before)
+
+
+def test_a_row_beyond_the_limit_is_unreadable(tmp_path):
+    mebibyte = 1 << 20
+    (tmp_path / "a.csv").write_text(
+        f"article\n{'x' * (mebibyte - 1)}\n{'x' * mebibyte}\nshort\n"
+        f'"{"y," * (mebibyte // 2 - 1)}\nin the cell"\nlast\n'
+    )
+    flags = {"max_record_mb": 1}
+    corpus = f"csv:{tmp_path}/a.csv"
+    _, records = read_corpus(corpus, **flags)
+    longest, long_line, short, long_row, last = records
+    assert [longest.article[-1], short.article, last.article] == ["x", "short", "last"]
+    assert long_line.reason == long_row.reason == "record_too_large"
+    assert long_line.detail == (
+        "the line has 1,048,577 bytes, more than 1,048,576 (--max_record_mb)"
+    )
+    assert long_row.raw == b'"' + b"y," * 32767 + b"y"
+    assert read_corpus(corpus, task_bytes=100_000, **flags)[1] == records
+
+
+@pytest.mark.parametrize("rows", ["many,cells\n", ',"never\n', "\n", 'x","y\n'])
+def test_a_quote_that_is_never_closed_costs_its_row_alone(tmp_path, rows):
+    rows = ("x" * 400 + rows) * (2_500_000 // (400 + len(rows)))
+    content = f'id,article\n0,"open\n{rows}last,row\n'
+    (tmp_path / "a.csv").write_text(content)
+    _, records = read_corpus(f"csv:{tmp_path}/a.csv", max_record_mb=1)
+    assert sum(getattr(r, "records", 1) for r in records) == content.count("\n") - 1
+    assert place_and_reason(records[0])[1:] == ("byte 11", "malformed_csv")
+    assert records[0].raw == b'0,"open\n' and records[-1].article == "row"
+
+
+def _expected_rows(lines):
+    """The rows of lines, the slow way: each is tried with all lines behind it."""
+    position = 0
+    while lines:
+        reader = csv.reader(iter(lines), strict=True)
+        try:
+            cells = next(reader)
+            count = reader.line_num
+        except csv.Error:
+            cells, count = [], 1
+        yield position, cells
+        position += sum(map(len, lines[:count]))
+        lines = lines[count:]
+
+
+def test_stray_quotes_cost_their_rows_however_the_file_is_cut(tmp_path):
+    draw = random.Random(5)
+    parts = ['"', '""', ",", "\n", "\r\n", "a", '1,"b\n\nc"\n', '"d, e",f\n', 'x","y\n']
+    parts += ["\n\n\n", "\r\n\r\n", '2,"b\n\n\n\nc"\n']
+    for _ in range(60):
+        content = "id,article\n" + "".join(draw.choices(parts, k=40))
+        (tmp_path / "a.csv").write_text(content, newline="")
+        expected = [
+            (f"byte {position}", cells[1] if len(cells) == 2 else None)
+            for position, cells in _expected_rows(io.StringIO(content).readlines())
+            if cells or content[position] not in "\r\n"
+        ][1:]
+        for task_bytes in (1, 40, 1 << 20):
+            options = CorpusOptions(
+                corpus=f"csv:{tmp_path}/a.csv", task_bytes=task_bytes
+            )
+            records = [
+                record.content
+                for task in list_tasks(options)
+                for record in task_reader.read_records(task, options)
+            ]
+            assert [
+                (r.source_position, getattr(r, "article", None)) for r in records
+            ] == expected
+
+
+TWICE = "b.csv has 2 columns named {!r}, of which only one could be read"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b"key;text\n1;rain\n",
+            "no field 'article', it has 'key', 'text'; .*mean text",
+        ),
+        (b"\n\n", r"b.csv has no header row \(it has no rows\)"),
+        (b"id,caf\xe9\n", r"b.csv has no header row \(it is not UTF-8: "),
+        (b"id,article,article,note,note\n1,a,b,c,d\n", TWICE.format("article")),
+        (b"id,article,note,note\n1,a,b,c\n", TWICE.format("note")),
+    ],
+)
+def test_the_header_is_checked(tmp_path, content, message):
+    (tmp_path / "b.csv").write_bytes(content)
+    with pytest.raises(UsageError, match=message):
+        read_corpus(f"csv:{tmp_path}/b.csv")
+
+
+def test_each_file_has_its_own_header(tmp_path):
+    (tmp_path / "a.csv").write_text("id,article,,\n1,a,,\n")
+    (tmp_path / "b.csv").write_text("article,id\nb,2\n")
+    (tmp_path / "c.csv").write_text("text,id\nc,3\n")
+    *documents, third = read_corpus(f"csv:{tmp_path}/*.csv")[1]
+    found = [(d.document_id, d.article) for d in documents]
+    assert found == [("1", "a"), ("2", "b")]
+    assert place_and_reason(third) == (f"{tmp_path}/c.csv", "byte 8", "missing_field")

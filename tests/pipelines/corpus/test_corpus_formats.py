@@ -1,0 +1,161 @@
+"""What people's files are: several corpora, delimiters, nested fields, other formats,
+and many records that are lost for one reason.
+"""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import exit_code
+from support.corpus_records import read_corpus
+
+import precis
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.schemes import SCHEMES, Scheme
+from precis.pipelines.corpus.task import Task
+
+TEXT = "Rain fell on the town all night. The river rose by a metre. Nobody was hurt."
+
+
+def test_several_corpora_are_one_run(tmp_path):
+    (tmp_path / "a,b.jsonl").write_text(json.dumps({"id": "j", "article": TEXT}))
+    (tmp_path / "c.csv").write_text(f'id,article\nc,"{TEXT}"\n')
+    (tmp_path / "t.txt").write_text(TEXT)
+    corpora = [f"jsonl:{tmp_path}/a,b.jsonl", f"csv:{tmp_path}/*.csv"]
+    text = f"text:{tmp_path}/*.txt"
+    flags = [word for corpus in (*corpora, text) for word in ("--corpus", corpus)]
+    output = tmp_path / "run"
+    words = ["--output", str(output), "--extractive", "lead"]
+    assert exit_code("summarize", *flags, *words) == 0
+    table = pq.read_table(output / "data", columns=["document_id"])
+    assert sorted(table["document_id"].to_pylist()) == ["c", "j", "t"]
+    manifest = precis.summarize(
+        corpus=[*corpora, text], output=tmp_path / "again", extractive="lead"
+    )
+    assert manifest["corpus"] == ",".join([*corpora, text])
+    assert precis.digest(run=output) == precis.digest(run=tmp_path / "again")
+    assert precis.verify(folder=output, corpus=manifest["corpus"]).findings == []
+    with pytest.raises(UsageError, match="c.csv is a file of two corpora; name it"):
+        read_corpus(f"{corpora[1]},csv:{tmp_path}/c.csv")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", "#"])
+def test_the_delimiter_is_found_or_named(tmp_path, delimiter):
+    rows = ["id", "note", "article"], ["1", "a,b;c", "One, two; three."], ["2", "", "T"]
+    lines = (delimiter.join(f'"{cell}"' for cell in row) for row in rows)
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    corpus, name = f"csv:{tmp_path}/a.csv", delimiter.replace("\t", "\\t")
+    records = read_corpus(corpus, task_bytes=20, delimiter=name)[1]
+    found = [(d.document_id, d.article) for d in records]
+    assert found == [("1", "One, two; three."), ("2", "T")]
+    assert delimiter == "#" or read_corpus(corpus)[1] == records
+    with pytest.raises(UsageError, match="--delimiter is one sign, .* not '::'"):
+        CorpusOptions(corpus="csv:a", delimiter="::")
+
+
+def test_fields_within_fields_are_read(tmp_path):
+    rows = [{"doc": {"body": "One.", "meta": {"n": 1}}, "id": "a"}, {"doc": None}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    flags = {"article_field": "doc.body", "keep_fields": "doc.meta.n"}
+    for scheme in ("jsonl", "parquet"):
+        document, lost = read_corpus(f"{scheme}:{tmp_path}/a.{scheme}", **flags)[1]
+        assert (document.article, document.metadata) == ("One.", {"doc.meta.n": 1})
+        assert (lost.reason, lost.detail) == (
+            "missing_field",
+            "'doc.body' is missing or null",
+        )
+        with pytest.raises(
+            UsageError, match="it has .*'doc.body'.* mean doc.body, whi"
+        ):
+            read_corpus(f"{scheme}:{tmp_path}/a.{scheme}")
+
+
+def test_the_longest_text_is_proposed_as_the_article(tmp_path):
+    record = {"articles": 7, "article_id": "x1", "content": TEXT}
+    (tmp_path / "a.jsonl").write_text(json.dumps(record))
+    (tmp_path / "a.csv").write_text(f'articles,article_id,content\n7,x1,"{TEXT}"\n')
+    pq.write_table(pa.Table.from_pylist([record]), tmp_path / "a.parquet")
+    for scheme in ("jsonl", "csv", "parquet"):
+        with pytest.raises(
+            UsageError, match="did you mean content, which has the long"
+        ):
+            read_corpus(f"{scheme}:{tmp_path}/a.{scheme}")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'[\n  {"article": "A."}\n]\n', "it is a JSON array; `jq -c '.\\[\\]' "),
+        (b'[{"article": "A."}]', "it is a JSON array"),
+        (b"%PDF-1.7\n%\xe2\xe3\n", "it is a PDF; `pdftotext .*a -` reads its text"),
+        (b"\n<!DOCTYPE html>\n<p>A.", "it is an HTML page; `pandoc -t plain .*a` rea"),
+        (b"PK\x03\x04\x14\0", "it is a zip file, .*; unpack it"),
+    ],
+)
+def test_a_file_of_another_format_is_named(tmp_path, content, words):
+    (tmp_path / "a").write_bytes(content)
+    for scheme in ("jsonl", "csv", "parquet"):
+        if scheme == "jsonl" or b"[" not in content:
+            with pytest.raises(UsageError, match=words):
+                read_corpus(f"{scheme}:{tmp_path}/a")
+    (tmp_path / "b").write_bytes(content.replace(b"A.", b"\xff"))
+    for record in read_corpus(f"text:{tmp_path}/*")[1]:
+        if getattr(record, "reason", "") == "invalid_utf8" and b"[" not in content:
+            assert record.detail.startswith("it is a")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"), [("cp1252", "caf\u00e9 \u201c"), ("latin-1", "\x81\u00e9")]
+)
+def test_the_encoding_of_texts_that_are_no_utf_8_is_named(tmp_path, encoding, text):
+    lines = "".join(f'{number},"{text}"\n' for number in range(9))
+    (tmp_path / "a.csv").write_bytes(("id,article\n" + lines).encode(encoding))
+    flags = {"corpus": f"csv:{tmp_path}/a.csv", "extractive": "lead"}
+    message = f"9 of 9 records failed .*, --encoding {encoding} fits them"
+    with pytest.raises(DataError, match=message):
+        precis.summarize(output=tmp_path / "run", **flags)
+    manifest = precis.summarize(output=tmp_path / "out", encoding=encoding, **flags)
+    counts = manifest["counts"]
+    assert counts["written"] + counts["duplicates"] == counts["read"] == 9
+
+
+def test_many_records_that_are_lost_for_one_reason_are_one_letter(tmp_path):
+    """A third of a million of empty records, in ranges of one task or several."""
+    good = json.dumps({"id": "x", "article": TEXT}).encode() + b"\n"
+    content = good + b"{}\n" * 300_000 + good.replace(b'"x"', b'"y"') + b"[]\n" * 9
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(content))
+    corpus, run = f"jsonl:{tmp_path}/a.jsonl.gz", tmp_path / "run"
+    flags = {"max_failed_share": 1, "extractive": "lead", "task_bytes": 400_000}
+    manifest = precis.summarize(corpus=corpus, output=run, **flags)
+    assert manifest["counts"]["failed"] == 300_009
+    letters = [
+        (each["source_position"], each["reason"], each["records"])
+        for file in manifest["dead_letters"]
+        for each in read_letters(f"{run}/{file['file']}")
+    ]
+    assert len(letters) < 9 and sum(records for *_, records in letters) == 300_009
+    assert letters[0][:2] == (f"byte {len(good)}", "missing_field")
+    assert precis.verify(folder=run, corpus=corpus).findings == []
+
+
+def test_a_new_format_is_a_module_and_a_row(tmp_path, monkeypatch):
+    """The worked example of docs/CORPORA.md, run."""
+    page = (Path(__file__).parents[3] / "docs/CORPORA.md").read_text()
+    source = page.split("## A new format")[1].split("```python\n")[1].split("```")[0]
+    module = type(pytest)("precis.pipelines.corpus.paragraphs")
+    exec(source, module.__dict__)
+    monkeypatch.setattr(Scheme, "load", lambda self: module)
+    monkeypatch.setitem(SCHEMES, "paragraphs", Scheme("paragraphs"))
+    (tmp_path / "a.txt").write_text("One fell.\nHere.\n\nTwo rose.\n")
+    tasks, records = read_corpus(f"paragraphs:{tmp_path}/*.txt")
+    assert [(d.article, d.source_position) for d in records] == [
+        ("One fell.\nHere.", "byte 0"),
+        ("Two rose.", "byte 17"),
+    ]
+    assert isinstance(tasks[0], Task) and tasks[0].scheme == "paragraphs"

@@ -1,0 +1,144 @@
+"""The scheme parquet:GLOB."""
+
+import base64
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow.parquet import encryption
+from support.corpus_records import place_and_reason, read_corpus
+
+from precis.model.errors import UsageError
+from precis.model.text.document import Document
+from precis.pipelines.corpus.task import DeadLetter
+
+
+def _table(count):
+    texts = [f"Ärticle {index} " * (index % 11 + 1) for index in range(count)]
+    return pa.table({"unused": [[1, 2]] * count, "id": range(count), "article": texts})
+
+
+def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
+    texts = pa.array([b"good", b"caf\xe9", None, b""], pa.binary()).view(pa.string())
+    table = pa.table({"article": texts, "id": [1.5, None, 3.0, None]})
+    pq.write_table(table, path := f"{tmp_path}/a.parquet")
+    _, records = read_corpus(f"parquet:{path}")
+    reasons = ("wrong_type", "invalid_utf8", "missing_field", "empty_article")
+    assert [place_and_reason(letter) for letter in records] == [
+        (path, f"row group 0 row {row}", reason) for row, reason in enumerate(reasons)
+    ]
+    assert records[0].raw == b'{"article": "good", "id": 1.5}'
+    assert records[3].raw == b'{"article": "", "id": null}'
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+def test_the_row_groups_beside_a_damaged_row_group_are_read(tmp_path, compression):
+    path = tmp_path / "a.parquet"
+    texts = _table(90)["article"].to_pylist()
+    texts[70] = None
+    layout = {"compression": compression, "use_dictionary": False}
+    table = pa.table({"article": texts, "id": range(90)})
+    pq.write_table(table, path, row_group_size=30, write_page_checksum=True, **layout)
+    column = pq.read_metadata(path).row_group(1).column(0)
+    content = bytearray(path.read_bytes())
+    begin = column.data_page_offset + column.total_compressed_size // 2
+    content[begin] ^= 1  # Without compression only the checksum of the page tells.
+    path.write_bytes(content)
+    results = [
+        read_corpus(f"parquet:{path}", task_bytes=size)[1] for size in (10, 1 << 30)
+    ]
+    assert results[0] == results[1]
+    lost, null = [u for u in results[0] if isinstance(u, DeadLetter)]
+    assert place_and_reason(null) == (str(path), "row group 2 row 10", "missing_field")
+    assert place_and_reason(lost) == (str(path), "row group 1 row 0", "broken_parquet")
+    assert lost.detail.startswith("rows 0 to 29 of the row group are lost: ")
+    documents = [d for d in results[0] if isinstance(d, Document)]
+    assert [(d.document_id, d.source_position) for d in documents] == [
+        (str(row), f"row group {row // 30} row {row % 30}")
+        for row in (*range(30), *range(60, 70), *range(71, 90))
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int32(), pa.string()),
+    ],
+)
+def test_a_row_beyond_the_limit_is_unreadable(tmp_path, kind):
+    long = "ä" * (1 << 19)
+    texts = pa.array([long, long[1:] + "a", None, long, "short"], kind)
+    table = pa.table({"article": texts, "highlights": ["", "b", "c", "d", None]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    corpus = f"parquet:{tmp_path}/a.parquet"
+    first, second, third, lost, last = read_corpus(corpus, max_record_mb=1)[1]
+    assert [d.article for d in (first, second, last)] == [long, long[1:] + "a", "short"]
+    assert third.reason == "missing_field"
+    assert (lost.source_position, lost.reason, lost.raw) == (
+        *("row group 0 row 3", "record_too_large"),
+        b"",
+    )
+    assert lost.detail == (
+        "the record has 1,048,577 bytes, more than 1,048,576 (--max_record_mb)"
+    )
+
+
+def test_a_column_that_comes_twice_is_refused(tmp_path):
+    columns = [pa.array(["a"]), pa.array(["b"]), pa.array([1])]
+    for names in (["article", "article", "n"], ["article", "x", "x"]):
+        table = pa.Table.from_arrays(columns, names=names)
+        pq.write_table(table, tmp_path / "a.parquet")
+        if names[1] == "article":
+            message = r"a.parquet has 2 columns named 'article', of which only one"
+            with pytest.raises(UsageError, match=message):
+                read_corpus(f"parquet:{tmp_path}/a.parquet")
+        else:
+            (document,) = read_corpus(f"parquet:{tmp_path}/a.parquet")[1]
+            assert document.article == "a"
+
+
+def test_a_file_that_is_no_parquet_is_refused(tmp_path):
+    (tmp_path / "b.parquet").write_bytes(b"no parquet at all")
+    with pytest.raises(
+        UsageError,
+        match=r"b.parquet is no Parquet file that can be read \(its footer .*\); name ",
+    ):
+        read_corpus(f"parquet:{tmp_path}/b.parquet")
+
+
+def _encrypted(table, path):
+    class Keys(encryption.KmsClient):
+        def wrap_key(self, key_bytes, master_key_identifier):
+            return base64.b64encode(key_bytes)
+
+    factory = encryption.CryptoFactory(lambda _: Keys())
+    keys = encryption.EncryptionConfiguration("key", column_keys={"key": ["article"]})
+    connection = encryption.KmsConnectionConfig()
+    properties = factory.file_encryption_properties(connection, keys)
+    pq.write_table(table, path, encryption_properties=properties)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["encrypted", "cut", "empty", "magic", "length"])
+def test_a_file_without_a_footer_is_lost_by_its_name(tmp_path, damage):
+    pq.write_table(_table(9), tmp_path / "a.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    path = tmp_path / "b.parquet"
+    if damage == "encrypted":
+        content = _encrypted(_table(9), path)
+        assert content[:4] == content[-4:] == b"PARE"
+    else:
+        content = {
+            "cut": whole[: len(whole) // 2],
+            "empty": b"",
+            "magic": whole[:4],
+            "length": whole[:-8] + b"\xff\xff\xff\x7fPAR1",
+        }[damage]
+    path.write_bytes(content)
+    *documents, lost = read_corpus(f"parquet:{tmp_path}/*")[1]
+    assert [d.document_id for d in documents] == [str(index) for index in range(9)]
+    assert place_and_reason(lost) == (str(path), "file", "file_unreadable")
+    assert lost.detail.startswith("its footer cannot be read: ")

@@ -1,0 +1,135 @@
+"""The --corpus syntax, splits, and options that are refused before the work."""
+
+import hashlib
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import write_jsonl
+from support.corpus_records import read_corpus
+
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.task import DeadLetter
+
+SHARES = "lie between 0 and 1 and add up to at most 1, not"
+SPLITS = "has the splits train, validation, test, not 'dev'"
+
+
+@pytest.mark.parametrize(
+    ("corpus", "flags", "message"),
+    [
+        ("xml:a", {}, "unknown corpus 'xml:a'; .*jsonl, csv, parquet, text, sto.*ple$"),
+        ("news.jsonl", {}, r"did you mean 'jsonl:news.jsonl'\? write scheme:where"),
+        ("gs://bucket/a", {}, "unknown corpus 'gs://bucket/a'"),
+        ("jsonl:", {}, "'jsonl:' says no place"),
+        ("jsonl:a", {"task_bytes": 0}, "--task_bytes must be at least 1, not 0"),
+        ("jsonl:a", {"max_record_mb": 0}, "--max_record_mb must be at least 1, not 0"),
+        ("jsonl:a", {"validation_share": 1.5}, f"{SHARES} 1.5 and 0.05"),
+        ("jsonl:a", {"test_share": -0.1}, f"{SHARES} 0.05 and -0.1"),
+        ("jsonl:a", {"validation_share": 0.6, "test_share": 0.6}, f"{SHARES} 0.6 and"),
+        ("text:a", {"id_field": "x"}, "text: has no fields to name"),
+        ("sample:", {"keep_fields": "x"}, "has no fields to name; --article_field"),
+        ("jsonl:a", {"article_field": ""}, "--article_field is empty"),
+        ("jsonl:a", {"data_dir": "d"}, "--data_dir goes with tfds: alone, not with js"),
+        ("sample:", {"split": "dev"}, f"sample: {SPLITS}"),
+        ("jsonl:a", {"split": "dev"}, f"jsonl: {SPLITS}"),
+    ],
+)
+def test_options_are_refused_before_any_file_is_opened(corpus, flags, message):
+    with pytest.raises(UsageError, match=message):
+        CorpusOptions(corpus=corpus, **flags)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("{}/*.x", r"no file matches {}/\*.x \(the folder {} exists\)"),
+        ("{}/none/*", r"no file matches .* \(there is no folder {}/none\)"),
+        ("{}", r"is a folder; name the files in it, as in .*/\*$"),
+        ("none-*.x", r"no file matches none-\*.x \(in the working directory\)"),
+    ],
+)
+def test_a_pattern_without_files_is_refused(tmp_path, where, message):
+    for scheme in ("jsonl", "text"):
+        with pytest.raises(UsageError, match=message.format(*[tmp_path] * 2)):
+            read_corpus(f"{scheme}:{where.format(tmp_path)}")
+
+
+def test_the_hash_of_the_id_decides_the_split(tmp_path):
+    lines = [{"id": f"d{index}", "article": f"Text {index}."} for index in range(400)]
+    corpus = write_jsonl(tmp_path / "a.jsonl", lines)
+
+    def read(**flags):
+        shares = {"validation_share": 0.2, "test_share": 0.3}
+        return read_corpus(corpus, **shares, **flags)[1]
+
+    documents = read()
+    for document in documents:
+        digest = hashlib.sha256(f"17:{document.document_id}".encode()).hexdigest()
+        place = int(digest[:16], 16) / 2**64
+        expected = "validation" if place < 0.2 else "test" if place < 0.5 else "train"
+        assert document.split == expected
+    for split, count in (("train", 200), ("validation", 80), ("test", 120)):
+        part = [document for document in documents if document.split == split]
+        assert read(split=split) == part
+        assert abs(len(part) - count) < 50  # five standard deviations of a binomial
+    assert [d.split for d in read(seed=18)] != [d.split for d in documents]
+
+
+def test_the_split_of_a_record_comes_first(tmp_path):
+    parts = {"a": "x", "b": "y", "c": None}
+    lines = [{"article": name, "part": part} for name, part in parts.items()]
+    corpus = write_jsonl(tmp_path / "a.jsonl", lines)
+    flags = {"split_field": "part", "validation_share": 1, "test_share": 0}
+    splits = [document.split for document in read_corpus(corpus, **flags)[1]]
+    assert splits == ["x", "y", "validation"]
+    (only,) = read_corpus(corpus, split_field="part", split="x")[1]
+    assert only.article == "a"
+
+
+def test_an_article_without_text_is_given_with_its_bytes(tmp_path):
+    lines = [
+        b'{"article": " \\n", "id": "a"}\n',
+        b'{"article": "(CNN) -- ", "highlights": "H."}\n',
+    ]
+    (tmp_path / "a.jsonl").write_bytes(b"".join(lines))
+    (tmp_path / "b.csv").write_bytes(b"id,article\n7,\n")
+    (tmp_path / "c.txt").write_bytes(b"\n\n")
+    table = pa.table({"article": ["", "Rain."], "id": [1, 2], "x": [3, 4]})
+    pq.write_table(table, tmp_path / "d.parquet")
+    names = (
+        "jsonl:{}/*.jsonl",
+        "csv:{}/*.csv",
+        "text:{}/*.txt",
+        "parquet:{}/*.parquet",
+    )
+    _, records = read_corpus(",".join(names).format(*[tmp_path] * 4))
+    found = [record for record in records if isinstance(record, DeadLetter)]
+    assert {letter.reason for letter in found} == {"empty_article"}
+    assert [(each.document_id, each.source_position, each.raw) for each in found] == [
+        ("a", "byte 0", lines[0]),
+        (None, f"byte {len(lines[0])}", lines[1]),
+        ("7", "byte 11", b"7,\n"),
+        ("c", "file", b"\n\n"),
+        ("1", "row group 0 row 0", b'{"article": "", "id": 1}'),
+    ]
+
+
+def test_a_split_that_cannot_name_files_is_unreadable(tmp_path):
+    splits = ["train", "../../escaped/evil", "/abs", "", "x" * 41, "dev_2"]
+    lines = [
+        {"id": f"d{i}", "article": "A.", "s": each} for i, each in enumerate(splits)
+    ]
+    _, records = read_corpus(write_jsonl(tmp_path / "a.jsonl", lines), split_field="s")
+    lost = [record for record in records if isinstance(record, DeadLetter)]
+    assert {letter.reason for letter in lost} == {"bad_split"}
+    for letter, split in zip(lost, [splits[1], splits[2], splits[4]], strict=True):
+        assert letter.detail == (
+            f"the split is {split[:80]!r}; it names files, so it must be of at most 40 "
+            "letters, digits and underscores"
+        )
+        assert json.loads(letter.raw)["s"] == split
+    documents = [record for record in records if not isinstance(record, DeadLetter)]
+    assert [document.document_id for document in documents] == ["d0", "d3", "d5"]

@@ -1,0 +1,100 @@
+"""Tests of dead letters and of the share of them that a job bears."""
+
+import re
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from precis.model.errors import DataError
+from precis.pipelines.corpus.dead_letters import (
+    DeadLetter,
+    DeadLetterWriter,
+    check_failures,
+    read_letters,
+)
+from precis.pipelines.corpus.options import FailureOptions
+
+# The keys of a letter are the columns that the page names, in its third table.
+_, LETTERS = Path("docs/SCHEMA.md").read_text().split("## Dead letters")
+COLUMNS = set(re.findall(r"^\| `(\w+)`", LETTERS.partition("## ")[0], re.MULTILINE))
+
+
+def letter_file(path="", **settings):
+    return DeadLetterWriter(str(path), **{"task": 7, "run_id": "r1", **settings})
+
+
+def test_letters_are_written_as_they_come_and_counted(tmp_path):
+    path = tmp_path / "dead_letters" / "7.jsonl.gz"
+    written = [
+        DeadLetter("read", "b", "1", source_file="a", raw=b"\xff"),
+        DeadLetter("read", "broken_parquet", "2", source_file="b", records=40),
+        DeadLetter("read", "empty_article", "3", "d1", "a", "byte 9"),
+        DeadLetter("search", "b", "4", error_class="OSError", retryable=True),
+    ]
+    with letter_file(path) as letters:
+        for letter in written:
+            letters.write(letter)
+        assert not path.exists()
+    assert letters.rows == 4
+    assert letters.reasons == {"read/b": 1, "read/broken_parquet": 40, "search/b": 1}
+    assert letters.failed == {"a": 1, "b": 40, "": 1} and letters.empty == {"a": 1}
+    run = {"task": 7, "run_id": "r1"}
+    rows = list(read_letters(str(path)))
+    assert rows == [{**letter._asdict(), **run} for letter in written]
+    assert set(rows[0]) == COLUMNS
+    with letter_file(tmp_path / "again") as letters:
+        for letter in written:
+            letters.write(letter)
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def test_without_letters_or_after_an_error_there_is_no_file(tmp_path):
+    with letter_file(tmp_path / "none"):
+        pass
+    with pytest.raises(KeyError), letter_file(tmp_path / "none") as letters:
+        letters.write(DeadLetter("read", "b", "1"))
+        raise KeyError
+    assert not list(tmp_path.iterdir())
+
+
+NAMED = (
+    r"^9 of 9 records failed \(read/b 7, read/a 2\), more than --max_failed_share 0.1 "
+    "allows; see gs://b/dead_letters, mend the corpus and name another --output, or "
+)
+BROKEN = (
+    "^1 gzip file.* are damaged and an unknown number of records is lost; see gs://b/"
+    "dead_letters, replace the files"
+)
+EMPTY = (
+    "^6 of 10 articles have no text, more than --max_empty_share 0.5 allows; check "
+    "--article_field"
+)
+
+
+@pytest.mark.parametrize(
+    ("read", "empty", "reasons", "share", "message"),
+    [
+        (10, 0, {"read/x": 5}, 0.5, ""),
+        (10, 0, {"read/x": 6}, 0.5, "^6 of 10 records failed"),
+        (10, 0, {}, 0.0, ""),
+        (10, 0, {"read/x": 1}, 0.0, "^1 of 10 records failed"),
+        (10, 0, {"read/x": 10}, 1.0, ""),
+        (0, 0, {}, 0.0, ""),
+        (9, 0, {"read/a": 2, "read/b": 7}, 0.1, NAMED),
+        (1000, 0, {"read/broken_gzip": 1}, 0.5, BROKEN),
+        (1000, 0, {"read/broken_gzip": 1}, 1.0, ""),
+        (10, 5, {}, 0.5, ""),
+        (10, 6, {}, 0.5, EMPTY),
+    ],
+)
+def test_a_job_bears_a_share_of_failures(read, empty, reasons, share, message):
+    """Documents of another split do not count."""
+    failed = sum(reasons.values())
+    counts = {"read": read + 3, "failed": failed, "empty": empty, "other_split": 3}
+    allowed = FailureOptions(max_failed_share=share)
+    refused = pytest.raises(DataError, match=message) if message else nullcontext()
+    with refused:
+        check_failures(
+            counts, reasons, allowed=allowed, dead_letters="gs://b/dead_letters"
+        )

@@ -1,0 +1,245 @@
+"""--keep_fields: fields of the source that travel along with their types."""
+
+import datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import write_jsonl
+from support.corpus_records import read_corpus
+
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.kept_fields import kept_columns
+from precis.pipelines.corpus.kept_values import (
+    KeptField,
+    infer_kind,
+    kept_values,
+    parse_kept_fields,
+)
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.task import DeadLetter
+
+UTC = datetime.UTC
+NOON = datetime.datetime(2024, 2, 29, 12, tzinfo=UTC)
+MIDNIGHT = datetime.datetime(1999, 1, 2, tzinfo=UTC)
+
+
+def _columns(corpus, keep_fields, taken=(), **flags):
+    options = CorpusOptions(corpus=corpus, keep_fields=keep_fields, **flags)
+    columns = kept_columns(list_tasks(options), taken=taken)
+    for field in columns:
+        description = f"field {field.name} of the source"
+        assert field.metadata == {b"description": description.encode()}
+        assert field.nullable
+    return {field.name: field.type for field in columns}
+
+
+def _metadata(corpus, keep_fields):
+    records = read_corpus(corpus, keep_fields=keep_fields)[1]
+    return [getattr(record, "metadata", record) for record in records]
+
+
+def _jsonl(tmp_path, *records):
+    lines = [{"article": "A.", **record} for record in records]
+    return write_jsonl(tmp_path / "a.jsonl", lines)
+
+
+def _parquet(tmp_path, name="a.parquet", **columns):
+    length = len(next(iter(columns.values())))
+    table = pa.table({"article": ["A."] * length, **columns})
+    pq.write_table(table, tmp_path / name)
+    return f"parquet:{tmp_path}/*.parquet"
+
+
+def test_names_and_types_are_parsed():
+    assert parse_kept_fields("") == ()
+    assert parse_kept_fields(" date:timestamp, section,dc:date:string") == (
+        KeptField("date", "timestamp"),
+        KeptField("section", ""),
+        KeptField("dc:date", "string"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("date:day", r"--keep_fields date:day: there is no type 'day'; .*string, int"),
+        (":int64", r"--keep_fields :int64: there is no type"),
+        ("a,b,A:json", r"--keep_fields names a more than once"),
+    ],
+)
+def test_names_and_types_that_are_refused(text, message):
+    with pytest.raises(UsageError, match=message):
+        CorpusOptions(corpus="jsonl:a", keep_fields=text)
+
+
+def test_the_types_of_json_values_are_inferred():
+    assert infer_kind([1, None, -(2**63)]) == "int64"
+    assert infer_kind([1, 2.5]) == infer_kind([2.5]) == "double"
+    assert infer_kind([True, False]) == "bool"
+    assert infer_kind(["a", None]) == "string"
+    for values in ([None], [1, "a"], [True, 1], [[1]], [{}], [2**63]):
+        assert infer_kind(values) == "json"
+
+
+def test_the_fields_of_json_lines_are_kept(tmp_path):
+    corpus = _jsonl(
+        tmp_path,
+        {"views": 3, "share": 1, "section": "news", "tags": ["ä", None]},
+        {"views": None, "share": 0.5, "day": "2024-02-29"},
+        *[{"views": 4.0, "section": "x"}] * 18,
+        {"views": 2.5, "section": 7},
+        {"views": "many", "section": "sport"},
+        {"day": "yesterday"},
+        {"day": "", "section": 7},
+    )
+    names = "views,share,section,tags,day:date"
+    with pytest.raises(UsageError, match="has no field 'view', .*did you mean views"):
+        read_corpus(corpus, keep_fields="view")
+    # One of the first twenty values of `views` has a point.
+    double, text = pa.float64(), pa.string()
+    types = [double, double, text, text, pa.date32()]
+    assert list(_columns(corpus, names).values()) == types
+    found = _metadata(corpus, names.replace("views", "views:int64"))
+    nothing = dict.fromkeys(["views", "share", "section", "tags", "day"])
+    assert found[:3] == [
+        nothing | {"views": 3, "share": 1.0, "section": "news", "tags": '["ä", null]'},
+        nothing | {"share": 0.5, "day": datetime.date(2024, 2, 29)},
+        nothing | {"views": 4, "section": "x"},
+    ]
+    assert [(lost.reason, lost.detail) for lost in found[20:23]] == [
+        ("wrong_type", "'views' holds a float that is no int64"),
+        ("wrong_type", "'views' holds a str that is no int64"),
+        ("wrong_type", "'day' holds a str that is no date"),
+    ]
+    assert found[23] == nothing | {"section": "7"}
+
+
+def test_the_columns_of_csv_are_strings_unless_a_type_is_named(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "article,n,x,when,info,flag\n"
+        'A.,7,1.5,2024-02-29T13:00:00+01:00,"{""a"": 1}",True\n'
+        "B.,,,,,\n"
+        "C.,7,1.5,2024-02-29,{a,0\n"
+    )
+    (tmp_path / "b.csv").write_text("article\nD.\n")
+    corpus = f"csv:{tmp_path}/*.csv"
+    kinds = "n:int64,x:double,when:timestamp,info:json,flag:bool"
+    full, empty, broken, other = _metadata(corpus, kinds)
+    assert list(full.values()) == [7, 1.5, NOON, '{"a": 1}', True]
+    assert set(empty.values()) == set(other.values()) == {None}
+    assert broken.detail == "'info' holds a str that is no json"
+    types = [pa.string(), pa.timestamp("us", tz="UTC"), pa.string()]
+    columns = _columns(corpus, "n,when:timestamp,info:json")
+    assert list(columns.values()) == types
+    assert _metadata(corpus, "n")[1] == {"n": ""}
+
+
+def test_the_columns_of_parquet_keep_their_types(tmp_path):
+    nested = pa.struct([("name", pa.large_string()), ("ids", pa.list_(pa.int8()))])
+    ids = pa.list_(pa.field("element", pa.int8()))
+    corpus = _parquet(
+        tmp_path,
+        who=pa.array([{"name": "J", "ids": [1, None]}, None], nested),
+        when=pa.array([1_709_208_000_000_000_123, None], pa.timestamp("ns", "UTC")),
+        kind=pa.array(["a", "b"]).dictionary_encode(),
+        price=pa.array([None, 1]).cast(pa.decimal128(21, 2)),
+    )
+    assert _columns(corpus, "when,kind,who,price") == {
+        "when": pa.timestamp("us", tz="UTC"),
+        "kind": pa.string(),
+        "who": pa.struct([("name", pa.string()), ("ids", ids)]),
+        "price": pa.decimal128(21, 2),
+    }
+    who = {"name": "J", "ids": [1, None]}
+    assert _metadata(corpus, "who,kind,when") == [
+        {"who": who, "kind": "a", "when": NOON},
+        {"who": None, "kind": "b", "when": None},
+    ]
+    assert _metadata(corpus, "when:string,who:json")[0] == {
+        "when": "2024-02-29T12:00:00+00:00",
+        "who": '{"name": "J", "ids": [1, null]}',
+    }
+
+
+def test_columns_of_parquet_that_have_no_plain_type_are_refused(tmp_path):
+    pairs = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+    corpus = _parquet(tmp_path, m=pairs, s=pa.array([[{"m": None}]]), n=pa.array([1]))
+    assert _metadata(corpus, "m:json") == [{"m": '[["a", 1]]'}]
+    _parquet(tmp_path, "b.parquet", m=pairs, s=pa.array([[]]), n=pa.array(["x"]))
+    for name, message in (
+        ("m", r"m: a column of type map<string, int64.*> cannot be kept as it is"),
+        ("s", "cannot be kept as it is; write s:json"),
+        ("n", "n: it is string in .*b.parquet and int64 in the first file; name a typ"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            read_corpus(corpus, keep_fields=name)
+    assert _metadata(corpus, "n:string") == [{"n": "1"}, {"n": "x"}]
+
+
+def test_a_value_that_python_does_not_have_costs_its_row_only(tmp_path):
+    moments = pa.array([0, 2**62, 0], pa.timestamp("us"))
+    first, lost, last = _metadata(_parquet(tmp_path, when=moments), "when")
+    assert isinstance(lost, DeadLetter)
+    assert (lost.source_position, lost.reason, lost.detail) == (
+        "row group 0 row 1",
+        "wrong_type",
+        "'when' holds a value that is no valid timestamp[us]",
+    )
+    assert first == last == {"when": datetime.datetime(1970, 1, 1)}
+
+
+def test_the_name_of_another_column_is_refused(tmp_path):
+    corpus = _jsonl(tmp_path, {"Summary": "s", "n": 1})
+    taken = ["document_id", "summary"]
+    assert _columns(corpus, "n", taken) == {"n": pa.int64()}
+    assert _columns(corpus, "", taken) == {}
+    message = "--keep_fields Summary: the result has a column of this name already"
+    with pytest.raises(UsageError, match=message):
+        _columns(corpus, "n,Summary", taken)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("string", True, "true"),
+        ("string", 0.5, "0.5"),
+        ("string", datetime.date(2024, 2, 29), "2024-02-29"),
+        ("int64", " -12 ", -12),
+        ("int64", -(2**63), -(2**63)),
+        ("double", "1e3", 1000.0),
+        ("double", ".5", 0.5),
+        ("double", 2, 2.0),
+        ("bool", "FALSE", False),
+        ("bool", 1, True),
+        ("date", "2024-02-29", datetime.date(2024, 2, 29)),
+        ("timestamp", datetime.date(1999, 1, 2), MIDNIGHT),
+        ("timestamp", "2024-02-29T12:00:00Z", NOON),
+        ("json", {"a": b"x"}, '{"a": "x"}'),
+        ("json", [datetime.time(1, 2)], '["01:02:00"]'),
+        ("int64", None, None),
+    ],
+)
+def test_values_that_fit(kind, value, expected):
+    found = kept_values({"f": value}, [KeptField("f", kind)])["f"]
+    assert found == expected and type(found) is type(expected)
+
+
+NO_VALUES = {
+    "string": [["a"]],
+    "int64": ["1_000", "٣", 2**63, True, 1e300],
+    "double": ["1,5", 10**400],
+    "bool": ["maybe", 2],
+    "date": [NOON, "2023-02-29"],
+    "timestamp": [1_700_000_000, "0001-01-01T00:00:00+14:00"],
+    "json": [float("nan"), object()],
+}
+
+
+@pytest.mark.parametrize("kind", NO_VALUES)
+def test_values_that_do_not_fit(kind):
+    for value in NO_VALUES[kind]:
+        message = f"^'f' holds a {type(value).__name__} that is no {kind}$"
+        with pytest.raises(ValueError, match=message):
+            kept_values({"f": value}, [KeptField("f", kind)])

@@ -1,0 +1,282 @@
+"""Tests of `precis doctor`: its command line, and faults that are seeded for real.
+Nothing is left behind.
+"""
+
+import importlib.metadata
+import json
+import shutil
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from support.command_line import contents, exit_code, write_jsonl
+from support.processes import closed_port
+from support.summarize_runs import story
+
+import precis
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.command_line.run_command import _read
+from precis.pipelines.doctor.doctor import _checked, stored_paths
+from precis.pipelines.doctor.packages import command_extras
+
+SUMMARIZE = ("summarize", "--corpus", "sample:20", "--output", "out")
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path, monkeypatch):
+    """An empty folder to work in, and a machine on which nobody has logged in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def diagnose(capsys, workplace):
+    """A function that runs the doctor: its exit code and the lines that it prints; the
+    folder is as it was.
+    """
+
+    def run(*words):
+        before = contents(workplace)
+        capsys.readouterr()
+        code = exit_code("doctor", *words)
+        assert contents(workplace) == before
+        return code, capsys.readouterr().out.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def problem(diagnose):
+    """A function that returns the subject of the only problem, and its words."""
+
+    def run(*words):
+        code, lines = diagnose(*words)
+        (line,) = [line for line in lines if line.startswith("problem ")]
+        assert code == 1 and lines[-1].startswith("1 problem, 0 warnings for `precis ")
+        _, subject, text = line.split(maxsplit=2)
+        return subject, text
+
+    return run
+
+
+@contextmanager
+def serve_json(pages):
+    """A server that answers a GET of each page with its JSON, and of any other with
+    404; yields host:port.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps(pages.get(self.path)).encode()
+            self.send_response(200 if self.path in pages else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_): ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("error", "found", "advice"),
+    [
+        (DataError("a: damaged (x; y);\n copy it"), "a: damaged (x; y)", "copy it"),
+        (UsageError("no way out"), "no way out", "run `precis doctor` again"),
+        (OSError(13, "no", "a"), "a: no", "let this user use it, or name another"),
+        (RuntimeError("first\nsecond"), "RuntimeError: first", "again"),
+    ],
+)
+def test_what_a_check_raises_is_a_finding(error, found, advice):
+    def failing():
+        raise error
+        yield
+
+    (last,) = _checked("corpus", failing())
+    assert last[:3] == ("problem", "corpus", found) and advice in last.advice
+
+
+def test_the_words_behind_doctor_are_a_command_line_and_a_function_takes_them(tmp_path):
+    config = tmp_path / "run.yaml"
+    config.write_text("corpus: sample:20\nbeam_width: 2\nrunner: FnApiRunner\n")
+    words = ["--config", str(config), "--output", "o", "--beam_width", "3"]
+    flags = _read(
+        "doctor", ["--quiet", "summarize", *words, "--parallelism", "2"]
+    ).flags
+    assert flags["beam_args"] == ["--runner=FnApiRunner", "--parallelism", "2"]
+    expected = {"corpus": "sample:20", "output": "o", "beam_width": 3}
+    assert (flags["command"], flags["flags"]) == ("summarize", expected)
+    with pytest.raises(UsageError, match="no command 'prepre' to check; did you mean"):
+        precis.doctor(command="prepre")
+    findings = precis.doctor(command="digest", flags={"run": "none"})
+    assert findings[-1][:2] == ("problem", "inputs")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("sumarize", "there is no command 'sumarize' to check; did"),
+        ("doctor", "there is no command 'doctor' to check; "),
+        ("xyz", "there is no command 'xyz' to check; `precis --help` shows them"),
+        ("--quit", "there is no flag --quit; did you mean --quiet?"),
+        ("train --recods=r", "there is no flag --recods; did you mean --records?"),
+        ("verify a b", "'b' is no flag; a flag begins with --"),
+        ("summarize", "--corpus is needed: the corpus"),
+        ("summarize --text a", "--text a: doctor checks jobs over"),
+        ("prepare --corpus sample:9 --output o --task_bytes 0", "--task_bytes must be"),
+    ],
+)
+def test_a_wrong_command_line_exits_with_2(line, message, capsys):
+    assert exit_code("doctor", *line.split()) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"precis doctor: {message}") and not out
+
+
+@pytest.mark.parametrize(
+    ("words", "extras"),
+    [
+        (SUMMARIZE, {"beam"}),
+        ((*SUMMARIZE, "--bundle", "b"), {"beam", "train"}),
+        ((*SUMMARIZE[:3], "--table", "delta://t"), {"beam", "tables"}),
+        ((*SUMMARIZE, "--runner", "dataflow"), {"beam", "dataflow"}),
+        (("prepare", "--corpus", "tfds:x"), {"beam", "train", "tfds"}),
+        (("train", "--records", "r", "--output", "b"), {"train"}),
+        (("loaders", "r", "--for", "duckdb", "--table", "t"), set()),
+        (("load", "r", "--table", "iceberg+sqlite://w/n.t"), {"tables"}),
+        (("report", "s3://b/r"), {"s3"}),
+    ],
+)
+def test_a_command_needs_the_extras_of_what_it_does(words, extras):
+    flags, beam_args, _ = _read(words[0], words[1:])
+    paths = stored_paths(flags, beam_args)
+    assert command_extras(words[0], flags, beam_args, paths) == extras
+
+
+def test_each_bucket_of_a_command_line_is_asked_for_once():
+    flags = {"corpus": "jsonl:gs://in/*", "reuse": "gs://a/r,s3://b/r", "output": "o"}
+    paths = stored_paths(flags, ["--temp_location=gs://in/tmp"])
+    assert {path.split("/")[2] for path in paths} == {"in", "a", "b"}
+    assert len(paths) == 3
+
+
+@pytest.mark.slow
+def test_an_installation_says_what_it_has(diagnose):
+    code, lines = diagnose()
+    assert code == 0 and lines[-1] == "0 problems, 0 warnings for this installation"
+    assert {"python", "packages", "cores"} <= {line.split()[1] for line in lines}
+    (line,) = [line for line in lines if "accelerator" in line]
+    assert "TensorFlow " in line and "1 CPU" in line
+
+
+def test_without_a_fault_there_is_no_problem(diagnose, workplace):
+    write_jsonl(workplace / "news.jsonl", map(story, range(12)))
+    argv = ("summarize", "--corpus", "jsonl:news.jsonl", "--output", "out")
+    code, lines = diagnose(*argv)
+    subjects = ["python", "packages", "engine", "corpus"]
+    assert [line.split()[:2] for line in lines[:-1]] == [
+        ["ok", each] for each in subjects
+    ]
+    assert code == 0 and lines[-1] == "0 problems, 0 warnings for `precis summarize`"
+
+
+def test_a_missing_package_is_a_problem_for_the_command_that_needs_it(
+    problem, monkeypatch
+):
+    find, hidden = importlib.metadata.version, "matplotlib"
+
+    def version(name):
+        if name == hidden:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return find(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert problem("attention", "--bundle", "b", "--text", "t", "--output", "o") == (
+        "packages",
+        "extra report: matplotlib is not installed -> pip install "
+        "'precis-corpus[report]'",
+    )
+    assert problem("digest", "r")[0] == "inputs"  # There is no run r.
+    hidden = "pyyaml"
+    assert problem("digest", "r")[1].startswith("precis itself: pyyaml is not")
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "line", "command", "expected"),
+    [
+        (
+            *("keras", "2.15.0", "", ("train", "--records", "r", "--output", "b")),
+            "extra train: keras is 2.15.0, and precis-corpus works with <4,>=3.15",
+        ),
+        (
+            *("precis-corpus", "0.1.0", "Requires-Python: >=3.99", ("digest", "r")),
+            "and precis runs on >=3.99 -> make an environment with a Python of that",
+        ),
+    ],
+)
+def test_a_package_or_a_python_of_a_wrong_version(
+    name, version, line, command, expected, problem, tmp_path_factory, monkeypatch
+):
+    folder = tmp_path_factory.mktemp("site")
+    described = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    described.mkdir()
+    content = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{line}\n"
+    (described / "METADATA").write_text(content)
+    monkeypatch.syspath_prepend(folder)
+    assert expected in problem(*command)[1]
+
+
+def test_a_corpus_that_is_not_there(problem):
+    found = problem("summarize", "--corpus", "jsonl:none/*.jsonl", "--output", "out")
+    assert found[0] == "corpus" and found[1].startswith("no file matches none/*.jsonl")
+
+
+@pytest.mark.slow
+def test_inputs_that_are_not_there(problem, bundle, workplace):
+    folder = shutil.copytree(bundle, workplace / "bundle")
+    (folder / "manifest.json").write_text("{")
+    for words, start in (
+        ((*SUMMARIZE, "--bundle", "none"), "none"),
+        ((*SUMMARIZE, "--bundle", "bundle"), "bundle/manifest.json: damaged"),
+        (("train", "--records", "none", "--output", "b"), "none"),
+        (("report", "none"), "none"),
+    ):
+        subject, text = problem(*words)
+        assert subject == "inputs" and text.startswith(start)
+
+
+def test_an_engine_that_does_not_answer(problem):
+    with closed_port() as port:
+        flags = ("--runner", "FlinkRunner", "--flink_master", f"127.0.0.1:{port}")
+        subject, text = problem(*SUMMARIZE, *flags)
+    assert subject == "engine"
+    assert f"127.0.0.1:{port}: no Flink job manager answers there" in text
+    assert "-> start the cluster, or give the address" in text
+    overview = {"flink-version": "2.2.1", "slots-total": 4}
+    with serve_json({"/overview": overview}) as address:
+        flags = ("--runner", "FlinkRunner", "--flink_master", address)
+        _, text = problem(*SUMMARIZE[:4], "/out", *flags, "--workers", "3")
+    assert text.startswith("--workers counts processes of this machine")
+    assert "--runner Flnk is unknown" in problem(*SUMMARIZE, "--runner=Flnk")[1]
+
+
+def test_buckets_are_asked_for(problem, diagnose, monkeypatch):
+    words = (*SUMMARIZE[:3], "--output", "gs://out/run")
+    pages = {"/storage/v1/b/out": {"name": "out"}}
+    with serve_json(pages) as address:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://{address}")
+        assert "gs://out answers" in " ".join(diagnose(*words)[1])
+        _, text = problem(*SUMMARIZE[:3], "--output", "gs://other/run")
+        assert "there is no such object, or no bucket other" in text
+    with closed_port() as port:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
+        assert "cannot be reached (Connection refused)" in problem(*words)[1]

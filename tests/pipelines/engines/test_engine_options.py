@@ -1,0 +1,192 @@
+"""Tests of what an engine needs: refused where it cannot run a job, and set where the
+command line does not say. Small servers stand for a job manager and a job server.
+"""
+
+import http.server
+import json
+import re
+import socket
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import grpc
+import pytest
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PortableOptions,
+)
+from apache_beam.portability.api import beam_provision_api_pb2
+
+from precis.model.errors import UsageError
+from precis.pipelines.engines import engine_options
+from precis.pipelines.engines.beam_runner import counts_progress, pipeline_options
+from precis.pipelines.engines.engine_options import cancel_on_flink
+from precis.pipelines.engines.engine_worker import worker_environment
+
+
+@pytest.fixture
+def overview():
+    """What the job manager says; a test may change it."""
+    return {"taskmanagers": 2, "slots-total": 6, "flink-version": "1.19.0"}
+
+
+@pytest.fixture
+def jobs():
+    """The jobs of the cluster: names and states."""
+    return {"precis-1": "FINISHED", "other": "RUNNING"}
+
+
+@pytest.fixture
+def master(overview, jobs):
+    """The address of a job manager."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            described = [
+                {"jid": f"id-{name}", "name": name, "state": state}
+                for name, state in jobs.items()
+            ]
+            pages = {
+                "/overview": overview,
+                "/jobs/overview": {"jobs": described},
+            }
+            self.send_response(200 if self.path in pages else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps(pages.get(self.path)).encode())
+
+        def do_PATCH(self):
+            jobs[self.path.removeprefix("/jobs/id-")] = "CANCELLING"
+            self.send_response(202)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_): ...
+
+    with http.server.HTTPServer(("localhost", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://localhost:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def job_server():
+    """The address of a job server, of which nothing is asked."""
+    server = grpc.server(ThreadPoolExecutor(2))
+    port = server.add_insecure_port("localhost:0")
+    server.start()
+    yield f"localhost:{port}"
+    server.stop(None).wait()
+
+
+@pytest.fixture
+def nobody():
+    """An address at which nothing listens."""
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        yield f"localhost:{listener.getsockname()[1]}"
+
+
+def flink_options(*flags):
+    return pipeline_options(["--runner", "FlinkRunner", *flags])
+
+
+def all_options(options):
+    return options.get_all_options(retain_unknown_options=True)
+
+
+def test_a_flink_cluster_decides_what_the_command_line_does_not_say(master, job_server):
+    options = flink_options("--flink_master", master, "--job_endpoint", job_server)
+    assert options.view_as(FlinkRunnerOptions).parallelism == 6
+    portable = options.view_as(PortableOptions)
+    assert portable.environment_type == "PROCESS"
+    worker = Path(sys.executable).with_name("precis-worker")
+    assert json.loads(portable.environment_config) == {"command": str(worker)}
+
+
+def test_a_job_is_cancelled_by_its_name(master, job_server, jobs):
+    options = flink_options("--flink_master", master, "--job_endpoint", job_server)
+    name = options.view_as(GoogleCloudOptions).job_name
+    assert re.fullmatch("precis-[0-9a-f]{8}", name)
+    cancel_on_flink(options)
+    assert jobs == {"precis-1": "FINISHED", "other": "RUNNING"}
+    jobs[name] = "RUNNING"
+    cancel_on_flink(options)
+    assert jobs == {"precis-1": "FINISHED", "other": "RUNNING", name: "CANCELLING"}
+
+
+def test_what_the_command_line_says_of_flink_is_kept(master, job_server):
+    options = flink_options(
+        *("--flink_master", master, "--job_endpoint", job_server),
+        *("--parallelism=2", "--number_of_execution_retries", "0", "--object_reuse"),
+        *("--environment_type", "EXTERNAL", "--environment_config", "localhost:5000"),
+    )
+    assert options.view_as(FlinkRunnerOptions).parallelism == 2
+    assert all_options(options)["number_of_execution_retries"] == "0"
+    portable = options.view_as(PortableOptions)
+    assert portable.environment_type == "EXTERNAL"
+    assert portable.environment_config == "localhost:5000"
+
+
+def test_beams_own_job_server_is_of_the_version_of_the_cluster(master):
+    options = flink_options("--flink_master", master.removeprefix("http://"))
+    assert options.view_as(FlinkRunnerOptions).flink_version == "1.19"
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            {"taskmanagers": 0, "slots-total": 0},
+            "the cluster has no slot, .* for ever; start a task manager",
+        ),
+        (
+            {"flink-version": "1.17.2"},
+            "Beam refuses .* --flink_version: invalid choice: '1.17' .* '1.19', ",
+        ),
+    ],
+)
+def test_a_cluster_that_cannot_run_the_job_is_refused(master, overview, said, message):
+    overview |= said
+    with pytest.raises(UsageError, match=message):
+        flink_options("--flink_master", master)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_here"),
+    [
+        ([], True),
+        (["--runner=PrismRunner"], True),
+        (["--runner=PrismRunner", "--environment_type=PROCESS"], False),
+        (["--runner=FlinkRunner", "--environment_type=LOOPBACK"], True),
+        (["--runner=dataflow"], False),
+    ],
+)
+def test_workers_elsewhere_count_no_progress_here(arguments, is_here):
+    assert counts_progress(pipeline_options(arguments)) == is_here
+
+
+def test_an_engine_that_does_not_answer_is_refused(nobody, overview, monkeypatch):
+    monkeypatch.setattr(engine_options, "_ANSWER_SECONDS", 0.2)
+    with pytest.raises(UsageError, match="no Beam job server answers there; start one"):
+        flink_options("--job_endpoint", nobody)
+    with pytest.raises(UsageError, match="no Flink job manager answers there .* start"):
+        flink_options("--flink_master", nobody)
+
+
+def test_a_worker_knows_its_engine():
+    info = beam_provision_api_pb2.ProvisionInfo(runner_capabilities=["a", "b"])
+    info.pipeline_options.update({"beam:option:job_name:v1": "x"})
+    info.control_endpoint.url = "localhost:1"
+    info.logging_endpoint.url = "localhost:2"
+    assert worker_environment("7-1", info) == {
+        "WORKER_ID": "7-1",
+        "PIPELINE_OPTIONS": '{"beam:option:job_name:v1": "x"}',
+        "RUNNER_CAPABILITIES": "a b",
+        "CONTROL_API_SERVICE_DESCRIPTOR": 'url: "localhost:1"',
+        "LOGGING_API_SERVICE_DESCRIPTOR": 'url: "localhost:2"',
+    }

@@ -1,0 +1,143 @@
+"""Tests of the table of an evaluation: order and names of systems, differences from a
+baseline, notes.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from precis.pipelines.evaluate.evaluation_table import as_markdown, as_text, combine
+from precis.pipelines.evaluate.options import EvaluateOptions
+from precis.pipelines.evaluate.scoring import RangeScores
+
+
+def part(number=0, *, scores, **settings):
+    """The result of a task; the four measures of a score are 0.01 apart."""
+    scores = {
+        system: np.array(values, np.float64)[:, None] + np.arange(4) / 100
+        for system, values in scores.items()
+    }
+    scored = len(next(iter(scores.values())))
+    counts = Counter(rows=scored, scored=scored)
+    defaults = {"most_sentences": Counter(), "keyphrases": {}}
+    settings = {**defaults, "measures": {}, **settings}
+    return RangeScores(number=number, counts=counts, scores=scores, **settings)
+
+
+def result_of(*parts, resamples=200, **settings):
+    options = EvaluateOptions(input="run", resamples=resamples, **settings)
+    return combine(parts, options)
+
+
+NAN = float("nan")
+
+
+def test_systems_are_in_order_and_baselines_named_with_their_sentences():
+    names = [
+        "oracle",
+        "textrank",
+        "abstractive",
+        "lead",
+        "summary",
+        "centroid",
+        "random",
+    ]
+    most = Counter(lead=3, random=2, textrank=4, oracle=3)
+    result = result_of(
+        part(scores={name: [0.1, 0.2] for name in names}, most_sentences=most)
+    )
+    expected = [
+        "lead-3",
+        "random-2",
+        "centroid",
+        "textrank",
+        "abstractive",
+        "summary",
+        "oracle",
+    ]
+    assert [system["system"] for system in result["systems"]] == expected
+    assert [system["method"] for system in result["systems"]] == [
+        "lead",
+        "random",
+        *expected[2:],
+    ]
+    assert "oracle: an upper bound" in as_text(result)
+    assert "oracle" not in as_text(result_of(part(scores={"lead": [0.1]})))
+
+
+def test_result_does_not_depend_on_the_order_of_the_parts():
+    generator = np.random.default_rng(0)
+    parts = [
+        part(number, scores={"lead": generator.random(5), "luhn": generator.random(5)})
+        for number in range(3)
+    ]
+    assert result_of(*parts) == result_of(*parts[::-1])
+    assert result_of(*parts)["rows_scored"] == 15
+
+
+@pytest.fixture(scope="module")
+def paired_result():
+    """Systems of which luhn is slightly better than lead in nearly every row."""
+    generator = np.random.default_rng(1)
+    lead = generator.random(200)
+    scores = {
+        "lead": lead,
+        "luhn": lead + 0.01 + generator.normal(0, 0.01, 200),
+        "lsa": generator.random(200),
+    }
+    return result_of(part(scores=scores), resamples=2000)
+
+
+def test_differences_are_resampled_in_pairs(paired_result):
+    # The mean of each system lies within the interval of the other, but luhn is better
+    # in nearly every pair.
+    means = {system["method"]: system["rouge1"] for system in paired_result["systems"]}
+    assert means["luhn"]["low"] < means["lead"]["mean"] < means["luhn"]["mean"]
+    assert means["luhn"]["mean"] < means["lead"]["high"]
+    gains = {
+        system["system"]: system["rouge1"] for system in paired_result["differences"]
+    }
+    assert gains["luhn"]["low"] > 0.007
+    assert not gains["luhn"]["touches_zero"]
+    width = 2 * 1.96 * 0.01 / np.sqrt(200)
+    measured_width = gains["luhn"]["high"] - gains["luhn"]["low"]
+    assert measured_width == pytest.approx(width, rel=0.2)
+    assert gains["lsa"]["low"] < 0 < gains["lsa"]["high"]
+    assert gains["lsa"]["touches_zero"]
+
+
+def test_the_table_marks_differences_that_do_not_touch_zero(paired_result):
+    table = as_text(paired_result).split("\n\n")[1].splitlines()
+    assert table[0].split()[:2] == ["minus", "lead-0"]
+    assert [line.split()[0] for line in table[1:]] == ["lsa", "luhn"]
+    assert table[1].count("*") == 0
+    assert table[2].count("] *") == 3
+    assert "+1." in table[2]
+    assert "*: the interval of the paired bootstrap" in as_text(paired_result)
+
+
+def test_a_loss_is_marked_too():
+    lead = np.random.default_rng(2).random(50)
+    (loss,) = result_of(part(scores={"lead": lead, "luhn": lead - 0.1}))["differences"]
+    assert loss["rouge1"]["mean"] == pytest.approx(-0.1)
+    assert not loss["rouge1"]["touches_zero"]
+
+
+def test_without_lead_nothing_is_compared_unless_a_baseline_is_named():
+    parts = part(scores={"luhn": [0.1, 0.2], "lsa": [0.3, 0.3]})
+    result = result_of(parts)
+    assert result["baseline"] is None
+    assert result["differences"] == []
+    assert "minus" not in as_text(result)
+    assert "minus" not in as_markdown(result)
+    assert "paired" not in as_text(result)
+    (gain,) = result_of(parts, baseline="luhn")["differences"]
+    assert gain["system"] == "lsa"
+    assert gain["rouge1"]["mean"] == pytest.approx(0.15)
+
+
+def test_systems_without_a_common_row_are_not_compared():
+    result = result_of(part(scores={"lead": [0.1, NAN], "luhn": [NAN, 0.2]}))
+    assert result["baseline"] == "lead-0"
+    assert result["differences"] == []

@@ -1,0 +1,154 @@
+"""Tests of `precis prepare`: what the records of a whole run hold, and that none is
+lost.
+"""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.prepared import (
+    FATES,
+    LINES,
+    all_examples,
+    examples,
+    info,
+    labels,
+    split_by_hash,
+)
+
+from precis.model.extractive.oracle import oracle_sentences
+from precis.model.records.example import FEATURES
+from precis.model.text.article import Article
+from precis.model.text.normalization import normalise
+from precis.model.tokenization import vocabulary
+from precis.model.tokenization.wordpiece import Tokenizer
+from precis.pipelines.prepare.prepare import prepare
+from precis.pipelines.run.accounts import OUTCOMES
+
+WRITTEN = {line["id"]: line for line, fate in LINES if fate == "written"}
+
+
+def test_every_record_is_accounted_for(prepared_records):
+    counts = info(prepared_records)["counts"]
+    assert counts == {
+        "read": len(LINES),
+        "written": FATES.count("written"),
+        "failed": 5,
+        "empty": 2,
+        "reused": 0,
+        "other_split": 0,
+        "not_selected": 0,
+        "duplicates": 3,
+        "skipped": 2,
+        "without_highlights": 2,
+    }
+    assert counts["read"] == sum(counts[name] for name in OUTCOMES)
+    splits = info(prepared_records)["splits"].values()
+    assert sum(split["records"] for split in splits) == counts["written"]
+    assert len(all_examples(prepared_records)) == counts["written"]
+
+
+def test_the_first_of_equal_documents_is_kept_and_order_is_that_of_the_corpus(
+    prepared_records,
+):
+    by_split = examples(prepared_records)
+    assert set(by_split) == {"train", "validation", "test"}
+    for split, records in by_split.items():
+        assert [example["id"] for example in records] == [
+            name for name in WRITTEN if split_by_hash(name) == split
+        ]
+
+
+def test_records_read_back_as_the_text_they_were_made_from(prepared_records):
+    tokenizer = Tokenizer.load(str(prepared_records / "tokenizer"))
+    for example in all_examples(prepared_records):
+        line = WRITTEN[example["id"]]
+        source, target = tokenizer.decode([example["source"], example["target"]])
+        body = Article.from_text(line["article"]).body
+        assert example["highlights"] == normalise(line["highlights"])
+        assert body.startswith(source)
+        assert len(example["source"]) == min(example["source_tokens"], 40)
+        assert len(example["target"]) <= 10
+        if example["id"] == "d96":
+            assert source == body == "Rain fell. Nobody came."
+        else:
+            assert len(source) > 40 and example["source_tokens"] > 40
+            assert len(target) >= 10 and example["highlights"].startswith(target)
+
+
+def test_the_vocabulary_is_learned_from_the_training_split_alone(prepared_records):
+    """By another route: all training texts at once. Duplicates are among them, because
+    they are known only after this pass.
+    """
+
+    def learned_from(lines):
+        texts = (
+            text
+            for line in lines
+            for text in (
+                Article.from_text(line["article"]).body,
+                normalise(line["highlights"]),
+            )
+        )
+        return vocabulary.learn(vocabulary.count_words(texts), size=600)
+
+    pairs = [line for line, fate in LINES if fate in ("written", "duplicates")]
+    training = [line for line in pairs if split_by_hash(line["id"]) == "train"]
+    pieces = (prepared_records / "tokenizer/vocab.txt").read_text().splitlines()
+    assert pieces == learned_from(training) != learned_from(pairs)
+
+
+def test_one_task_and_other_limits_give_the_same_records_uncut(
+    prepared_records, prepare_flags, tmp_path
+):
+    limits = {"max_source_tokens": 5000, "max_target_tokens": 5000}
+    flags = {**prepare_flags, **limits, "task_bytes": 1 << 20, "oracle_sentences": 0}
+    prepare(output=str(tmp_path), **flags)
+    assert len(list(tmp_path.glob("*.tfrecord"))) == 3
+    tokenizer = Tokenizer.load(str(tmp_path / "tokenizer"))
+    whole, cut = examples(tmp_path), examples(prepared_records)
+    assert whole.keys() == cut.keys()
+    for split, records in whole.items():
+        for example, short in zip(records, cut[split], strict=True):
+            article = Article.from_text(WRITTEN[example["id"]]["article"])
+            assert tokenizer.decode([example["source"]]) == [article.body]
+            assert tokenizer.decode([example["target"]]) == [example["highlights"]]
+            assert len(example["source"]) == example["source_tokens"]
+            first = {"source": example["source"][:40], "target": example["target"][:10]}
+            assert {**example, **first} == short
+    described, of_cut = info(tmp_path), info(prepared_records)
+    for name in ("source_lengths", "target_lengths"):
+        cut_counts = described[name].pop("cut"), of_cut[name].pop("cut")
+        assert cut_counts[0] == 0 < cut_counts[1] <= len(WRITTEN)
+        assert described[name] == of_cut[name]
+    for name in ("counts", "failures"):
+        assert described[name] == of_cut[name]
+    assert described["tokenizer_fingerprint"] == of_cut["tokenizer_fingerprint"]
+    assert described["features"] == FEATURES
+    shard = tf.data.TFRecordDataset([str(path) for path in tmp_path.glob("test-*")])
+    record = tf.train.Example.FromString(next(shard.as_numpy_iterator()))
+    assert record.features.feature.keys() == FEATURES.keys()  # no labels
+    lengths = [example["source_tokens"] for example in all_examples(tmp_path)]
+    assert described["source_lengths"]["max"] == max(lengths)
+    mean = pytest.approx(np.mean(lengths), abs=1e-3)
+    assert described["source_lengths"]["mean"] == mean
+    # Of the targets too, the length before the cut is told.
+    targets = [len(example["target"]) for example in all_examples(tmp_path)]
+    assert described["target_lengths"]["max"] == max(targets) > 10
+
+
+def test_labels_are_the_sentences_of_an_article_and_which_are_best(prepared_records):
+    articles = labels(prepared_records)
+    assert set(articles) == set(WRITTEN)
+    picked = 0
+    for name, line in WRITTEN.items():
+        row = articles[name]
+        texts = [
+            " ".join(sentence.text.split())
+            for sentence in Article.from_text(line["article"]).sentences
+        ]
+        assert row.highlights == normalise(line["highlights"])
+        assert list(row.sentences) == texts
+        picks = oracle_sentences(texts, row.highlights, 2)
+        assert list(row.oracle) == [pick.place for pick in picks]
+        picked += len(picks)
+    assert picked > len(WRITTEN)

@@ -1,0 +1,159 @@
+"""Tests of runs of `precis prepare`: a repeated, failed or killed one ends as an
+undisturbed one.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.command_line import command_words, contents, precis, write_jsonl
+from support.prepared import FATES, LINES, all_examples, info, story
+from support.signalled import PROGRAM, ROOT, is_progress, shell_environment
+from support.small_encoder_checkpoint import BERT, write_pieces
+
+from precis.model.errors import DataError, UsageError
+from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.folder import load_tokenizers
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.prepare import prepare as prepare_module
+from precis.pipelines.prepare.encoding_pass import EncodeWorker
+from precis.pipelines.prepare.options import PrepareOptions
+from precis.pipelines.prepare.prepare import prepare, records_inputs
+from precis.pipelines.run.options import recorded_flags
+
+pytestmark = pytest.mark.usefixtures("one_time")
+
+
+@pytest.mark.slow
+def test_processes_change_nothing(prepared_records, prepare_flags, tmp_path):
+    beam = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+    flags = {"output": tmp_path / "processes", **prepare_flags}
+    words = command_words("prepare", **flags)
+    finished = subprocess.run(
+        [sys.executable, "-m", PROGRAM, *words, *beam],
+        cwd=ROOT,
+        env=shell_environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert finished.returncode == 0, finished.stderr
+    lines = finished.stderr.splitlines()
+    # Counted in other processes, none of which writes TensorFlow's messages.
+    assert any(line.startswith(f"encode  {len(LINES)} documents  ") for line in lines)
+    others = [line for line in lines if not is_progress(line)]
+    assert all(line.startswith("precis prepare: warning: ") for line in others), others
+    assert contents(tmp_path / "processes") == contents(prepared_records)
+
+
+def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
+    before = {path: path.stat().st_mtime_ns for path in prepared_records.rglob("*")}
+    assert precis("prepare", output=prepared_records, **prepare_flags) == 0
+    after = {path: path.stat().st_mtime_ns for path in prepared_records.rglob("*")}
+    assert after == before
+    printed = capsys.readouterr()
+    assert f"written {FATES.count('written')}" in printed.out
+    assert f"{prepared_records} was finished before; nothing was done" in printed.err
+    with pytest.raises(UsageError, match="holds the finished result of another job"):
+        prepare(output=prepared_records, **{**prepare_flags, "max_source_tokens": 41})
+    assert contents(prepared_records).keys() == {
+        str(path.relative_to(prepared_records)) for path in before if path.is_file()
+    }
+
+
+def test_another_corpus_setting_or_tokenizer_is_another_job(tmp_path):
+    """What a job depends on, and its output does not belong to."""
+
+    def inputs(output="o", fingerprint="f", corpus=None, **options):
+        read = CorpusOptions(corpus=path, **(corpus or {}))
+        prepare_options = PrepareOptions(output=output, **options)
+        tokenizers = {"tokenizer": fingerprint}
+        recorded = recorded_flags([read, prepare_options])
+        found = records_inputs(recorded, list_tasks(read), tokenizers)
+        return json.dumps(found, sort_keys=True)
+
+    path = write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(8)])
+    first = inputs()
+    assert inputs(output="elsewhere") == first
+    patience = {"max_failed_share": 0.5, "max_empty_share": 0.9, "workers": 2}
+    assert records_inputs(patience, [], {}) == records_inputs({}, [], {})
+    others = [
+        inputs(fingerprint="g"),
+        inputs(corpus={"seed": 3}),
+        inputs(target="headline"),
+        inputs(task_prefix="headline: "),
+        inputs(oracle_sentences=2),
+        inputs(max_target_tokens=9),
+    ]
+    write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(9)])
+    assert len({first, *others, inputs()}) == len(others) + 2
+
+
+def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
+    prepared_records, prepare_flags, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    message = rf"5 of {len(LINES)} records failed \(read/.*see {out}/dead_letters"
+    with pytest.raises(DataError, match=message):
+        prepare(output=out, **{**prepare_flags, "max_failed_share": 0.0})
+    assert not (out / "_SUCCESS").exists()
+    # A description in its place is that of a result, of which _SUCCESS may be missing.
+    assert not (out / "dataset.json").exists()
+    assert len(list((out / "dead_letters").iterdir())) == 1
+
+    def fail(*_):
+        raise AssertionError("this was done before")
+
+    monkeypatch.setattr(EncodeWorker, "run", fail)
+    monkeypatch.setattr(prepare_module, "build_scan", fail)
+    prepare(output=out, **prepare_flags)
+    assert contents(out) == contents(prepared_records)
+
+
+@pytest.fixture(scope="module")
+def of_two(prepare_flags, tmp_path_factory) -> Path:
+    """Records whose sources an imported encoder reads, and whose targets have a
+    vocabulary of their own.
+    """
+    folder = tmp_path_factory.mktemp("of_two")
+    read_tokenizer(write_pieces(folder / "bert"), BERT).save(str(folder / "pieces"))
+    flags = {**prepare_flags, "source_tokenizer": folder / "pieces"}
+    prepare(output=folder / "records", **flags)
+    return folder / "records"
+
+
+def test_records_of_two_tokenizers_hold_and_name_both(of_two, prepared_records):
+    both, described = load_tokenizers(str(of_two)), info(of_two)
+    assert described["source_tokenizer_fingerprint"] == both.source.fingerprint
+    assert described["tokenizer_fingerprint"] == both.target.fingerprint
+    assert both.source.fingerprint != both.target.fingerprint
+    assert described["counts"] == info(prepared_records)["counts"]
+    assert {example["source"][0] for example in all_examples(of_two)} == {3}
+
+
+def test_without_a_record_the_job_fails(of_two, tmp_path):
+    """And tokenizers that are given are used as they are."""
+    lines = [story(index, highlights=None) for index in range(5)]
+    corpus = write_jsonl(tmp_path / "c.jsonl", lines)
+    flags = {"tokenizer": of_two, "source_tokenizer": of_two}
+    with pytest.raises(
+        DataError,
+        match="no record was written: .*'without_highlights': 5.*; check --article_fi",
+    ):
+        prepare(corpus=corpus, output=tmp_path / "out", **flags)
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+    for name in ("tokenizer", "source_tokenizer"):
+        assert contents(tmp_path / "out" / name) == contents(of_two / name)
+
+
+def test_a_corpus_that_cannot_be_is_refused_and_nothing_is_written(tmp_path):
+    corpus = write_jsonl(tmp_path / "c.jsonl", [])
+    with pytest.raises(UsageError, match="holds no documents; its files are empty"):
+        prepare(corpus=corpus, output=tmp_path / "out")
+    write_jsonl(tmp_path / "c.jsonl", [story(0)])
+    message = "has no field 'text', it has 'id', 'article', 'highlights'"
+    with pytest.raises(UsageError, match=message):
+        prepare(corpus=corpus, output=tmp_path / "out", article_field="text")
+    assert not (tmp_path / "out").exists()

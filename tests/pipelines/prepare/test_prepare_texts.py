@@ -1,0 +1,207 @@
+"""Tests of `precis prepare`, its rules: what a network reads and writes of a document,
+in which tokens, and what is learned from it. They need no Beam.
+"""
+
+import pytest
+from support.prepared import (
+    BODIES,
+    HIGHLIGHTS,
+    STORIES,
+    all_examples,
+    encode,
+    labels,
+    learn_tokenizer,
+    learn_vocabulary,
+    story,
+)
+
+from precis.model.errors import DataError, UsageError
+from precis.model.extractive.oracle import oracle_sentences
+from precis.model.text.article import Article
+from precis.model.text.document import Document
+from precis.model.text.normalization import normalise
+from precis.model.tokenization import vocabulary
+from precis.model.tokenization.folder import TokenizerPair
+from precis.model.tokenization.wordpiece import Tokenizer
+from precis.pipelines.prepare.options import PrepareOptions
+from precis.pipelines.prepare.training_pairs import TrainingPair, read_pairs
+
+JAIL = (
+    "(CNN) -- Judge Steven Leifman visits the jails.\nLeifman met a judge. "
+    "A lawyer told Steven.",
+    " The jail's  lawyers met Steven Leifman .\n\nA Judge and another "
+    "judge met Leifman , rain fell .",
+)
+
+
+def pair_of(article, highlights, **options):
+    document = Document("d", article=article, highlights=highlights)
+    article = Article(document)
+    pairs = read_pairs(article, PrepareOptions(output="o", **options))
+    if isinstance(pairs, str) or len(pairs) > 1:
+        return pairs
+    (pair,) = pairs
+    return pair
+
+
+# --- The texts of a training example.
+
+
+def test_a_target_is_the_highlights_their_first_line_or_the_phrases_they_name():
+    article, highlights = JAIL
+    body = Article.from_text(article).body
+    assert pair_of(article, highlights) == (body, normalise(highlights))
+    first = "The jail's lawyers met Steven Leifman ."
+    assert pair_of(article, highlights, target="headline") == (body, first)
+    named = "jail; lawyers; met; Steven Leifman; Judge; Leifman"
+    assert pair_of(article, highlights, target="keyphrases") == (body, named)
+
+
+def test_every_supported_line_of_the_highlights_has_its_sentence_as_source():
+    article = "Rain fell on Monday in the old town. Nobody came to the market."
+    highlights = "Rain fell in the town.\nA king died.\nNobody came."
+    assert pair_of(article, highlights, target="sentences", task_prefix="write: ") == [
+        ("write: Rain fell on Monday in the old town.", "Rain fell in the town."),
+        ("write: Nobody came to the market.", "Nobody came."),
+    ]
+    assert pair_of(
+        "Rain fell in Kent.", "NEW: Rain fell .", target="sentences"
+    ) == TrainingPair("Rain fell in Kent.", "Rain fell .")
+    assert pair_of("Rain fell.", "Rain fell on us.", target="sentences") == (
+        "without_supported_sentences"
+    )
+
+
+@pytest.mark.parametrize(
+    ("article", "highlights", "reason"),
+    [
+        ("Rain fell.", " \n", "without_highlights"),
+        ("Rain fell.", None, "without_highlights"),
+        ("Rain fell on the old town.", "Nobody came.", "without_keyphrases"),
+    ],
+)
+def test_a_document_without_a_target_is_skipped_also_behind_a_prefix(
+    article, highlights, reason
+):
+    options = {"target": "keyphrases", "task_prefix": "name: "}
+    assert pair_of(article, highlights, **options) == reason
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            {"target": "title"},
+            "--target is one of highlights, headline, keyphrases, sentences, not "
+            "'title'",
+        ),
+        (
+            {"task_prefix": "one\ntwo: "},
+            r"--task_prefix 'one\\ntwo: ' is not normalised, as articles are; "
+            r"write 'one two: '",
+        ),
+        (
+            {"target": "sentences", "oracle_sentences": 3},
+            "--oracle_sentences labels the sentences of whole articles",
+        ),
+        ({"task_prefix": " "}, "--task_prefix ' ' is not normalised.*; write ''"),
+        (
+            {"oracle_sentences": -1},
+            "--oracle_sentences must not be negative, but is -1; 0 keeps none",
+        ),
+    ],
+)
+def test_options_that_cannot_be_are_refused(flags, message):
+    with pytest.raises(UsageError, match=f"^.*{message}"):
+        PrepareOptions(output="o", **flags)
+
+
+# --- The vocabulary.
+
+
+def test_a_vocabulary_is_learned_from_the_texts_that_are_encoded(tmp_path):
+    """With the prefix and of the target, and of no other split."""
+    hidden = story(9, article="Ж" * 30 + " fell.", part="test")
+    lines = [*({**line, "part": "train"} for line in STORIES), hidden]
+    flags = {"task_prefix": "Überschrift: ", "target": "headline"}
+    pieces = learn_vocabulary(tmp_path, lines, corpus={"split_field": "part"}, **flags)
+    texts = [
+        text
+        for name, body in BODIES.items()
+        for text in ("Überschrift: " + body, HIGHLIGHTS[name].split("\n")[0])
+    ]
+    assert pieces == vocabulary.learn(vocabulary.count_words(texts), size=600)
+    assert "▁Überschrift" in pieces and "Ж" not in pieces
+
+
+def test_a_vocabulary_of_lower_case(tmp_path):
+    learn_vocabulary(tmp_path, STORIES, lower_case=True)
+    tokenizer = Tokenizer.load(str(tmp_path / "tokenizer"))
+    assert tokenizer.lower_case
+    encode(tmp_path / "records", STORIES, TokenizerPair(tokenizer, tokenizer))
+    for example in all_examples(tmp_path / "records"):
+        (source,) = tokenizer.decode([example["source"]])
+        assert BODIES[example["id"]].lower().startswith(source)
+        # The reference stays as it was.
+        assert example["highlights"] == HIGHLIGHTS[example["id"]]
+
+
+def test_without_a_text_to_learn_from_the_target_is_named(tmp_path):
+    lines = [{"id": "a", "article": "Rain fell.", "highlights": "Nobody came."}]
+    with pytest.raises(
+        DataError,
+        match="the corpus has no training document with a text and keyphrases to learn "
+        "a vocabulary from; check --article_field",
+    ):
+        learn_vocabulary(tmp_path, lines, target="keyphrases")
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return learn_tokenizer()
+
+
+def test_a_prefix_is_read_and_counts_and_labels_are_those_of_the_target(
+    learned, tmp_path
+):
+    pair = TokenizerPair(learned, learned)
+    flags = {"target": "headline", "task_prefix": "summarize: ", "oracle_sentences": 3}
+    counts = encode(tmp_path / "a", STORIES, pair, **flags)
+    encode(tmp_path / "b", STORIES, pair, max_source_tokens=5000)
+    assert counts["written"] == counts["read"] == len(STORIES)
+    (prefix,) = learned.encode(["summarize:"])
+    plain = {example["id"]: example for example in all_examples(tmp_path / "b")}
+    differing = 0
+    for example in all_examples(tmp_path / "a"):
+        whole = [*prefix, *plain[example["id"]]["source"]]
+        assert example["source"] == whole[:40]
+        assert example["source_tokens"] == len(whole)
+        row, reference = labels(tmp_path / "a")[example["id"]], example["highlights"]
+        assert reference == HIGHLIGHTS[example["id"]].split("\n")[0]
+        picks = oracle_sentences(row.sentences, reference, 3)
+        assert list(row.oracle) == [pick.place for pick in picks]
+        of_all = oracle_sentences(row.sentences, HIGHLIGHTS[example["id"]], 3)
+        differing += picks != of_all
+    assert differing > 0
+
+
+@pytest.mark.parametrize(
+    ("corpus", "first", "join", "oracle"),
+    [
+        ({}, "Rain fell.", " ", ()),
+        # The tokenizer of this project keeps line breaks and normalises the rest.
+        ({"clean": "none"}, "(CNN) -- Rain fell.", "\n", (0,)),
+    ],
+)
+def test_boilerplate_is_cut_from_sources_and_from_labels_unless_it_is_kept(
+    corpus, first, join, oracle, learned, tmp_path
+):
+    article = "(CNN) -- Rain  fell.\r\nIt was cold."
+    lines = [{"id": "a", "article": article, "highlights": "CNN."}]
+    pair = TokenizerPair(learned, learned)
+    encode(tmp_path, lines, pair, oracle_sentences=3, corpus=corpus)
+    (row,) = labels(tmp_path).values()
+    assert (row.sentences, row.oracle) == ((first, "It was cold."), oracle)
+    (example,) = all_examples(tmp_path)
+    (expected,) = learned.encode([f"{first}{join}It was cold."])
+    assert example["source"] == expected.tolist()

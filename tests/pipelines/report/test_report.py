@@ -1,0 +1,228 @@
+"""Tests of `precis report`: what the page holds about a run."""
+
+import base64
+import hashlib
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from support.command_line import exit_code
+from support.report_runs import HOSTILE, STORMS, documents_of, write_run
+
+from precis.model import files
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.report.report import report
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    write_run(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(folder) -> str:
+    result = report(run=folder / "run")
+    assert result.path == f"{folder}/run-report.html"
+    text = Path(result.path).read_text(encoding="utf-8")
+    assert result.bytes == len(text.encode())
+    assert (result.rows, result.documents) == (STORMS + 1, STORMS + 1)
+    assert result.with_source == STORMS + 1
+    assert (result.missing_articles, result.missing_reason) == (0, "")
+    return text
+
+
+class Elements(HTMLParser):
+    """The tags, attributes and visible text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_the_page_asks_for_nothing_and_runs_its_script_alone(page):
+    elements = Elements(page)
+    for tag, attributes in elements.tags:
+        assert not {"src", "onerror", "onclick", "onload"} & set(attributes), tag
+        address = attributes.get("href") or "#"
+        assert address.startswith("#"), (tag, address)
+    policy = next(
+        attributes["content"]
+        for tag, attributes in elements.tags
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none';")
+    script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+
+
+def test_a_hostile_document_is_data(page):
+    tags = [tag for tag, _ in Elements(page).tags]
+    assert "img" not in tags
+    # The list, a block for each 32 documents, and the script of the page.
+    assert tags.count("script") == 4
+    # As one of the best it stands outside the blocks too.
+    assert HOSTILE in "".join(Elements(page).texts)
+    hostile = next(each for each in documents_of(page) if each["id"] == HOSTILE)
+    assert "".join(text for text, _ in hostile["source"]["pieces"]).startswith(HOSTILE)
+
+
+def test_a_document_has_its_source_with_marked_sentences(page):
+    document = next(each for each in documents_of(page) if each["id"] == "storm-7")
+    pieces = document["source"]["pieces"]
+    by_lead = [text for text, marks in pieces if "m:lead" in marks]
+    # An emoji is one character in Python and two units in a browser.
+    assert "".join(by_lead) == (
+        "\N{WATER WAVE} Storm 7 hit Larkspur.Nobody was hurt on Monday."
+    )
+    assert document["summary"] == (
+        "\N{WATER WAVE} Storm 7 hit Larkspur.\nNobody was hurt on Monday."
+    )
+    assert [rank for _, _, rank in document["extractive"]["lead"]] == [1, 2]
+    assert document["reference"]["unsupported"] == [["name", "Bremen"]]
+    first_line = document["reference"]["lines"][0]
+    assert ["Bremen", ["u:name"]] in first_line
+    assert "".join(text for text, _ in first_line) == "Storm 7 hit Bremen."
+    assert set(document["scores"]) >= {"lead", "frequency", "oracle"}
+    measures = {title: values for title, *values in document["quality"]["rows"]}
+    assert measures["words"][0] == 9
+
+
+def test_the_counts_and_the_dead_letters_are_shown(page):
+    text = " ".join(" ".join(Elements(page).texts).split())
+    read = STORMS + 3
+    assert f"{read} read = {STORMS + 1} written + 0 reused + 0 duplicates" in text
+    assert "1 empty + 1 failed" in text
+    assert "empty articles without a text failed could not be processed" in text
+    assert f"records read: {read}" in text
+    assert "The counts agree." in text
+    assert "read/invalid_json 1 record" in text
+    assert '{"article": <b>broken</b>' in text
+    assert "read/empty_article 1 record" in text
+
+
+def test_flags_are_counted_alike_everywhere(folder, page):
+    counts = files.read_json(f"{folder}/run/manifest.json")["quality_flags"]
+    assert counts == {"too_short": 1, "short_source": 1}
+    flags = {each["id"]: each["flags"] for each in documents_of(page) if each["flags"]}
+    assert flags == {"storm-58": ["too_short"], "storm-59": ["short_source"]}
+    text = " ".join(" ".join(Elements(page).texts).split())
+    assert "Flagged 3.3 % summaries with a quality flag: 2" in text
+    assert re.search(r"short_source 1 \(1.6 %\)", text)
+
+
+def test_rouge_and_its_notes_are_those_of_the_evaluation(folder, page):
+    rouge = files.read_json(f"{folder}/run-evaluation/rouge.json")
+    lead = rouge["systems"][0]
+    cell = "{mean:.1f} [{low:.1f}, {high:.1f}]".format(
+        **{name: 100 * value for name, value in lead["rouge1"].items()}
+    )
+    assert (lead["system"], f"<td>{cell}</td>" in page) == ("lead-2", True)
+    assert "oracle: an upper bound" in page
+
+
+def test_a_small_page_has_some_documents_and_says_so(folder, tmp_path, capsys):
+    command = ("report", str(folder / "run"), "--output", str(tmp_path / "p.html"))
+    assert exit_code(*command, "--documents", "10") == 0
+    last = capsys.readouterr().out.splitlines()
+    assert last[0].startswith(f"report: 10 of {STORMS + 1} documents, 0.")
+    assert last[-1] == f"next: open {tmp_path}/p.html in a browser"
+    page = (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "10 of 61 documents are on this page, the lowest ROUGE-1 first" in page
+    assert len(documents_of(page)) == 10
+
+
+def test_documents_come_in_the_order_of_their_scores_and_say_it(page):
+    documents = documents_of(page)
+    scores = [round(100 * each["rouge"], 1) for each in documents]
+    assert scores == sorted(scores) and len(set(scores)) > 1
+    worst, best = documents[0], max(documents, key=lambda each: each["rouge"])
+    assert worst["reason"].startswith(f"ROUGE-1 {100 * worst['rouge']:.1f}")
+    flagged = next(each for each in documents if each["id"] == "storm-58")
+    assert flagged["reason"].endswith("; 1 quality flag")
+    text = " ".join(" ".join(Elements(page).texts).split())
+    samples = text[text.index("Best summaries") : text.index("Documents All 61")]
+    assert best["summary"].split("\n")[0] in samples.split("Worst summaries")[0]
+    assert worst["summary"].split("\n")[0] in samples.split("Worst summaries")[1]
+
+
+def test_articles_that_are_gone_are_named(folder, tmp_path, capsys):
+    shutil.copytree(folder / "run", tmp_path / "run")
+    manifest = files.read_json(f"{tmp_path}/run/manifest.json")
+    moved = tmp_path / "moved.jsonl"
+    (folder / "news.jsonl").rename(moved)
+    try:
+        result = report(run=tmp_path / "run", documents=4)
+    finally:
+        moved.rename(folder / "news.jsonl")
+    assert manifest["corpus"] == f"jsonl:{folder}/news.jsonl"
+    assert result.missing_articles == 4
+    assert f"{folder}/news.jsonl" in result.missing_reason
+    page = Path(result.path).read_text(encoding="utf-8")
+    assert "The source of 4 documents is not at hand" in page
+    assert "there is no evaluation; precis evaluate --input" in page
+    document = documents_of(page)[0]
+    assert document["source"] == {"note": result.missing_reason}
+    assert document["reference"]["unsupported"] == []
+
+
+def test_another_evaluation_is_not_shown(folder, tmp_path):
+    scores = tmp_path / "wrong"
+    shutil.copytree(folder / "run-evaluation", scores)
+    part = next((scores / "scores").glob("*.parquet"))
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(part)
+    place = table.schema.get_field_index("run_id")
+    ids = pa.array(["other"] * table.num_rows)
+    pq.write_table(table.set_column(place, table.schema.field(place), ids), part)
+    with pytest.raises(UsageError, match="wrong is the evaluation of another run"):
+        report(run=folder / "run", evaluation=scores)
+
+
+def test_what_is_no_run_is_refused(folder, tmp_path):
+    with pytest.raises(UsageError, match="does not exist; give the --output of"):
+        report(run=tmp_path / "none")
+    with pytest.raises(UsageError, match="is a pattern of files; give the folder"):
+        report(run=f"{folder}/run/data/*.parquet")
+    with pytest.raises(UsageError, match="--evaluation .*there is no evaluation"):
+        report(run=folder / "run", evaluation=tmp_path / "none")
+    damaged = tmp_path / "damaged"
+    shutil.copytree(folder / "run", damaged)
+    next((damaged / "data").glob("*.parquet")).write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="has 4 bytes and was written with"):
+        report(run=damaged)
+
+
+def test_a_run_of_another_version_is_refused(folder, tmp_path):
+    shutil.copytree(folder / "run", tmp_path / "run")
+    path = f"{tmp_path}/run/manifest.json"
+    files.write_json(path, {**files.read_json(path), "schema_version": 3})
+    (tmp_path / "run" / "_SUCCESS").write_text("")
+    with pytest.raises(UsageError, match="schema version 3, and this precis reports"):
+        report(run=tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"run": ""}, "DIR is empty; name the --output of `precis summarize`"),
+        ({"run": "r", "documents": 0}, "--documents must be at least 1, not 0"),
+    ],
+)
+def test_wrong_flags_are_refused(flags, message):
+    with pytest.raises(UsageError, match=message):
+        report(**flags)

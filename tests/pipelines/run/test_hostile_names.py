@@ -1,0 +1,165 @@
+"""Names of files that were read from files: none leads a command out of the folder."""
+
+import hashlib
+import shutil
+
+import pytest
+from support.command_line import contents, exit_code, precis
+from support.damaged_results import edit_description
+
+from precis.model import files
+from precis.model.errors import DataError
+from precis.pipelines.run.job import finish_job, open_job
+from precis.pipelines.run.result_files import read_checksummed, write_checksummed
+
+ABC = {"rows": 0, "bytes": 3, "sha256": hashlib.sha256(b"abc").hexdigest()}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../x.safetensors",
+        "/etc/passwd",
+        "a/../../x",
+        "..",
+        "..\\x",
+        ".",
+        "./x",
+        "a//x",
+        "a/",
+        "\ud800/x",
+        "gs://bucket/x",
+        "a::file:///etc/passwd",
+        "a\0b",
+        "",
+        3,
+        None,
+        ["a"],
+    ],
+)
+def test_a_name_that_leads_out_of_the_folder_is_refused(name):
+    with pytest.raises(
+        DataError,
+        match="f/index.json: it names the file .*, which does not lie within f",
+    ):
+        files.path_within("f", name, listed_in="f/index.json")
+
+
+def test_a_name_is_refused_where_a_folder_in_it_is_a_link_that_leads_out(tmp_path):
+    for folder in ("run/data", "outside", "disk"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "run" / "data" / "out").symlink_to(tmp_path / "outside")
+    (tmp_path / "run" / "data" / "part").symlink_to(tmp_path / "outside" / "part")
+    (tmp_path / "run" / "same").symlink_to("data")
+    (tmp_path / "link").symlink_to("run")
+    folder = str(tmp_path / "link")
+    with pytest.raises(DataError, match="it names the file 'data/out/x', which does"):
+        files.path_within(folder, "data/out/x", listed_in="m")
+    # Stores of files by their content put links in place of the files themselves.
+    for name in ("data/part", "same/x"):
+        assert files.path_within(folder, name, listed_in="m") == f"{folder}/{name}"
+
+
+def test_a_name_within_the_folder_is_taken():
+    for name in ("a", "split=a:b/part-0..1.parquet", "a/b.c"):
+        assert files.path_within("f", name, listed_in="f/m") == f"f/{name}"
+
+
+@pytest.fixture
+def place(extractive, prepared_records, tmp_path, monkeypatch):
+    """A folder with a run, records, and a file beside them that is nobody's."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(extractive, "run")
+    shutil.copytree(prepared_records, "records")
+    (tmp_path / "victim").write_bytes(b"abc")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("field", "command"),
+    [
+        (
+            "files",
+            "summarize --output run --task_bytes 4000 --min_source_words 0 "
+            "--deduplicate",
+        ),
+        ("dead_letters", "summarize --output run --reuse run --extractive lead"),
+        ("files", "summarize --output other --reuse run"),
+        ("files", "evaluate --input run"),
+        ("dead_letters", "report run"),
+        ("source_files", "digest run"),
+        ("files", "verify run"),
+        ("files", "loaders run --for duckdb --table t --output sql"),
+    ],
+)
+def test_a_manifest_that_names_another_file_is_refused(
+    command, field, place, corpus, capfd
+):
+    def add(manifest):
+        manifest.setdefault(field, []).append({"file": "../victim", **ABC})
+
+    edit_description(place / "run" / "manifest.json", add)
+    before = contents(place)
+    words = command.split()
+    if words[0] == "summarize":
+        words += ["--corpus", corpus, "--max_failed_share", "0.5"]
+    assert exit_code(*words) == 1
+    printed = "".join(capfd.readouterr())
+    assert "manifest.json: it names the file '../victim', which does not lie" in printed
+    shutil.rmtree("other", ignore_errors=True)  # The job that reuses has begun there.
+    assert contents(place) == before
+
+
+@pytest.mark.parametrize("name", ["../victim", "victim_path"])
+def test_records_that_name_another_file_are_refused(name, place, prepare_flags, capfd):
+    name = name.replace("victim_path", str(place / "victim"))
+
+    def add(content):
+        content["files"].append({"file": name, **ABC})
+
+    edit_description(place / "records" / "dataset.json", add)
+    before = contents(place)
+    assert precis("prepare", output="records", **prepare_flags) == 1
+    assert f"dataset.json: it names the file '{name}', " in capfd.readouterr().err
+    assert contents(place) == before
+
+
+def begin(folder, seed):
+    return open_job(
+        str(folder), kind="summaries", inputs={"s": seed}, tasks=1, may_replace=True
+    )
+
+
+def replaced_by(folder, *names):
+    """A job that is to replace a result, with names in its job.json."""
+    first = begin(folder, 1)
+    files.write_json(str(folder / "manifest.json"), {"files": []})
+    finish_job(first)
+    second = begin(folder, 2)
+    path = str(folder / "_tasks" / "job.json")
+    description = read_checksummed(path, way_out="")
+    write_checksummed(path, {**description, "replaces": names})
+    return second
+
+
+def test_a_job_that_replaces_another_file_is_refused(tmp_path):
+    (tmp_path / "victim").write_bytes(b"abc")
+    job = replaced_by(tmp_path / "run", "../victim")
+    before = contents(tmp_path)
+    for seed in (1, 2):
+        with pytest.raises(DataError, match="job.json: it names the file '../victim'"):
+            begin(tmp_path / "run", seed)
+    assert contents(tmp_path) == before
+    with pytest.raises(DataError, match="job.json: it names the file '../victim'"):
+        finish_job(job)
+    assert (tmp_path / "victim").exists()
+
+
+def test_a_job_replaces_neither_folders_nor_what_says_that_it_is_finished(tmp_path):
+    kept = {"manifest.json", "_SUCCESS"}
+    job = replaced_by(tmp_path, "old", *kept, "_tasks/lock.json", "data")
+    files.write_bytes(str(tmp_path / "old"), b"rows")
+    files.write_bytes(str(tmp_path / "data" / "part"), b"rows")
+    files.write_bytes(str(tmp_path / "_tasks" / "lock.json"), b"{}")
+    finish_job(job)
+    assert {*contents(tmp_path)} == {*kept, "data/part", "_tasks/lock.json"}

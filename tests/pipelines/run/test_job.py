@@ -1,0 +1,317 @@
+"""Tests of jobs: taking possession of an output folder, resuming and finishing."""
+
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import re
+import shutil
+
+import pytest
+from support.command_line import contents, precis
+
+from precis.model import files
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.corpus.task import Fields, SourceFile, Task
+from precis.pipelines.run import job as job_module
+from precis.pipelines.run.job import finish_job, hash_tasks, open_job
+
+
+def begin(folder, *, kind="records", may_replace=False, **inputs):
+    inputs = {"seed": 1, **inputs}
+    return open_job(
+        str(folder), kind=kind, inputs=inputs, tasks=2, may_replace=may_replace
+    )
+
+
+def test_a_new_folder_is_taken_and_says_what_runs_in_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    job = begin(tmp_path / "out")
+    assert job.created_at == datetime.datetime(
+        2023, 11, 14, 22, 13, 20, tzinfo=datetime.UTC
+    )
+    version = importlib.metadata.version("precis-corpus")
+    assert (
+        job.fingerprint
+        == hashlib.sha256(
+            f'{{"kind":"records","precis_version":"{version}","seed":1}}'.encode()
+        ).hexdigest()
+    )
+    assert job.run_id == job.fingerprint[:16]
+    assert (job.output, job.tasks) == (str(tmp_path / "out"), 2)
+    described = json.loads((tmp_path / "out" / "_tasks" / "job.json").read_bytes())
+    assert len(described.pop("content_sha256")) == 64
+    assert described == {
+        "created_at": "2023-11-14T22:13:20+00:00",
+        "fingerprint": job.fingerprint,
+        "inputs": {"precis_version": version, "seed": 1},
+        "kind": "records",
+        "replaces": [],
+    }
+
+
+def test_an_interrupted_job_is_found_again_with_its_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    first = begin(tmp_path)
+    for name in (
+        "summaries/part.aside",
+        "_tasks/00001.json.ab12.aside",
+        "deep/er/x.12345678.aside",
+    ):
+        files.write_bytes(str(tmp_path / name), b"half")
+    files.write_bytes(str(tmp_path / "summaries" / "part"), b"whole")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    assert begin(tmp_path) == first
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+        "job.json",
+        "part",
+    ]
+
+
+def test_a_job_killed_before_it_had_said_its_name_is_begun_anew(tmp_path):
+    files.write_bytes(str(tmp_path / "_tasks" / "job.json.0badcafe.aside"), b"{")
+    assert begin(tmp_path) is not None
+
+
+def test_a_finished_job_has_nothing_to_do(tmp_path):
+    job = begin(tmp_path)
+    files.write_bytes(str(tmp_path / "dataset.json"), b"{}")
+    # What a worker was writing when it died, while the job went on without it.
+    files.write_bytes(str(tmp_path / "train-00003.tfrecord.0badcafe.aside"), b"")
+    finish_job(job)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "_SUCCESS",
+        "dataset.json",
+    ]
+    described = hashlib.sha256(b"{}").hexdigest()
+    assert (tmp_path / "_SUCCESS").read_text() == f"{job.fingerprint}\n{described}\n"
+    files.write_bytes(
+        str(tmp_path / "_tasks" / "00000.json"), b"{}"
+    )  # killed while it removed its receipts
+    assert begin(tmp_path) is None
+    assert not (tmp_path / "_tasks").exists()
+
+
+def test_another_job_replaces_a_result_whose_job_was_killed_while_it_cleared_up(
+    tmp_path, monkeypatch
+):
+    def describe(name):
+        files.write_bytes(str(tmp_path / name), b"rows")
+        files.write_json(str(tmp_path / "manifest.json"), {"files": [{"file": name}]})
+
+    def replace(seed):
+        return begin(tmp_path, kind="summaries", seed=seed, may_replace=True)
+
+    first = begin(tmp_path, kind="summaries")
+    describe("old")
+    finish_job(first)
+    second = replace(2)
+    describe("new")
+    with monkeypatch.context() as patch:
+        patch.setattr(job_module, "_clear_up", lambda *_: None)
+        finish_job(second)
+    assert (tmp_path / "old").exists() and (tmp_path / "_tasks" / "job.json").exists()
+    third = replace(3)
+    assert third.fingerprint not in (first.fingerprint, second.fingerprint)
+    assert not (tmp_path / "old").exists() and (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("other", [{"seed": 2}, {"kind": "summaries"}])
+def test_the_folder_of_another_job_is_refused(tmp_path, other):
+    job = begin(tmp_path)
+    with pytest.raises(
+        UsageError,
+        match=f"^{tmp_path} holds an unfinished job with other settings: .*; "
+        "finish that one, ",
+    ):
+        begin(tmp_path, **other)
+    files.write_bytes(str(tmp_path / "dataset.json"), b"{}")
+    finish_job(job)
+    with pytest.raises(
+        UsageError,
+        match=f"^{tmp_path} holds the finished result of another job: .*; "
+        "name another --output, or remove",
+    ):
+        begin(tmp_path, **other)
+
+
+@pytest.fixture
+def lost(request, extractive, prepared_records, corpus, prepare_flags, tmp_path):
+    """A result that has lost _SUCCESS, what it was before, and its command."""
+    kind = request.param
+    result = {"summarize": extractive, "prepare": prepared_records}[kind]
+    output = shutil.copytree(result, tmp_path / "out")
+    (output / "_SUCCESS").unlink()
+    run = {"corpus": corpus, "max_failed_share": 0.5, "task_bytes": 4_000}
+    run["deduplicate"] = True
+    flags = {"summarize": {**run, "min_source_words": 0}, "prepare": prepare_flags}
+    return (
+        output,
+        contents(result),
+        lambda **changes: precis(kind, output=output, **{**flags[kind], **changes}),
+    )
+
+
+def data_files(output):
+    return sorted([*output.rglob("*.parquet"), *output.rglob("*.tfrecord")])
+
+
+@pytest.mark.parametrize("lost", ["summarize", "prepare"], indirect=True)
+@pytest.mark.parametrize("lost_to", [b"", None])
+def test_the_same_command_finishes_a_result_that_lost_success(lost, lost_to, capfd):
+    output, whole, command = lost
+    if lost_to is not None:
+        (output / "_SUCCESS").write_bytes(lost_to)
+    inodes = [path.stat().st_ino for path in data_files(output)]
+    assert command() == 0
+    assert f"{output}: _SUCCESS was missing and is written" in capfd.readouterr().err
+    assert contents(output) == whole
+    made = [path.stat().st_ino for path in data_files(output)]
+    assert made == inodes != []  # Nothing was written anew.
+
+
+@pytest.mark.parametrize("lost", ["summarize", "prepare"], indirect=True)
+def test_damaged_files_of_a_result_that_lost_success_are_repaired(
+    lost, one_time, capfd
+):
+    output, whole, command = lost
+    damaged, *_ = data_files(output)
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    assert command() == 0
+    assert f"{damaged.relative_to(output)} is damaged; rep" in capfd.readouterr().err
+    assert contents(output) == whole
+
+
+@pytest.mark.parametrize("lost", ["summarize", "prepare"], indirect=True)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-9], r"damaged \(not JSON: .*\); name another --output"),
+        (
+            lambda text: re.sub(r'"read": \d+', '"read": 7', text),
+            r"damaged \(the job read 7 records of .*, which are not those it accounts",
+        ),
+        (
+            lambda text: re.sub(r'"(rows|records)": [1-9]\d*', r'"\1": 0', text),
+            r"damaged \(its files have 0 rows, which are not those it counts\); name",
+        ),
+    ],
+)
+def test_a_damaged_description_without_success_is_refused(lost, change, message, capfd):
+    output, _, command = lost
+    (path,) = (*output.glob("dataset.json"), *output.glob("manifest.json"))
+    path.write_text(change(path.read_text()))
+    before = contents(output)
+    assert command() == 1
+    assert re.search(f"{path}: {message}", capfd.readouterr().err)
+    assert contents(output) == before
+
+
+@pytest.mark.parametrize("lost", ["summarize", "prepare"], indirect=True)
+def test_another_job_does_not_finish_a_result_that_lost_success(lost, capfd):
+    output, whole, command = lost
+    assert command(task_bytes=4_001) == 2
+    message = "holds the result of another job, which has lost its _SUCCESS: task_bytes"
+    assert f"{output} {message} is " in capfd.readouterr().err
+    assert contents(output).items() < whole.items()
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.txt", "bundle/weights", ".hidden", "_tasks_of_mine/x"]
+)
+def test_a_folder_that_no_job_began_is_refused(tmp_path, name):
+    files.write_bytes(str(tmp_path / name), b"mine")
+    with pytest.raises(
+        UsageError,
+        match=f"^{tmp_path} is not empty and no job of precis began it; "
+        "name an empty or new folder",
+    ):
+        begin(tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
+
+
+@pytest.mark.parametrize("content", [b"[1]", b"{}", b"null", b"\xff"])
+def test_a_damaged_description_of_a_job_is_refused(content, tmp_path):
+    begin(tmp_path)
+    (tmp_path / "_tasks" / "job.json").write_bytes(content)
+    with pytest.raises(
+        DataError, match=r"_tasks/job.json: damaged \(.*\); name another --output"
+    ):
+        begin(tmp_path)
+
+
+def test_a_changed_digit_in_the_description_of_a_job_is_noticed(tmp_path, monkeypatch):
+    """It could be one of the time at which the result is made."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    begin(tmp_path)
+    path = tmp_path / "_tasks" / "job.json"
+    path.write_bytes(path.read_bytes().replace(b"2023-11-14", b"2023-11-15"))
+    message = r"job.json: damaged \(its checksum is not that of its content\); name an"
+    with pytest.raises(DataError, match=message):
+        begin(tmp_path)
+
+
+def test_a_damaged_description_of_a_result_is_refused(tmp_path):
+    (tmp_path / "_SUCCESS").write_bytes(b"\xff")
+    for content in (b"[1]", b"\xff", b'{"provenance": [1]}'):
+        (tmp_path / "dataset.json").write_bytes(content)
+        with pytest.raises(
+            DataError, match=r"dataset.json: damaged \(.*\); name another --output"
+        ):
+            begin(tmp_path)
+
+
+def test_an_output_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(
+        UsageError,
+        match="file/out cannot be written: .*Not a directory.*; name another --output",
+    ):
+        begin(tmp_path / "file" / "out")
+
+
+def test_everything_a_task_says_is_part_of_the_fingerprint():
+    task = Task(
+        1,
+        "jsonl",
+        (SourceFile("/in/a", 3, "x"), SourceFile("/in/b", 4, "y")),
+        2,
+        30,
+        "test",
+        Fields("text", "summary", "key", "part"),
+        "7:9",
+        28,
+    )
+    changes = {
+        "files": (SourceFile("/in/a", 3, "x"), SourceFile("/in/c", 4, "y")),
+        "start": 3,
+        "stop": 31,
+        "split": "train",
+        "fields": Fields(),
+        "version": "7:10",
+        "size_bytes": 29,
+    }
+    changed = [task, *(task._replace(**{name: changes[name]}) for name in changes)]
+    assert len({hash_tasks([each]) for each in changed}) == len(changes) + 1
+
+
+def test_a_moved_corpus_and_touched_files_keep_the_fingerprint():
+    def hash_below(folder, stamp):
+        names = ("2023/a.txt", "2024/b.txt")
+        first, second = (SourceFile(folder + name, 1, "", stamp) for name in names)
+        tasks = [Task(0, "text", (first,)), Task(1, "text", (second,), version="v")]
+        return hash_tasks(tasks)
+
+    before = hash_below("/data/", "0:1")
+    assert hash_below("/elsewhere/20/", "0:2") == before
+    assert hash_below("gs://bucket/", "") == before
+
+
+def test_source_date_epoch_must_be_a_number(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    with pytest.raises(
+        UsageError,
+        match="SOURCE_DATE_EPOCH is 'yesterday' and must be whole seconds since 1970",
+    ):
+        open_job(str(tmp_path / "out"), kind="records", inputs={}, tasks=1)
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,248 @@
+"""Tests of how stages are shown: live, as plain lines, as JSON, or not at all."""
+
+import io
+import json
+import os
+import sys
+import threading
+
+import pytest
+from support.terminal import Terminal
+
+from precis.model.progress.counters import FOLDER_VARIABLE, Counts, count
+from precis.model.progress.stages import Stage, say, stage, stages, unseen
+from precis.pipelines.run import job_progress
+from precis.pipelines.run.job_progress import Live, complain, shown
+from precis.pipelines.run.options import VARIABLE, ProgressOptions
+from precis.pipelines.run.stage_state import DONE, FAILED, measure, plain_line
+
+RUNNING = Counts(documents=8_640, size=43, started=105.0, ended=112.2)
+ENCODE = Stage(name="encode", size=100)
+
+
+@pytest.fixture(autouse=True)
+def no_display(monkeypatch):
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+WHOLE = "encode   43%  8,640 / about 20,100 documents  1,200/s  0:07 left"
+TRAIN = Stage(name="train", total=100, unit="steps", note="loss 2.5")
+SELECT = Stage(name="select", total=1, unit="tasks")
+SEARCH = Stage(name="summarize", total=1_500, first_note="compiling the search")
+ELSEWHERE = Stage(name="summarize", size=9, is_elsewhere=True)
+BEGUN = Counts(started=112.0, ended=112.0)
+EARLIER = {"earlier_documents": 4_000, "earlier_size": 20}
+
+
+@pytest.mark.parametrize(
+    ("stage", "counts", "state", "line"),
+    [
+        (ENCODE, Counts(), "", "encode    0%  starting  0:14"),
+        (ENCODE, BEGUN, "", "encode    0%  0 documents  0:14"),
+        (ENCODE, RUNNING, "", WHOLE),
+        (
+            *(ENCODE, RUNNING._replace(**EARLIER), ""),
+            "encode   63%  12,640 / about 20,100 documents  1,200/s  0:03 left",
+        ),
+        (
+            *(ENCODE, Counts(**EARLIER), ""),
+            "encode   20%  4,000 / about 20,000 documents  0:14",
+        ),
+        (
+            *(ENCODE, Counts(documents=3, size=1, started=1.0, ended=101.0), ""),
+            "encode    1%  3 / about 300 documents  0.03/s  2:44:46 left",
+        ),
+        (
+            *(ENCODE, RUNNING._replace(size=100), ""),
+            "encode  100%  8,640 documents  1,200/s  finishing  0:14",
+        ),
+        (
+            ENCODE,
+            RUNNING._replace(tokens=72_000, dead_letters=1, flagged=1_200),
+            "",
+            f"{WHOLE}  10,000 tokens/s  1 dead letter  1,200 flagged",
+        ),
+        (
+            TRAIN,
+            Counts(documents=20, earlier_documents=30, started=94.4, ended=114.4),
+            "",
+            "train   50%  50 / 100 steps  1/s  0:50 left  loss 2.5",
+        ),
+        (Stage(name="validate"), Counts(), "", "validate  0:14"),
+        (SELECT, BEGUN, "", "select    0%  0 / 1 task  0:14"),
+        (SEARCH, BEGUN, "", "summarize    0%  0:14  compiling the search"),
+        (
+            *(SEARCH, Counts(documents=15, started=100.0, ended=115.0), ""),
+            "summarize    1%  15 / 1,500 documents  1/s  24:45 left",
+        ),
+        (ELSEWHERE, Counts(), "", "summarize  running on the engine  0:14"),
+        (
+            *(ENCODE, RUNNING._replace(earlier_documents=4_000, dead_letters=2), DONE),
+            "encode  12,640 documents  1,200/s  0:14  2 dead letters",
+        ),
+        (ENCODE, Counts(), DONE, "encode  0:14"),
+        (
+            *(ENCODE, RUNNING, FAILED),
+            "encode  stopped  8,640 / about 20,100 documents  1,200/s  0:14",
+        ),
+    ],
+)
+def test_the_line_of_a_stage(stage, counts, state, line):
+    measured = measure(stage, counts, now=114.4, began=100.0, state=state)
+    assert plain_line(measured) == line
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 160])
+def test_the_lines_of_a_terminal_do_not_wrap_and_say_all(columns, monkeypatch):
+    counts = RUNNING._replace(tokens=7_200_000, dead_letters=13, flagged=1_234_567)
+    state = measure(
+        Stage(name="summarize", size=100, note="loss 2.345, accuracy 45.6%"),
+        counts,
+        now=114.4,
+        began=100.0,
+    )
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    live = Live()
+    live.begin()
+    live.paint([state])
+    written = sys.stderr.rich_proxied_file.getvalue()
+    live.end([], is_last=True)
+    lines = Terminal.without_codes(written).splitlines()
+    assert max(map(len, lines)) <= columns
+    said = " ".join(" ".join(lines).split())
+    for part in ("43%", "1,200/s", "left", "13 dead", "1,234,567", "45.6%"):
+        assert part in said
+
+
+def test_a_pipe_gets_a_line_at_the_start_then_some_and_the_totals(monkeypatch, capsys):
+    monkeypatch.setattr(job_progress, "_LINE_SECONDS", 0.2)
+    with shown("x"), stages([Stage(name="scan", size=200)]):
+        folder = os.environ[FOLDER_VARIABLE]
+        count()
+        threading.Event().wait(0.1)
+        count(documents=1_000, size=50)
+        threading.Event().wait(0.4)
+        count(size=150)
+    assert FOLDER_VARIABLE not in os.environ and not os.path.exists(folder)
+    first, second, *_, last = capsys.readouterr().err.split("\n")[:-1]
+    assert first == "scan  starting"
+    assert second.startswith("scan   25%  1,000 / about 4,000 documents  ")
+    assert last.startswith("scan  1,000 documents  ") and last.endswith("/s  0:00")
+
+
+def test_json_is_an_object_a_line_messages_and_errors_included(capsys):
+    options = ProgressOptions(progress="json")
+    with shown("evaluate", options):
+        with stage("evaluate", total=4, unit="rows") as rows:
+            rows.advance(3)
+            rows.note = "almost"
+            say("precis evaluate: warning: x")
+        complain("precis evaluate: it failed")
+    first, message, last, error = map(json.loads, capsys.readouterr().err.splitlines())
+    assert first["state"] == "starting" and first["documents"] == 0
+    assert {line["command"] for line in (first, message, last, error)} == {"evaluate"}
+    assert message["message"] == "precis evaluate: warning: x"
+    assert (last["state"], last["documents"], last["total"]) == (DONE, 3, 4)
+    assert (last["unit"], last["note"]) == ("rows", "almost")
+    assert (error["state"], error["message"]) == (FAILED, "precis evaluate: it failed")
+    assert set(first) == {
+        *("time", "command", "stage", "state", "documents", "total", "unit", "rate"),
+        *("is_total_estimated", "seconds", "seconds_left", "tokens", "note"),
+        *("tokens_per_second", "dead_letters", "flagged"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (ProgressOptions(progress="none"), "a warning\nan error\n"),
+        (ProgressOptions(quiet=True), "an error\n"),
+        (ProgressOptions(quiet=True, progress="json"), "an error\n"),
+    ],
+)
+def test_a_quiet_command_says_what_went_wrong(options, said, capsys):
+    with shown("prepare", options), stage("scan", total=1):
+        say("a warning")
+        complain("an error")
+    assert capsys.readouterr().err == said
+
+
+def test_the_stages_of_a_trial_are_not_shown(capsys):
+    with shown("doctor"), unseen(), shown("doctor"), stage("scan", total=1) as scan:
+        scan.advance()
+        assert os.environ[FOLDER_VARIABLE] == ""
+    assert capsys.readouterr().err == ""
+
+
+def test_a_stage_that_fails_is_stopped_and_the_error_goes_on(monkeypatch, capsys):
+    running = threading.active_count()
+    with pytest.raises(ValueError, match="no"), shown("x"), stage("scan", total=3):
+        folder = os.environ[FOLDER_VARIABLE]
+        raise ValueError("no")
+    assert FOLDER_VARIABLE not in os.environ and not os.path.exists(folder)
+    assert threading.active_count() == running
+    assert capsys.readouterr().err == "scan  starting\nscan  stopped  0:00\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "variable", "is_terminal", "is_verbose", "mode"),
+    [
+        ({}, "", True, False, "live"),
+        ({}, "", True, True, "plain"),
+        ({}, "", False, False, "plain"),
+        ({}, "json", True, False, "json"),
+        ({"progress": "none"}, "json", True, False, "none"),
+        ({"progress": "live"}, "", False, True, "live"),
+    ],
+)
+def test_the_mode_follows_flag_variable_and_terminal(
+    options, variable, is_terminal, is_verbose, mode, monkeypatch
+):
+    monkeypatch.setenv(VARIABLE, variable)
+    chosen = ProgressOptions(**options)
+    assert chosen.mode(is_terminal=is_terminal, is_verbose=is_verbose) == mode
+
+
+def test_a_terminal_keeps_ended_stages_and_shows_its_cursor_again(monkeypatch):
+    with Terminal(columns=80) as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal.file)
+        with shown("x"):
+            with stage("loading Beam", is_brief=True):
+                pass
+            with stages([Stage(name="scan", size=200)]):
+                print("a library says this", file=sys.stderr)
+                say("precis: warning: this")
+                count()
+                count(documents=7, size=200, dead_letters=1)
+            with pytest.raises(ValueError, match="no"), stage("train", total=9) as two:
+                two.advance(4)
+                raise ValueError("no")
+        assert sys.stderr is terminal.file
+        monkeypatch.undo()
+        written = terminal.read()
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 3
+    screen = terminal.screen(written)
+    assert screen[:2] == ["a library says this", "precis: warning: this"]
+    assert len(screen) == 4 and screen[2].startswith("scan 7 documents")
+    assert screen[2].endswith("1 dead letter")
+    assert screen[3].split()[:5] == ["train", "stopped", "4", "/", "9"]
+
+
+def test_a_signal_ends_the_display_before_its_message(monkeypatch):
+    with Terminal(columns=80) as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal.file)
+        options = ProgressOptions()
+        painter = job_progress._make_painter("x", options, False)
+        display = job_progress.Display(painter, options)
+        with job_progress.listening(display), stage("train", total=9):
+            thread = threading.Thread(target=display.stop)
+            thread.start()
+            thread.join()
+            written = terminal.read()
+        after = terminal.read()
+        monkeypatch.undo()
+    assert written.endswith("\x1b[?25h") and "stopped" in written
+    assert after == ""

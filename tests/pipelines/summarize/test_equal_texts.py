@@ -1,0 +1,163 @@
+"""Tests of how documents are joined with each other and with rows of earlier runs."""
+
+import datetime
+import hashlib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from precis.pipelines.run.job import Job
+from precis.pipelines.summarize.equal_texts import (
+    DOCUMENT_KEYS,
+    Link,
+    content_digest,
+    join_keys,
+    read_links,
+)
+from precis.pipelines.tables.finished_run import RunPart
+
+PART = pa.schema(
+    [
+        ("content_sha256", pa.string()),
+        ("reference_summary", pa.string()),
+        (
+            "extractive",
+            pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())])),
+        ),
+    ]
+)
+
+
+def sha256(content):
+    return hashlib.sha256(repr(content).encode()).hexdigest()
+
+
+def job_of(folder, tasks):
+    begun = datetime.datetime.now()
+    return Job(str(folder), "summaries", "f" * 64, "f" * 16, begun, tasks)
+
+
+def write_keys(folder, task, documents):
+    path = folder / "_tasks" / "keys" / f"{task:05d}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    columns = list(zip(*documents, strict=True)) or [()] * len(DOCUMENT_KEYS)
+    table = pa.table(list(map(list, columns)), schema=DOCUMENT_KEYS)
+    pq.write_table(table, path)
+
+
+def write_part(folder, part, rows):
+    """A part with (content, reference, offsets) of its rows, two to a row group."""
+    path = folder / f"part-{part}.parquet"
+    lines = [
+        {
+            "content_sha256": sha256(content),
+            "reference_summary": reference,
+            "extractive": [
+                {"start": offsets, "end": offsets + 9},
+                {"start": 5, "end": 7},
+            ],
+        }
+        for content, reference, offsets in rows
+    ]
+    pq.write_table(pa.Table.from_pylist(lines, PART), path, row_group_size=2)
+    checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+    return RunPart(path.name, str(path), len(rows), checksum, {})
+
+
+def join(folder, documents, rows):
+    """What each task is told.
+
+    Args:
+      folder: the output.
+      documents: for each task (content, text, id, record) of its documents.
+      rows: for each part (content, offsets) of its rows.
+    """
+    for task, drawn in enumerate(documents):
+        keys = [
+            (
+                task << 32 | record,
+                content_digest(sha256(content), None),
+                repr(text).encode().ljust(16),
+                str(name),
+                f"{task}.jsonl",
+                f"byte {record}",
+            )
+            for content, text, name, record in drawn
+        ]
+        write_keys(folder, task, keys)
+    parts = [
+        write_part(
+            folder, part, [(content, None, offsets) for content, offsets in drawn]
+        )
+        for part, drawn in enumerate(rows)
+    ]
+    job = job_of(folder, len(documents))
+    join_keys(job, parts, uses_references=False, unique_ids=False)
+    return [read_links(str(folder), task) for task in range(len(documents))]
+
+
+def joined_plainly(documents, rows):
+    """What the join must find, by dictionaries."""
+    earlier: dict = {}
+    for part, keys in enumerate(rows):
+        for row, (content, offsets) in enumerate(keys):
+            earlier.setdefault(content, {}).setdefault(offsets, (part, row))
+    first_of: dict = {}
+    text_of: dict = {}
+    found = []
+    for task, keys in enumerate(documents):
+        links = {}
+        for content, text, name, record in keys:
+            first = first_of.setdefault(content, (task, record, str(name)))
+            copy = text_of.setdefault((content, text), (task, record))
+            link = Link(
+                None if first[:2] == (task, record) else first[2],
+                None
+                if copy == (task, record)
+                else (copy[0], f"{copy[0]}.jsonl", f"byte {copy[1]}"),
+                tuple(earlier.get(content, {}).values())[:8],
+            )
+            if link != (None, None, ()):
+                links[record] = link
+        found.append(links)
+    return found
+
+
+DOCUMENTS = st.lists(
+    st.lists(st.tuples(*[st.integers(0, 5)] * 3, st.booleans()), max_size=9),
+    min_size=1,
+    max_size=4,
+)
+ROWS = st.lists(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 12)), max_size=20), max_size=3
+)
+
+
+@settings(max_examples=40, deadline=None)
+@example([[(0, 0, 0, True), (1, 0, 0, True)]], [[(0, form) for form in range(10)]])
+@given(DOCUMENTS, ROWS)
+def test_the_join_finds_what_a_plain_loop_finds(tmp_path_factory, documents, rows):
+    # A record without a key is an unreadable or empty one.
+    numbered = [
+        [(*key[:3], record) for record, key in enumerate(drawn) if key[3] or record]
+        for drawn in documents
+    ]
+    folder = tmp_path_factory.mktemp("join")
+    assert join(folder, numbered, rows) == joined_plainly(numbered, rows)
+
+
+def test_references_count_where_a_summary_depends_on_them(tmp_path):
+    references = [None, "", "a", "\ud800", "É ‘rain’ 雨"]
+    keys = [
+        (record, content_digest(sha256(0), reference or ""), b"=" * 16, "", "", "")
+        for record, reference in enumerate(references)
+    ]
+    write_keys(tmp_path, 0, keys)
+    rows = [(0, "É ‘rain’ 雨", 0), (0, "a", 0), (0, None, 0), (1, "a", 0)]
+    parts = [write_part(tmp_path, 0, rows)]
+    join_keys(job_of(tmp_path, 1), parts, uses_references=True, unique_ids=False)
+    links = read_links(str(tmp_path), 0)
+    earlier = {record: link.earlier for record, link in links.items()}
+    assert earlier == {0: ((0, 2),), 1: ((0, 2),), 2: ((0, 1),), 4: ((0, 0),)}

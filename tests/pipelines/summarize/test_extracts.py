@@ -1,0 +1,130 @@
+"""Tests of the sentences that each extractive method chooses in several documents."""
+
+import numpy as np
+import pytest
+
+from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.text.article import Article
+from precis.pipelines.summarize.extractive_summaries import (
+    check_methods,
+    choose_sentences,
+    neural_scores,
+)
+from precis.pipelines.summarize.options import SummarizeOptions
+
+ARTICLES = [
+    "The dam broke. Nobody was hurt in the town below the dam. "
+    "The mayor thanked all. The mayor thanked all of them. Rain fell.",
+    "A goat climbed the roof. It ate oats.",
+]
+PARSED = [Article.from_text(article) for article in ARTICLES]
+DOCUMENTS = [article.sentences for article in PARSED]
+
+
+class Scorer:
+    """Scores a sentence by its position, for all documents of a window in one call."""
+
+    def score(self, documents):
+        self.documents = documents
+        return [np.arange(len(document), dtype=np.float64) for document in documents]
+
+
+class NearlyEqualScorer:
+    """Scores that differ in the fifth digit, but for one."""
+
+    def score(self, documents):
+        scores = np.array([0.50001, 0.50003, 0.50002, 0.50061, 0.50004])
+        return [scores[: len(document)] for document in documents]
+
+
+def choose(*methods, references=(None, None), scorer=None, **selection):
+    config = SelectionConfig(**{"sentences": 2, **selection})
+    scores_of_all = neural_scores(PARSED, scorer) if scorer else [None, None]
+    extracts = [
+        choose_sentences(
+            Article(article.document._replace(highlights=reference)),
+            scores,
+            methods=methods,
+            selection=config,
+        )
+        for article, reference, scores in zip(
+            PARSED, references, scores_of_all, strict=True
+        )
+    ]
+    assert [list(by_method) for by_method in extracts] == [list(methods)] * 2
+    return extracts
+
+
+def indices(extracts, document):
+    return [DOCUMENTS[document].index(extract.sentence) for extract in extracts]
+
+
+def scores(extracts):
+    return [extract.score for extract in extracts]
+
+
+def ranks(extracts):
+    return [extract.rank for extract in extracts]
+
+
+def test_the_selection_applies_to_the_methods_but_not_to_the_baselines():
+    # The fourth sentence repeats the third.
+    first, _ = choose("lead", sentences=4)
+    assert indices(first["lead"], 0) == [0, 1, 2, 3]
+    first, _ = choose("neural", scorer=Scorer(), sentences=3)
+    assert indices(first["neural"], 0) == [1, 3, 4]
+
+
+def test_of_neural_scores_that_are_equal_when_rounded_the_earlier_sentence_wins():
+    first, _ = choose("neural", scorer=NearlyEqualScorer())
+    assert indices(first["neural"], 0) == [0, 3]
+    assert scores(first["neural"]) == [0.5, 0.5006]
+
+
+def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
+    first, second = choose(
+        "oracle", references=("The mayor thanked all of them.\nThe dam broke.", None)
+    )
+    assert indices(first["oracle"], 0) == [0, 3]
+    assert ranks(first["oracle"]) == [2, 1]
+    assert all(score > 0 for score in scores(first["oracle"]))
+    assert second["oracle"] == []
+    first, _ = choose("oracle", references=(ARTICLES[0], ""), sentences=1)
+    assert len(first["oracle"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            {"extractive": " , "},
+            "--extractive names no method; known are .*lexrank.*neural, oracle",
+        ),
+        (
+            {"extractive": "lead,first"},
+            "--extractive: there is no method 'first'; known are centroid, ",
+        ),
+        (
+            {"extractive": "lead,lead"},
+            "--extractive names a method twice: lead,lead; name each once",
+        ),
+        (
+            {"extractive": "neural"},
+            "--extractive neural needs --extractive_bundle, the --output of "
+            "`precis train-extractor`",
+        ),
+        (
+            {"extractive": "lead", "extractive_bundle": "b"},
+            "--extractive_bundle is for the method neural, and --extractive is lead",
+        ),
+        (
+            {"extractive": "oracle,lead"},
+            "--extractive names oracle first, "
+            ".* name another method first, or oracle alone",
+        ),
+    ],
+)
+def test_impossible_methods_are_refused(flags, message):
+    with pytest.raises(UsageError, match=message):
+        check_methods(SummarizeOptions(output="o", **flags))

@@ -1,0 +1,251 @@
+"""Tests of `precis summarize --text FILE`: its row is that of a run, the summary alone
+is on the standard output, and what cannot be read is named with a way out.
+"""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pyarrow.dataset
+import pytest
+from support.command_line import error_lines, exit_code
+
+from precis.pipelines.command_line.results import warnings_of
+from precis.pipelines.summarize.one_document import summarize_document
+from precis.pipelines.summarize.summarize import summarize
+
+TEXT = (
+    "(CNN) -- Rain fell on Oslo on Monday. The mayor said that 40 streets were closed "
+    "and 1,200 people had left their homes. Schools in Oslo stayed open. Trains ran "
+    "late, and the airport cancelled 15 flights. The storm had formed over the North "
+    "Sea on Saturday. Forecasters expect it to weaken by Wednesday, write to "
+    "press@oslo.example.\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def article(tmp_path, monkeypatch):
+    """An article in the folder that tests work in."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "article.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def feed(monkeypatch, content: bytes) -> None:
+    """Puts bytes on the standard input."""
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+
+
+FLAGS = {"extractive": "luhn,lead", "sentences": 2, "clean": "none"}
+
+
+def words_of(flags) -> list[str]:
+    return [word for name, value in flags.items() for word in (f"--{name}", str(value))]
+
+
+def row_of(run) -> dict:
+    """The only row of a run."""
+    (row,) = pyarrow.dataset.dataset(run / "data").to_table().to_pylist()
+    return row
+
+
+def test_the_row_is_that_of_a_run_over_the_document(article, tmp_path, capsys):
+    summarize(corpus=f"text:{article}", output=tmp_path / "run", **FLAGS)
+    expected = row_of(tmp_path / "run")
+    capsys.readouterr()
+    words = ["--text", "article.txt", "--json", *words_of(FLAGS)]
+    assert exit_code("summarize", *words) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    row = json.loads(line)
+    assert row == {**expected, "run_id": ""}
+    assert list(row) == list(expected)
+    assert (row["document_id"], row["split"] != "") == ("article", True)
+    assert row["source_file"] == str(article)
+
+
+def test_the_standard_input_has_no_name_and_the_same_summary(monkeypatch):
+    from_file = summarize_document("article.txt", **FLAGS)
+    feed(monkeypatch, b"\xef\xbb\xbf" + TEXT.encode())
+    row = summarize_document("-", **FLAGS)
+    changed = {name for name in row if row[name] != from_file[name]}
+    assert changed <= {"document_id", "source_file", "split"}
+    assert (row["source_file"], row["source_position"]) == ("-", "file")
+    assert row["document_id"] == row["content_sha256"]
+
+
+def test_a_short_document_is_its_own_summary(monkeypatch, capsys):
+    feed(monkeypatch, b"Rain fell on Oslo.")
+    assert exit_code("summarize", "--text", "-") == 0
+    printed = capsys.readouterr()
+    assert printed.out == "Rain fell on Oslo.\n"
+    assert error_lines(printed.err, "summarize")[-1].endswith(
+        "the document is short, and is its own summary"
+    )
+
+
+UTF8 = "is no UTF-8 .*byte 5.*; --encoding cp1252 fits"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it.txt: it holds no text to summarize; give it an article in pl"),
+        (b" \n\t", "it.txt: it holds no text to summarize"),
+        (b"Rain \xe9 fell.", UTF8),
+        (
+            b"%PDF-1.4\n\x80",
+            "is a PDF; `pdftotext it.txt - | precis summarize --text -`",
+        ),
+        (b"%PDF-1.4 by chance", "it is a PDF; `pdftotext it.txt -"),
+        (b"\x1f\x8b\x08\x00", "is compressed by gzip; `gunzip -c it.txt | precis"),
+        (
+            b"PK\x03\x04\xff",
+            "it is a zip file, as .docx, .odt and .epub are; unpack it, or save",
+        ),
+        (b"PAR1\x15\0", "it is Parquet; --corpus parquet:it.txt reads its rows"),
+        (b"\xff\xfeR\0", "it is UTF-16; --encoding utf-16 reads it"),
+        (b"Rain\0fell", "it.txt: it holds null characters, so it is a binary file or"),
+        (
+            b"R" * (1 << 20) + b"!",
+            "the file has more than 1,048,576 bytes .*; raise --max_record_mb to read",
+        ),
+    ],
+)
+def test_what_is_no_text_is_refused(content, message, tmp_path, monkeypatch, capsys):
+    (tmp_path / "it.txt").write_bytes(content)
+    flags = ("--max_record_mb", "1")
+    assert exit_code("summarize", "--text", "it.txt", *flags) == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert re.search(message, line), line
+    feed(monkeypatch, content)
+    assert exit_code("summarize", "--text", "-", *flags) == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert line.startswith("precis summarize: the standard input")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("news.jsonl", "like JSON lines; --corpus jsonl:news.jsonl --output summaries"),
+        ("a b.CSV", "like CSV; --corpus 'csv:a b.CSV' --output summaries summarizes"),
+        ("news.json", ""),
+    ],
+)
+def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, capsys):
+    article.rename(name)
+    assert exit_code("summarize", "--text", name) == 0
+    printed = capsys.readouterr()
+    warnings = [line for line in printed.err.splitlines() if "warning: " in line]
+    assert len(warnings) == bool(words) and words in printed.err
+    assert printed.out
+
+
+def test_an_oracle_has_no_reference_for_one_document(capsys):
+    words = ["--text", "article.txt", "--extractive", "lead,oracle"]
+    assert exit_code("summarize", *words) == 2
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert "one document has none; name other methods, as in --extractive lex" in line
+
+
+def test_a_named_pipe_is_refused_with_the_way_to_read_it(tmp_path, capsys):
+    os.mkfifo(tmp_path / "a pipe")
+    assert exit_code("summarize", "--text", "a pipe") == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert line.startswith("precis summarize: a pipe: it cannot be read (")
+    assert line.endswith("or pipe the text: `cat 'a pipe' | precis summarize --text -`")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--text", "no.txt"], "no.txt: there is no such file; name one document, "),
+        (["--text", "."], ". is a folder; name one document, or all of it by --"),
+        (["--text", "article.txt", "b.txt"], "'b.txt' stands behind no flag; name one"),
+        (
+            ["article.txt"],
+            "'article.txt' stands behind no flag; name one before it, as ",
+        ),
+        (["-"], "'-' stands behind no flag; name one before it, as in --text - for"),
+        (["--text", "article.txt", "--no"], "there is no flag --no where "),
+        (
+            ["--text", "article.txt", "--output", "o"],
+            "the summary of one document (article.txt) is printed, so --output has "
+            "nothing to hold; leave it out and write `> summary.txt` behind",
+        ),
+        (
+            ["--text", "-", "--corpus", "text:*"],
+            "the standard input is one document and --corpus text:* many; leave one of",
+        ),
+        (
+            ["--text", "article.txt", "--limit", "3"],
+            "--limit goes with --corpus, and not with one document (article.txt); ",
+        ),
+        (
+            ["--text", "-", "--workers", "2"],
+            "--workers goes with --corpus, and not with one",
+        ),
+        (
+            ["--text", "article.txt", "--bundle", "none"],
+            "none: this is no complete bundle",
+        ),
+        (["--json"], "--json prints the row of one document; name its file, as in"),
+    ],
+)
+def test_a_command_that_cannot_be_is_refused(words, message, capsys):
+    assert exit_code("summarize", *words) == 2
+    printed = capsys.readouterr()
+    (line,) = error_lines(printed.err, "summarize")
+    assert line.startswith(f"precis summarize: {message}")
+    assert printed.out == "" and os.listdir() == ["article.txt"]
+
+
+def row_with(**changes):
+    quality = {
+        "flags": ["unsupported_number"],
+        "unsupported_numbers": ["17"],
+        "unsupported_dates": [],
+        "unsupported_names": None,
+    }
+    return {
+        "quality_flags": [],
+        "summary_method": "abstractive",
+        "abstractive_summary": "It rained.",
+        "abstractive_quality": quality,
+        "truncated": False,
+        "seen_tokens": 400,
+        "source_tokens": 1200,
+        **changes,
+    }
+
+
+def test_warnings_of_a_summary_name_its_faults():
+    assert warnings_of(row_with(quality_flags=["unsupported_number"])) == [
+        "quality flags: unsupported_number",
+        "numbers that the document does not hold: 17",
+    ]
+    held_back = warnings_of(row_with(summary_method="lead", truncated=True))
+    assert held_back == [
+        "the network's summary is held back (unsupported_number); these are sentences "
+        "of the document, by the method lead",
+        "the network read 400 of the 1,200 tokens of the document",
+    ]
+    extractive = {"abstractive_summary": None, "abstractive_quality": None}
+    assert warnings_of(row_with(summary_method="lead", **extractive)) == []
+
+
+def test_neither_beam_nor_tensorflow_is_imported():
+    program = (
+        "import sys\n"
+        "from precis.pipelines.command_line.cli import main\n"
+        "assert main(['summarize', '--text', 'article.txt']) == 0\n"
+        "print({'apache_beam', 'tensorflow'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.splitlines()[-1] == "set()", done.stderr

@@ -1,0 +1,82 @@
+"""Tests of runs that replace their own earlier result, and of results that are
+repaired: whatever interrupts them, the same command ends as an undisturbed one.
+"""
+
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import contents, write_jsonl
+from support.incremental_runs import article, line, write_corpus
+
+from precis.pipelines.run.result_files import damaged_files, read_success
+from precis.pipelines.summarize import summarize
+
+# Each test takes several whole runs.
+pytestmark = pytest.mark.slow
+
+
+def test_a_damaged_result_is_repaired_by_its_command(
+    tmp_path, runs, monkeypatch, capsys
+):
+    """Later, and with the very bytes that it had."""
+    out = tmp_path / "out"
+    lines = {
+        "a.jsonl": [*[line(number) for number in range(40)], line(2, id="copy")],
+        "b.jsonl": ["{broken", {"id": "e", "article": ""}, line(3, id="other")],
+        "c.jsonl": [line(number, article=article(1)) for number in (90, 91)],
+    }
+    corpus = write_corpus(tmp_path / "corpus", lines)
+    manifest = runs.run(out, corpus)
+    whole = contents(out)
+    assert len(manifest["files"]) >= 4 and len(runs.inferred) == 40
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    first, second, *_ = [out / file["file"] for file in manifest["files"]]
+    lost = [
+        row["document_id"]
+        for path in (first, second)
+        for row in pq.read_table(path).to_pylist()
+        if row["duplicate_of"] is None
+    ]
+    first.unlink()
+    second.write_bytes(whole[f"data/{second.name}"][:-9] + b"\0" * 9)
+    (letters,) = (out / "dead_letters").iterdir()
+    letters.write_bytes(letters.read_bytes()[:-1])
+    capsys.readouterr()
+    assert runs.run(out, corpus) == manifest
+    assert contents(out) == whole
+    # Copies of three texts stand in parts that are whole.
+    assert runs.inferred == sorted({*lost} - {"d001", "d002", "d003"})
+    said = capsys.readouterr().err
+    for path in (first, second, letters):
+        name = path.relative_to(out)
+        assert f"precis summarize: {name} is damaged; repairing" in said.splitlines()
+    (out / "manifest.json").write_bytes(whole["manifest.json"].replace(b"40", b"41"))
+    runs.run(out, corpus)
+    assert contents(out).keys() == whole.keys()
+    again = {name: content for name, content in contents(out).items() if "/" in name}
+    assert again == {name: whole[name] for name in again} and len(again) >= 5
+
+
+def test_an_interrupted_replacement_gives_way_to_the_next_one(tmp_path, monkeypatch):
+    path = tmp_path / "news.jsonl"
+    output = tmp_path / "run"
+    flags = {"output": output, "reuse": str(output), "min_source_words": 0}
+
+    def run(*articles):
+        lines = [{"id": f"d{n}", "article": text} for n, text in enumerate(articles)]
+        return summarize.summarize(corpus=write_jsonl(path, lines), **flags)
+
+    # The first night finds no earlier result.
+    assert run("Rain fell.")["counts"]["written"] == 1
+
+    def fail(*_, **__):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("precis.pipelines.run.job.check_failures", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            run("Rain fell.", "Snow fell.")
+    assert damaged_files(str(output), "summaries", read_success(str(output))) == []
+    counts = run("Rain fell.", "Hail fell.")["counts"]
+    assert (counts["written"], counts["reused"]) == (1, 1)
+    (part,) = (output / "data").iterdir()
+    assert pq.read_metadata(part).num_rows == 2

@@ -1,0 +1,156 @@
+"""Tests that every record of a corpus is accounted for by the files of its run, of
+every format, and that ids and texts which are repeated are told apart.
+"""
+
+import pytest
+from support.incremental_runs import (
+    article,
+    check_accounts,
+    content_rows,
+    line,
+    write_corpus,
+)
+from support.summarize_runs import rows_of
+
+from precis.model.errors import DataError, JobError
+from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.run.accounts import (
+    check_sources,
+    source_counts,
+    sum_sources,
+    total_counts,
+)
+from precis.pipelines.summarize.run_parts import check_rows
+from precis.pipelines.summarize.summary_rows import SummaryRow
+
+
+def letters_of(folder):
+    paths = sorted((folder / "dead_letters").iterdir())
+    return [letter for path in paths for letter in read_letters(str(path))]
+
+
+def test_counts_by_source_are_joined_and_summed():
+    first = source_counts(read={"b": 3, "a": 1}, written={"b": 3, "a": 0})
+    assert first == {"b": {"read": 3, "written": 3}, "a": {"read": 1}}
+    summed = sum_sources([first, {"a": {"empty": 1}}, {"b": {"read": 2, "failed": 2}}])
+    assert summed == {
+        "a": {"read": 1, "empty": 1},
+        "b": {"read": 5, "written": 3, "failed": 2},
+    }
+    assert list(summed) == ["a", "b"]
+    assert total_counts(summed) == {
+        "read": 6,
+        "written": 3,
+        "reused": 0,
+        "duplicates": 0,
+        "empty": 1,
+        "failed": 2,
+        "other_split": 0,
+        "not_selected": 0,
+        "skipped": 0,
+    }
+    check_sources(summed, what="the run")
+    # A surplus in one file does not make up for a lack in another.
+    wrong = {"a": {"read": 2, "written": 1}, "b": {"read": 1, "written": 2}}
+    for sources in (wrong, {"": {"read": 1}}, {"b": {"written": 1}}):
+        with pytest.raises(JobError, match=r"the run read \d records of .*a defect of"):
+            check_sources(sources, what="the run")
+
+
+def test_rows_of_the_parts_are_those_of_the_run_by_source():
+    sources = {
+        "a": {"read": 9, "written": 1, "reused": 2, "duplicates": 3, "empty": 3},
+        "b": {"read": 1, "failed": 1},
+    }
+    names = ("data/part-0.parquet", "data/part-1.parquet")
+
+    def check(rows, *published):
+        check_rows(
+            sources, rows, [{"file": n, "rows": count} for n, count in published]
+        )
+
+    check({"a": 6}, (names[0], 2), (names[1], 4))
+    for written in ({"a": 5}, {"a": 7}, {}, {"b": 6}):
+        with pytest.raises(JobError, match="rows of a, which must have 6; this is"):
+            check(written, (names[0], 6))
+    for first, second, rows in ((names[0], names[1], 3), (names[0], names[0], 4)):
+        with pytest.raises(JobError, match="2 parts have . rows, and the run 6; this"):
+            check({"a": 6}, (first, 2), (second, rows))
+
+
+# Ids of which three are repeated, in two files; one of these texts is repeated, too.
+REPEATED = {
+    "a.jsonl": [
+        *[line(number) for number in range(8)],
+        line(100, id="d001"),
+        line(101, id="d001"),
+    ],
+    "b.jsonl": [
+        line(100, id="copy"),
+        line(3, id="d003"),
+        *[line(number) for number in range(8, 12)],
+    ],
+}
+
+
+def test_repeated_ids_are_kept_or_refused(runs, tmp_path):
+    """And the rows do not depend on how the corpus is cut into tasks."""
+    corpus = write_corpus(tmp_path / "corpus", REPEATED)
+    message = (
+        r"3 documents have the id of a document before them, such as '.*; mend the "
+        r"ids, or name another --output and --on_duplicate_id"
+    )
+    with pytest.raises(DataError, match=message) as caught:
+        runs.run(tmp_path / "fail", corpus, on_duplicate_id="fail")
+    start = (tmp_path / "corpus" / "b.jsonl").read_bytes().index(b'{"id": "d003"')
+    place = f"'d003' at {tmp_path}/corpus/b.jsonl:byte {start}"
+    assert place in str(caught.value) and str(caught.value).count("'d001' at ") == 2
+    assert runs.inferred == []
+    runs.run(tmp_path / "keep", corpus, task_bytes=500)
+    runs.run(tmp_path / "one", corpus, task_bytes=1 << 20)
+    rows = content_rows(tmp_path / "keep")
+    assert rows == content_rows(tmp_path / "one")
+    first = [(f"d{number:03}", None) for number in range(12)]
+    assert [(row["document_id"], row["duplicate_of"]) for row in rows] == [
+        *first[:8],
+        ("d001", None),
+        ("d001", None),
+        ("copy", "d001"),
+        ("d003", "d003"),
+        *first[8:],
+    ]
+
+
+def test_the_copies_of_a_document_that_failed_are_dead_letters(
+    runs, tmp_path, monkeypatch
+):
+    """And a text of the same content with other white space has a row of its own."""
+    lines = [line(number) for number in range(12)]
+    spaced = line(3, id="spaced", article=article(3).replace(". ", ".  "))
+    copies = [line(3, id="copy"), spaced, line(3, id="last"), {**spaced, "id": "twin"}]
+    corpus = write_corpus(tmp_path / "c", {"a.jsonl": lines, "b.jsonl": copies})
+    measure = SummaryRow.measure
+
+    def fail(row):
+        if row.article.document.document_id == "d003":
+            raise KeyError("the text")
+        return measure(row)
+
+    monkeypatch.setattr(SummaryRow, "measure", fail)
+    manifest = runs.run(tmp_path / "out", corpus)
+    read = {f"{tmp_path}/c/a.jsonl": 12, f"{tmp_path}/c/b.jsonl": 4}
+    check_accounts(tmp_path / "out", read)
+    assert manifest["failures"] == {"extract/error": 1, "copy/duplicate_of_failed": 2}
+    counts = manifest["counts"]
+    assert (counts["written"], counts["duplicates"], counts["failed"]) == (11, 2, 3)
+    rows = {row["document_id"]: row for row in rows_of(tmp_path / "out")}
+    assert rows.keys() == {*(each["id"] for each in lines), "spaced", "twin"} - {"d003"}
+    assert rows["spaced"]["duplicate_of"] == rows["twin"]["duplicate_of"] == "d003"
+    letters = {letter["document_id"]: letter for letter in letters_of(tmp_path / "out")}
+    assert letters.keys() == {"d003", "copy", "last"}
+    assert {letter["content_sha256"] for letter in letters.values()} == {
+        rows["spaced"]["content_sha256"]
+    }
+    for name in ("copy", "last"):
+        assert letters[name]["stage"] == "copy" and letters[name]["retryable"]
+        assert letters[name]["source_position"].startswith("byte ")

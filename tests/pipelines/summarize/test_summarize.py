@@ -1,0 +1,187 @@
+"""Tests of `precis summarize`: what the rows of three whole runs say, and that order
+and number hold.
+"""
+
+import pytest
+from support.summarize_runs import WRITTEN, id_of, manifest_of, rows_of
+
+from precis.model.quality.flags import FLAGS
+from precis.model.quality.measures import measure, read_source
+from precis.model.text.article import Article
+from precis.model.text.words import words
+from precis.pipelines.engines.beam_runner import pipeline_options
+from precis.pipelines.summarize.options import SummarizeOptions
+from precis.pipelines.summarize.search_processes import limit_search_processes
+from precis.pipelines.summarize.summarize import summarize
+
+READ_COLUMNS = (
+    "source_tokens",
+    "seen_tokens",
+    "seen_ratio",
+    "chunks",
+    "abstractive_method",
+    "truncated",
+    "abstractive_summary",
+    "abstractive",
+    "abstractive_quality",
+)
+NETWORK_COLUMNS = (*READ_COLUMNS, "model_id", "decode_id")
+# What is shown depends on whether there is an abstractive summary.
+SHOWN_COLUMNS = ("summary", "summary_method", "quality_flags")
+GATE = {
+    "min_source_words": 12,
+    "fallback": "extractive",
+    "fallback_flags": "too_short,unsupported_name,truncated_source",
+}
+
+
+@pytest.fixture(scope="module")
+def gated(flags, tmp_path_factory):
+    """A run with a fallback, short documents, and another search."""
+    folder = tmp_path_factory.mktemp("gated") / "run"
+    search = {"n_best": 1, "max_summary_tokens": 3, "length_penalty": 0.0}
+    summarize(output=folder, **{**flags, **GATE, **search})
+    return folder
+
+
+def test_without_a_bundle_the_columns_of_the_network_are_null(extractive, undisturbed):
+    for row, with_network in zip(
+        rows_of(extractive), rows_of(undisturbed), strict=True
+    ):
+        assert all(row[name] is None for name in NETWORK_COLUMNS)
+        assert all(with_network[name] is not None for name in NETWORK_COLUMNS)
+        same = set(row) - {*NETWORK_COLUMNS, *SHOWN_COLUMNS, "run_id", "settings_id"}
+        assert {name: row[name] for name in same} == {
+            name: with_network[name] for name in same
+        }
+    manifest = manifest_of(extractive)
+    assert all(manifest[name] is None for name in ("bundle", "model_id", "decode_id"))
+    assert manifest["counts"]["truncated"] == 0 and manifest["search"] is None
+
+
+def scores_of(row):
+    return [summary["score"] for summary in row["abstractive"]]
+
+
+def test_search_flags_reach_the_search(undisturbed, gated):
+    """Three tokens at most, and one summary of a document."""
+    written = [row for row in rows_of(gated) if row["abstractive"]]
+    assert {len(row["abstractive"]) for row in written} == {1}
+    manifest, before = manifest_of(gated), manifest_of(undisturbed)
+    assert manifest["search"]["summary_tokens"] <= 3 * len(written)
+    assert before["search"]["summary_tokens"] > 3 * len(rows_of(undisturbed))
+    assert manifest["model_id"] == before["model_id"]
+    assert manifest["decode_id"] != before["decode_id"]
+    assert manifest["run_id"] != before["run_id"]
+    # The margin is there though one summary is kept.
+    margins = [row["abstractive_quality"]["beam_margin"] for row in written]
+    assert all(margin > 0 for margin in margins)
+
+
+@pytest.mark.parametrize(
+    ("argv", "asked", "expected"),
+    [
+        ([], 0, 0),
+        (
+            ["--direct_running_mode", "multi_threading", "--direct_num_workers", "2"],
+            0,
+            0,
+        ),
+        (["--direct_running_mode", "multi_processing"], 0, 1),
+        (["--direct_running_mode", "multi_processing"], 3, 3),
+        (["--runner", "DataflowRunner"], 0, 1),
+    ],
+)
+def test_one_of_several_workers_searches_in_one_process_unless_asked(
+    argv, asked, expected
+):
+    options = SummarizeOptions(output="o", search_processes=asked)
+    options = limit_search_processes(options, pipeline_options(argv))
+    assert options.search_processes == expected
+
+
+# --- Quality, and the text to show.
+
+
+def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
+    """From the article that was written and the texts that came back; the measures
+    themselves have tests of their own.
+    """
+    for row, line in zip(rows_of(undisturbed), WRITTEN, strict=True):
+        source = read_source(Article.from_text(line["article"]))
+        expected = measure(row["extractive_summary"], source)
+        assert row["extractive_quality"] == expected._asdict()
+        if row["article_words"] >= 3:  # it copies, and is not flagged
+            assert expected.coverage == 1.0 and expected.flags == []
+        quality = row["abstractive_quality"]
+        log_prob, margin = quality.pop("mean_log_prob"), quality.pop("beam_margin")
+        expected = measure(
+            row["abstractive_summary"],
+            source,
+            mean_log_prob=log_prob,
+            is_truncated=row["truncated"],
+        )
+        assert quality == expected._asdict() and log_prob < 0
+        scores = scores_of(row)
+        assert 0 <= margin  # rounded
+        assert len(scores) == 1 or margin <= scores[0] - scores[1] + 1e-3 * abs(
+            scores[0]
+        )
+
+
+def test_a_document_that_is_short_is_its_own_summary_and_no_network_reads_it(gated):
+    rows = {row["document_id"]: row for row in rows_of(gated)}
+    short = [id_of(line) for line in WRITTEN if len(words(line["article"])) < 12]
+    assert len(short) >= 8 and rows["short"]["article_words"] == 12
+    for name, row in rows.items():
+        is_short = name in short
+        assert (row["summary_method"] == "source") == is_short
+        assert ("short_source" in row["quality_flags"]) == is_short
+        assert all((row[column] is None) == is_short for column in READ_COLUMNS)
+        assert row["model_id"] is not None and row["extractive_quality"] is not None
+    assert rows["03 words"]["summary"] == "rain rain rain fell ."
+    assert rows["03 words"]["quality_flags"] == ["short_source"]
+    assert (
+        manifest_of(gated)["search"]["documents"]
+        == len(rows_of(gated)) - len(short) - 1
+    )
+
+
+def test_the_extractive_text_is_shown_where_a_named_flag_is_set(gated):
+    held_back_for = {*GATE["fallback_flags"].split(","), "longer_than_source"}
+    reasons, methods, shown_flags = {}, {}, []
+    for row in rows_of(gated):
+        methods[row["summary_method"]] = methods.get(row["summary_method"], 0) + 1
+        shown_flags += row["quality_flags"]
+        if row["abstractive_quality"] is None:
+            continue
+        flags = held_back_for & {*row["abstractive_quality"]["flags"]}
+        for name in flags:
+            reasons[name] = reasons.get(name, 0) + 1
+        method = "frequency" if flags else "abstractive"
+        column = "extractive" if flags else "abstractive"
+        shown = (row["summary_method"], row["summary"])
+        assert shown == (method, row[f"{column}_summary"])
+        assert row["quality_flags"] == row[f"{column}_quality"]["flags"]
+    manifest = manifest_of(gated)
+    assert manifest["fallbacks"] == reasons and manifest["summary_methods"] == methods
+    counted = {name: shown_flags.count(name) for name in sorted(set(shown_flags))}
+    assert manifest["quality_flags"] == counted != {}
+    assert {"frequency", "source"} <= set(methods)
+    assert set(reasons) <= set(FLAGS) and len(reasons) > 1
+
+
+def test_without_a_fallback_the_network_is_shown_unless_it_is_longer(undisturbed):
+    shown = {True: set(), False: set()}
+    for row in rows_of(undisturbed):
+        is_longer = "longer_than_source" in row["abstractive_quality"]["flags"]
+        shown[is_longer].add(row["summary_method"])
+    assert shown == {True: {"frequency"}, False: {"abstractive"}}
+    assert set(manifest_of(undisturbed)["fallbacks"]) == {"longer_than_source"}
+
+
+def test_no_summary_is_longer_than_its_source(undisturbed, gated, extractive):
+    for folder in (undisturbed, gated, extractive):
+        for row in rows_of(folder):
+            assert row["summary"] is not None
+            assert len(words(row["summary"])) <= row["article_words"]

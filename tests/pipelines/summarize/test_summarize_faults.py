@@ -1,0 +1,175 @@
+"""Fault injection: a run of `precis summarize` that is killed, whose disk is full or
+whose files are damaged at any step ends as an undisturbed one, or in one line.
+"""
+
+import json
+
+import pytest
+from support.command_line import error_lines, precis, write_jsonl
+from support.disk_faults import WatchedJob, full_disk, restore
+
+from precis.model.errors import DataError
+from precis.model.files import ASIDE
+from precis.pipelines.summarize.earlier_runs import EarlierRows
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.tables.finished_run import RunPart
+
+pytestmark = pytest.mark.usefixtures("one_time")
+
+_TEXT = "Rain fell on {0} Street. Nobody came to it, {0} times. It was cold and dark."
+
+
+def write_lines(path, prefix):
+    """Documents, repeated ones, an empty one and a broken line."""
+    texts = [_TEXT.format(number) for number in (*range(8), 3, 3)]
+    lines = [
+        {"id": f"{prefix}{number}", "article": text}
+        for number, text in enumerate(texts)
+    ]
+    return write_jsonl(path, [*lines, {"id": "empty", "article": ""}, "{broken"])
+
+
+def flags_of(folder, **flags):
+    corpus = write_lines(folder / "corpus" / "a.jsonl", "a")
+    sizes = {"task_bytes": 700, "min_source_words": 0, "max_failed_share": 0.5}
+    output = folder / "run"
+    return {"corpus": corpus, "output": output, "deduplicate": True, **sizes, **flags}
+
+
+def watch(flags):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        return WatchedJob(flags["output"], lambda: summarize(**flags))
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory):
+    """A job in a new folder."""
+    return watch(flags_of(tmp_path_factory.mktemp("new")))
+
+
+@pytest.fixture(scope="module")
+def replacing(tmp_path_factory):
+    """A job that replaces its earlier result, of a corpus that has grown."""
+    folder = tmp_path_factory.mktemp("replacing")
+    watch(flags_of(folder))
+    write_lines(folder / "corpus" / "b.jsonl", "b")
+    corpus = f"jsonl:{folder}/corpus/*.jsonl"
+    return watch(flags_of(folder, corpus=corpus, reuse=folder / "run"))
+
+
+@pytest.fixture
+def job(request):
+    """The job that a test is parametrized with."""
+    return request.getfixturevalue(request.param)
+
+
+def last_unfinished(job, name):
+    """The number of the last state that has a file and is not marked as finished."""
+    return max(
+        number
+        for number, state in enumerate(job.states)
+        if name in state and "_SUCCESS" not in state
+    )
+
+
+JOBS = pytest.mark.parametrize("job", ["new", "replacing"], indirect=True)
+
+
+@JOBS
+def test_no_state_can_be_mistaken_for_another_result(job):
+    assert len(job.states) > 50
+    for state in job.states:
+        job.check_readable(state)
+        # A result that is replaced is there until the new one is complete.
+        assert not job.before or {"_SUCCESS", "_tasks/manifest.json"} & state.keys()
+    assert not any("_tasks" in name or name.endswith(ASIDE) for name in job.result)
+    assert ("_SUCCESS" in job.states[0]) is bool(job.before)
+    assert job.before.keys() & job.result.keys() <= {"_SUCCESS", "manifest.json"}
+
+
+@pytest.mark.slow
+@JOBS
+def test_a_kill_at_any_step_changes_nothing(job):
+    # A job that replaces a result has the steps of a new one, and others in between.
+    job.check_kills(2 if job.before else 1)
+
+
+@pytest.mark.slow
+@JOBS
+def test_a_full_disk_at_any_step_changes_nothing(job):
+    job.check_full_disks(2 if job.before else 1)
+
+
+@pytest.mark.parametrize("first", [0, 20])
+def test_a_full_disk_is_one_line_and_exit_code_1(first, tmp_path, capsys):
+    with full_disk(first):
+        assert precis("summarize", **flags_of(tmp_path)) == 1
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    (line,) = error_lines(said, "summarize")
+    assert "No space left on device" in line
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_tasks/earlier.json",
+        "_tasks/job.json",
+        "_tasks/links.parquet",
+        "_tasks/duplicates/00001.parquet",
+        "_tasks/copy/00001.json",
+    ],
+)
+def test_a_damaged_file_is_made_again_or_named(name, new):
+    assert new.damage(last_unfinished(new, name), name) == []
+
+
+@pytest.mark.slow
+@JOBS
+def test_damage_after_any_step_changes_nothing(job):
+    def skip(_, state):
+        # The run whose rows it took over is gone: those rows are computed again, and
+        # `reused_from` is another.
+        is_finished = state.get("_SUCCESS") == job.result["_SUCCESS"]
+        return bool(job.before) and is_finished
+
+    problems = job.damage_files(skip)
+    assert not problems, "\n".join(problems)
+
+
+def test_a_changed_digit_of_a_receipt_is_noticed(new):
+    """Its figures go into the manifest, which would say something wrong."""
+    name = "_tasks/summarize/00000.json"
+    state = new.states[last_unfinished(new, name)]
+    receipt = json.loads(state[name])
+    assert receipt["failures"] == {}
+    receipt["failures"] = {"read/invalid_json": 7}
+    restore(new.output, {**state, name: json.dumps(receipt).encode()})
+    new.check_finishes()
+
+
+def test_a_reused_part_that_is_damaged_since_its_keys_were_read_is_named(replacing):
+    name, *_ = sorted(name for name in replacing.before if name.startswith("data/"))
+    number = next(
+        number
+        for number, state in enumerate(replacing.states)
+        if "_tasks/links.parquet" in state
+    )
+    state = replacing.states[number]
+    middle = len(state[name]) // 3
+    flipped = bytearray(state[name])
+    flipped[middle] ^= 1
+    for content in (bytes(flipped), state[name][:-9]):
+        restore(replacing.output, {**state, name: content})
+        with pytest.raises(DataError, match=f"{name} is missing or damaged"):
+            replacing.run()
+
+
+def test_a_reused_part_that_is_cut_while_the_run_goes_on_is_named(replacing, tmp_path):
+    name, *_ = sorted(name for name in replacing.before if name.startswith("data/"))
+    path = tmp_path / "part.parquet"
+    path.write_bytes(replacing.before[name][:-9])
+    rows = EarlierRows([RunPart("", str(path), 0, "", {})])
+    with pytest.raises(DataError, match=r"part.parquet cannot be read any more \("):
+        rows.read(0, 0)

@@ -1,0 +1,137 @@
+"""Property test of whole runs of `precis summarize`: whatever a corpus holds, every
+record is accounted for, once, and the result is the same however it is made.
+"""
+
+import contextlib
+import io
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from support.random_corpora import MARKER, ROW, SCHEMES, corpora, write_corpus
+from support.run_invariants import check_run, contents, outcomes, read_rows, without_run
+
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+
+_COMMON = settings(
+    derandomize=True,
+    deadline=None,
+    print_blob=True,
+    phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@st.composite
+def flag_sets(draw: st.DrawFn) -> dict[str, Any]:
+    """Flags of a run without a network, but for the corpus and the output."""
+    methods = ("frequency,lead", "lead", "textrank", "luhn,sumbasic", "oracle", "lsa")
+    flags = {
+        "task_bytes": draw(st.sampled_from((1 << 20, 100, 700))),
+        "deduplicate": draw(st.booleans()),
+        "min_source_words": draw(st.sampled_from((0, 5, 40))),
+        "window_documents": draw(st.sampled_from((512, 1, 3))),
+        "extractive": draw(st.sampled_from(methods)),
+        "split": draw(st.sampled_from(("", "", "test", "train"))),
+    }
+    return {**flags, "max_failed_share": 1.0, "max_empty_share": 1.0}
+
+
+class _Computed:
+    """Counts the documents that are summarized, while it is used as a context."""
+
+    def __init__(self) -> None:
+        self.places: list[tuple[str, str]] = []
+
+    def __enter__(self) -> "_Computed":
+        self._patch = pytest.MonkeyPatch()
+        summarize_articles = WindowSummarizer.summarize
+
+        def count(summarizer, articles, *rest):
+            def counted():
+                for article in articles:
+                    read = article.document
+                    self.places.append((read.source_file, read.source_position))
+                    yield article
+
+            return summarize_articles(summarizer, counted(), *rest)
+
+        self._patch.setattr(WindowSummarizer, "summarize", count)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._patch.undo()
+
+
+def _check(draft: Any, flags: dict[str, Any], folder: Path) -> None:
+    uses_splits = draft.scheme != "text"
+    corpus, records = write_corpus(draft, folder / "corpus", uses_splits=uses_splits)
+    flags = {**flags, "corpus": corpus}
+    if uses_splits:
+        flags["split_field"] = "part"
+    split, deduplicates = flags["split"], flags["deduplicate"]
+    expected = outcomes(records, split)
+    first = folder / "first"
+    if len(records) == len(expected["other_split"]):
+        with pytest.raises((UsageError, DataError), match="holds no document"):
+            summarize(output=first, **flags)
+        return
+    manifest = summarize(output=first, **flags)
+    check_run(first, records, split=split, deduplicates=deduplicates)
+    rows = read_rows(first, records)
+    times = {path: path.stat().st_mtime_ns for path in first.rglob("*")}
+    assert summarize(output=first, **flags) == manifest
+    assert {path: path.stat().st_mtime_ns for path in first.rglob("*")} == times
+    again = folder / "again"
+    with _Computed() as computed:
+        summarize(output=again, reuse=first, **{**flags, "task_bytes": 300})
+    check_run(again, records, split=split, deduplicates=True)
+    if deduplicates:
+        assert without_run(read_rows(again, records)) == without_run(rows)
+    # Only a text that differs from the first of its content may be computed again: a
+    # row is taken over where its offsets hold.
+    first_texts: dict[tuple[str, str], str] = {}
+    for content, record in zip(
+        contents(rows, expected[ROW]), expected[ROW], strict=True
+    ):
+        if record.article == first_texts.setdefault(content, record.article):
+            assert record.place not in computed.places
+
+
+def _check_in_new_folder(draft: Any, flags: dict[str, Any]) -> None:
+    said = io.StringIO()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(said),
+        contextlib.redirect_stderr(said),
+    ):
+        _check(draft, flags, Path(folder).resolve())
+    assert MARKER not in said.getvalue()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.usefixtures("one_time")
+def test_every_record_of_a_random_corpus_is_accounted_for(scheme):
+    @settings(_COMMON, max_examples=1)
+    @given(corpora(scheme), flag_sets())
+    def check(draft, flags):
+        _check_in_new_folder(draft, flags)
+
+    check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.usefixtures("one_time")
+def test_every_record_of_many_random_corpora_is_accounted_for(scheme):
+    @settings(_COMMON, max_examples=20)
+    @given(corpora(scheme), flag_sets())
+    def check(draft, flags):
+        _check_in_new_folder(draft, flags)
+
+    check()

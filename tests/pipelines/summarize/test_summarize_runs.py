@@ -1,0 +1,198 @@
+"""Tests of runs of `precis summarize`: a killed, full, damaged or repeated one ends as
+an undisturbed one, or in one line.
+"""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import fsspec
+import pyarrow.dataset as ds
+import pytest
+from support.command_line import contents, error_lines, precis, results
+from support.summarize_runs import (
+    WRITTEN,
+    manifest_of,
+    place_of,
+    rows_of,
+    settings_of,
+)
+from support.waiting import wait_until
+
+from precis.model.errors import DataError, UsageError
+from precis.model.inference.worker_pool import SearchPool
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.run.options import recorded_flags
+from precis.pipelines.summarize.summarize import run_inputs, summarize
+
+pytestmark = pytest.mark.usefixtures("one_time")
+
+
+def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, capsys):
+    before = {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")}
+    assert precis("summarize", output=undisturbed, **flags) == 0
+    assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")} == before
+    printed, manifest = capsys.readouterr(), manifest_of(undisturbed)
+    said = printed.out
+    line = f"precis summarize: {undisturbed} was finished before; nothing was done"
+    assert line in error_lines(printed.err, "summarize")
+    assert f"written {len(WRITTEN) - 1}" in said
+    for start, name in (
+        (f"rows: {len(WRITTEN)}; ", "summary_methods"),
+        ("quality flags: ", "quality_flags"),
+        ("abstractive summaries held back: ", "fallbacks"),
+    ):
+        counts = ", ".join(f"{key} {count}" for key, count in manifest[name].items())
+        assert start + counts in said.splitlines()
+    search = manifest["search"]
+    (line,) = [line for line in said.splitlines() if line.startswith("search: ")]
+    counts = f"{search['documents']} documents, {search['passages']} passages, "
+    assert line.startswith(f"search: {counts}{search['source_tokens']} source tokens (")
+    assert line.endswith(" tokens/s")
+    with pytest.raises(UsageError, match="holds the finished result of another job"):
+        summarize(output=undisturbed, **{**flags, "n_best": 1})
+
+
+def test_the_manifest_states_the_cost_of_the_search(undisturbed):
+    rows = [row for row in rows_of(undisturbed) if row["duplicate_of"] is None]
+    search = manifest_of(undisturbed)["search"]
+    source_tokens = sum(row["seen_tokens"] for row in rows)
+    assert search["documents"] == search["passages"] == len(rows)
+    assert search["source_tokens"] == source_tokens
+    # Lengths are padded to 16, 32 or 40, so to less than twice the tokens of these
+    # documents.
+    assert source_tokens < search["padded_tokens"] < 2 * source_tokens
+    padding_share = 1 - source_tokens / search["padded_tokens"]
+    assert search["padding_share"] == round(padding_share, 4)
+    assert len(rows) <= search["summary_tokens"] <= 8 * len(rows)
+    assert search["wall_seconds"] > 0
+    assert search["process_seconds"] == pytest.approx(search["wall_seconds"], abs=0.01)
+
+
+def test_every_setting_of_the_rows_makes_another_run(corpus, bundle):
+    def inputs(clean="standard", **flags):
+        read = CorpusOptions(corpus=corpus, clean=clean)
+        settings = settings_of(**flags)._replace(clean=clean)
+        recorded = recorded_flags([read, *settings[:4]])
+        found = run_inputs(recorded, settings, list_tasks(read))
+        return json.dumps(found, sort_keys=True)
+
+    changes = [
+        {"sentences": 2},
+        {"extractive": "lead"},
+        {"clean": "none"},
+        {"min_source_words": 9},
+        {"fallback": "extractive"},
+        {"fallback_flags": "empty"},
+    ]
+    others = [inputs(**change) for change in changes]
+    assert len({inputs(), *others}) == len(changes) + 1
+    # Neither how documents are searched nor where the rows go changes a row.
+    assert inputs(search_processes=3) == inputs(window_documents=5) == inputs()
+    # What is done with long documents does, where a network reads them.
+    network = {"bundle": str(bundle)}
+    assert inputs(long_documents="head", merged_length=2.0) == inputs()
+    assert inputs(long_documents="head", **network) != inputs(**network)
+    assert inputs(merged_length=2.0, **network) != inputs(**network)
+    assert "output" not in json.loads(inputs())
+
+
+@pytest.mark.slow
+def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    # 20 tasks of 10 documents.
+    flags = {
+        "corpus": "sample:200",
+        "bundle": bundle,
+        "task_bytes": (16 << 10) * 10,
+        "beam_width": 2,
+    }
+    named = {**flags, "output": killed}.items()
+    argv = [word for name, value in named for word in (f"--{name}", str(value))]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "precis.pipelines.command_line.cli", "summarize", *argv],
+        cwd=Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        wait_until(
+            (killed / "_tasks" / "summarize" / "00002.json").exists, process=process
+        )
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    receipts = list((killed / "_tasks" / "summarize").glob("0*.json"))
+    assert 3 <= len(receipts) < 20 and not (killed / "manifest.json").exists()
+    half = killed / "data" / "part-0a1b2c3d-00019.parquet.0a1b2c3d.aside"
+    half.write_bytes(b"half a file")
+    summarize(output=killed, **flags)
+    summarize(output=whole, **flags)
+    assert results(killed) == results(whole) and len(rows_of(whole)) == 200
+
+
+def without_scores(folder):
+    """The rows of a run; scores of other processes may differ in the last digit."""
+    ignored = {"abstractive": None, "abstractive_quality": None}
+    return [{**row, **ignored} for row in rows_of(folder)]
+
+
+@pytest.mark.slow
+def test_search_processes_change_no_summary_and_are_gone_afterwards(
+    undisturbed, flags, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("precis.model.inference.bulk_summarizer.POOL_BATCHES", 1)
+    submitted = []
+    submit = SearchPool.submit
+
+    def count_and_submit(pool, sources):
+        submitted.append(sources)
+        return submit(pool, sources)
+
+    monkeypatch.setattr(SearchPool, "submit", count_and_submit)
+    summarize(output=tmp_path / "run", search_processes=2, **flags)
+    assert without_scores(tmp_path / "run") == without_scores(undisturbed)
+    assert len(submitted) >= 4
+    assert multiprocessing.active_children() == []
+
+    def fail(pool, sources):
+        raise DataError("the search failed")
+
+    monkeypatch.setattr(SearchPool, "_search", fail)
+    with pytest.raises(DataError, match="the search failed"):
+        summarize(output=tmp_path / "fails", search_processes=2, **flags)
+    assert multiprocessing.active_children() == []
+
+
+def test_an_object_store_gets_the_same_rows(extractive, corpus):
+    fs = fsspec.filesystem("memory")
+    fs.pipe_file("/news/news.jsonl", Path(corpus.removeprefix("jsonl:")).read_bytes())
+    flags = {
+        "corpus": "jsonl:memory://news/*.jsonl",
+        "output": "memory://run/summaries",
+        "task_bytes": 4_000,
+        "min_source_words": 0,
+        "max_failed_share": 0.5,
+        "deduplicate": True,
+    }
+    try:
+        manifest = summarize(**flags)
+        assert summarize(**flags) == manifest  # it is finished
+        names = {
+            path.removeprefix("/run/summaries/") for path in fs.find("/run/summaries")
+        }
+        rows = ds.dataset("/run/summaries/data", filesystem=fs).to_table().to_pylist()
+    finally:
+        fs.rm("/", recursive=True)
+    run_ids = [manifest["run_id"][:8], manifest_of(extractive)["run_id"][:8]]
+    assert {name.replace(*run_ids) for name in names} == set(contents(extractive))
+    of_run = dict.fromkeys(("run_id", "source_file"))
+    expected = [{**row, **of_run} for row in rows_of(extractive)]
+    rows = [{**row, **of_run} for row in sorted(rows, key=place_of)]
+    assert rows == expected

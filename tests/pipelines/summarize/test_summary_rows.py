@@ -1,0 +1,249 @@
+"""Tests of windows of documents as summary rows, without Beam: sentences, keyphrases,
+quality, and the text to show.
+"""
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from support.summarize_runs import (
+    MAX_SOURCE_TOKENS,
+    articles_of,
+    first_rows,
+    settings_of,
+    story,
+)
+
+from precis.model.errors import DataError, UsageError
+from precis.model.inference.sentence_scorer import load_scorer
+from precis.model.inference.summarizer import Summary
+from precis.model.keyphrases.candidates import frequent_keyphrases
+from precis.model.keyphrases.classifier import KeyphraseModel
+from precis.model.keyphrases.references import reference_keyphrases
+from precis.model.keyphrases.training import train_classifier
+from precis.model.text.article import Article
+from precis.pipelines.corpus.sample.generator import document
+from precis.pipelines.corpus.task import Position
+from precis.pipelines.summarize.document_encoder import DocumentEncoder
+from precis.pipelines.summarize.options import SummarizeOptions
+from precis.pipelines.summarize.summary_rows import Models, SummaryRow
+from precis.pipelines.summarize.summary_settings import read_model_ids
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+
+TEXTS = [sentence.text for sentence in Article.from_text(story(0)["article"]).sentences]
+
+
+@pytest.fixture(scope="module")
+def keyphrase_bundle(tmp_path_factory):
+    pairs = [
+        (
+            [sentence.text for sentence in Article.from_text(story_.article).sentences],
+            story_.highlights,
+        )
+        for story_ in map(document, range(60))
+    ]
+    folder = tmp_path_factory.mktemp("keyphrases") / "bundle"
+    train_classifier(pairs, seed=3).save(str(folder))
+    return folder
+
+
+def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
+    """Both are opened, and the scores of the network choose the sentences."""
+    flags = {
+        "extractive": "neural,lead",
+        "extractive_bundle": str(scorer_bundle),
+        "keyphrase_bundle": str(keyphrase_bundle),
+        "keyphrases": 2,
+    }
+    lines = [story(0), story(1, highlights=None), {"article": "?!", "highlights": "x"}]
+    row, without_reference, empty = first_rows(lines, **flags)
+    scorer = load_scorer(str(scorer_bundle))
+    (scores,) = scorer.score([TEXTS])
+    best = sorted(np.argsort(-scores, kind="stable")[:3].tolist())
+    chosen = [item for item in row["extractive"] if item["method"] == "neural"]
+    assert [item["text"] for item in chosen] == [TEXTS[place] for place in best]
+    assert [item["score"] for item in chosen] == [
+        float(f"{score:.4g}") for score in scores[best]
+    ]
+    assert row["summary_method"] == row["extractive_method"] == "neural"
+
+    model = KeyphraseModel.load(str(keyphrase_bundle))
+    phrases = {
+        method: [
+            (phrase["phrase"], phrase["score"])
+            for phrase in row["keyphrases"]
+            if phrase["method"] == method
+        ]
+        for method in ("classifier", "frequency")
+    }
+    assert phrases["classifier"] == [
+        (phrase, float(f"{score:.4g}")) for phrase, score in model.keyphrases(TEXTS, 2)
+    ]
+    frequent = frequent_keyphrases(TEXTS, 2)
+    assert phrases["frequency"] == [(frequent[0], 1.0), (frequent[1], 0.5)]
+    named = reference_keyphrases(TEXTS, story(0)["highlights"])
+    assert row["reference_keyphrases"] == sorted(named) != []
+    methods = {phrase["method"] for phrase in without_reference["keyphrases"]}
+    assert methods == {"classifier"}
+    assert without_reference["reference_keyphrases"] is None
+    assert empty["keyphrases"] == [] == empty["reference_keyphrases"]
+    assert settings_of(**flags).model_ids == {
+        "model_id": None,
+        "decode_id": None,
+        "extractive_model_id": scorer.model_id,
+        "keyphrase_model_id": model.model_id,
+    }
+    (without_model,) = first_rows([story(0)], keyphrases=3)
+    assert without_model["keyphrases"] is without_model["reference_keyphrases"] is None
+
+
+@pytest.mark.parametrize("name", ["bundle", "extractive_bundle", "keyphrase_bundle"])
+def test_a_model_that_was_replaced_is_refused(
+    bundle, scorer_bundle, keyphrase_bundle, tmp_path, name
+):
+    folders = {
+        "bundle": bundle,
+        "extractive_bundle": scorer_bundle,
+        "keyphrase_bundle": keyphrase_bundle,
+    }
+    folder = shutil.copytree(folders[name], tmp_path / "copy")
+    flags = {"extractive": "neural"} if name == "extractive_bundle" else {}
+    settings = settings_of(**{name: str(folder), **flags})
+    other = dict.fromkeys(settings.model_ids, "0" * 16)
+    with pytest.raises(
+        DataError,
+        match="copy holds model [0-9a-f]{16} now, and this job began with 0{16}; "
+        "put that model back",
+    ):
+        WindowSummarizer(settings._replace(model_ids=other)).load()
+
+
+def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
+    for flags, message in (
+        (
+            {"keyphrase_bundle": str(bundle)},
+            "is of the kind abstractive, and keyphrases is asked for here; "
+            "`precis summarize --bundle` takes it",
+        ),
+        (
+            {"extractive": "neural", "extractive_bundle": str(keyphrase_bundle)},
+            "`precis summarize --keyphrase_bundle` takes it",
+        ),
+        (
+            {"bundle": str(keyphrase_bundle)},
+            "`precis summarize --keyphrase_bundle` takes it",
+        ),
+    ):
+        with pytest.raises(UsageError, match=message):
+            settings_of(**flags)
+
+
+def finished(line, summaries, tokenizer, **flags):
+    """The row of a line that a network has written summaries of."""
+    settings = settings_of(**flags)
+    (article,) = articles_of([line])
+    row = SummaryRow(article, settings, Models())
+    encoder = DocumentEncoder(
+        tokenizer, max_source_tokens=MAX_SOURCE_TOKENS, options=settings.options
+    )
+    (row.source,) = encoder.encode([article], [None])
+    row.passages = [summaries]
+    row.choose()
+    row.measure()
+    row.finish()
+    return row.columns
+
+
+def test_the_columns_of_a_network(tokenizer):
+    """The margin is that of the search, and a text has the log-probability of a
+    token.
+    """
+    best = Summary("Rain fell.", -0.5, -2.5, 0.25)
+    other = Summary("It was cold.", -0.75, -1.0, None)
+    row = finished(story(0), [best, other], tokenizer, long_documents="head")
+    assert row["abstractive_summary"] == row["summary"] == "Rain fell."
+    assert row["summary_method"] == "abstractive"
+    assert row["abstractive"] == [
+        {"rank": 1, "score": -0.5, "text": "Rain fell.", "support": None},
+        {"rank": 2, "score": -0.75, "text": "It was cold.", "support": None},
+    ]
+    quality = row["abstractive_quality"]
+    assert (quality["mean_log_prob"], quality["beam_margin"]) == (-2.5, 0.25)
+    assert {"low_confidence", "truncated_source"} <= set(quality["flags"])
+    row = finished(
+        story(0), [best._replace(margin=None, mean_log_prob=-1.0)], tokenizer
+    )
+    assert row["abstractive_quality"]["beam_margin"] is None
+    assert "low_confidence" not in row["abstractive_quality"]["flags"]
+
+
+def test_flags_follow_from_the_rounded_scores(tokenizer):
+    best = Summary("Rain fell.", -12.3456, -2.00004, 0.00049)
+    row = finished(story(0), [best], tokenizer)
+    quality = row["abstractive_quality"]
+    assert (quality["mean_log_prob"], quality["beam_margin"]) == (-2.0, 0.0)
+    assert row["abstractive"][0]["score"] == -12.35
+    assert "low_confidence" not in quality["flags"]
+    best = best._replace(mean_log_prob=-2.0006)
+    row = finished(story(0), [best], tokenizer)
+    assert row["abstractive_quality"]["mean_log_prob"] == -2.001
+    assert "low_confidence" in row["abstractive_quality"]["flags"]
+
+
+def test_a_document_of_just_the_networks_length_is_not_truncated(tokenizer):
+    pieces = len(tokenizer.encode(["rain"])[0])
+    text = " ".join(["rain"] * (MAX_SOURCE_TOKENS // pieces))
+    text += "." * (MAX_SOURCE_TOKENS % pieces)
+    for article, count, is_truncated in (
+        (text, MAX_SOURCE_TOKENS, False),
+        (text + ".", MAX_SOURCE_TOKENS + 1, True),
+    ):
+        empty = [Summary("", 0.0, 0.0, None)]
+        row = finished({"article": article}, empty, tokenizer, long_documents="head")
+        assert (row["source_tokens"], row["truncated"]) == (count, is_truncated)
+        assert row["seen_tokens"] == MAX_SOURCE_TOKENS
+
+
+def test_at_most_two_windows_are_searched_at_the_same_time():
+    """The search of a window begins before that of the one before is waited for."""
+    read = []
+
+    def articles():
+        for number, article in enumerate(articles_of([{"article": "Rain."}] * 7)):
+            read.append(number)
+            yield article
+
+    worker = WindowSummarizer(settings_of(window_documents=2))
+    windows = worker.summarize(articles(), lambda: Position(len(read)))
+    assert [
+        (len(window.rows), window.position.records, len(read)) for window in windows
+    ] == [(2, 2, 4), (2, 4, 6), (2, 6, 7), (1, 7, 7)]
+    assert list(worker.summarize([])) == []
+
+
+def test_search_settings_and_precision_have_a_decode_id_of_their_own(bundle):
+    def ids(precision="float32", **decoding):
+        settings = settings_of(bundle=str(bundle), precision=precision, **decoding)
+        options = SummarizeOptions(output="o", bundle=str(bundle), precision=precision)
+        assert read_model_ids(options, settings.decoding) == settings.model_ids
+        return settings.model_ids
+
+    all_ids = [ids(), ids("mixed_bfloat16"), ids(n_best=2), ids(length_penalty=0.0)]
+    assert len({each["decode_id"] for each in all_ids}) == 4
+    assert len({each["model_id"] for each in all_ids}) == 1
+    invariant = settings_of(bundle=str(bundle), batch_invariant=True).model_ids
+    assert invariant["decode_id"] not in {each["decode_id"] for each in all_ids}
+    assert invariant["model_id"] == all_ids[0]["model_id"]
+
+
+def test_one_thread_is_asked_for_before_tensorflow_computes(bundle):
+    assert int(tf.constant(1)) == 1
+    with pytest.raises(
+        UsageError,
+        match="batch_invariant computes on one thread, and TensorFlow has begun "
+        "with more in this process; start a new process for it",
+    ):
+        first_rows([story(0)], bundle=str(bundle), batch_invariant=True)
+    # Nothing here computes with TensorFlow.
+    assert first_rows([story(0)], batch_invariant=True) == first_rows([story(0)])

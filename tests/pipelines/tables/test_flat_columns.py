@@ -1,0 +1,139 @@
+"""Tests of nested columns as plain ones."""
+
+import datetime
+import decimal
+import math
+import zoneinfo
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from precis.model.errors import UsageError
+from precis.pipelines.tables.flat_columns import (
+    flat_schema,
+    flatten,
+    unflatten,
+)
+from precis.pipelines.tables.schema import summary_schema
+
+# What the summaries are made of; kept fields stay as they are in a flat run.
+LEAVES = {
+    pa.string(): st.text(st.characters(exclude_categories=["Cs"])),
+    pa.bool_(): st.booleans(),
+    pa.int32(): st.integers(-(2**31), 2**31 - 1),
+    pa.uint64(): st.integers(0, 2**64 - 1),
+    pa.float32(): st.floats(width=32, allow_nan=False, allow_infinity=False),
+    pa.float64(): st.floats(allow_nan=False, allow_infinity=False),
+}
+
+
+@st.composite
+def fields(draw, name, depth=2):
+    """A field, and the values that it may have."""
+    nullable = draw(st.booleans())
+    shape = draw(st.sampled_from(["leaf", "list", "struct"] if depth else ["leaf"]))
+    if shape == "leaf":
+        kind = draw(st.sampled_from(sorted(LEAVES, key=str)))
+        values = LEAVES[kind]
+    elif shape == "list":
+        item, item_values = draw(fields("element", depth - 1))
+        kind, values = pa.list_(item), st.lists(item_values, max_size=3)
+    else:
+        count = draw(st.integers(1, 3))
+        children = [draw(fields(f"{shape}{n}", depth - 1)) for n in range(count)]
+        kind = pa.struct([child for child, _ in children])
+        values = st.fixed_dictionaries({child.name: some for child, some in children})
+    if nullable:
+        values = st.none() | values
+    return pa.field(name, kind, nullable), values
+
+
+@st.composite
+def tables(draw):
+    columns = [draw(fields(name)) for name in ("a", "b", "c")]
+    rows = draw(
+        st.lists(
+            st.fixed_dictionaries({field.name: some for field, some in columns}),
+            max_size=4,
+        )
+    )
+    schema = pa.schema([field for field, _ in columns])
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables(), st.integers(0, 2))
+def test_unflatten_gives_back_every_value(table, first):
+    table = table.slice(first)
+    flat = flatten(table)
+    assert not any(pa.types.is_nested(field.type) for field in flat.schema)
+    assert flat.schema.equals(flat_schema(table.schema))
+    for field, column in zip(flat.schema, flat.columns, strict=True):
+        assert field.nullable or not column.null_count
+    restored = unflatten(flat, table.schema)
+    assert restored.equals(table)
+    assert restored.schema.equals(table.schema)
+
+
+def test_values_are_readable():
+    score = pa.field("score", pa.float32(), nullable=False)
+    flags = pa.field("flags", pa.list_(pa.field("element", pa.string())), False)
+    schema = pa.schema(
+        [
+            pa.field("quality", pa.struct([score, flags]), nullable=True),
+            pa.field("items", pa.list_(pa.struct([score])), nullable=True),
+        ]
+    )
+    rows = [
+        {"quality": {"score": 0.1, "flags": ["ä", '"']}, "items": [{"score": 0.1}]},
+        {"quality": {"score": 2, "flags": []}, "items": []},
+        {"quality": None, "items": None},
+    ]
+    flat = flatten(pa.Table.from_pylist(rows, schema=schema))
+    assert flat.drop_columns("quality_score").to_pylist() == [
+        {"quality_flags": '["ä","\\""]', "items": '[{"score":0.1}]'},
+        {"quality_flags": "[]", "items": "[]"},
+        {"quality_flags": None, "items": None},
+    ]
+    assert flat.column("quality_score").null_count == 1
+
+
+def test_a_field_with_the_name_of_a_flat_column_is_refused():
+    schema = summary_schema([pa.field("Extractive_quality_words", pa.int64())])
+    with pytest.raises(
+        UsageError,
+        match="two columns the name 'Extractive_quality_words', by the columns "
+        "'extractive_quality' and 'Extractive_quality_words'; leave --flat out",
+    ):
+        flat_schema(schema)
+
+
+def test_values_that_json_lacks_are_text():
+    oslo = zoneinfo.ZoneInfo("Europe/Oslo")
+    values = {
+        "d": (pa.decimal128(5, 2), decimal.Decimal("1.50"), '"1.50"'),
+        "b": (pa.binary(), b"\xff", '"/w=="'),
+        "day": (pa.date32(), datetime.date(2024, 2, 29), '"2024-02-29"'),
+        "time": (pa.time64("us"), datetime.time(1, 2, 3, 40), '"01:02:03.000040"'),
+        "local": (
+            pa.timestamp("us"),
+            datetime.datetime(2024, 1, 2, 3, 4, 5),
+            '"2024-01-02T03:04:05"',
+        ),
+        "there": (
+            pa.timestamp("us", "Europe/Oslo"),
+            datetime.datetime(2024, 1, 2, 3, tzinfo=oslo),
+            '"2024-01-02T03:00:00+01:00"',
+        ),
+        "nan": (pa.float32(), math.nan, '"nan"'),
+        "less": (pa.float64(), -math.inf, '"-inf"'),
+        "zero": (pa.float64(), -0.0, "-0.0"),
+    }
+    kind = pa.struct([(name, kind) for name, (kind, *_) in values.items()])
+    schema = pa.schema([pa.field("x", kind)])
+    row = {"x": {name: value for name, (_, value, _) in values.items()}}
+    flat = flatten(pa.Table.from_pylist([row], schema=schema))
+    texts = (f'"{name}":{text}' for name, (*_, text) in values.items())
+    assert flat.to_pylist() == [{"x": "{" + ",".join(texts) + "}"}]

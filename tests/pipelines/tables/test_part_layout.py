@@ -1,0 +1,216 @@
+"""Tests of where the rows of a run lie: partitions, sizes, footers, flat columns."""
+
+import datetime
+import json
+from operator import itemgetter
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import write_jsonl
+from support.summarize_runs import manifest_of, story
+
+from precis.model.errors import UsageError
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.tables.finished_run import open_run
+from precis.pipelines.tables.part_files import read_part
+from precis.pipelines.tables.partitions import HIVE_NULL
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.verify.digest import digest
+
+SECTIONS = ["a/b", "Zürich ", None, "a/b", "100% = $1?", "", "a/b", "x"]
+STORIES = [
+    story(
+        index,
+        split=("train", "test")[index % 2],
+        section=section,
+        day=f"2026-01-{index % 3 + 1:02}",
+        page=index % 2,
+        is_news=index > 3,
+    )
+    for index, section in enumerate(SECTIONS)
+]
+# A text that stands twice, in two partitions.
+STORIES.append({**STORIES[0], "id": "again", "section": "y", "split": "test"})
+KEPT = "section,day:date,page:int64,is_news:bool"
+DAY = datetime.date(2023, 11, 14)  # of `one_time`, in UTC
+
+
+@pytest.fixture(scope="module")
+def flags(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stories")
+    corpus = write_jsonl(folder / "news.jsonl", STORIES)
+    return {
+        "corpus": corpus,
+        "split_field": "split",
+        "keep_fields": KEPT,
+        "task_bytes": 4_000,
+        "deduplicate": True,
+    }
+
+
+@pytest.fixture(scope="module")
+def runs(flags, tmp_path_factory):
+    """The same rows in one folder, in partitions, and flat in partitions."""
+    folder = tmp_path_factory.mktemp("runs")
+    partitions = "split,created_date,section,day,page,is_news"
+    layouts = {
+        "plain": {},
+        "partitioned": {"partition_by": partitions},
+        "flat": {"partition_by": ["section"], "flat": True},
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        for name, layout in layouts.items():
+            summarize(output=folder / name, **flags, **layout)
+    return {name: folder / name for name in layouts}
+
+
+def rows_of(run: Path, names=()):
+    """The rows as `read_part` gives them, by document, without their run."""
+    manifest = manifest_of(run)
+    rows = []
+    for file in manifest["files"]:
+        for table in read_part(
+            str(run / file["file"]),
+            names or None,
+            partition=file.get("partition", {}),
+            types=manifest["partition_by"],
+        ):
+            rows += table.to_pylist()
+    for row in rows:
+        row.pop("run_id", None)
+        row.pop("created_date", None)
+    return sorted(rows, key=lambda row: row["document_id"])
+
+
+def test_partitions_hold_the_rows_that_their_folders_say(runs):
+    run, manifest = runs["partitioned"], manifest_of(runs["partitioned"])
+    assert manifest["partition_by"] == {
+        "split": "string",
+        "created_date": "date32[day]",
+        "section": "string",
+        "day": "date32[day]",
+        "page": "int64",
+        "is_news": "bool",
+    }
+    first = "split=train/created_date=2023-11-14/section=a%2Fb/day=2026-01-01/page=0/"
+    names = {Path(file["file"]).parent.as_posix() for file in manifest["files"]}
+    assert f"data/{first}is_news=false" in names
+    assert len(names) == len(manifest["files"]) == 9
+    # A null, and an empty text.
+    (null, _) = sorted(
+        (name for name in names if f"section={HIVE_NULL}/" in name), reverse=True
+    )
+    for file in manifest["files"]:
+        assert not {*file["partition"]} & {*pq.read_schema(run / file["file"]).names}
+        if file["file"].startswith(null):
+            assert file["partition"] == {
+                "split": "train",
+                "created_date": "2023-11-14",
+                "section": None,
+                "day": "2026-01-03",
+                "page": 0,
+                "is_news": False,
+            }
+
+
+def test_a_partitioned_and_a_flat_run_have_the_same_rows(runs):
+    plain = rows_of(runs["plain"])
+    assert [row["document_id"] for row in plain if row["duplicate_of"]] == ["again"]
+    assert [row["section"] for row in plain] == ["y", *SECTIONS]
+    for name in ("partitioned", "flat"):
+        assert rows_of(runs[name]) == plain
+    # A column of the folders alone is also a column of the run.
+    assert digest(run=runs["flat"]) == digest(run=runs["plain"])
+
+
+def test_engines_read_the_partitions_of_a_recursive_glob(runs):
+    """Nothing but the parts matches, and values come back from the folders."""
+    run = runs["partitioned"]
+    parts = {str(run / file["file"]) for file in manifest_of(run)["files"]}
+    assert {str(path) for path in run.rglob("*.parquet")} == parts
+    expected = [
+        (id_, split, section or None, DAY, page, is_news)
+        for id_, split, section, page, is_news in map(
+            itemgetter("id", "split", "section", "page", "is_news"), STORIES
+        )
+    ]
+    columns = ("document_id", "split", "section", "created_date", "page", "is_news")
+    types = "{'section': VARCHAR, 'created_date': DATE, 'page': INT, 'is_news': BOOL}"
+    read = duckdb.sql(
+        f"SELECT {', '.join(columns)} FROM read_parquet('{run}/**/*.parquet', "
+        f"hive_partitioning = true, hive_types = {types})"
+    )
+    assert sorted(read.fetchall(), key=str) == sorted(expected, key=str)
+
+
+def test_a_flat_run_has_plain_columns_alone(runs):
+    for file in manifest_of(runs["flat"])["files"]:
+        schema = pq.read_schema(runs["flat"] / file["file"])
+        assert schema.metadata[b"precis.flat"] == b"true"
+        assert not any(pa.types.is_nested(field.type) for field in schema)
+    query = f"FROM '{runs['flat']}/**/*.parquet'"
+    words, extractive = duckdb.sql(
+        f"SELECT extractive_quality_words, extractive {query} WHERE document_id = 'd03'"
+    ).fetchall()[0]
+    plain = next(row for row in rows_of(runs["plain"]) if row["document_id"] == "d03")
+    assert words == plain["extractive_quality"]["words"]
+    assert json.loads(extractive) == plain["extractive"]
+
+
+@pytest.mark.parametrize("name", ["partitioned", "flat"])
+def test_every_row_of_a_layout_is_reused(runs, name, flags, tmp_path):
+    manifest = summarize(output=tmp_path / "run", **flags, reuse=runs[name])
+    counts = manifest["counts"]
+    assert (counts["written"], counts["reused"], counts["duplicates"]) == (0, 8, 1)
+    ignored = {"reused_from": None, "run_id": None}
+    assert [{**row, **ignored} for row in rows_of(tmp_path / "run")] == [
+        {**row, "reused_from": None, "run_id": None} for row in rows_of(runs["plain"])
+    ]
+
+
+def test_a_warehouse_gets_the_columns_of_the_folders(runs):
+    run = open_run(str(runs["partitioned"]))
+    run.check_parts()
+    assert run.partition_columns[:2] == ["split", "created_date"]
+    assert run.schema.field("created_date").type == pa.date32()
+    assert (
+        run.schema.field("summary").metadata == SUMMARY_SCHEMA.field("summary").metadata
+    )
+    rows = pa.Table.from_batches(run.batches()).to_pylist()
+    assert {row["created_date"] for row in rows} == {DAY}
+    assert {(row["document_id"], row["section"], row["is_news"]) for row in rows} == {
+        (row["id"], row["section"], row["is_news"]) for row in STORIES
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            "author",
+            "author: there is no such column to partition by; there are split, ",
+        ),
+        ("score", "score: the column is double; rows are partitioned by strings, "),
+        (
+            "created_date",
+            "a field of --keep_fields has the name of the date of the run",
+        ),
+        ("split,split", "names a column twice"),
+    ],
+)
+def test_impossible_partitions_are_refused(names, message, tmp_path):
+    corpus = write_jsonl(
+        tmp_path / "news.jsonl", [story(0, score=0.5, created_date="today")]
+    )
+    with pytest.raises(UsageError, match=message):
+        summarize(
+            corpus=corpus,
+            output=tmp_path / "run",
+            keep_fields="score:double,created_date",
+            partition_by=names,
+        )
+    assert not (tmp_path / "run").exists()

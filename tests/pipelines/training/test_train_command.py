@@ -1,0 +1,226 @@
+"""`precis train`: what its flags lead to, and as a command that goes on exactly after a
+signal and needs no Beam.
+"""
+
+import json
+import shlex
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.command_line import error_lines
+from support.plain_network import scramble
+from support.shared_networks import eagerly, shared_networks
+from support.small_training import (
+    VOCABULARY,
+    in_process,
+    network_config,
+    reports,
+    start_command,
+    train_flags,
+    train_settings,
+)
+
+from precis.model.bundle.encoder_bundle import save_encoder_bundle
+from precis.model.bundle.network_bundle import load_bundle, save_bundle
+from precis.model.errors import UsageError
+from precis.model.network.build import build_encoder, build_network
+from precis.model.network.config import EncoderConfig
+from precis.model.tokenization.folder import load_tokenizers
+from precis.pipelines.training.train import train
+
+# So many that a signal comes long before the last.
+STEPS = {"steps": 100, "checkpoint_steps": 5}
+
+
+def newest(output: Path) -> str:
+    """The newest checkpoint that is complete, or nothing."""
+    found = output.glob("training/checkpoints/*/state.json")
+    return max((path.parent.name for path in found), default="")
+
+
+def end_command(
+    flags: list[str], output: Path, kind: signal.Signals
+) -> tuple[int, str]:
+    """Starts a command and sends a signal after its first checkpoint; returns its exit
+    code and what it said on stderr.
+    """
+    before = newest(output)
+    process = start_command(flags)
+    try:
+        until = time.monotonic() + 600
+        while newest(output) == before:
+            assert process.poll() is None and time.monotonic() < until, (
+                process.communicate()[1][-3000:]
+            )
+            time.sleep(0.01)
+        process.send_signal(kind)
+        _, said = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    assert not (output / "manifest.json").exists(), "it ended before the signal came"
+    return process.returncode, said
+
+
+@pytest.mark.slow
+def test_a_command_that_was_killed_and_stopped_ends_as_an_undisturbed_training(
+    records_folder, tmp_path
+):
+    """Killed wherever it was, told to stop when it went on, then finished."""
+    ended, whole = tmp_path / "ended", tmp_path / "whole"
+    flags = train_flags(records_folder, ended, **STEPS)
+    assert end_command(flags, ended, signal.SIGKILL)[0] == -signal.SIGKILL
+    for number in (signal.SIGTERM, signal.SIGINT):
+        code, said = end_command(flags, ended, number)
+        assert code == 128 + number
+        last = int(newest(ended).removeprefix("step-"))
+        kept = f"the training is saved at step {last}"
+        (line,) = error_lines(said, "train")
+        # Where the disk has other work, the step is lost.
+        if "not saved in time" in line:
+            kept = "not saved in time, the last checkpoint is kept"
+        said = f"stopped by {number.name}; {kept}; go on with: "
+        assert line == f"precis train: {said}{shlex.join(['precis', *flags])}"
+        steps = [row["step"] for row in reports(ended)]
+        assert steps[:last] == list(range(1, last + 1))
+    with shared_networks():
+        for output in (ended, whole):
+            result = train(**train_settings(records_folder, output, **STEPS))
+            assert result.step == 100
+    for name in ("training/losses.jsonl", "weights.safetensors"):
+        assert (ended / name).read_bytes() == (whole / name).read_bytes()
+
+
+NO_BEAM = """
+import sys
+for name in ("apache_beam", "pyarrow"):
+    sys.modules[name] = None  # importing it raises ImportError
+import precis.pipelines.command_line.run_command
+from precis.model.errors import UsageError
+from precis.pipelines.training.train import train
+try:
+    train(records=sys.argv[1], output=sys.argv[2], network="tiny")
+except UsageError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_training_host_needs_no_beam(tmp_path):
+    """All that a training needs is imported before its records are looked at."""
+    done = in_process(NO_BEAM, tmp_path / "none", tmp_path / "output")
+    assert "there are no records here" in done.stdout
+
+
+def one_step(records, output, **flags) -> dict[str, Any]:
+    """The network's part of the configuration of a bundle that was trained a step."""
+    settings = {"steps": 1, "batch_tokens": 400, "validation_steps": 0}
+    with eagerly():
+        train(records=records, output=str(output), strategy="one", **settings, **flags)
+    return json.loads((output / "config.json").read_text())["network"]
+
+
+SMALL = {"network": "tiny", "width": 16, "heads": 2, "feed_forward": 32}
+
+
+def test_a_shape_and_several_tasks_by_flags(records_folder, copy_records, tmp_path):
+    other = copy_records(tmp_path / "other")
+    vector = " ".join(map(str, range(16)))
+    (tmp_path / "vectors.txt").write_text(f"1 16\nthe {vector}\n")
+    network = one_step(
+        f"{records_folder},{other}",
+        tmp_path / "bundle",
+        architecture="decoder_only",
+        word_vectors=str(tmp_path / "vectors.txt"),
+        layers=1,
+        dropout=0.2,
+        pointer=False,
+        max_source_tokens=40,
+        max_target_tokens=12,
+        **SMALL,
+    )
+    expected = {
+        "vocabulary_size": VOCABULARY,
+        "layers": 1,
+        "width": 16,
+        "heads": 2,
+        "feed_forward": 32,
+        "dropout": 0.2,
+        "pointer": False,
+        "max_source_tokens": 40,
+        "max_target_tokens": 12,
+    }
+    assert {name: network[name] for name in expected} == expected
+    manifest = json.loads((tmp_path / "bundle/manifest.json").read_text())
+    assert manifest["provenance"]["training"]["steps"] == 1
+    # "the" and its other pieces, as at the beginning of a sentence.
+    start = manifest["provenance"]["start"]
+    assert int(start["word_vectors_found"].split(" of ")[0]) >= 1
+
+
+def test_coverage_as_a_second_phase_by_its_recipe(records_folder, tmp_path):
+    tokenizer = load_tokenizers(records_folder).target
+    save_bundle(
+        str(tmp_path / "first"),
+        network=build_network(network_config()),
+        tokenizer=tokenizer,
+        provenance={},
+    )
+    first = str(tmp_path / "first")
+    network = one_step(
+        records_folder, tmp_path / "second", init_from=first, recipe="coverage"
+    )
+    assert network["coverage"] and network["width"] == 16
+    manifest = json.loads((tmp_path / "second/manifest.json").read_text())
+    assert manifest["provenance"]["training"]["learning_rate"] == 1e-4
+    dataset = json.loads(Path(records_folder, "dataset.json").read_text())
+    assert manifest["provenance"]["records_fingerprint"] == dataset["fingerprint"]
+    model_id = load_bundle(first).model_id
+    assert manifest["provenance"]["start"]["init_from"] == model_id
+
+
+def test_an_encoder_that_stays_as_it_is_and_a_new_decoder(records_folder, tmp_path):
+    shape = {"width": 12, "heads": 3, "feed_forward": 20, "encoder_layers": 1}
+    tokenizer = load_tokenizers(records_folder).source
+    config = EncoderConfig(
+        vocabulary_size=VOCABULARY, pad_id=0, max_source_tokens=30, **shape
+    )
+    encoder = build_encoder(config)
+    scramble(encoder, seed=4)
+    folder = str(tmp_path / "encoder")
+    save_encoder_bundle(folder, encoder=encoder, tokenizer=tokenizer, provenance={})
+    network = one_step(
+        records_folder,
+        tmp_path / "bundle",
+        encoder=folder,
+        freeze_encoder=True,
+        decoder_layers=1,
+        **SMALL,
+    )
+    assert (network["width"], network["decoder_stack"]["width"]) == (12, 16)
+    trained = {
+        weight.path.split("/", 1)[1]: weight.numpy()
+        for weight in load_bundle(str(tmp_path / "bundle")).network.weights
+    }
+    for weight in encoder.weights:
+        path = weight.path.split("/", 1)[1]
+        np.testing.assert_array_equal(trained[path], weight.numpy(), err_msg=path)
+    with pytest.raises(
+        UsageError,
+        match="layers is the encoder's own with --encoder, or cannot be with two "
+        "vocabularies; leave it out",
+    ):
+        one_step(records_folder, tmp_path / "no", encoder=folder, layers=3)
+
+
+def test_flags_that_contradict_the_records_are_refused(records_folder, tmp_path):
+    settings = train_settings(records_folder, tmp_path)
+    with pytest.raises(
+        UsageError,
+        match="--max_source_tokens 193 is more than the 192 the records were cut at; "
+        "prepare them with",
+    ):
+        train(**settings, max_source_tokens=193)

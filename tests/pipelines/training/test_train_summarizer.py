@@ -1,0 +1,198 @@
+"""`precis train-summarizer`: end to end, killed on its way, its flags and its time."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import contents, exit_code, precis, write_jsonl
+
+from precis.model import files
+from precis.model.bundle.manifest import SUMMARIZER_PARTS
+from precis.model.errors import DataError, UsageError
+from precis.model.records.dataset import load_dataset
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.sample.generator import document
+from precis.pipelines.training import train_summarizer as module
+from precis.pipelines.training.options import SummarizerOptions
+from precis.pipelines.training.recipes import SUMMARIZER_RECIPES
+from precis.pipelines.training.train_summarizer import (
+    check_settings,
+    read_step_flags,
+    settings_path,
+)
+
+FLAGS = {"corpus": "sample:220", "validation_share": 0.05, "writer_steps": 20}
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    """A summarizer that was trained without a break."""
+    output = tmp_path_factory.mktemp("finished") / "summarizer"
+    assert precis("train-summarizer", output=output, **FLAGS) == 0
+    return output
+
+
+def steps_of(output, **flags):
+    return read_step_flags({**FLAGS, "output": str(output), **flags})
+
+
+# With a summarizer.
+@pytest.mark.slow
+def test_a_corpus_becomes_summaries(finished, tmp_path, capsys):
+    flags = ["--corpus", "sample:220", "--split", "test", "--bundle", str(finished)]
+    assert exit_code("summarize", *flags, "--output", str(tmp_path / "run")) == 0
+    rows = pq.read_table(tmp_path / "run" / "data").to_pylist()
+    assert len(rows) > 3
+    for row in rows:
+        assert row["abstractive_method"] == "sentences"
+        lines = row["abstractive_summary"].split("\n")
+        assert len(row["abstractive"][0]["support"]) == len(lines)
+        assert {each["method"] for each in row["extractive"]} == {"neural", "lead"}
+    run = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    for name, part in (("model_id", "writer"), ("extractive_model_id", "extractor")):
+        inner = json.loads((finished / part / "manifest.json").read_text())
+        assert run[name] == inner["model_id"]
+    assert exit_code("verify", str(finished)) == 0
+    capsys.readouterr()
+    for argv in (
+        ("export", str(finished), "--output", str(tmp_path / "e")),
+        ("attention", "--bundle", str(finished), "--text", "t", "--output", "p.png"),
+    ):
+        assert exit_code(*argv) == 2
+        assert f"; name {finished / 'writer'}\n" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_no_test_document_is_trained_on(finished):
+    info = load_dataset(str(finished / "training" / "records"))
+    assert info.provenance["flags"]["test_share"] == CorpusOptions.test_share
+    counts = {split: info.records(split) for split in info.splits}
+    assert counts["test"] > 3 and counts["validation"] > 3
+    assert sum(counts.values()) == 220
+
+
+@pytest.mark.slow
+def test_a_killed_training_goes_on_to_the_same_files(
+    finished, tmp_path, monkeypatch, capsys
+):
+    def kill(*_, **__):
+        raise Killed
+
+    for name in ("train_extractor", "train_until", "save_summarizer_bundle"):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, kill)
+            with pytest.raises(Killed):
+                module.train_summarizer(output=tmp_path / "s", **FLAGS)
+        assert not (tmp_path / "s" / "manifest.json").exists()
+    capsys.readouterr()
+    module.train_summarizer(output=tmp_path / "s", **FLAGS)
+    # All that was left is the file that names both.
+    assert "done in" not in capsys.readouterr().err
+    assert result_of(tmp_path / "s") == result_of(finished)
+
+
+def result_of(folder: Path) -> dict:
+    """The files of a summarizer; of manifests, what does not name a folder. SHA256SUMS
+    has the checksums of manifests.
+    """
+    result: dict = {
+        name: content
+        for name, content in contents(folder).items()
+        if "training/" not in name and not name.endswith("SHA256SUMS")
+    }
+    assert set(result) > {"config.json", "manifest.json", "writer/weights.safetensors"}
+    for name in ("extractor/manifest.json", "writer/manifest.json"):
+        manifest = json.loads(result[name])
+        del manifest["provenance"]["flags"]
+        result[name] = manifest
+    # Its checksums are those of the two others.
+    manifest = json.loads(result.pop("manifest.json"))
+    return {**result, "flags": manifest["provenance"]["flags"]}
+
+
+# The flags of the steps.
+def test_the_steps_have_the_flags_of_the_recipe_and_of_the_corpus(tmp_path):
+    steps = steps_of(tmp_path, article_field="article", seed=5, workers=2)
+    recipe = SUMMARIZER_RECIPES["news-cpu"]
+    for name in ("records", "pairs"):
+        flags = getattr(steps, name)
+        assert flags.items() >= getattr(recipe, name).items()
+        assert flags["corpus"] == "sample:220" and flags["workers"] == 2
+        # The documents of the test split are the same whatever the seed is.
+        assert flags["seed"] == CorpusOptions.seed
+    assert steps.extractor["seed"] == steps.writer["seed"] == 5
+    assert steps.extractor["records"] == steps.records["output"]
+    assert steps.writer["records"] == steps.pairs["output"]
+    parts = {steps.extractor["output"], steps.writer["output"]}
+    assert parts == {f"{tmp_path}/{name}" for name in SUMMARIZER_PARTS.values()}
+
+
+@pytest.mark.parametrize(
+    ("steps", "warmup"), [(0, 500), (5000, 500), (9000, 500), (1000, 100), (10, 1)]
+)
+def test_the_warm_up_is_at_most_a_tenth_of_fewer_steps(steps, warmup, tmp_path):
+    writer = steps_of(tmp_path, writer_steps=steps).writer
+    assert writer["steps"] == (steps or 5000)
+    assert writer["warmup_steps"] == warmup
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"output": ""}, "--output is empty"),
+        ({"recipe": "news"}, "--recipe is one of news-cpu, not 'news'"),
+        ({"writer_steps": 9}, "--writer_steps must be at least 10, not 9; 0 is as"),
+    ],
+)
+def test_impossible_options_are_refused(changes, message):
+    with pytest.raises(UsageError, match=message):
+        SummarizerOptions(**{"output": "o", **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"writer_steps": 30}, "steps of the writer is 20 there and 30 here"),
+        ({"seed": 4}, "seed is 17 there and 4 here"),
+        ({"corpus": "sample:9"}, "corpus is 'sample:220' there and 'sample:9' here"),
+    ],
+)
+def test_a_folder_of_other_settings_is_refused(changes, message, tmp_path):
+    files.write_json(settings_path(str(tmp_path)), steps_of(tmp_path).settings)
+    check_settings(steps_of(tmp_path, workers=1, max_failed_share=0.5))
+    match = f"{tmp_path} belongs to a summarizer of other settings: {message}"
+    with pytest.raises(UsageError, match=match):
+        check_settings(steps_of(tmp_path, **changes))
+    with pytest.raises(UsageError, match=match):
+        module.train_summarizer(**{**FLAGS, "output": tmp_path, **changes})
+
+
+# A corpus that cannot be learned from.
+def news(folder: Path, count: int, **changes) -> str:
+    lines = []
+    for index in range(count):
+        each = document(index)
+        line = {"id": f"d{index}", "article": each.article}
+        lines.append({**line, "highlights": each.highlights, **changes})
+    return write_jsonl(folder / "news.jsonl", lines)
+
+
+def test_a_corpus_without_references_is_refused(tmp_path):
+    corpus = news(tmp_path / "c", 30, highlights="")
+    with pytest.raises(DataError, match="no training document with a text and high"):
+        module.train_summarizer(corpus=corpus, output=tmp_path / "s")
+
+
+def test_a_corpus_without_a_split_is_refused(tmp_path):
+    corpus = news(tmp_path / "c", 30)
+    with pytest.raises(
+        UsageError, match="the corpus has no document of the split 'validation'; raise"
+    ):
+        module.train_summarizer(
+            corpus=corpus, output=tmp_path / "s", validation_share=0.0
+        )

@@ -1,0 +1,152 @@
+"""Tests of `precis digest`: what it depends on, and what not."""
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import exit_code, write_jsonl
+
+import precis
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.verify.digest import encode_rows
+
+DOCUMENTS = [
+    {"id": f"d{n}", "article": f"Rain fell on day {n}. It was cold. Nobody came."}
+    for n in range(12)
+]
+
+
+def summarized(folder, documents, **flags):
+    corpus = write_jsonl(folder / "news.jsonl", documents[:8])
+    write_jsonl(folder / "news2.jsonl", documents[8:])
+    run = folder / "run"
+    precis.summarize(
+        corpus=corpus.replace("news.", "*."),
+        output=run,
+        **{"extractive": "lead", **flags},
+    )
+    return run
+
+
+@pytest.mark.slow
+def test_equal_results_have_one_digest_wherever_they_were_computed(
+    tmp_path, capsys, monkeypatch
+):
+    """Other files, another order, another cut into tasks, another time."""
+    first = summarized(tmp_path / "a", DOCUMENTS)
+    expected = precis.digest(run=first)
+    assert exit_code("digest", str(first)) == 0
+    assert capsys.readouterr().out == f"{expected}\n"
+    assert len(bytes.fromhex(expected)) == 32
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "17")
+    second = summarized(tmp_path / "b" / "c", DOCUMENTS[::-1], task_bytes=200)
+    assert precis.digest(run=second) == expected
+    reused = tmp_path / "reused"
+    precis.summarize(
+        corpus=f"jsonl:{tmp_path}/a/*.jsonl",
+        extractive="lead",
+        reuse=first,
+        output=reused,
+    )
+    assert precis.digest(run=reused) == expected
+
+
+def test_every_column_counts_but_those_of_the_run(extractive):
+    (path,) = list((extractive / "data").glob("*-00000.parquet"))
+    table = pq.read_table(path)
+    rows = encode_rows(table)
+    assert len(set(rows)) == len(rows) == len(table)
+    left_out = set()
+    for name in table.column_names:
+        if encode_rows(table.drop_columns([name])) == rows:
+            left_out.add(name)
+    all_null = {
+        name
+        for name in table.column_names
+        if table.column(name).null_count == len(table)
+    }
+    origin = {"run_id", "settings_id", "reused_from", "source_file", "source_position"}
+    assert left_out == all_null | origin
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_equal"),
+    [
+        ([1.23412], [1.23444], True),
+        ([1.2344], [1.2346], False),
+        ([0.0], [-0.0], True),
+        ([1e-9], [2e-9], False),
+        ([None], [0.0], False),
+        ([["a", "b"]], [["ab"]], False),
+        ([[]], [None], False),
+        ([[None, "a"]], [["a", None]], False),
+        ([{"x": 1, "y": None}], [{"x": None, "y": 1}], False),
+        ([{"x": None}], [None], False),
+        ([{"x": 1.00001}], [{"x": 1.0}], True),
+        (["1"], [1], False),
+        ([b"1"], [b"2"], False),
+        ([float("nan")], [float("nan")], True),
+        ([float("nan")], [float("inf")], False),
+        ([float("-inf")], [float("inf")], False),
+        ([0.99996], [1.0], True),
+        ([-0.99996], [1.0], False),
+        ([1e-301], [0.0], True),
+        ([1.2344e-299], [1.2346e-299], False),
+        ([1.7e308], [1.70001e308], True),
+        ([True], [False], False),
+        ([2**62], [2**62 + 1], False),
+    ],
+)
+def test_values_that_differ_have_other_bytes(one, other, are_equal):
+    tables = [pa.table({"a": pa.array(values)}) for values in (one, other)]
+    encoded = [encode_rows(table) for table in tables]
+    assert (encoded[0] == encoded[1]) == are_equal
+
+
+def test_the_form_of_a_column_does_not_count():
+    """Widths of numbers, dictionaries, slices, the order of columns and of fields."""
+    texts, numbers = ["x", "y", "x", None], [1, None, 3, 4]
+    points = [{"a": 1, "b": 2.5}, None, {"a": 3, "b": None}, {"a": 4, "b": 1.0}]
+    lists = [["a"], None, [], ["b", "c"]]
+    plain = pa.table({"t": texts, "n": numbers, "p": points, "l": lists})
+    other = pa.table(
+        {
+            "l": pa.array(lists, pa.large_list(pa.large_string())),
+            "p": pa.array(points, pa.struct([("b", pa.float32()), ("a", pa.int8())])),
+            "n": pa.array(numbers, pa.int16()),
+            "t": pa.array(texts).dictionary_encode(),
+            "run_id": ["r"] * 4,
+            "more": pa.nulls(4),
+        }
+    )
+    assert encode_rows(plain) == encode_rows(other)
+    assert encode_rows(plain.slice(2)) == encode_rows(plain)[2:]
+
+
+def test_a_damaged_run_has_no_digest(extractive, tmp_path):
+    run = shutil.copytree(extractive, tmp_path / "run")
+    (path, *_) = (run / "data").glob("*.parquet")
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DataError, match=f"{path.name}: has .* repairs it; `precis ver"):
+        precis.digest(run=run)
+
+
+def test_an_unfinished_run_has_no_digest(tmp_path):
+    with pytest.raises(UsageError, match="holds no run: manifest.json is not there"):
+        precis.digest(run=tmp_path)
+    (tmp_path / "data").mkdir()
+    with pytest.raises(UsageError, match="is not finished: _SUCCESS is not there;"):
+        precis.digest(run=tmp_path)
+
+
+def test_numbers_are_rounded_as_text_is():
+    """Against the rounding of Python's own formatting, but for ties."""
+    random = np.random.default_rng(7)
+    numbers = random.normal(size=500) * 10.0 ** random.integers(-30, 30, 500)
+    numbers[:4] = [1000.0, 0.001, 9999.4, 99996.0]
+    rounded = pa.array([float(f"{number:.3e}") for number in numbers])
+    table = pa.table({"a": pa.array(numbers)})
+    assert encode_rows(table) == encode_rows(pa.table({"a": rounded}))
+    assert len(set(encode_rows(table))) == len(set(rounded.to_pylist()))

@@ -1,0 +1,574 @@
+"""Tests of `precis verify`: every damage of a run, of records and of a bundle is
+named.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import contents, error_lines, exit_code, write_jsonl
+from support.command_line import precis as run_command
+from support.damaged_results import edit_description, findings
+
+import precis
+from precis.model import files
+from precis.model.errors import DataError, UsageError
+from precis.model.records.dataset import load_dataset
+from precis.pipelines.run.result_files import listed_files
+
+DESCRIPTIONS = {"run": "manifest.json", "records": "dataset.json"}
+CHANGED = "its checksum is not that in"
+FOREIGN = "is no part of the result"
+NO_DOCUMENT = "source_file and source_position name no document of the corpus"
+
+
+@pytest.fixture
+def whole(extractive, prepared_records, bundle):
+    """Each kind of result."""
+    return {"run": extractive, "records": prepared_records, "bundle": bundle}
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    """A function that copies a result, so that a test may damage it."""
+    return lambda kind: Path(shutil.copytree(whole[kind], tmp_path / kind))
+
+
+@pytest.fixture
+def run(copy):
+    return copy("run")
+
+
+def edit(folder, change):
+    (name,) = {*DESCRIPTIONS.values()} & {*os.listdir(folder)}
+    edit_description(folder / name, change)
+
+
+def first(folder, pattern):
+    """The first file that matches, and its name in the folder."""
+    path = sorted(folder.glob(pattern))[0]
+    return path, str(path.relative_to(folder))
+
+
+def list_again(folder, path, rows=None):
+    """Makes a description that fits a file as it is now."""
+
+    def change(description):
+        for file in listed_files(description):
+            if file["file"] == str(path.relative_to(folder)):
+                file["bytes"] = path.stat().st_size
+                file["sha256"] = files.sha256_file(str(path))
+                if rows is not None:
+                    file["rows"] = rows
+
+    edit(folder, change)
+
+
+def change_rows(run, change):
+    """Rewrites the first part, and the manifest so that it fits."""
+    path, name = first(run, "data/*.parquet")
+    old = pq.read_table(path)
+    table = change(old).replace_schema_metadata(old.schema.metadata)
+    pq.write_table(table, path)
+    list_again(run, path, table.num_rows)
+    return name
+
+
+def change_letters(folder, change):
+    """Rewrites the first file of dead letters, and the description so that it fits."""
+    path, name = first(folder, "dead_letters/*")
+    letters = list(map(json.loads, gzip.decompress(path.read_bytes()).splitlines()))
+    changed = change(letters)
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, changed)).encode()))
+    list_again(folder, path, len(changed))
+    return name, letters
+
+
+def with_value(name, row, value):
+    """A change of one value, or of all values of a column where `row` is None."""
+
+    def change(table):
+        index = table.schema.get_field_index(name)
+        field, values = table.schema.field(index), table.column(index).to_pylist()
+        values[slice(None) if row is None else slice(row, row + 1)] = (
+            [value] * len(values) if row is None else [value]
+        )
+        return table.set_column(index, field, pa.array(values, field.type))
+
+    return change
+
+
+def test_what_is_whole_has_no_findings(whole, corpus, capsys):
+    for kind, folder in whole.items():
+        sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+        assert exit_code("verify", str(folder)) == 0
+        note = "note: document_id: 1 rows have that of a row before them, such as 'd00'"
+        printed = capsys.readouterr().out.splitlines()
+        assert [line.partition(";")[0] for line in printed] == [
+            *[note] * (kind == "run"),
+            f"{kind} {folder} is as it was written "
+            f"({len(sizes)} files, {sum(sizes):,} bytes)",
+        ]
+    result = precis.verify(folder=whole["run"], corpus=corpus)
+    assert (result.kind, result.findings, len(result.notes)) == ("run", [], 1)
+
+
+@pytest.mark.slow
+def test_a_run_with_a_network_has_no_findings(undisturbed, corpus):
+    assert findings(undisturbed, corpus=corpus) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern"),
+    [
+        *(("run", "data/*"), ("run", "dead_letters/*"), ("records", "*.tfrecord")),
+        *(("records", "tokenizer/vocab.txt"), ("records", "dead_letters/*")),
+    ],
+)
+def test_a_missing_cut_or_flipped_file_is_named(copy, kind, pattern, capsys):
+    folder = copy(kind)
+    path, name = first(folder, pattern)
+    content = path.read_bytes()
+    size = len(content)
+    path.write_bytes(content[:-9])
+    line = f"{name}: has {size - 9:,} bytes and was written with {size:,}"
+    assert findings(folder) == [line]
+    flipped = bytes([content[size // 2] ^ 1])
+    path.write_bytes(content[: size // 2] + flipped + content[size // 2 + 1 :])
+    line = f"{name}: has another content than was written: its checksum differs"
+    assert findings(folder) == [line]
+    path.unlink()
+    assert exit_code("verify", str(folder)) == 1
+    line, *_, last = capsys.readouterr().out.splitlines()
+    assert line == f"{name}: is missing"
+    assert last.startswith(f"{kind} {folder} is damaged: 1 finding above (")
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("run", "x data/part-9.parquet data/split=a/x dead_letters/.x y/y/z data/x"),
+        ("records", "x tokenizer/x train-9.tfrecord a/b/c"),
+        ("bundle", "trainings tokenizer/x"),
+    ],
+)
+def test_additional_files_are_named(copy, kind, names):
+    folder = copy(kind)
+    # The state of a training lies beside its bundle.
+    for name in [*names.split(), *["training/losses.jsonl"] * (kind == "bundle")]:
+        files.write_bytes(str(folder / name), b"")
+    assert {*findings(folder)} == {f"{name}: {FOREIGN}" for name in names.split()}
+
+
+def test_odd_entries_of_a_folder_are_named(run):
+    """A name that is not UTF-8, one with a line break, links, and a pipe."""
+    (run / os.fsdecode(b"data/\xff")).touch()
+    (run / "data" / "a\nb").touch()
+    (run / "data" / "dangling").symlink_to(run / "nowhere")
+    (run / "data" / "loop").symlink_to(run / "data")
+    os.mkfifo(run / "data" / "pipe")
+    names = ("\\udcff", "a\\nb", "dangling", "pipe", "loop")
+    assert {*findings(run)} == {f"data/{name}: {FOREIGN}" for name in names}
+
+
+def test_files_of_a_job_are_named_once(run):
+    for name in ("job.json", "infer/00000.json"):
+        files.write_bytes(str(run / "_tasks" / name), b"{}")
+    line = "_tasks: a job runs here or was stopped; the same command finishes it"
+    assert findings(run) == [line]
+
+
+OTHER_SUCCESS = "_SUCCESS: is not the fingerprint and the checksum of manifest.json"
+OTHER_CHECKSUM = "manifest.json: its checksum is not that in _SUCCESS; one of them was"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "line"),
+    [
+        ("_SUCCESS", None, "_SUCCESS: is missing: the result is not finished"),
+        ("_SUCCESS", lambda old: b"", OTHER_CHECKSUM),
+        ("_SUCCESS", lambda old: old[:-1], OTHER_SUCCESS),
+        ("_SUCCESS", lambda old: old.split()[1], OTHER_SUCCESS),
+        ("_SUCCESS", lambda old: old[:9] + b"x" + old[10:], OTHER_SUCCESS),
+        ("manifest.json", None, "manifest.json: is missing: the result is not finis"),
+        ("manifest.json", lambda old: old.replace(b"1", b"2", 1), OTHER_CHECKSUM),
+        ("manifest.json", lambda old: b"{", "manifest.json: damaged (not JSON: Expec"),
+        ("manifest.json", lambda old: b"\xff", "manifest.json: damaged (not JSON: 'ut"),
+        ("manifest.json", lambda old: b"[" * 100_000, "manifest.json: damaged (not JS"),
+        ("manifest.json", lambda old: b"[1]", "manifest.json: damaged (the value must"),
+        (
+            "manifest.json",
+            lambda old: b"{}",
+            "manifest.json: its schema_version is None",
+        ),
+    ],
+)
+def test_damage_of_what_describes_a_run_is_named(run, name, change, line):
+    content = (run / name).read_bytes()
+    (run / name).unlink()
+    if change:
+        (run / name).write_bytes(change(content))
+    assert findings(run)[0].startswith(line)
+
+
+def _set(*keys, value):
+    def change(description):
+        inner = description
+        for key in keys[:-1]:
+            inner = inner[key]
+        inner[keys[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "line"),
+    [
+        ("run", _set("files", value=None), "files must be of the type "),
+        ("run", _set("files", value=[1]), "damaged (the value must be "),
+        ("run", _set("files", 0, value={"rows": 1}), "its list of files is damaged: "),
+        ("run", _set("files", 0, "file", value="../x"), "it names the file '../x', "),
+        ("run", _set("files", 0, "file", value=3), "its list of files is damaged: fi"),
+        ("run", _set("files", 0, "rows", value=""), "damaged (rows must be of the t"),
+        ("run", _set("sources", value={"a": []}), "damaged (the value must be of"),
+        ("run", _set("counts", "read", value="1"), "damaged (read must be of the "),
+        ("run", _set("schema_version", value=2), "its schema_version is 2, and this "),
+        ("run", _set("run_id", value="0" * 16), "its run_id is not that of its fing"),
+        ("run", _set("settings", value={}), "its settings_id is not that of its set"),
+        ("run", _set("counts", "read", value=7), "counts.read is 7, and the sum of "),
+        ("run", _set("counts", "truncated", value=7), "counts.truncated: 7, and the "),
+        ("run", _set("summary_methods", value={"x": 1}), "summary_methods.x: 1, and "),
+        ("run", _set("quality_flags", value={"x": 1}), "quality_flags.x: 1, and the "),
+        ("run", _set("fallbacks", value={"x": 1}), "fallbacks.x: 1, and the files "),
+        ("run", _set("failures", value={"x": 1}), "failures.x: 1, and the files hav"),
+        ("records", _set("format_version", value=7), "its format_version is 7, and t"),
+        ("records", _set("splits", value={"a": 1}), "damaged ("),
+        ("records", lambda c: c.pop("seed"), "damaged ("),
+        ("records", _set("counts", "written", value=1), "counts.written is 1, and th"),
+        ("records", _set("counts", "failed", value=77), "counts.failed: 77, and the "),
+    ],
+)
+def test_an_edited_value_of_a_description_is_named(copy, kind, change, line):
+    folder = copy(kind)
+    edit(folder, change)
+    named = [text for text in findings(folder) if line in text]
+    assert named and all(text.startswith(DESCRIPTIONS[kind]) for text in named)
+
+
+def test_counts_of_a_source_file_that_do_not_add_up_are_named(run):
+    def change(manifest):
+        (counts,) = manifest["sources"].values()
+        counts["written"] -= 1
+        manifest["counts"]["written"] -= 1
+
+    edit(run, change)
+    unequal, rows = findings(run)
+    assert unequal.startswith("manifest.json: the run read ")
+    assert "which are not those it accounts for: written " in unequal
+    assert rows.startswith("manifest.json: rows of ")
+    assert rows.endswith(": 23, and the files have 24")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "content", "line"),
+    [
+        ("data/*", b"no Parquet", "cannot be read as rows of a run: "),
+        ("dead_letters/*", b"no gzip", "cannot be read as dead letters: "),
+        (
+            "dead_letters/*",
+            gzip.compress(b"{}", mtime=0),
+            "cannot be read as dead letters: ",
+        ),
+    ],
+)
+def test_rewritten_files_that_are_no_rows_are_named(run, pattern, content, line):
+    path, name = first(run, pattern)
+    path.write_bytes(content)
+    list_again(run, path)
+    (found,) = findings(run)
+    assert found.startswith(f"{name}: {line}")
+
+
+def test_rows_and_letters_that_are_missing_or_repeated_are_named(copy):
+    run = copy("run")
+    content = contents(run)
+    path, name = first(run, "data/*.parquet")
+    rows = pq.read_metadata(path).num_rows
+    change_rows(run, lambda table: table.slice(1))
+    assert any(line.startswith("manifest.json: rows of ") for line in findings(run))
+    list_again(run, path, rows)
+    assert findings(run) == [f"{name}: has {rows - 1} rows, and {rows} are listed"]
+    path.write_bytes(content[name])
+    change_rows(run, lambda table: pa.concat_tables([table, table.slice(1, 1)]))
+    assert f"{name}, row {rows}: its document has another row" in findings(run)
+    path.write_bytes(content[name])
+    change_rows(run, lambda table: table.drop_columns(["summary_method"]))
+    assert findings(run)[0].startswith(f"{name}: cannot be read as rows of a run: ")
+    path.write_bytes(content[name])
+    list_again(run, path)
+    letters_name, letters = change_letters(run, lambda letters: letters[1:])
+    assert any("manifest.json: failed records of " in line for line in findings(run))
+    list_again(run, run / letters_name, len(letters))
+    count = f"has {len(letters) - 1} rows, and {len(letters)} are listed"
+    assert findings(run) == [f"{letters_name}: {count}"]
+
+
+def test_rows_and_letters_of_another_run_are_named(copy):
+    """Many of them twenty times."""
+    run, records = copy("run"), copy("records")
+    other = with_value("run_id", None, "x")
+    name = change_rows(run, lambda table: other(pa.concat_tables([table] * 4)))
+    rows = pq.read_metadata(run / name).num_rows
+    lines = [line for line in findings(run) if "run_id is not" in line]
+    assert len(lines) == 21 < rows
+    problem = "run_id is not that of the manifest"
+    assert lines[0] == f"{name}, row 0: {problem}"
+    assert lines[-1] == f"{name}: {problem}, in {rows - 20} more places"
+    name, _ = change_letters(
+        records, lambda letters: [{**letters[0], "run_id": "x"}, *letters[1:]]
+    )
+    assert findings(records) == [f"{name}, row 0: run_id is of another run"]
+
+
+def test_a_corpus_that_was_moved_is_compared_and_one_that_was_changed_named(
+    run, corpus, tmp_path
+):
+    source = corpus.removeprefix("jsonl:")
+    content = Path(source).read_bytes()
+    moved = tmp_path / "elsewhere" / Path(source).name
+    moved.parent.mkdir()
+    moved.write_bytes(content)
+    assert findings(run, corpus=f"jsonl:{moved}") == []
+    moved.write_bytes(content.replace(b"Nobody", b"Nobodi", 1))
+    lines = findings(run, corpus=f"jsonl:{moved}")
+    assert [line.partition(": ")[2] for line in lines] == [
+        "content_sha256 is not that of the article; the document was changed",
+        "a sentence is not what the article has at its offsets",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "problem"),
+    [
+        ("content_sha256", "a" * 64, "content_sha256 is not that of the article; the "),
+        ("document_id", "x", "document_id is not that of the document"),
+        ("source_position", "byte 1", NO_DOCUMENT),
+        # A record that cannot be used, which has a letter.
+        ("source_position", "letter", NO_DOCUMENT),
+        ("extractive", "text", "a sentence is not what the article has at its offsets"),
+    ],
+)
+def test_a_row_that_is_not_that_of_its_document_is_named(
+    run, corpus, column, value, problem
+):
+    table = pq.read_table(first(run, "data/*.parquet")[0])
+    row = pc.is_null(table.column("duplicate_of")).to_pylist().index(True, 3)
+    if value == "letter":
+        _, letters = change_letters(run, lambda letters: letters)
+        value = letters[0]["source_position"]
+    if column == "extractive":
+        value = table.column(column)[row].as_py()
+        value[0]["text"] = "x" * len(value[0]["text"])
+    name = change_rows(run, with_value(column, row, value))
+    if column == "extractive":
+        assert findings(run) == []
+    lines = findings(run, corpus=corpus)
+    assert any(line.startswith(f"{name}, row {row}: {problem}") for line in lines)
+
+
+def test_documents_with_no_row_or_letter_or_with_two_are_named(run, corpus):
+    source = corpus.removeprefix("jsonl:")
+    table = pq.read_table(first(run, "data/*.parquet")[0])
+    places = table.column("source_position").to_pylist()
+    change_rows(run, with_value("source_position", 1, places[0]))
+    several = "has more than one row or dead letter"
+    lines = findings(run, corpus=corpus)
+    assert f"{source}, {places[0]}: {several}" in lines
+    assert f"{source}, {places[1]}: has neither a row nor a dead letter" in lines
+    name, (moved, twice, *_) = change_letters(
+        run,
+        lambda letters: [
+            {**letters[0], "source_position": "byte 1"},
+            *letters[1:],
+            letters[1],
+            {**letters[0], "source_position": places[2]},
+        ],
+    )
+    lines = findings(run, corpus=corpus)
+    unusable = f"{moved['source_position']}: cannot be used and has no dead letter"
+    assert f"{source}, {unusable}" in lines
+    assert f"{name}, byte 1: a letter is of no record of the corpus" in lines
+    assert f"{source}, {places[2]}: {several}" in lines
+    again = f"{name}, {twice['source_position']}: a record has more than one letter"
+    assert lines.count(again) == 2
+
+
+def test_a_corpus_is_read_with_the_flags_of_the_run(tmp_path):
+    """They stand in the manifest; those that are given win."""
+    documents = [
+        {"key": f"k{n}", "text": f"Rain fell on day {n}. It was cold."} for n in "12"
+    ]
+    corpus = write_jsonl(tmp_path / "news.jsonl", documents)
+    run = tmp_path / "run"
+    fields = {"article_field": "text", "id_field": "key"}
+    precis.summarize(corpus=corpus, output=run, extractive="lead", **fields)
+    assert findings(run, corpus=corpus) == []
+    lines = findings(run, corpus=corpus, id_field="text")
+    assert ["document_id is not that of the document" in line for line in lines] == [
+        True,
+        True,
+    ]
+
+
+def test_folders_that_cannot_be_verified_are_refused(tmp_path, bundle):
+    message = "is neither a run nor records nor a bundle; name the --output of "
+    for folder in (tmp_path / "none", tmp_path):
+        with pytest.raises(UsageError, match=message):
+            precis.verify(folder=folder)
+        (tmp_path / "manifest.json").write_text('{"kind": "graph"}')
+    message = "--corpus goes with a run, and .* is a bundle"
+    with pytest.raises(UsageError, match=message):
+        findings(bundle, corpus="sample:3")
+
+
+def test_the_same_prepare_repairs_damaged_records(
+    copy, prepared_records, prepare_flags, one_time, capsys
+):
+    records = copy("records")
+    names = []
+    for pattern in ("*.tfrecord", "tokenizer/vocab.txt", "dead_letters/*"):
+        path, name = first(records, pattern)
+        path.write_bytes(path.read_bytes()[:-1])
+        names.append(name)
+    assert run_command("prepare", output=records, **prepare_flags) == 0
+    lines = error_lines(capsys.readouterr().err, "prepare")
+    assert sorted(lines[: len(names)]) == sorted(
+        f"precis prepare: {name} is damaged; repairing" for name in names
+    )
+    assert contents(records) == contents(prepared_records)
+
+
+def test_a_description_of_records_that_is_edited_or_missing_is_named(copy):
+    records = copy("records")
+    path = records / "dataset.json"
+    path.write_text(path.read_text().replace('"seed"', '"seed" '))
+    assert findings(records) == [
+        f"dataset.json: {CHANGED} _SUCCESS; one of them was changed"
+    ]
+    message = "dataset.json: was changed since it was written: its checksum is not that"
+    with pytest.raises(DataError, match=message):
+        load_dataset(str(records))
+    path.unlink()
+    assert findings(records)[0].startswith("dataset.json: is missing: the result is ")
+
+
+def test_another_tokenizer_of_a_bundle_is_named(copy, prepared_records):
+    folder = copy("bundle")
+    shutil.rmtree(folder / "tokenizer")
+    shutil.copytree(prepared_records / "tokenizer", folder / "tokenizer")
+    lines = findings(folder)
+    assert any("not the tokenizer that manifest.json names" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('"model_id": "', '"model_id": "0', "its model_id is 0"),
+        ('"format_version": 1', '"format_version": 7', "format_version is 7 and this"),
+        ('"config.json"', '"../c"', "its model_id is "),
+        ("{", "[", "damaged (not JSON"),
+        ('"model_id"', '"x"', "this is no bundle, its manifest.json is that of "),
+        (None, None, "this is no complete bundle (no manifest.json); name the --out"),
+    ],
+)
+def test_an_edited_manifest_of_a_bundle_is_named(copy, old, new, line):
+    path = copy("bundle") / "manifest.json"
+    content = path.read_text()
+    path.unlink()
+    if old:
+        path.write_text(content.replace(old, new, 1))
+    assert findings(path.parent)[0].startswith(f"manifest.json: {line}")
+
+
+DAMAGED_LIST = "SHA256SUMS: is damaged: not as precis writes it; copy the bundle again"
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda text: text[:-9], DAMAGED_LIST),
+        (lambda text: text[text.index("\n") + 1 :], f"README.md: {FOREIGN}"),
+        (lambda text: text + f"{'0' * 64}  ../x\n", DAMAGED_LIST),
+        (
+            lambda text: f"{'0' * 64}  ../x\n{text}",
+            "SHA256SUMS: it names the file '../",
+        ),
+        (lambda text: None, "SHA256SUMS: is missing; copy the bundle again"),
+    ],
+)
+def test_an_edited_list_of_checksums_is_named(copy, change, line):
+    path = copy("bundle") / "SHA256SUMS"
+    text = change(path.read_text())
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    (found,) = findings(path.parent)
+    assert found.startswith(line)
+
+
+def test_an_edited_card_is_named_until_its_checksum_is_written(copy):
+    folder = copy("bundle")
+    (folder / "README.md").write_text("other words")
+    line = f"README.md: {CHANGED} SHA256SUMS; one of them was changed"
+    assert findings(folder) == [
+        f"{line}; if you edited it, write its `sha256sum` there"
+    ]
+    sums, digest = folder / "SHA256SUMS", hashlib.sha256(b"other words").hexdigest()
+    lines = sums.read_text().splitlines(keepends=True)
+    (old,) = [line for line in lines if "README" in line]
+    sums.write_text("".join(lines).replace(old, f"{digest}  README.md\n"))
+    assert findings(folder) == []
+
+
+def test_every_damage_of_every_file_of_a_bundle_is_named(copy):
+    folder = copy("bundle")
+    for file, content in contents(folder).items():
+        middle = len(content) // 2
+        flipped = bytes([content[middle] ^ 1])
+        for damaged in (
+            content[:middle] + flipped + content[middle + 1 :],
+            content + b"\n",
+            None,
+        ):
+            path = folder / file
+            path.unlink() if damaged is None else path.write_bytes(damaged)
+            named = findings(folder)
+            path.write_bytes(content)
+            begins = any(file.startswith(line.partition(":")[0]) for line in named)
+            # A checksum that is another one is named with the file that it is of.
+            is_list = file == "SHA256SUMS" and "SHA256SUMS" in str(named)
+            assert begins or is_list, (file, damaged)
+    assert findings(folder) == []
+
+
+def test_verifying_needs_neither_beam_nor_tensorflow(whole):
+    program = (
+        "import sys\n"
+        "from precis.pipelines.command_line.cli import main\n"
+        "assert all(main(['verify', folder]) == 0 for folder in sys.argv[1:])\n"
+        "assert main(['digest', sys.argv[1]]) == 0\n"
+        "heavy = {'tensorflow', 'apache_beam', 'keras'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    command = [sys.executable, "-c", program, *map(str, whole.values())]
+    done = subprocess.run(command, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr

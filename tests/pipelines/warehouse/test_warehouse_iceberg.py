@@ -1,0 +1,514 @@
+"""Tests of loading runs into Iceberg tables."""
+
+import importlib.metadata
+import json
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.transforms import BucketTransform
+from pyiceberg.utils.config import Config
+from support.warehouse_runs import (
+    SCHEMA,
+    data_files,
+    iceberg_table,
+    rows_of,
+    summaries,
+    write_run,
+)
+
+from precis.model.errors import DataError, JobError, UsageError
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.tables import finished_run
+from precis.pipelines.warehouse import iceberg
+from precis.pipelines.warehouse.load import DEFAULT_KEY, check_table, load_run
+from precis.pipelines.warehouse.options import read_address
+
+
+@pytest.fixture
+def address(tmp_path) -> str:
+    return f"iceberg+sqlite://{tmp_path}/warehouse/news.daily"
+
+
+def load(folder, run_id, ids, address, **columns):
+    """Loads a run with a row for each id."""
+    run = write_run(folder / run_id, rows_of(ids, run_id, **columns))
+    return load_run(run, address)
+
+
+def test_a_run_becomes_one_snapshot_that_duckdb_reads(tmp_path, address):
+    summarize(corpus="sample:200", output=tmp_path / "run")
+    result = load_run(str(tmp_path / "run"), address)
+    assert (result.rows, result.replaced, result.was_noop) == (200, 0, False)
+    table = iceberg_table(address)
+    (snapshot,) = table.snapshots()
+    assert str(snapshot.snapshot_id) == result.version
+    facts = snapshot.summary.additional_properties
+    assert facts["precis.run_id"] == result.run_id
+    assert facts["precis.version"] == importlib.metadata.version("precis-corpus")
+    assert len(facts["precis.fingerprint"]) == 64
+    parts = sorted((tmp_path / "run").rglob("*.parquet"))
+    written = [row for part in parts for row in pq.read_table(part).to_pylist()]
+    assert len(written) == 200
+    # DuckDB reads the data files themselves.
+    paths = [path.removeprefix("file://") for path in data_files(table)]
+    read = duckdb.read_parquet(paths)
+    assert read.columns == list(written[0])
+    assert read.fetchall() == [tuple(row.values()) for row in written]
+
+
+def test_the_table_describes_its_columns_and_its_key(tmp_path, address):
+    load(tmp_path, "a", "xy", address)
+    schema = iceberg_table(address).schema()
+    assert schema.find_field("summary").doc.startswith("the text to show")
+    assert schema.identifier_field_names() == {*DEFAULT_KEY}
+    assert {each.name for each in schema.fields if each.required} == {*DEFAULT_KEY}
+
+
+def test_rows_with_the_same_key_are_replaced_once(tmp_path, address):
+    parts = {
+        "part-0.parquet": rows_of(["kept", "also kept"], sentences=[]),
+        "part-1.parquet": rows_of(["old"]),
+    }
+    first = load_run(write_run(tmp_path / "a", parts), address)
+    load(tmp_path, "b", ["all", "of it"], address)
+    stays = load(tmp_path, "x", ["other"], address)
+    earlier = data_files(iceberg_table(address))
+    ids = ["old", "all", "of it", "new"]
+    result = load(tmp_path, "c", ids, address)
+    assert (stays.replaced, result.rows, result.replaced) == (0, 4, 3)
+    table = iceberg_table(address)
+    by_a = {name: f"{name} by a" for name in ("kept", "also kept")}
+    by_c = {name: f"{name} by c" for name in ids}
+    assert summaries(table) == {**by_a, "other": "other by x", **by_c}
+    # Of the earlier files, the one without a key of the run stays.
+    assert len(earlier & data_files(table)) == 1
+    assert len(table.snapshots()) == 4
+    assert table.scan(snapshot_id=table.snapshots()[0].snapshot_id).count() == 3
+    again = load_run(str(tmp_path / "a"), address)
+    assert (again.was_noop, again.version) == (True, first.version)
+    assert iceberg_table(address).metadata_location == table.metadata_location
+
+
+def test_lists_that_are_null_stay_null(tmp_path, address):
+    place = SCHEMA.get_field_index("sentences")
+    schema = SCHEMA.set(place, SCHEMA.field(place).with_nullable(True))
+    rows = [*rows_of("xy", sentences=None), *rows_of("z", sentences=[])]
+    load_run(write_run(tmp_path / "a", rows, schema=schema), address)
+    load(tmp_path, "b", "y", address)
+    paths = [
+        path.removeprefix("file://") for path in data_files(iceberg_table(address))
+    ]
+    rows = duckdb.read_parquet(paths).select("document_id", "sentences").fetchall()
+    assert dict(rows) == {"x": None, "y": [{"text": "y", "rank": 1}], "z": []}
+
+
+@pytest.mark.parametrize("expired", [0, 1])
+def test_a_load_is_known_when_a_snapshot_is_expired(tmp_path, address, expired):
+    versions = [load(tmp_path, name, "x", address).version for name in "abc"]
+    maintenance = iceberg_table(address).maintenance
+    maintenance.expire_snapshots().by_id(int(versions[expired])).commit()
+    again = load_run(str(tmp_path / "a"), address)
+    assert (again.was_noop, again.version) == (True, versions[0])
+    assert summaries(iceberg_table(address)) == {"x": "x by c"}
+
+
+def test_a_load_that_was_rolled_back_is_made_again(tmp_path, address):
+    first = load(tmp_path, "a", "x", address)
+    load(tmp_path, "b", "x", address)
+    table = iceberg_table(address)
+    table.manage_snapshots().rollback_to_snapshot(int(first.version)).commit()
+    assert summaries(iceberg_table(address)) == {"x": "x by a"}
+    assert not load_run(str(tmp_path / "b"), address).was_noop
+    assert summaries(iceberg_table(address)) == {"x": "x by b"}
+
+
+def test_other_rows_of_the_same_run_are_loaded(tmp_path, address):
+    """Scores may differ in their last bits on another machine."""
+    load(tmp_path, "a", "xy", address)
+    result = load(tmp_path / "2", "a", "xy", address, words=4)
+    assert result.replaced == 2 and not result.was_noop
+    words = iceberg_table(address).scan().to_arrow()["words"].to_pylist()
+    assert words == [4, 4]
+
+
+def test_columns_follow_the_runs(tmp_path, address):
+    load_run(write_run(tmp_path / "a", rows_of("xy")), address)
+    sentence = SCHEMA.field("sentences").type.value_type
+    longer = pa.struct([*sentence, pa.field("score", pa.float64(), nullable=False)])
+    schema = pa.schema(
+        [
+            *(SCHEMA.field(name) for name in DEFAULT_KEY),
+            SCHEMA.field("split"),
+            pa.field("words", pa.int64(), nullable=False),
+            pa.field("sentences", pa.list_(pa.field("element", longer))),
+            pa.field("author", pa.string(), nullable=False),
+            pa.field("seen_at", pa.timestamp("ms", "Europe/Oslo")),
+            pa.field("small", pa.uint16()),
+            pa.field("kind", pa.dictionary(pa.int8(), pa.string())),
+        ]
+    )
+    row = {
+        "document_id": "y",
+        "source_file": "news.jsonl",
+        "source_position": "0",
+        "split": "test",
+        "words": 2**40,
+        "sentences": [{"text": "y", "rank": 1, "score": 0.5}],
+        "author": "Ann",
+        "seen_at": 1_700_000_000_000,
+        "small": 7,
+        "kind": "news",
+    }
+    load_run(write_run(tmp_path / "b", [row], schema=schema), address)
+    table = iceberg_table(address)
+    x, y = sorted(table.scan().to_arrow().to_pylist(), key=lambda r: r["document_id"])
+    assert (x["author"], x["summary"], x["words"]) == (None, "x by a", 3)
+    assert x["sentences"] == [{"text": "x", "rank": 1, "score": None}]
+    assert (y["author"], y["summary"], y["words"]) == ("Ann", None, 2**40)
+    assert y["sentences"] == row["sentences"]
+    assert y["seen_at"].timestamp() == 1_700_000_000
+    assert (y["small"], y["kind"]) == (7, "news")
+    # The earlier columns come back.
+    load_run(write_run(tmp_path / "c", rows_of("yz", "c")), address)
+    assert summaries(iceberg_table(address)) == {
+        "x": "x by a",
+        "y": "y by c",
+        "z": "z by c",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        (
+            "words",
+            pa.string(),
+            "column 'words': Cannot change .*int -> string; load th",
+        ),
+        ("sentences", pa.string(), "column 'sentences': .*is not a primitive"),
+        ("later", pa.null(), "column 'later': Null type"),
+    ],
+)
+def test_types_that_do_not_fit_are_refused(tmp_path, address, name, kind, message):
+    load(tmp_path, "a", "x", address)
+    before = iceberg_table(address).metadata_location
+    fields = [pa.field(name, kind), *(each for each in SCHEMA if each.name != name)]
+    rows = rows_of("x", "b", **{name: None})
+    run = write_run(tmp_path / "b", rows, schema=pa.schema(fields))
+    with pytest.raises(DataError, match=f"news.daily does not take {message}"):
+        load_run(run, address)
+    assert iceberg_table(address).metadata_location == before
+
+
+def test_a_type_that_iceberg_does_not_have_is_refused(tmp_path, address):
+    schema = SCHEMA.append(pa.field("later", pa.duration("s")))
+    run = write_run(tmp_path / "a", rows_of("x", later=None), schema=schema)
+    with pytest.raises(DataError, match="not take the run: .*'later' has an unsupp"):
+        load_run(run, address)
+
+
+def rename(table):
+    with table.update_schema() as update:
+        update.rename_column("summary", "text")
+
+
+def remove(table):
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("summary")
+
+
+def cut(table):
+    with table.update_spec() as update:
+        update.add_field("document_id", BucketTransform(4), "bucket")
+
+
+def change_key(table):
+    with table.update_schema() as update:
+        update.set_identifier_fields("document_id")
+
+
+def require_key(table):
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.set_identifier_fields()
+        update.delete_column("source_file")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (rename, UsageError, "column 'summary' was renamed or removed; rewrite the t"),
+        (remove, UsageError, "column 'summary' was renamed or removed"),
+        (cut, DataError, r"it is partitioned by bucket\[4\] of 'document_id'; load"),
+        (change_key, UsageError, "the key of news.daily is document_id, not document"),
+        (require_key, DataError, "not take column 'source_file': .* add required col"),
+    ],
+)
+def test_tables_that_others_changed_are_refused(
+    tmp_path, address, change, error, message
+):
+    load(tmp_path, "a", "xy", address)
+    change(iceberg_table(address))
+    before = iceberg_table(address).metadata_location
+    with pytest.raises(error, match=message):
+        load(tmp_path, "b", "y", address)
+    assert iceberg_table(address).metadata_location == before
+
+
+def partitioned_run(folder, run_id, splits):
+    """A run with a part for each split, as --partition_by split writes them."""
+    parts = {
+        f"split={split}/part-00000.parquet": rows_of(ids, run_id)
+        for split, ids in splits.items()
+    }
+    schema = SCHEMA.remove(SCHEMA.get_field_index("split"))
+    rows = {
+        name: [{k: v for k, v in row.items() if k != "split"} for row in part]
+        for name, part in parts.items()
+    }
+    return write_run(folder / run_id, rows, schema=schema)
+
+
+def test_a_partitioned_run_makes_a_partitioned_table(tmp_path, address):
+    splits = {"test": ["x", "y"], "a%20b": ["z"]}
+    load_run(partitioned_run(tmp_path, "a", splits), address)
+    load_run(partitioned_run(tmp_path, "b", {"test": ["y"]}), address)
+    table = iceberg_table(address)
+    assert [field.name for field in table.spec().fields] == ["split"]
+    tasks = list(table.scan(row_filter="split = 'a b'").plan_files())
+    assert [task.file.record_count for task in tasks] == [1]
+    rows = table.scan().to_arrow().to_pylist()
+    found = {(row["document_id"], row["split"], row["summary"]) for row in rows}
+    assert found == {
+        ("x", "test", "x by a"),
+        ("y", "test", "y by b"),
+        ("z", "a b", "z by a"),
+    }
+    # A run of any layout is cut as the table is.
+    mixed = [*rows_of("v", "c"), *rows_of("w", "c", split="train")]
+    load_run(write_run(tmp_path / "c", mixed), address)
+    assert iceberg_table(address).scan(row_filter="split = 'train'").count() == 1
+
+
+def test_a_null_is_a_partition(tmp_path, address):
+    schema = SCHEMA.append(pa.field("day", pa.date32()))
+    rows = {
+        "day=2026-01-02/part-0.parquet": rows_of("x", day=20_455),
+        "day=__HIVE_DEFAULT_PARTITION__/part-0.parquet": rows_of("y", day=None),
+    }
+    load_run(write_run(tmp_path / "a", rows, schema=schema), address)
+    rows = rows_of("xy", "b", day=None)
+    load_run(write_run(tmp_path / "b", rows, schema=schema), address)
+    table = iceberg_table(address)
+    assert table.scan(row_filter="day is null").count() == 2
+    assert summaries(table) == {"x": "x by b", "y": "y by b"}
+
+
+def test_many_batches_make_few_files(tmp_path, address, monkeypatch):
+    monkeypatch.setattr(finished_run, "_BATCH_ROWS", 3)
+    monkeypatch.setattr(iceberg, "_BATCH_ROWS", 3)
+    monkeypatch.setattr(iceberg, "_FILE_BYTES", 3000)
+    ids = [f"d{number:03}" for number in range(100)]
+    load(tmp_path, "a", ids, address)
+    load(tmp_path, "b", ids[::2], address)
+    table = iceberg_table(address)
+    expected = {name: f"{name} by a" for name in ids}
+    expected.update({name: f"{name} by b" for name in ids[::2]})
+    assert summaries(table) == expected
+    assert 2 < len(data_files(table)) < 15
+
+
+class Killed(BaseException):
+    """The end of a process, which no `except Exception` sees."""
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    ("owner", "step"),
+    [
+        (pq, "write_table"),
+        (SqlCatalog, "commit_table"),
+        (SqlCatalog, "_write_metadata"),
+    ],
+)
+def test_a_killed_load_leaves_the_table_as_it_was(
+    tmp_path, address, monkeypatch, owner, step, is_first
+):
+    if not is_first:
+        load(tmp_path, "a", "xy", address)
+    run = write_run(tmp_path / "b", rows_of("yz", "b"))
+
+    def end(*_, **__):
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(owner, step, end)
+        load_run(run, address)
+    if is_first:
+        with pytest.raises(Exception, match="news.daily"):
+            iceberg_table(address)
+    else:
+        assert summaries(iceberg_table(address)) == {"x": "x by a", "y": "y by a"}
+    assert not load_run(run, address).was_noop
+    by_a = {} if is_first else {"x": "x by a"}
+    table = iceberg_table(address)
+    assert summaries(table) == by_a | {"y": "y by b", "z": "z by b"}
+    assert len(table.snapshots()) == 2 - is_first
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_another_writer_is_reported(tmp_path, address, monkeypatch, is_first):
+    """Another load brings a key of this one between its plan and its commit."""
+    if not is_first:
+        load(tmp_path, "a", "xy", address)
+    run = write_run(tmp_path / "c", rows_of("zv", "c"))
+    stage = iceberg._stage
+
+    def load_beside(*arguments):
+        monkeypatch.setattr(iceberg, "_stage", stage)
+        staged = stage(*arguments)
+        load(tmp_path, "b", "yz", address)
+        return staged
+
+    monkeypatch.setattr(iceberg, "_stage", load_beside)
+    message = "another writer changed news.daily at the same time, and nothing was l"
+    with pytest.raises(JobError, match=message):
+        load_run(run, address)
+    assert summaries(iceberg_table(address))["z"] == "z by b"
+    assert load_run(run, address).replaced == 1
+    by_a = {} if is_first else {"x": "x by a"}
+    by_c = {"z": "z by c", "v": "v by c"}
+    assert summaries(iceberg_table(address)) == by_a | {"y": "y by b"} | by_c
+
+
+def test_a_commit_without_an_answer_is_no_second_load(tmp_path, address, monkeypatch):
+    commit_table = SqlCatalog.commit_table
+
+    def lose_answer(*arguments):
+        commit_table(*arguments)
+        raise TimeoutError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlCatalog, "commit_table", lose_answer)
+        with pytest.raises(JobError, match="which may have arrived .TimeoutError: no "):
+            load(tmp_path, "a", "xy", address)
+    assert load_run(str(tmp_path / "a"), address).was_noop
+    assert summaries(iceberg_table(address)) == {"x": "x by a", "y": "y by a"}
+
+
+@pytest.mark.parametrize(
+    ("ids", "key", "error", "message"),
+    [
+        ("xyx", "document_id", DataError, "document_id 'x' is the key of more than on"),
+        ("xyx", "document_id", DataError, "and 1 rows repeat a key; .*_duplicate_id f"),
+        ("x", "document_id,day", UsageError, "has no column 'day'; it has document_id"),
+        ("x", "sentences", UsageError, "'sentences' is list<.*a key is made"),
+        ("x", "author", DataError, "'author' of the key is null"),
+        ("x", "", UsageError, "--table_key is empty; name the columns"),
+    ],
+)
+def test_keys_that_do_not_tell_rows_apart_are_refused(
+    tmp_path, address, ids, key, error, message
+):
+    schema = SCHEMA.append(pa.field("author", pa.string()))
+    run = write_run(tmp_path / "a", rows_of(ids, author=None), schema=schema)
+    with pytest.raises(error, match=message):
+        load_run(run, address, key=[*filter(None, key.split(","))])
+    assert not list(tmp_path.rglob("data/*.parquet"))
+
+
+def test_any_columns_make_a_key(tmp_path, address):
+    key = ["words", "summary"]
+    load_run(write_run(tmp_path / "a", rows_of("xy")), address, key=key)
+    run = write_run(tmp_path / "b", [*rows_of("x"), *rows_of("y", words=4)])
+    assert load_run(run, address, key=key).replaced == 1
+    assert iceberg_table(address).scan().count() == 3
+
+
+def test_a_run_without_rows_changes_nothing(tmp_path, address):
+    result = load_run(write_run(tmp_path / "a", {}), address)
+    assert (result.rows, result.was_noop) == (0, True)
+    assert not (tmp_path / "warehouse").exists()
+
+
+def as_before(manifest):
+    (Path(manifest).parent / "_SUCCESS").unlink()
+
+
+def change_manifest(entry, value):
+    """A damage of the manifest: another value of an entry of the first file."""
+
+    def change(path):
+        content = json.loads(path.read_bytes())
+        content["files"][0][entry] = value
+        path.write_text(json.dumps(content))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "error", "message"),
+    [
+        (as_before, UsageError, "a is not finished: _SUCCESS is not there;"),
+        (change_manifest("file", "../x"), DataError, "it names the file '../x', which"),
+        (change_manifest("rows", 3), DataError, "has 2 rows and the manifest"),
+        (change_manifest("sha256", "0"), DataError, "has another content"),
+        (change_manifest("file", "x"), DataError, "x: is missing; "),
+        (
+            lambda path: (path.parent / "_SUCCESS").write_text(f"f\n{'0' * 64}\n"),
+            DataError,
+            "manifest.json: was changed: .*; run the same `precis summarize` again",
+        ),
+    ],
+)
+def test_damaged_runs_are_refused(tmp_path, address, damage, error, message):
+    run = write_run(tmp_path / "a", rows_of("xy"))
+    damage(tmp_path / "a" / "manifest.json")
+    with pytest.raises(error, match=message):
+        load_run(run, address)
+    assert not list(tmp_path.rglob("data/*.parquet"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "news.daily",
+            "s3://b/news.daily",
+            "iceberg://news.daily",
+            "iceberg://c/news",
+        ),
+        *("iceberg+sqlite:///w/n.", "delta://"),
+    ],
+)
+def test_addresses_that_name_no_table_are_refused(text):
+    with pytest.raises(UsageError, match="--table '.*' names no table; it is iceberg"):
+        read_address(text)
+
+
+def test_a_catalogue_is_found_in_the_configuration(tmp_path, monkeypatch):
+    folder = tmp_path / "wh"
+    folder.mkdir()
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__URI", f"sqlite:///{folder}/c.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__PROD__WAREHOUSE", f"file://{folder}")
+    # pyiceberg reads the environment when it is imported.
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    assert load(tmp_path, "a", "xy", "iceberg://prod/news.daily").rows == 2
+    assert load(tmp_path, "a", "xy", "iceberg://prod/news.daily").was_noop
+    with pytest.raises(DataError, match="eu.news.daily does not take .*: .*hierarchi"):
+        load(tmp_path, "a", "xy", "iceberg://prod/eu.news.daily")
+
+
+def test_a_table_is_checked_before_a_run_begins(tmp_path, address):
+    check_table(address)
+    check_table(f"delta://{tmp_path}/table")
+    assert not (tmp_path / "table").exists()
+    message = "'other' cannot be opened: .*PYICEBERG_CATALOG__OTHER__URI, or name a fol"
+    with pytest.raises(UsageError, match=message):
+        check_table("iceberg://other/news.daily")
+    (tmp_path / "no" / "catalog.db").mkdir(parents=True)
+    with pytest.raises(UsageError, match="no cannot be written: unable to open"):
+        check_table(f"iceberg+sqlite://{tmp_path}/no/news.daily")
