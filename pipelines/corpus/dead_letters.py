@@ -75,8 +75,8 @@ _LETTERS_FOR_ENCODING = 100
 class DeadLetterWriter(contextlib.AbstractContextManager["DeadLetterWriter"]):
     """The dead letters of one task, written as they come.
 
-        with DeadLetterWriter(path, task=3, run_id=job.run_id) as letters:
-            letters.write(letter)
+        with DeadLetterWriter(path, task=3, run_id=job.run_id) as dead_letters:
+            dead_letters.write(letter)
 
     The file is published when the block ends. Without a letter there is no file.
 
@@ -128,7 +128,7 @@ def _as_json(letter: DeadLetter) -> dict[str, Any]:
     return {**letter._asdict(), "raw": raw}
 
 
-def read_letters(path: str) -> Iterator[dict[str, Any]]:
+def read_dead_letters(path: str) -> Iterator[dict[str, Any]]:
     """The dead letters of a file, as JSON with `raw` in bytes."""
     with files.open_read(path) as opened, gzip.open(opened) as lines:
         for letter in map(orjson.loads, lines):
@@ -190,9 +190,9 @@ def _encoding_hint(reasons: Mapping[str, int], folder: str) -> str:
     """The encoding that fits records that are no UTF-8, where most failed for that."""
     if 2 * reasons.get("read/invalid_utf8", 0) < sum(reasons.values()):
         return ""
-    letters = itertools.chain.from_iterable(
-        map(read_letters, files.glob(files.join(folder, "*.gz")))
+    dead_letters = itertools.chain.from_iterable(
+        map(read_dead_letters, files.glob(files.join(folder, "*.gz")))
     )
-    raws = (each["raw"] for each in letters if each["reason"] == "invalid_utf8")
+    raws = (each["raw"] for each in dead_letters if each["reason"] == "invalid_utf8")
     raw = b"".join(itertools.islice(raws, _LETTERS_FOR_ENCODING))
     return f"; the texts are no UTF-8, --encoding {fitting_encoding(raw)} fits them"

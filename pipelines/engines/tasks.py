@@ -1,7 +1,7 @@
 """Running the tasks of a job: count, publish, write a receipt, skip what is done.
 
-    worker.run(task, progress, letters) -> TaskResult   what the worker read and wrote
-    RunTasks                            -> TaskReport   the same, checked and published
+    worker.run(task, progress, dead_letters) -> TaskResult   what was read and written
+    RunTasks                                 -> TaskReport   checked and published
 
 A job has one step or several, and each step its tasks. The receipt
 `_tasks/summarize/00003.json` is a task's report as JSON. It is written when all the
@@ -37,7 +37,7 @@ from precis.pipelines.run.accounts import (
     SourceCounts,
     check_sources,
     source_counts,
-    with_letters,
+    with_dead_letters,
 )
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import METRICS_NAMESPACE, TaskProgress
@@ -123,7 +123,7 @@ class TaskWorker(abc.ABC):
 
     @abc.abstractmethod
     def run(
-        self, task: Any, progress: TaskProgress, letters: DeadLetterWriter
+        self, task: Any, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskResult:
         """Does one task, publishes its files and writes its dead letters."""
 
@@ -211,18 +211,18 @@ class _RunTask(beam.DoFn):
 
     def _run(self, task: Any, progress: TaskProgress) -> TaskReport:
         try:
-            with open_letters(self._step, task.number) as letters:
-                result = self._worker.run(task, progress, letters)
+            with open_dead_letters(self._step, task.number) as dead_letters:
+                result = self._worker.run(task, progress, dead_letters)
         except FileFailure as failure:
             if self._step is None:
                 raise
             progress.give_back()
             paths = getattr(task, "paths", (failure.path,))
             return report_failure(task.number, failure, self._step, paths=paths)
-        return publish_report(task.number, result, letters, self._step)
+        return publish_report(task.number, result, dead_letters, self._step)
 
 
-def open_letters(step: Step | None, number: int) -> DeadLetterWriter:
+def open_dead_letters(step: Step | None, number: int) -> DeadLetterWriter:
     """The dead letters of a task, which are only counted where there is no step."""
     if step is None:
         return DeadLetterWriter("", task=number, run_id="")
@@ -254,18 +254,18 @@ def report_failure(
         if path != failure.path
     ]
     failures = [failure, *others]
-    with open_letters(step, number) as letters:
+    with open_dead_letters(step, number) as dead_letters:
         for each in failures:
-            letters.write(file_failure_letter(each))
+            dead_letters.write(file_failure_letter(each))
     sources = source_counts(read={each.path: 1 for each in failures})
     result = TaskResult(sources, [], {})
-    return make_report(number, result, letters, step)
+    return make_report(number, result, dead_letters, step)
 
 
 def publish_report(
     number: int,
     result: TaskResult,
-    letters: DeadLetterWriter,
+    dead_letters: DeadLetterWriter,
     step: Step | None,
 ) -> TaskReport:
     """The report of a task whose dead letters are published; with a step, its receipt.
@@ -273,10 +273,10 @@ def publish_report(
     Raises:
       JobError: a record of the task is not accounted for.
     """
-    report = make_report(number, result, letters, step)
+    report = make_report(number, result, dead_letters, step)
     if step is not None:
-        if not letters.rows:  # An earlier try of the task may have failed.
-            files.remove(letters.path)
+        if not dead_letters.rows:  # An earlier try of the task may have failed.
+            files.remove(dead_letters.path)
         content = {**report.to_json(), _JOB_KEY: step.job.fingerprint}
         write_checksummed(receipt_path(step, number), content)
     return report
@@ -285,7 +285,7 @@ def publish_report(
 def make_report(
     number: int,
     result: TaskResult,
-    letters: DeadLetterWriter,
+    dead_letters: DeadLetterWriter,
     step: Step | None,
 ) -> TaskReport:
     """The report of a task whose dead letters are published.
@@ -293,19 +293,20 @@ def make_report(
     Raises:
       JobError: a record of the task is not accounted for.
     """
-    sources = with_letters(result.sources, letters.failed, letters.empty)
+    sources = with_dead_letters(result.sources, dead_letters.failed, dead_letters.empty)
     check_sources(sources, what=f"task {number}")
-    dead_letters: list[PublishedFile] = []
-    if step is not None and letters.rows:
-        name = letters.path.removeprefix(files.join(step.job.output, ""))
-        dead_letters.append(describe_file(step.job.output, name, rows=letters.rows))
+    published: list[PublishedFile] = []
+    if step is not None and dead_letters.rows:
+        name = dead_letters.path.removeprefix(files.join(step.job.output, ""))
+        rows = dead_letters.rows
+        published.append(describe_file(step.job.output, name, rows=rows))
     return TaskReport(
         task=number,
         sources=sources,
         counts=result.counts,
         files=result.files,
-        dead_letters=dead_letters,
-        failures=dict(letters.reasons),
+        dead_letters=published,
+        failures=dict(dead_letters.reasons),
         figures=result.figures,
     )
 

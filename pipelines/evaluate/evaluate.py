@@ -150,10 +150,10 @@ class ScoreWorker(TaskWorker):
         return task.rows
 
     def run(
-        self, task: RowRange, progress: TaskProgress, letters: DeadLetterWriter
+        self, task: RowRange, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskResult:
         """Scores the rows that have a reference; without any there is no part."""
-        del letters
+        del dead_letters
         options = self.options
         rows = read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
         table, scores = score_rows(

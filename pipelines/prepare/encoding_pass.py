@@ -64,7 +64,7 @@ class EncodeWorker(PassWorker):
         )
 
     def run(
-        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
+        self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskResult:
         """Writes the shards of a task."""
         duplicates = read_duplicates(self.job, task.number)
@@ -86,7 +86,7 @@ class EncodeWorker(PassWorker):
 
             for position, article in enumerate(reader):
                 if isinstance(article, DeadLetter):
-                    letters.write(article)
+                    dead_letters.write(article)
                     continue
                 source_file = article.document.source_file
                 pairs = read_pairs(article, self.options)

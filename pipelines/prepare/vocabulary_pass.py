@@ -101,7 +101,7 @@ class ScanWorker(PassWorker):
     """Writes the content hashes and the word counts of one task."""
 
     def run(
-        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
+        self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskResult:
         """Writes the files of a task; dead letters are written by the second pass.
 
@@ -109,7 +109,7 @@ class ScanWorker(PassWorker):
           DataError: a file of the task changed or cannot be read. The vocabulary and
               the duplicates depend on every file, so there is nothing to go on with.
         """
-        del letters
+        del dead_letters
         reader = read_task(task, self.corpus)
         hashes: list[dict[str, Any]] = []
 

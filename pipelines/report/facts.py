@@ -113,16 +113,16 @@ def dead_letters(run: ReportedRun) -> list[dict[str, Any]]:
     """The lost records by reason, each with the first letters of it."""
     counts = dict(run.manifest["failures"])
     shown: dict[str, list[dict[str, Any]]] = {}
-    for letter in run.run.letters():
-        letters = shown.setdefault(f"{letter['stage']}/{letter['reason']}", [])
-        if len(letters) < _SHOWN_LETTERS:
+    for letter in run.run.dead_letters():
+        examples = shown.setdefault(f"{letter['stage']}/{letter['reason']}", [])
+        if len(examples) < _SHOWN_LETTERS:
             raw = (letter["raw"] or b"")[:_RAW_CHARACTERS]
-            letters.append({**letter, "raw": raw.decode(errors="replace")})
+            examples.append({**letter, "raw": raw.decode(errors="replace")})
     # Articles without a text are no failures.
     empty = run.manifest["counts"].get("empty", 0)
     counts |= {name: empty for name in shown if name not in counts}
     return [
-        {"reason": name, "records": records, "letters": shown.get(name, [])}
+        {"reason": name, "records": records, "dead_letters": shown.get(name, [])}
         for name, records in sorted(counts.items(), key=lambda item: -item[1])
     ]
 

@@ -171,7 +171,7 @@ def _sections(
         "flag_counts": manifest["quality_flags"],
         "run_facts": facts.run_facts(run),
         "accounts": facts.accounts(run),
-        "letters": facts.dead_letters(run),
+        "dead_letters": facts.dead_letters(run),
         "evaluation_note": run.evaluation_note.replace("`", ""),
         "tables": all_tables(evaluation) if evaluation else [],
         "notes": notes(evaluation) if evaluation else [],

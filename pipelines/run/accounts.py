@@ -62,7 +62,7 @@ def source_counts(**counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
     return sources
 
 
-def with_letters(
+def with_dead_letters(
     sources: SourceCounts, failed: Mapping[str, int], empty: Mapping[str, int]
 ) -> SourceCounts:
     """The counts with those of the dead letters."""

@@ -148,8 +148,8 @@ def words(state: StageState) -> list[str]:
     if state.tokens_per_second is not None:
         parts.append(f"{state.tokens_per_second:,.0f} tokens/s")
     if state.dead_letters:
-        letters = "dead letter" if state.dead_letters == 1 else "dead letters"
-        parts.append(f"{state.dead_letters:,} {letters}")
+        plural = "s" * (state.dead_letters > 1)
+        parts.append(f"{state.dead_letters:,} dead letter{plural}")
     if state.flagged:
         parts.append(f"{state.flagged:,} flagged")
     return [*parts, state.note] if state.note else parts

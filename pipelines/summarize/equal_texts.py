@@ -158,14 +158,14 @@ class KeyWorker(TaskWorker):
         return key_size(task)
 
     def run(
-        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
+        self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskResult:
         """Writes the keys; dead letters are written when the documents are used.
 
         The documents of a task that one of its files fails have no keys, so they are
         new where the file can be read later.
         """
-        del letters
+        del dead_letters
         keys: list[tuple[Any, ...]] = []
         try:
             keys += self._keys(task, progress)

@@ -77,12 +77,12 @@ class KnownDocuments:
         self._firsts: dict[tuple[str, str], str | None] = {}
 
     def new_articles(
-        self, records: Iterable[Article | DeadLetter], letters: DeadLetterWriter
+        self, records: Iterable[Article | DeadLetter], dead_letters: DeadLetterWriter
     ) -> Iterator[Article]:
         """The articles that are left to be summarized; writes the other records."""
         for number, record in enumerate(records):
             if isinstance(record, DeadLetter):
-                letters.write(record)
+                dead_letters.write(record)
             else:
                 link = self._links.get(number)
                 if link is None or not self._take(record, link):
@@ -177,7 +177,7 @@ class CopyWorker(TaskWorker):
     summary_run: SummaryRun
 
     def run(
-        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
+        self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskResult:
         """Writes the part with the rows of the duplicates of a task."""
         output = self.summary_run.job.output
@@ -198,7 +198,7 @@ class CopyWorker(TaskWorker):
                     progress.add_flagged(part.add(table))
             published = part.finish()
         for row in waiting.to_pylist():
-            letters.write(_lost_letter(row))
+            dead_letters.write(_lost_letter(row))
         moved: Counter[str] = Counter()
         moved.subtract(waiting.column("source_file").to_pylist())
         return TaskResult(

@@ -107,7 +107,7 @@ def summarize_article(
     if settings.options.bundle or settings.options.extractive_bundle:
         load_tensorflow()
     (window,) = _load(settings).summarize([article])
-    for letter in window.letters:
+    for letter in window.dead_letters:
         raise JobError(f"the text cannot be summarized: {letter.detail}")
     (row,) = window.rows
     return row

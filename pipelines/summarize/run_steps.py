@@ -62,7 +62,7 @@ class SummarizeWorker(TaskWorker):
         self._summarizer.close()
 
     def run(
-        self, task: Task, progress: TaskProgress, letters: DeadLetterWriter
+        self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskResult:
         """Writes the part of a task."""
         run = self._run
@@ -71,7 +71,7 @@ class SummarizeWorker(TaskWorker):
         with RowWriter(run, f"{task.number:05d}") as part:
             known = KnownDocuments(run, task.number, part, progress)
             for window in self._summarizer.summarize(
-                known.new_articles(reader, letters),
+                known.new_articles(reader, dead_letters),
                 lambda: reader.position,
                 functools.partial(_count_batch, progress),
             ):
@@ -79,8 +79,8 @@ class SummarizeWorker(TaskWorker):
                     window, run.layout.schema, known.further_columns
                 )
                 progress.add_flagged(part.add(table))
-                for letter in window.letters:
-                    letters.write(letter)
+                for letter in window.dead_letters:
+                    dead_letters.write(letter)
                 searched = sum(row["chunks"] is not None for row in window.rows)
                 search.add(window.batches, documents=searched)
                 progress.advance_to(window.position)

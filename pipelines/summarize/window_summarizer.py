@@ -71,7 +71,7 @@ class Window(NamedTuple):
         return [each.columns for each in self.documents if each.failure is None]
 
     @property
-    def letters(self) -> list[DeadLetter]:
+    def dead_letters(self) -> list[DeadLetter]:
         """The dead letters of the documents that failed."""
         return [
             document_letter(each.article, each.failure)

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DESCRIPTION_FILES,
@@ -154,7 +154,7 @@ class FinishedRun:
                 part.path, columns, partition=part.partition, types=types
             )
 
-    def letters(self) -> Iterator[dict[str, Any]]:
+    def dead_letters(self) -> Iterator[dict[str, Any]]:
         """The dead letters in the order of their files.
 
         Raises:
@@ -162,7 +162,7 @@ class FinishedRun:
         """
         for file in self.manifest["dead_letters"]:
             self._check(file)
-            yield from read_letters(files.join(self.folder, file["file"]))
+            yield from read_dead_letters(files.join(self.folder, file["file"]))
 
     def check_parts(self) -> None:
         """Compares every part with its size and checksum in the manifest.

@@ -202,7 +202,7 @@ class _SummarizeBatch(beam.DoFn):
                 letter = empty_article(document)
             yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
         for window in self._summarizer.summarize(articles):
-            for letter in window.letters:
+            for letter in window.dead_letters:
                 yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
             yield from window.rows
 

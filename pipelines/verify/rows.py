@@ -18,7 +18,7 @@ from precis.model import files
 from precis.model.progress.stages import stage
 from precis.model.quality.flags import ABSTRACTIVE, SOURCE
 from precis.model.text.article import Article
-from precis.pipelines.corpus.dead_letters import UNCOUNTED, read_letters
+from precis.pipelines.corpus.dead_letters import UNCOUNTED, read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import EMPTY_ARTICLE, FileFailure
@@ -51,7 +51,7 @@ _CREATE = f"""
         duplicate_of VARCHAR, truncated BOOLEAN, content_sha256 VARCHAR,
         extractive STRUCT("start" BIGINT, "end" BIGINT, "text" VARCHAR)[]
     );
-    CREATE TABLE letters (
+    CREATE TABLE dead_letters (
         part VARCHAR, row BIGINT, source_file VARCHAR NOT NULL,
         source_position VARCHAR NOT NULL, reason VARCHAR NOT NULL,
         outcome VARCHAR, records BIGINT NOT NULL, run_id VARCHAR NOT NULL
@@ -60,7 +60,7 @@ _CREATE = f"""
         source_file VARCHAR, source_position VARCHAR, is_article BOOLEAN
     );
     CREATE TABLE unread (source_file VARCHAR);
-    CREATE VIEW placed AS FROM letters
+    CREATE VIEW placed AS FROM dead_letters
     WHERE reason NOT IN ({_FILE_REASONS}) AND source_position <> ''
 """
 _INSERT = {
@@ -69,8 +69,8 @@ _INSERT = {
             abstractive_quality.flags AS network_flags, $part AS part
         FROM batch
     """,
-    "letters": f"""
-        INSERT INTO letters BY NAME SELECT * EXCLUDE (stage, reason),
+    "dead_letters": f"""
+        INSERT INTO dead_letters BY NAME SELECT * EXCLUDE (stage, reason),
             stage || '/' || reason AS reason, $part AS part,
             if(reason = '{EMPTY_ARTICLE}', 'empty', 'failed') AS outcome
         FROM batch
@@ -81,7 +81,7 @@ _WRONG_ROWS = """
     SELECT part, 'run_id is not that of the manifest', row
     FROM rows WHERE run_id <> $run_id
     UNION ALL SELECT part, 'run_id is of another run', row
-    FROM letters WHERE run_id <> $run_id
+    FROM dead_letters WHERE run_id <> $run_id
     UNION ALL SELECT part, 'its document has another row', row FROM (
         FROM rows QUALIFY row_number() OVER (
             PARTITION BY document_id, source_file, source_position ORDER BY part, row
@@ -95,14 +95,14 @@ _REPEATED_IDS = """
 """
 # Queries of counts have the names of a description.
 LETTER_COUNTS = """
-    SELECT 'counts.' || outcome, sum(records) FROM letters GROUP BY ALL
+    SELECT 'counts.' || outcome, sum(records) FROM dead_letters GROUP BY ALL
     UNION ALL SELECT 'failures.' || reason, sum(records)
-    FROM letters WHERE outcome = 'failed' GROUP BY ALL
+    FROM dead_letters WHERE outcome = 'failed' GROUP BY ALL
 """
 RUN_COUNTS = f"""
     {LETTER_COUNTS}
     UNION ALL SELECT concat(outcome, ' records of ', source_file), sum(records)
-    FROM letters GROUP BY ALL
+    FROM dead_letters GROUP BY ALL
     UNION ALL SELECT 'counts.truncated', count(*) FILTER (truncated) FROM rows
     UNION ALL SELECT 'rows of ' || source_file, count(*) FROM rows GROUP BY ALL
     UNION ALL SELECT 'duplicates of ' || source_file, count(duplicate_of)
@@ -138,7 +138,7 @@ _WRONG_DOCUMENTS = f"""
         SELECT source_file, source_position, count(*) AS n FROM places GROUP BY ALL
     ), lost AS (
         FROM unread UNION ALL
-        SELECT source_file FROM letters WHERE reason IN ({_FILE_REASONS})
+        SELECT source_file FROM dead_letters WHERE reason IN ({_FILE_REASONS})
     )
     SELECT source_file, CASE
         WHEN n > 1 AND is_article THEN 'has more than one row or dead letter'
@@ -190,7 +190,7 @@ def add_parts(
             read.advance(file["rows"])
 
 
-def add_letters(
+def add_dead_letters(
     connection: duckdb.DuckDBPyConnection,
     folder: str,
     listed: Iterable[Mapping[str, Any]],
@@ -201,12 +201,12 @@ def add_letters(
     """
     for file in listed:
         tables = _letter_tables(files.join(folder, file["file"]))
-        yield from _add_file(connection, file, "letters", tables)
+        yield from _add_file(connection, file, "dead_letters", tables)
 
 
 def _letter_tables(path: str) -> Iterator[pa.Table]:
-    letters = read_letters(path)
-    while batch := list(itertools.islice(letters, _LETTERS_AT_ONCE)):
+    dead_letters = read_dead_letters(path)
+    while batch := list(itertools.islice(dead_letters, _LETTERS_AT_ONCE)):
         yield pa.Table.from_pylist(batch, _LETTERS)
 
 
@@ -216,7 +216,7 @@ def _add_file(
     to: str,
     tables: Iterable[pa.Table],
 ) -> Iterator[Finding]:
-    """Adds what a file holds to `rows` or `letters`."""
+    """Adds what a file holds to `rows` or `dead_letters`."""
     name, count = file["file"], 0
     try:
         for table in tables:
@@ -236,8 +236,8 @@ def _add_file(
 
 
 def wrong_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[Finding]:
-    """Rows and letters of other runs, and documents with two rows; as a note, how many
-    rows repeat an id.
+    """Rows and dead letters of other runs, and documents with two rows; as a note, how
+    many rows repeat an id.
     """
     yield from _ask(connection, _WRONG_ROWS, run_id=run_id)
     repeated = connection.execute(_REPEATED_IDS).fetchall()

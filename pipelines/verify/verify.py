@@ -168,7 +168,7 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
         return  # Nothing can be compared without the counts of the source files.
     manifest["sources"] = read_sources(folder, manifest)
     yield from _check_manifest(manifest)
-    listed, letters = (
+    listed, dead_letters = (
         [file for file in manifest[kind] if file["file"] not in names]
         for kind in ("files", "dead_letters")
     )
@@ -176,9 +176,12 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
     with rows.open_tables() as connection:
         is_compared = corpus is not None
         yield from rows.add_parts(connection, folder, listed, is_compared=is_compared)
-        yield from rows.add_letters(connection, folder, letters)
+        yield from rows.add_dead_letters(connection, folder, dead_letters)
         yield from rows.wrong_rows(connection, manifest["run_id"])
-        count = connection.table("rows").shape[0] + connection.table("letters").shape[0]
+        count = (
+            connection.table("rows").shape[0]
+            + connection.table("dead_letters").shape[0]
+        )
         is_complete = count == sum(
             file["rows"] for file in (*manifest["files"], *manifest["dead_letters"])
         )
@@ -264,11 +267,11 @@ def _check_records(folder: str) -> Iterator[Finding]:
         problem = f"counts.written is {written}, and the shards have {records} records"
         yield Finding(DATASET, problem)
     names = {finding.file for finding in damaged}
-    letters = [file for file in info.dead_letters if file["file"] not in names]
+    dead_letters = [file for file in info.dead_letters if file["file"] not in names]
     with rows.open_tables() as connection:
-        yield from rows.add_letters(connection, folder, letters)
+        yield from rows.add_dead_letters(connection, folder, dead_letters)
         yield from rows.wrong_rows(connection, info.fingerprint[:16])
-        count = connection.table("letters").shape[0]
+        count = connection.table("dead_letters").shape[0]
         if count == sum(file["rows"] for file in info.dead_letters):
             expected = {f"failures.{name}": n for name, n in info.failures.items()}
             for name in ("empty", "failed"):

@@ -26,7 +26,7 @@ from precis.pipelines.prepare.vocabulary_pass import (
     ScanWorker,
     publish_scan,
 )
-from precis.pipelines.run.accounts import total_counts, with_letters
+from precis.pipelines.run.accounts import total_counts, with_dead_letters
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
 from support.command_line import write_jsonl
@@ -130,9 +130,9 @@ def encode(
     prepare_options = PrepareOptions(output=output, **{**SMALL, **options})
     worker = EncodeWorker(corpus_options, prepare_options, job)
     worker.load()
-    letters = DeadLetterWriter("", task=0, run_id="")
-    result = worker.run(task, TaskProgress(task.size_bytes), letters)
-    sources = with_letters(result.sources, letters.failed, letters.empty)
+    dead_letters = DeadLetterWriter("", task=0, run_id="")
+    result = worker.run(task, TaskProgress(task.size_bytes), dead_letters)
+    sources = with_dead_letters(result.sources, dead_letters.failed, dead_letters.empty)
     return {**result.counts, **total_counts(sources)}
 
 
@@ -146,9 +146,9 @@ def scan_corpus(tasks, corpus: CorpusOptions, options: PrepareOptions) -> None:
     """The first pass over some tasks, without Beam."""
     job = records_job(options.output, len(tasks))
     scan = ScanWorker(corpus, options, job)
-    letters = DeadLetterWriter("", task=0, run_id="")
+    dead_letters = DeadLetterWriter("", task=0, run_id="")
     for task in tasks:
-        scan.run(task, TaskProgress(task.size_bytes), letters)
+        scan.run(task, TaskProgress(task.size_bytes), dead_letters)
     publish_scan(options, job)
 
 

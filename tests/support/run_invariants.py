@@ -44,7 +44,7 @@ def without_run(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, **dict.fromkeys(OF_THE_RUN)} for row in rows]
 
 
-def read_letters(output: Path) -> list[dict[str, Any]]:
+def read_dead_letters(output: Path) -> list[dict[str, Any]]:
     """The dead letters on disk."""
     return [
         json.loads(line)
@@ -72,7 +72,7 @@ def check_run(
     expected = outcomes(records, split)
     rows = read_rows(output, records)
     _check_files(output, manifest)
-    _check_places(rows, read_letters(output), expected)
+    _check_places(rows, read_dead_letters(output), expected)
     check_accounts(output, Counter(record.source_file for record in records))
     for row, record in zip(rows, expected[ROW], strict=True):
         assert (row["reference_summary"] or "") == record.highlights
@@ -125,12 +125,12 @@ def _check_files(output: Path, manifest: Mapping[str, Any]) -> None:
 
 def _check_places(
     rows: Sequence[Mapping[str, Any]],
-    letters: Sequence[Mapping[str, Any]],
+    dead_letters: Sequence[Mapping[str, Any]],
     expected: Mapping[str, Sequence[Record]],
 ) -> None:
     """Asserts that each record is where it must be, once."""
-    empty = [letter for letter in letters if letter["reason"] == "empty_article"]
-    failed = [letter for letter in letters if letter["reason"] != "empty_article"]
+    empty = [letter for letter in dead_letters if letter["reason"] == "empty_article"]
+    failed = [letter for letter in dead_letters if letter["reason"] != "empty_article"]
     places = sorted(_place(row) for row in rows)
     assert places == sorted(record.place for record in expected[ROW])
     for found, outcome in ((empty, EMPTY), (failed, BAD)):

@@ -10,7 +10,7 @@ from support.summarize_runs import articles_of, manifest_of, rows_of, settings_o
 from precis.model.errors import JobError
 from precis.model.inference import searcher
 from precis.model.text.article import Article
-from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.summarize import window_summarizer
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.summarize.summary_rows import SummaryRow
@@ -71,7 +71,7 @@ def summarizer(bundle):
 def expected(summarizer):
     """The window without a guilty document."""
     window = summarizer()
-    assert len(window.rows) == 6 and window.letters == []
+    assert len(window.rows) == 6 and window.dead_letters == []
     return window
 
 
@@ -115,12 +115,12 @@ def test_each_stage_loses_its_guilty_document_and_no_other(
     )
     summarized = summarizer()
     assert texts(summarized.rows) == texts(expected.rows[:1])
-    assert [letter.document_id for letter in summarized.letters] == [
+    assert [letter.document_id for letter in summarized.dead_letters] == [
         f"d0{index}" for index in range(1, 6)
     ]
     assert [
         (letter.stage, letter.reason, letter.error_class, letter.retryable)
-        for letter in summarized.letters
+        for letter in summarized.dead_letters
     ] == [
         ("extract", "error", "RecursionError", False),
         ("encode", "error", "ValueError", False),
@@ -128,7 +128,7 @@ def test_each_stage_loses_its_guilty_document_and_no_other(
         ("finish", "out_of_memory", "MemoryError", True),
         ("write", "error", "DataError", False),
     ]
-    for letter, index in zip(summarized.letters, range(1, 6), strict=True):
+    for letter, index in zip(summarized.dead_letters, range(1, 6), strict=True):
         article = Article.from_text(story(index)["article"])
         assert letter.content_sha256 == article.content_sha256
         assert SECRET not in letter.detail and "\n" not in letter.detail
@@ -155,7 +155,7 @@ def test_a_network_that_gives_nan_for_one_document_loses_that_document(
 
     monkeypatch.setattr(network, "encode", encode_with_nan)
     summarized = summarizer()
-    assert [letter[:4] for letter in summarized.letters] == [
+    assert [letter[:4] for letter in summarized.dead_letters] == [
         ("search", "nan", "the network gave its summaries no finite score", "d03")
     ]
     others = [row for row in expected.rows if row["document_id"] != "d03"]
@@ -191,8 +191,8 @@ def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch
         if row["document_id"] not in guilty
     ]
     (path,) = (tmp_path / "run" / "dead_letters").iterdir()
-    letters = list(read_letters(str(path)))
-    of_stage = [letter for letter in letters if letter["stage"] == "extract"]
+    dead_letters = list(read_dead_letters(str(path)))
+    of_stage = [letter for letter in dead_letters if letter["stage"] == "extract"]
     assert [letter["document_id"] for letter in of_stage] == list(guilty)
     for letter in of_stage:
         assert letter["reason"] == "error" and letter["error_class"] == "KeyError"

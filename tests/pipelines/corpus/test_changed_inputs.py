@@ -13,7 +13,7 @@ from support.command_line import error_lines, precis
 from support.prepared import scan_corpus
 
 from precis.model.errors import DataError
-from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import FileFailure
@@ -43,7 +43,7 @@ def summarize(texts: Path, output: Path, **flags: Any) -> int:
 
 def dead_letters(output: Path) -> list[dict[str, Any]]:
     parts = sorted((output / "dead_letters").glob("*"))
-    return [letter for part in parts for letter in read_letters(str(part))]
+    return [letter for part in parts for letter in read_dead_letters(str(part))]
 
 
 def ids(output: Path) -> list[str]:
@@ -107,11 +107,11 @@ def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
         (texts / "b.txt").unlink()
         ids = result.documents | beam.Map(lambda document: document.document_id)
         assert_that(ids, equal_to(["a", "c"]), label="ids")
-        letters = result.dead_letters | "Place" >> beam.Map(
+        dead_letters = result.dead_letters | "Place" >> beam.Map(
             lambda letter: (letter.reason, letter.source_file)
         )
         expected = [("file_changed", f"{texts}/b.txt")]
-        assert_that(letters, equal_to(expected), label="letters")
+        assert_that(dead_letters, equal_to(expected), label="dead_letters")
 
 
 def test_the_letter_of_a_task_that_failed_goes_when_it_succeeds(tmp_path):
@@ -125,7 +125,7 @@ def test_the_letter_of_a_task_that_failed_goes_when_it_succeeds(tmp_path):
     assert (letter["detail"], letter["source_file"]) == ("it was cut", "a.txt")
     assert tasks.read_receipt(step, 0) is None
     result = tasks.TaskResult({"a.txt": {"read": 1, "written": 1}}, [], {})
-    tasks.publish_report(0, result, tasks.open_letters(step, 0), step)
+    tasks.publish_report(0, result, tasks.open_dead_letters(step, 0), step)
     assert dead_letters(tmp_path) == []
     assert tasks.read_receipt(step, 0) is not None
 

@@ -14,7 +14,7 @@ from support.corpus_records import read_corpus
 
 import precis
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.schemes import SCHEMES, Scheme
 from precis.pipelines.corpus.task import Task
@@ -134,13 +134,16 @@ def test_many_records_that_are_lost_for_one_reason_are_one_letter(tmp_path):
     flags = {"max_failed_share": 1, "extractive": "lead", "task_bytes": 400_000}
     manifest = precis.summarize(corpus=corpus, output=run, **flags)
     assert manifest["counts"]["failed"] == 300_009
-    letters = [
+    dead_letters = [
         (each["source_position"], each["reason"], each["records"])
         for file in manifest["dead_letters"]
-        for each in read_letters(f"{run}/{file['file']}")
+        for each in read_dead_letters(f"{run}/{file['file']}")
     ]
-    assert len(letters) < 9 and sum(records for *_, records in letters) == 300_009
-    assert letters[0][:2] == (f"byte {len(good)}", "missing_field")
+    assert (
+        len(dead_letters) < 9
+        and sum(records for *_, records in dead_letters) == 300_009
+    )
+    assert dead_letters[0][:2] == (f"byte {len(good)}", "missing_field")
     assert precis.verify(folder=run, corpus=corpus).findings == []
 
 

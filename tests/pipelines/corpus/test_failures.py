@@ -11,7 +11,7 @@ from precis.pipelines.corpus.dead_letters import (
     DeadLetter,
     DeadLetterWriter,
     check_failures,
-    read_letters,
+    read_dead_letters,
 )
 from precis.pipelines.corpus.options import FailureOptions
 
@@ -32,28 +32,34 @@ def test_letters_are_written_as_they_come_and_counted(tmp_path):
         DeadLetter("read", "empty_article", "3", "d1", "a", "byte 9"),
         DeadLetter("search", "b", "4", error_class="OSError", retryable=True),
     ]
-    with letter_file(path) as letters:
+    with letter_file(path) as dead_letters:
         for letter in written:
-            letters.write(letter)
+            dead_letters.write(letter)
         assert not path.exists()
-    assert letters.rows == 4
-    assert letters.reasons == {"read/b": 1, "read/broken_parquet": 40, "search/b": 1}
-    assert letters.failed == {"a": 1, "b": 40, "": 1} and letters.empty == {"a": 1}
+    assert dead_letters.rows == 4
+    assert dead_letters.reasons == {
+        "read/b": 1,
+        "read/broken_parquet": 40,
+        "search/b": 1,
+    }
+    assert dead_letters.failed == {"a": 1, "b": 40, "": 1} and dead_letters.empty == {
+        "a": 1
+    }
     run = {"task": 7, "run_id": "r1"}
-    rows = list(read_letters(str(path)))
+    rows = list(read_dead_letters(str(path)))
     assert rows == [{**letter._asdict(), **run} for letter in written]
     assert set(rows[0]) == COLUMNS
-    with letter_file(tmp_path / "again") as letters:
+    with letter_file(tmp_path / "again") as dead_letters:
         for letter in written:
-            letters.write(letter)
+            dead_letters.write(letter)
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
 
 def test_without_letters_or_after_an_error_there_is_no_file(tmp_path):
     with letter_file(tmp_path / "none"):
         pass
-    with pytest.raises(KeyError), letter_file(tmp_path / "none") as letters:
-        letters.write(DeadLetter("read", "b", "1"))
+    with pytest.raises(KeyError), letter_file(tmp_path / "none") as dead_letters:
+        dead_letters.write(DeadLetter("read", "b", "1"))
         raise KeyError
     assert not list(tmp_path.iterdir())
 

@@ -16,11 +16,11 @@ class FailingWorker(TaskWorker):
     def progress_size(self, task):
         return SIZE
 
-    def run(self, task, progress, letters):
+    def run(self, task, progress, dead_letters):
         progress.advance_to(Position(records=400, share=0.5))
         progress.add_tokens(70)
         progress.add_flagged(3)
-        letters.write(DeadLetter("read", "invalid_json", "x", source_file="a.gz"))
+        dead_letters.write(DeadLetter("read", "invalid_json", "x", source_file="a.gz"))
         raise FileFailure("a.gz", "file_unreadable", "it broke off")
 
 

@@ -19,7 +19,7 @@ from precis.pipelines.engines.tasks import (
     RunTasks,
     Step,
     TaskResult,
-    open_letters,
+    open_dead_letters,
     publish_report,
     read_receipt,
 )
@@ -56,7 +56,10 @@ class PartWorker:
         files.write_bytes(f"{self.folder}/closed", b"")
 
     def run(
-        self, task: RowsTask, progress: progress.TaskProgress, letters: DeadLetterWriter
+        self,
+        task: RowsTask,
+        progress: progress.TaskProgress,
+        dead_letters: DeadLetterWriter,
     ) -> TaskResult:
         assert self.is_loaded
         with open(f"{self.folder}/runs", "a") as log:
@@ -64,7 +67,7 @@ class PartWorker:
         name = f"part-{task.number}"
         files.write_bytes(f"{self.folder}/{name}", b"x" * (task.rows - 1))
         progress.advance_to(Position(task.rows, 0.3))
-        self.write_letters(letters)
+        self.write_dead_letters(dead_letters)
         written = task.rows - 1 - self.lost
         return TaskResult(
             sources={"a": {"read": task.rows, "written": written}},
@@ -73,8 +76,10 @@ class PartWorker:
             figures={"longest": 7 + task.number},
         )
 
-    def write_letters(self, letters: DeadLetterWriter) -> None:
-        letters.write(DeadLetter("read", "broken", "the last row", source_file="a"))
+    def write_dead_letters(self, dead_letters: DeadLetterWriter) -> None:
+        dead_letters.write(
+            DeadLetter("read", "broken", "the last row", source_file="a")
+        )
 
 
 @pytest.fixture
@@ -109,11 +114,11 @@ def of_both_tasks(reports):
     assert first.failures == {"read/broken": 1}
     assert first.figures == {"longest": 7} and second.figures == {"longest": 8}
     assert [file["file"] for file in first.files] == ["part-0"]
-    (letters,) = second.dead_letters
+    (dead_letters,) = second.dead_letters
     assert re.fullmatch(
-        r"dead_letters/infer-[0-9a-f]{8}-00001\.jsonl\.gz", letters["file"]
+        r"dead_letters/infer-[0-9a-f]{8}-00001\.jsonl\.gz", dead_letters["file"]
     )
-    assert letters["rows"] == 1
+    assert dead_letters["rows"] == 1
 
 
 def test_every_task_is_run_once_reported_and_moves_the_progress(
@@ -147,23 +152,23 @@ def test_every_task_is_run_once_reported_and_moves_the_progress(
 
 def test_a_task_whose_file_is_gone_or_changed_is_run_again(tmp_path, step):
     run(tmp_path, step, of_both_tasks)
-    (letters_file,) = tmp_path.glob("dead_letters/*-00001.jsonl.gz")
+    (dead_letters_file,) = tmp_path.glob("dead_letters/*-00001.jsonl.gz")
     receipt = tmp_path / "_tasks" / "infer" / "00001.json"
-    for path in (tmp_path / "part-1", letters_file, receipt):
+    for path in (tmp_path / "part-1", dead_letters_file, receipt):
         whole = path.read_bytes()
         assert read_receipt(step, 1) is not None
         path.unlink()
         assert read_receipt(step, 1) is None
         path.write_bytes(whole)
     for damage in (lambda whole: whole[:-1], lambda whole: whole[:-1] + b"?"):
-        whole = letters_file.read_bytes()
-        letters_file.write_bytes(damage(whole))
+        whole = dead_letters_file.read_bytes()
+        dead_letters_file.write_bytes(damage(whole))
         assert read_receipt(step, 1) is None
-        letters_file.write_bytes(whole)
-    letters_file.write_bytes(whole[:-1])
+        dead_letters_file.write_bytes(whole)
+    dead_letters_file.write_bytes(whole[:-1])
     run(tmp_path, step, of_both_tasks)
     assert runs(tmp_path) == ["0", "1", "1"]
-    assert letters_file.read_bytes() == whole
+    assert dead_letters_file.read_bytes() == whole
 
 
 @pytest.mark.parametrize(
@@ -200,8 +205,8 @@ def test_a_receipt_that_names_a_file_outside_of_the_output_does_not_stand(
 
 def test_without_a_step_every_task_is_run_and_leaves_no_receipt(tmp_path):
     class SilentWorker(PartWorker):
-        def write_letters(self, letters):
-            letters.write(DeadLetter("read", "broken", "counted", source_file="a"))
+        def write_dead_letters(self, dead_letters):
+            dead_letters.write(DeadLetter("read", "broken", "counted", source_file="a"))
 
     with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
         worker = SilentWorker(str(tmp_path))
@@ -225,23 +230,23 @@ def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, step):
         files=[],
         figures={"longest": 0},
     )
-    letters = DeadLetterWriter("", task=1, run_id="")
-    letters.write(DeadLetter("read", "a", "b", source_file="b", records=2))
+    dead_letters = DeadLetterWriter("", task=1, run_id="")
+    dead_letters.write(DeadLetter("read", "a", "b", source_file="b", records=2))
     with pytest.raises(
         JobError,
         match="task 1 read 9 records of b, which are not those it accounts for: "
         "written 2, duplicates 3, failed 2, skipped 1; this is a defect of precis",
     ):
-        publish_report(1, result, letters, step)
+        publish_report(1, result, dead_letters, step)
     assert not (tmp_path / "_tasks" / "infer").exists()
 
 
 def test_a_receipt_of_another_job_does_not_stand(tmp_path, step):
     """A late list of an object store may have kept it from being removed."""
-    letters = open_letters(step, 1)
+    dead_letters = open_dead_letters(step, 1)
     result = TaskResult({"a": {"read": 0}}, [], {"longest": 5})
-    with letters:
-        publish_report(1, result, letters, step)
+    with dead_letters:
+        publish_report(1, result, dead_letters, step)
     assert read_receipt(step, 1) is not None
     other = step._replace(job=step.job._replace(fingerprint="f" * 64))
     assert read_receipt(other, 1) is None

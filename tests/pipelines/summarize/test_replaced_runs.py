@@ -38,15 +38,15 @@ def test_a_damaged_result_is_repaired_by_its_command(
     ]
     first.unlink()
     second.write_bytes(whole[f"data/{second.name}"][:-9] + b"\0" * 9)
-    (letters,) = (out / "dead_letters").iterdir()
-    letters.write_bytes(letters.read_bytes()[:-1])
+    (dead_letters,) = (out / "dead_letters").iterdir()
+    dead_letters.write_bytes(dead_letters.read_bytes()[:-1])
     capsys.readouterr()
     assert runs.run(out, corpus) == manifest
     assert contents(out) == whole
     # Copies of three texts stand in parts that are whole.
     assert runs.inferred == sorted({*lost} - {"d001", "d002", "d003"})
     said = capsys.readouterr().err
-    for path in (first, second, letters):
+    for path in (first, second, dead_letters):
         name = path.relative_to(out)
         assert f"precis summarize: {name} is damaged; repairing" in said.splitlines()
     (out / "manifest.json").write_bytes(whole["manifest.json"].replace(b"40", b"41"))

@@ -13,7 +13,7 @@ from support.incremental_runs import (
 from support.summarize_runs import rows_of
 
 from precis.model.errors import DataError, JobError
-from precis.pipelines.corpus.dead_letters import read_letters
+from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.run.accounts import (
     check_sources,
     source_counts,
@@ -24,9 +24,9 @@ from precis.pipelines.summarize.run_parts import check_rows
 from precis.pipelines.summarize.summary_rows import SummaryRow
 
 
-def letters_of(folder):
+def dead_letters_of(folder):
     paths = sorted((folder / "dead_letters").iterdir())
-    return [letter for path in paths for letter in read_letters(str(path))]
+    return [letter for path in paths for letter in read_dead_letters(str(path))]
 
 
 def test_counts_by_source_are_joined_and_summed():
@@ -146,11 +146,13 @@ def test_the_copies_of_a_document_that_failed_are_dead_letters(
     rows = {row["document_id"]: row for row in rows_of(tmp_path / "out")}
     assert rows.keys() == {*(each["id"] for each in lines), "spaced", "twin"} - {"d003"}
     assert rows["spaced"]["duplicate_of"] == rows["twin"]["duplicate_of"] == "d003"
-    letters = {letter["document_id"]: letter for letter in letters_of(tmp_path / "out")}
-    assert letters.keys() == {"d003", "copy", "last"}
-    assert {letter["content_sha256"] for letter in letters.values()} == {
+    dead_letters = {
+        letter["document_id"]: letter for letter in dead_letters_of(tmp_path / "out")
+    }
+    assert dead_letters.keys() == {"d003", "copy", "last"}
+    assert {letter["content_sha256"] for letter in dead_letters.values()} == {
         rows["spaced"]["content_sha256"]
     }
     for name in ("copy", "last"):
-        assert letters[name]["stage"] == "copy" and letters[name]["retryable"]
-        assert letters[name]["source_position"].startswith("byte ")
+        assert dead_letters[name]["stage"] == "copy" and dead_letters[name]["retryable"]
+        assert dead_letters[name]["source_position"].startswith("byte ")

@@ -55,8 +55,8 @@ def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_p
         names = result.rows | WriteSummaries(str(tmp_path), num_shards=2)
         expected = [f"{tmp_path}/part-0000{number}-of-00002.parquet" for number in "01"]
         assert_that(names, equal_to(expected), label="names")
-        letters = (read.dead_letters, result.dead_letters) | beam.Flatten()
-        reasons = letters | beam.Map(lambda letter: letter.reason)
+        dead_letters = (read.dead_letters, result.dead_letters) | beam.Flatten()
+        reasons = dead_letters | beam.Map(lambda letter: letter.reason)
         expected = ["invalid_json", "empty_article", "empty_article", "invalid_utf8"]
         assert_that(reasons, equal_to(expected), label="reasons")
     assert comparable(read_parts(tmp_path)) == comparable(rows_of(extractive))
@@ -108,7 +108,7 @@ def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
             ("wrong_type", "'highlights' holds a value of type list", "c"),
             ("invalid_text", no_text, None),
         ]
-        assert_that(short, equal_to(expected), label="letters")
+        assert_that(short, equal_to(expected), label="dead_letters")
 
 
 def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():

@@ -83,14 +83,16 @@ def change_rows(run, change):
     return name
 
 
-def change_letters(folder, change):
+def change_dead_letters(folder, change):
     """Rewrites the first file of dead letters, and the description so that it fits."""
     path, name = first(folder, "dead_letters/*")
-    letters = list(map(json.loads, gzip.decompress(path.read_bytes()).splitlines()))
-    changed = change(letters)
+    dead_letters = list(
+        map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
+    )
+    changed = change(dead_letters)
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, changed)).encode()))
     list_again(folder, path, len(changed))
-    return name, letters
+    return name, dead_letters
 
 
 def with_value(name, row, value):
@@ -315,11 +317,11 @@ def test_rows_and_letters_that_are_missing_or_repeated_are_named(copy):
     assert findings(run)[0].startswith(f"{name}: cannot be read as rows of a run: ")
     path.write_bytes(content[name])
     list_again(run, path)
-    letters_name, letters = change_letters(run, lambda letters: letters[1:])
+    dead_letters_name, dead_letters = change_dead_letters(run, lambda given: given[1:])
     assert any("manifest.json: failed records of " in line for line in findings(run))
-    list_again(run, run / letters_name, len(letters))
-    count = f"has {len(letters) - 1} rows, and {len(letters)} are listed"
-    assert findings(run) == [f"{letters_name}: {count}"]
+    list_again(run, run / dead_letters_name, len(dead_letters))
+    count = f"has {len(dead_letters) - 1} rows, and {len(dead_letters)} are listed"
+    assert findings(run) == [f"{dead_letters_name}: {count}"]
 
 
 def test_rows_and_letters_of_another_run_are_named(copy):
@@ -333,8 +335,8 @@ def test_rows_and_letters_of_another_run_are_named(copy):
     problem = "run_id is not that of the manifest"
     assert lines[0] == f"{name}, row 0: {problem}"
     assert lines[-1] == f"{name}: {problem}, in {rows - 20} more places"
-    name, _ = change_letters(
-        records, lambda letters: [{**letters[0], "run_id": "x"}, *letters[1:]]
+    name, _ = change_dead_letters(
+        records, lambda given: [{**given[0], "run_id": "x"}, *given[1:]]
     )
     assert findings(records) == [f"{name}, row 0: run_id is of another run"]
 
@@ -373,8 +375,8 @@ def test_a_row_that_is_not_that_of_its_document_is_named(
     table = pq.read_table(first(run, "data/*.parquet")[0])
     row = pc.is_null(table.column("duplicate_of")).to_pylist().index(True, 3)
     if value == "letter":
-        _, letters = change_letters(run, lambda letters: letters)
-        value = letters[0]["source_position"]
+        _, dead_letters = change_dead_letters(run, lambda given: given)
+        value = dead_letters[0]["source_position"]
     if column == "extractive":
         value = table.column(column)[row].as_py()
         value[0]["text"] = "x" * len(value[0]["text"])
@@ -394,13 +396,13 @@ def test_documents_with_no_row_or_letter_or_with_two_are_named(run, corpus):
     lines = findings(run, corpus=corpus)
     assert f"{source}, {places[0]}: {several}" in lines
     assert f"{source}, {places[1]}: has neither a row nor a dead letter" in lines
-    name, (moved, twice, *_) = change_letters(
+    name, (moved, twice, *_) = change_dead_letters(
         run,
-        lambda letters: [
-            {**letters[0], "source_position": "byte 1"},
-            *letters[1:],
-            letters[1],
-            {**letters[0], "source_position": places[2]},
+        lambda given: [
+            {**given[0], "source_position": "byte 1"},
+            *given[1:],
+            given[1],
+            {**given[0], "source_position": places[2]},
         ],
     )
     lines = findings(run, corpus=corpus)
