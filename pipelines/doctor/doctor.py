@@ -234,8 +234,11 @@ def _check_engine(
     names: Sequence[str], flags: Mapping[str, Any], beam_args: Sequence[str]
 ) -> Iterator[Diagnosis]:
     """Reads the flags of Beam as the job does."""
-    from precis.pipelines.engines.beam_runner import pipeline_options, runner_name
-    from precis.pipelines.engines.local_processes import count_workers
+    from precis.pipelines.engines.beam_runner import (
+        count_workers,
+        pipeline_options,
+        runner_name,
+    )
     from precis.pipelines.engines.remote_checks import check_remote
 
     options = pipeline_options(beam_args, own_flags=names)

@@ -37,6 +37,7 @@ from precis.model.errors import (
     UsageError,
     describe_system_error,
 )
+from precis.model.inference.process_limits import usable_cores
 from precis.model.progress.stages import Stage, stages
 from precis.pipelines.engines.engine_options import cancel_on_flink, engine_flags
 from precis.pipelines.run import interruption
@@ -58,6 +59,10 @@ _EXCEPTION = re.compile(
 )
 # As Python writes it: `PermissionError: [Errno 13] Permission denied: '/data/x'`.
 _SYSTEM_ERROR = re.compile(r"\[Errno (\d+)\] ([^:]+)(?:: '(.*)')?$")
+# A corpus of fewer bytes is done before further processes have started. Those of
+# `prepare` load TensorFlow, which takes seconds; with 32 MB, two save a tenth or more.
+LEAST_BYTES = 8 << 20
+LEAST_BYTES_OF_PREPARE = 32 << 20
 # The longest reason in an error of one line.
 _REASON_CHARACTERS = 400
 
@@ -186,6 +191,46 @@ def check_tensorflow(options: PipelineOptions) -> None:
     is_here = runner_name(options) in LOCAL_RUNNERS
     if is_here and importlib.util.find_spec("tensorflow") is None:
         raise UsageError(f"tensorflow is not installed; {install_command('train')}")
+
+
+def count_workers(
+    asked: int,
+    beam_options: PipelineOptions,
+    *,
+    tasks: int,
+    size: int,
+    least: int = LEAST_BYTES,
+) -> int:
+    """How many processes of this machine do the tasks of a job.
+
+    Args:
+      asked: the flag --workers; 0 is one for each core that this process may use, and
+          a single one where the job is small.
+      beam_options: those of the job.
+      tasks: how many it has.
+      size: their size, in the job's unit.
+      least: the size of the smallest job that is worth further processes.
+
+    Returns:
+      1 where the tasks are done in this process, or where Beam spreads them.
+
+    Raises:
+      UsageError: there are no processes to count, because another runner, or Beam's
+          own processes, do the tasks.
+    """
+    direct = beam_options.view_as(DirectOptions)
+    if not works_in_this_process(beam_options) or direct.direct_num_workers != 1:
+        if asked > 1:
+            runner = runner_name(beam_options)
+            raise UsageError(
+                f"--workers counts processes of this machine, and {runner} starts its "
+                "own here; leave the flag out and give the engine's, such as "
+                "--parallelism of Flink or --num_workers of Dataflow"
+            )
+        return 1
+    if not asked and size < least:
+        return 1
+    return max(1, min(asked or usable_cores(), tasks))
 
 
 def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:

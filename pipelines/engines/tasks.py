@@ -21,23 +21,25 @@ same command tries it again.
 
 import abc
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
+from apache_beam.transforms.window import GlobalWindows
 
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.progress.counters import count_earlier, enter_step
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter, file_failure_letter
 from precis.pipelines.corpus.task import FileFailure
-from precis.pipelines.engines.local_processes import in_processes
+from precis.pipelines.engines.local_processes import run_in_processes
 from precis.pipelines.run.accounts import (
     SourceCounts,
     check_sources,
     source_counts,
-    with_dead_letters,
+    sum_sources,
 )
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import METRICS_NAMESPACE, TaskProgress
@@ -97,18 +99,6 @@ class TaskReport:
     dead_letters: Sequence[PublishedFile]
     failures: Mapping[str, int]
     figures: Any
-
-    def to_json(self) -> dict[str, Any]:
-        """The content of the task's receipt."""
-        common = {name: getattr(self, name) for name in _COMMON_KEYS}
-        return {**common, **self.figures}
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "TaskReport":
-        """The report of a receipt."""
-        common = {name: content[name] for name in _COMMON_KEYS}
-        others = {name: content[name] for name in content if name not in _COMMON_KEYS}
-        return cls(**common, figures=others)
 
 
 class TaskWorker(abc.ABC):
@@ -170,56 +160,82 @@ class RunTasks(beam.PTransform):
               has one.
         """
         super().__init__()
-        run_task = _RunTask(worker, step)
-        self._run_task = in_processes(run_task, processes, size=worker.progress_size)
+        self._do_fn = _RunTask(worker, step, processes)
 
     def expand(self, tasks: beam.PCollection) -> beam.PCollection:
         """Adds the runs of the tasks."""
-        return tasks | "RunTask" >> beam.ParDo(self._run_task)
+        return tasks | "RunTask" >> beam.ParDo(self._do_fn)
 
 
 class _RunTask(beam.DoFn):
-    """Runs one task, unless its receipt stands, and yields its report."""
+    """Yields the report of each task.
 
-    def __init__(self, worker: TaskWorker, step: Step | None) -> None:
+    Beam's local runner calls a DoFn for one task after the other, or cuts them into as
+    many parts as there are workers before the first one starts. With several processes
+    the tasks of a bundle wait for its end. Then the largest go first, and a process
+    that is done takes the next one, so that all processes end at nearly the same time.
+    """
+
+    def __init__(self, worker: TaskWorker, step: Step | None, processes: int) -> None:
         self._worker = worker
         self._step = step
+        self._processes = processes
+        self._waiting: list[Any] = []
 
     def setup(self) -> None:
-        self._worker.load()
+        if self._processes == 1:
+            self._worker.load()
 
     def teardown(self) -> None:
-        self._worker.close()
+        if self._processes == 1:
+            self._worker.close()
 
-    def process(self, task: Any) -> Iterator[Any]:
-        enter_step(self._step.name if self._step else "")
-        size = self._worker.progress_size(task)
-        report = read_receipt(self._step, task.number) if self._step else None
-        if report is None:
-            progress = TaskProgress(size, _count_metric)
-            report = self._run(task, progress)
-            progress.finish()
-            _count_metric("dead_letters", _lost_records(report))
+    def process(self, task: Any) -> Iterator[TaskReport]:
+        if self._processes == 1:
+            yield _report(self._worker, self._step, task)
         else:
-            count_earlier(
-                documents=_shown_documents(report),
-                size=size,
-                dead_letters=_lost_records(report),
-                flagged=report.figures.get("flagged", 0),
-            )
-        yield report
+            self._waiting.append(task)
 
-    def _run(self, task: Any, progress: TaskProgress) -> TaskReport:
-        try:
-            with open_dead_letters(self._step, task.number) as dead_letters:
-                result = self._worker.run(task, progress, dead_letters)
-        except FileFailure as failure:
-            if self._step is None:
-                raise
-            progress.give_back()
-            paths = getattr(task, "paths", (failure.path,))
-            return report_failure(task.number, failure, self._step, paths=paths)
-        return publish_report(task.number, result, dead_letters, self._step)
+    def finish_bundle(self) -> Iterator[Any]:
+        tasks = sorted(self._waiting, key=self._worker.progress_size, reverse=True)
+        self._waiting = []
+        load = functools.partial(_load, self._worker, self._step)
+        for report in run_in_processes(load, tasks, self._processes) if tasks else ():
+            yield GlobalWindows.windowed_value(report)
+
+
+def _load(worker: TaskWorker, step: Step | None) -> Callable[[Any], TaskReport]:
+    """What reports the tasks in a process of its own."""
+    worker.load()
+    return functools.partial(_report, worker, step)
+
+
+def _report(worker: TaskWorker, step: Step | None, task: Any) -> TaskReport:
+    """The report of a task, which is run unless its receipt stands."""
+    enter_step(step.name if step else "")
+    size = worker.progress_size(task)
+    if step and (report := read_receipt(step, task.number)):
+        count_earlier(
+            documents=_shown_documents(report),
+            size=size,
+            dead_letters=_lost_records(report),
+            flagged=report.figures.get("flagged", 0),
+        )
+        return report
+    progress = TaskProgress(size, _count_metric)
+    try:
+        with open_dead_letters(step, task.number) as dead_letters:
+            result = worker.run(task, progress, dead_letters)
+        report = publish_report(task.number, result, dead_letters, step)
+    except FileFailure as failure:
+        if step is None:
+            raise
+        progress.give_back()
+        paths = getattr(task, "paths", (failure.path,))
+        report = report_failure(task.number, failure, step, paths=paths)
+    progress.finish()
+    _count_metric("dead_letters", _lost_records(report))
+    return report
 
 
 def open_dead_letters(step: Step | None, number: int) -> DeadLetterWriter:
@@ -259,7 +275,7 @@ def report_failure(
             dead_letters.write(file_failure_letter(each))
     sources = source_counts(read={each.path: 1 for each in failures})
     result = TaskResult(sources, [], {})
-    return make_report(number, result, dead_letters, step)
+    return publish_report(number, result, dead_letters, step, has_receipt=False)
 
 
 def publish_report(
@@ -267,40 +283,30 @@ def publish_report(
     result: TaskResult,
     dead_letters: DeadLetterWriter,
     step: Step | None,
-) -> TaskReport:
-    """The report of a task whose dead letters are published; with a step, its receipt.
-
-    Raises:
-      JobError: a record of the task is not accounted for.
-    """
-    report = make_report(number, result, dead_letters, step)
-    if step is not None:
-        if not dead_letters.rows:  # An earlier try of the task may have failed.
-            files.remove(dead_letters.path)
-        content = {**report.to_json(), _JOB_KEY: step.job.fingerprint}
-        write_checksummed(receipt_path(step, number), content)
-    return report
-
-
-def make_report(
-    number: int,
-    result: TaskResult,
-    dead_letters: DeadLetterWriter,
-    step: Step | None,
+    *,
+    has_receipt: bool = True,
 ) -> TaskReport:
     """The report of a task whose dead letters are published.
 
+    Args:
+      number: of the task.
+      result: what its worker has returned.
+      dead_letters: of the task.
+      step: of the task.
+      has_receipt: whether a step gets the receipt of the task.
+
     Raises:
       JobError: a record of the task is not accounted for.
     """
-    sources = with_dead_letters(result.sources, dead_letters.failed, dead_letters.empty)
+    lost = source_counts(failed=dead_letters.failed, empty=dead_letters.empty)
+    sources = sum_sources([result.sources, lost])
     check_sources(sources, what=f"task {number}")
     published: list[PublishedFile] = []
-    if step is not None and dead_letters.rows:
+    if step and dead_letters.rows:
         name = dead_letters.path.removeprefix(files.join(step.job.output, ""))
         rows = dead_letters.rows
         published.append(describe_file(step.job.output, name, rows=rows))
-    return TaskReport(
+    report = TaskReport(
         task=number,
         sources=sources,
         counts=result.counts,
@@ -309,6 +315,13 @@ def make_report(
         failures=dict(dead_letters.reasons),
         figures=result.figures,
     )
+    if step and has_receipt:
+        if not dead_letters.rows:  # An earlier try of the task may have failed.
+            files.remove(dead_letters.path)
+        content = {name: getattr(report, name) for name in _COMMON_KEYS}
+        content |= {**report.figures, _JOB_KEY: step.job.fingerprint}
+        write_checksummed(receipt_path(step, number), content)
+    return report
 
 
 def receipt_path(step: Step, number: int) -> str:
@@ -332,7 +345,8 @@ def read_receipt(step: Step, number: int) -> TaskReport | None:
         # Late lists of an object store may have kept receipts of another job.
         if content.pop(_JOB_KEY, "") != step.job.fingerprint:
             return None
-        report = TaskReport.from_json(content)
+        common = {name: content.pop(name) for name in _COMMON_KEYS}
+        report = TaskReport(**common, figures=content)
         published = (*report.files, *report.dead_letters)
         is_done = all(is_whole(step.job.output, file) for file in published)
     except (DataError, KeyError, TypeError, ValueError, AttributeError):

@@ -18,8 +18,11 @@ from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import Position
-from precis.pipelines.engines.beam_runner import pipeline_options, run_pipeline
-from precis.pipelines.engines.local_processes import count_workers
+from precis.pipelines.engines.beam_runner import (
+    count_workers,
+    pipeline_options,
+    run_pipeline,
+)
 from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.engines.tasks import RunTasks, TaskReport, TaskResult, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (

@@ -42,13 +42,11 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
+    LEAST_BYTES_OF_PREPARE,
     check_tensorflow,
+    count_workers,
     pipeline_options,
     run_pipeline,
-)
-from precis.pipelines.engines.local_processes import (
-    LEAST_BYTES_OF_PREPARE,
-    count_workers,
 )
 from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport

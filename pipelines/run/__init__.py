@@ -5,7 +5,6 @@ options           options of several jobs, and options from values by name
 output_lock       one process at a time owns a folder
 result_files      which files a finished result has, whether they are whole
 accounts          what became of every record
-pool              several processes share the tasks of a job
 job_progress      what is shown of a job while it runs; stage_state in words and JSON
 interruption      what a job asks of a command that ends at a signal
 """

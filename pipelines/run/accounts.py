@@ -62,13 +62,6 @@ def source_counts(**counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
     return sources
 
 
-def with_dead_letters(
-    sources: SourceCounts, failed: Mapping[str, int], empty: Mapping[str, int]
-) -> SourceCounts:
-    """The counts with those of the dead letters."""
-    return sum_sources([sources, source_counts(failed=failed, empty=empty)])
-
-
 def sum_sources(parts: Iterable[SourceCounts]) -> dict[str, dict[str, int]]:
     """The sums by source file, sorted by file."""
     total: dict[str, Counter[str]] = {}

@@ -30,10 +30,10 @@ from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
     check_tensorflow,
+    count_workers,
     pipeline_options,
     run_pipeline,
 )
-from precis.pipelines.engines.local_processes import count_workers
 from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.run.job import Job, job_provenance, result_inputs, run_job
 from precis.pipelines.run.job_progress import shown

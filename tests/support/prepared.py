@@ -19,6 +19,7 @@ from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.engines.tasks import publish_report
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
@@ -26,7 +27,7 @@ from precis.pipelines.prepare.vocabulary_pass import (
     ScanWorker,
     publish_scan,
 )
-from precis.pipelines.run.accounts import total_counts, with_dead_letters
+from precis.pipelines.run.accounts import total_counts
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
 from support.command_line import write_jsonl
@@ -132,8 +133,8 @@ def encode(
     worker.load()
     dead_letters = DeadLetterWriter("", task=0, run_id="")
     result = worker.run(task, TaskProgress(task.size_bytes), dead_letters)
-    sources = with_dead_letters(result.sources, dead_letters.failed, dead_letters.empty)
-    return {**result.counts, **total_counts(sources)}
+    report = publish_report(0, result, dead_letters, None)
+    return {**result.counts, **total_counts(report.sources)}
 
 
 def records_job(output: str, tasks: int) -> Job:
