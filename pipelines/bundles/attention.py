@@ -24,7 +24,6 @@ from precis.pipelines.bundles.options import (
     AttentionOptions,
 )
 from precis.pipelines.run.options import read_flags
-from precis.pipelines.run.output_place import check_file_place
 from precis.pipelines.summarize.one_document import read_document, summarize_article
 
 
@@ -63,7 +62,6 @@ def attention(**flags: Any) -> AttentionResult:
     """
     prefix = with_decoding_of_bundle(flags).get("task_prefix", "")
     (options,) = read_flags(ATTENTION, {**flags, "task_prefix": prefix})
-    check_file_place(options.output, flag="--output")
     check_prefix(options.task_prefix, open_bundle(options.bundle))
     article = read_document(options.text, {"clean": options.clean})
     summary = _read_summary(options, article)

@@ -43,8 +43,8 @@ from precis.pipelines.evaluate.scoring import (
 )
 from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
-from precis.pipelines.run.output_place import check_apart, check_folder_place
 from precis.pipelines.run.progress import TaskProgress
+from precis.pipelines.run.result_files import check_apart
 from precis.pipelines.tables.finished_run import parquet_files
 from precis.pipelines.tables.part_files import (
     RowRange,
@@ -80,7 +80,6 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     beam_options = pipeline_options(beam_args, own_flags=flag_names(EVALUATE))
     check_remote(beam_options, flags)
     folder = output_folder(options)
-    check_folder_place(folder, flag="--output")
     if not is_pattern(options.input):
         check_apart(folder, flag="--output", result=options.input)
     ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)

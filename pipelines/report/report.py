@@ -33,7 +33,7 @@ from precis.pipelines.report.rows import (
     take_rows,
 )
 from precis.pipelines.run.options import read_flags
-from precis.pipelines.run.output_place import check_apart, check_file_place
+from precis.pipelines.run.result_files import check_apart
 
 
 class ReportResult(NamedTuple):
@@ -69,7 +69,6 @@ def report(**flags: Any) -> ReportResult:
       DataError: a file of a run is damaged.
     """
     (options,) = read_flags(REPORT, flags)
-    check_file_place(options.page, flag="--output")
     check_apart(options.page, flag="--output", result=options.run)
     run = open_reported_run(options.run, options.evaluation)
     if not run.run.rows:

@@ -127,7 +127,7 @@ def run_job(
       DataError: too many records failed, or what `check` raises.
       JobError: the folder was lost to another process, or the disk is full.
     """
-    with own_output(output) as ownership:
+    with own_output(output) as check_owned:
         job = open_job(
             output, kind=kind, inputs=inputs, tasks=tasks, may_replace=may_replace
         )
@@ -137,7 +137,7 @@ def run_job(
             for name in job.damaged:
                 say(f"precis {command}: {name} is damaged; repairing")
             run(job)
-            ownership.check()
+            check_owned()
             _finish(job, check, failures)
         if load is not None:
             load()

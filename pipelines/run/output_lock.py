@@ -1,8 +1,8 @@
 """One process at a time owns an output folder.
 
-    with own_output("runs/today") as ownership:
+    with own_output("runs/today") as check:
         ...
-        ownership.check()   # before the result is marked as complete
+        check()   # before the result is marked as complete
 
 The owner holds `_tasks/lock.json`, which says who it is.
 
@@ -29,7 +29,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from filelock import FileLock, Timeout
@@ -53,37 +53,29 @@ _RENEWAL_SECONDS = 15.0
 _SETTLING_SECONDS = 1.0
 
 
-class Ownership:
-    """An output that this process owns."""
-
-    def __init__(self, output: str, lock: "_Lock | None") -> None:
-        self._output = output
-        self._lock = lock
-
-    def check(self) -> None:
-        """Does nothing while this process owns the output.
-
-        Raises:
-          JobError: another process has taken it.
-        """
-        if self._lock is not None and not self._lock.is_held():
-            raise JobError(
-                f"{self._output} was taken over by another process, or its lock was "
-                "removed; this job has stopped, so leave the output to the other one, "
-                "or run the same command again"
-            )
-
-
 @contextlib.contextmanager
-def own_output(output: str) -> Iterator[Ownership]:
+def own_output(output: str) -> Iterator[Callable[[], None]]:
     """Owns an output folder for the length of the block.
+
+    Yields a function that raises a JobError where another process has taken the folder.
 
     Raises:
       UsageError: another process owns the folder, or it cannot be written.
       JobError: the folder was lost to another process during the block, or the disk
         is full.
     """
-    lock = _lock_of(output)
+    fs, name = files.filesystem(files.join(output, TASKS_FOLDER, LOCK_FILE))
+    is_store = isinstance(fs, ObjectStore)
+    lock = _StoreLock(output, fs, name) if is_store else _FileLock(output, name)
+    is_owned = True
+
+    def check() -> None:
+        if is_owned and not lock.is_held():
+            raise JobError(
+                f"{output} was taken over by another process, or its lock was "
+                "removed; this job has stopped, so leave the output to the other one, "
+                "or run the same command again"
+            )
 
     def leave() -> None:
         # The processes that were writing them are dead by now.
@@ -94,42 +86,27 @@ def own_output(output: str) -> Iterator[Ownership]:
     # A signal may come as soon as the lock is held.
     with interruption.at_end(leave):
         try:
-            ownership = Ownership(output, _acquired(lock, output))
             try:
-                yield ownership
+                lock.acquire()
+            except OSError as error:
+                # In a finished result, which may be read-only, nothing is written.
+                is_owned = False
+                if not _is_finished(output):
+                    raise not_writable(output, error) from error
+            try:
+                yield check
             finally:
                 # Whatever failed, the loss of the output is behind it.
-                ownership.check()
+                check()
         finally:
             with contextlib.suppress(OSError):
                 lock.release()
 
 
-def _acquired(lock: "_Lock", output: str) -> "_Lock | None":
-    """The lock, held; None where there is nothing to write in a finished result, which
-    may be read-only.
-    """
-    try:
-        lock.acquire()
-    except OSError as error:
-        if not _is_finished(output):
-            raise not_writable(output, error) from error
-        return None
-    return lock
-
-
 def _is_finished(output: str) -> bool:
-    try:
+    with contextlib.suppress(OSError):  # An object store may refuse to read there, too.
         return files.exists(files.join(output, SUCCESS_FILE))
-    except OSError:  # An object store may refuse to read there, too.
-        return False
-
-
-def _lock_of(output: str) -> "_Lock":
-    fs, name = files.filesystem(files.join(output, TASKS_FOLDER, LOCK_FILE))
-    if isinstance(fs, ObjectStore):
-        return _StoreLock(output, fs, name)
-    return _FileLock(output, name)
+    return False
 
 
 class _FileLock:
@@ -151,7 +128,13 @@ class _FileLock:
           OSError: the folder cannot be written.
         """
         os.makedirs(os.path.dirname(self._name), exist_ok=True)
-        self._take()
+        try:
+            self._lock.acquire()
+        except Timeout as error:
+            raise UsageError(
+                f"{self._output} is in use by {self._describe_holder()}; it is free "
+                "when that process ends; wait, or name another --output"
+            ) from error
         self._file = os.stat(self._name)
         with open(self._name, "w", encoding="utf-8") as file:
             json.dump({"host": socket.gethostname(), "pid": os.getpid()}, file)
@@ -173,19 +156,9 @@ class _FileLock:
                 os.rmdir(os.path.dirname(self._name))
             self._lock.release()
 
-    def _take(self) -> None:
-        try:
-            self._lock.acquire()
-        except Timeout as error:
-            raise UsageError(
-                f"{self._output} is in use by {self._describe_holder()}; it is free "
-                "when that process ends; wait, or name another --output"
-            ) from error
-
     def _describe_holder(self) -> str:
         try:
-            with open(self._name, encoding="utf-8") as file:
-                holder = json.load(file)
+            holder = files.read_json(self._name)
             return f"process {holder['pid']} on {holder['host']}"
         except (OSError, ValueError, KeyError, TypeError):  # It has just begun.
             return "another process"
@@ -219,25 +192,20 @@ class _StoreLock:
           OSError: the store cannot be written.
         """
         # The answer to an attempt may be lost, so that the lock is there and held.
-        while (
-            not self._store.create(self._name, self._content()) and not self.is_held()
-        ):
-            self.check_free()
+        while not (self._store.create(self._name, self._content()) or self.is_held()):
+            holder = self._read()
+            end = holder.renewed_at + _LEASE_SECONDS if holder else 0.0
+            if holder and time.time() < end:
+                free_at = datetime.datetime.fromtimestamp(end, datetime.UTC)
+                raise UsageError(
+                    f"{self._output} is in use by process {holder.pid} on "
+                    f"{holder.host}; it is free when that process ends, or, if it is "
+                    f"dead, from {free_at:%H:%M:%S} UTC on; wait, or name another "
+                    "--output"
+                )
             self._store.write(self._name, self._content())
             time.sleep(_SETTLING_SECONDS)
         self._thread.start()
-
-    def check_free(self) -> None:
-        """Raises UsageError where another process has renewed the lock of late."""
-        holder = self._read()
-        end = holder.renewed_at + _LEASE_SECONDS if holder else 0.0
-        if holder and time.time() < end:
-            free_at = datetime.datetime.fromtimestamp(end, datetime.UTC)
-            raise UsageError(
-                f"{self._output} is in use by process {holder.pid} on {holder.host}; "
-                "it is free when that process ends, or, if it is dead, from "
-                f"{free_at:%H:%M:%S} UTC on; wait, or name another --output"
-            )
 
     def is_held(self) -> bool:
         """Whether the lock is that of this process."""
@@ -270,6 +238,3 @@ class _StoreLock:
     def _content(self) -> bytes:
         owner = _Owner(socket.gethostname(), os.getpid(), self._token, time.time())
         return files.json_bytes(owner._asdict())
-
-
-_Lock = _FileLock | _StoreLock

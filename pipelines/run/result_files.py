@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from precis.model import files
 from precis.model.errors import NO_ROOM, DataError, JobError, PrecisError, UsageError
+from precis.pipelines.corpus.listing import is_within, resolve
 
 SUCCESS_FILE = "_SUCCESS"
 TASKS_FOLDER = "_tasks"
@@ -221,6 +222,24 @@ def other_files(output: str, expected: Collection[str]) -> Iterator[str]:
         is_expected = path[start:] in expected
         if not is_expected and (files.is_local(output) or fs.exists(path)):
             yield path[start:]
+
+
+def check_apart(path: str, *, flag: str, result: str) -> None:
+    """Refuses a place in a finished result, whose files stay as they were written.
+
+    Args:
+      path: of a file or folder that is to be written.
+      flag: that names it, for the message.
+      result: the folder of the result.
+
+    Raises:
+      UsageError: it lies there. Links are followed before paths are compared.
+    """
+    if is_within(resolve(path), resolve(result)):
+        raise UsageError(
+            f"{flag} {path} lies in {result}, whose files stay as they were written; "
+            "name a place outside it"
+        )
 
 
 def not_writable(output: str, error: OSError) -> PrecisError:

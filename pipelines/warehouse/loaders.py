@@ -14,11 +14,7 @@ from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.run.options import read_flags
-from precis.pipelines.run.output_place import (
-    check_apart,
-    check_file_place,
-    check_folder_place,
-)
+from precis.pipelines.run.result_files import check_apart
 from precis.pipelines.tables.finished_run import open_run
 from precis.pipelines.warehouse.copied_rows import copy_rows
 from precis.pipelines.warehouse.dialects import SQL_FOLDER, Dialect
@@ -72,12 +68,9 @@ def loaders(**flags: Any) -> LoaderFiles:
       DataError: the run is damaged, or its key is not unique.
     """
     (options,) = read_flags(LOADERS, flags)
-    if options.output:
-        check_folder_place(options.output, flag="--output")
-        check_apart(options.output, flag="--output", result=options.run)
-    if options.copy_rows:
-        check_file_place(options.copy_rows, flag="--copy_rows")
-        check_apart(options.copy_rows, flag="--copy_rows", result=options.run)
+    for flag in ("output", "copy_rows"):
+        if path := getattr(options, flag):
+            check_apart(path, flag=f"--{flag}", result=options.run)
     dialect = Dialect(options.for_)
     location = _location(options, dialect)
     run = open_run(options.run)

@@ -30,7 +30,7 @@ def write_lock(output):
 
 
 def test_an_output_that_is_owned_is_refused_and_free_afterwards(tmp_path):
-    with own_output(str(tmp_path)) as ownership:
+    with own_output(str(tmp_path)) as check:
         with pytest.raises(
             UsageError,
             match=rf"^{tmp_path} is in use by process {os.getpid()} on "
@@ -38,7 +38,7 @@ def test_an_output_that_is_owned_is_refused_and_free_afterwards(tmp_path):
             "name another --output$",
         ):
             own_output(str(tmp_path)).__enter__()
-        ownership.check()
+        check()
     assert list(tmp_path.iterdir()) == []
     with own_output(str(tmp_path)):
         (tmp_path / "_tasks" / "job.json").write_text("{}")
@@ -117,13 +117,13 @@ def is_written(output):
 @pytest.mark.parametrize("error", [None, ValueError("it failed")])
 def test_a_job_whose_output_was_taken_over_fails(tmp_path, is_removed, error):
     with pytest.raises(JobError, match=f"^{tmp_path} was taken over by another proc"):
-        with own_output(str(tmp_path)) as ownership:
+        with own_output(str(tmp_path)) as check:
             lock_path(tmp_path).unlink()
             if not is_removed:
                 write_lock(tmp_path)
             if error:
                 raise error
-            ownership.check()
+            check()
             raise AssertionError("it went on")
     assert lock_path(tmp_path).exists() is not is_removed
 
@@ -134,8 +134,8 @@ def test_a_finished_result_may_be_read_only_and_others_may_not(tmp_path):
         with own_output(str(tmp_path)):
             pass
     (tmp_path / "_SUCCESS").touch()
-    with own_output(str(tmp_path)) as ownership:
-        ownership.check()
+    with own_output(str(tmp_path)) as check:
+        check()
 
 
 # On an object store.
@@ -165,7 +165,7 @@ def read_object():
 
 
 def test_an_object_store_holds_the_lock_too(bucket):
-    with own_output(bucket) as ownership:
+    with own_output(bucket) as check:
         first = read_object()
         with pytest.raises(
             UsageError,
@@ -176,7 +176,7 @@ def test_an_object_store_holds_the_lock_too(bucket):
             with own_output(bucket):
                 pass
         wait_until(lambda: read_object()["renewed_at"] > first["renewed_at"])
-        ownership.check()
+        check()
         assert read_object()["token"] == first["token"]
     assert not fsspec.filesystem("memory").exists(LOCK)
 
@@ -197,11 +197,11 @@ def test_a_lock_that_is_not_renewed_is_taken_over(bucket, age, is_free):
 def test_a_job_that_lost_its_lock_on_an_object_store_fails(bucket, is_removed):
     fs = fsspec.filesystem("memory")
     with pytest.raises(JobError, match=f"^{bucket} was taken over"):
-        with own_output(bucket) as ownership:
+        with own_output(bucket) as check:
             fs.rm(LOCK) if is_removed else write_object()
             # The owner looks before it renews, and leaves the lock to the other one.
             time.sleep(0.1)
-            ownership.check()
+            check()
             raise AssertionError("it went on")
     assert fs.exists(LOCK) is not is_removed
 
@@ -209,7 +209,7 @@ def test_a_job_that_lost_its_lock_on_an_object_store_fails(bucket, is_removed):
 def test_a_store_that_is_down_for_the_moment_does_not_lose_the_output(
     bucket, monkeypatch
 ):
-    with own_output(bucket) as ownership:
+    with own_output(bucket) as check:
         renewed_at = read_object()["renewed_at"]
         with monkeypatch.context() as patch:
             tried = []
@@ -221,7 +221,7 @@ def test_a_store_that_is_down_for_the_moment_does_not_lose_the_output(
             patch.setattr(files.ObjectStore, "write", fail)
             wait_until(lambda: len(tried) > 3)
         wait_until(lambda: read_object()["renewed_at"] > renewed_at)
-        ownership.check()
+        check()
         assert read_object()["pid"] == os.getpid()
 
 
