@@ -19,6 +19,7 @@ import functools
 import json
 import shutil
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -30,9 +31,7 @@ from precis.pipelines.run.options import (
     check_values,
     flag_fields,
     flag_info,
-    flag_names,
     option_names,
-    refuse_strays,
     value_types,
 )
 
@@ -40,6 +39,8 @@ _BEAM_NOTE = (
     "Flags that precis does not know go to Beam, as in --runner DataflowRunner or "
     "--direct_num_workers 2."
 )
+# The flags that take what a command reads.
+_INPUT_FLAGS = ("--text", "--corpus", "--input")
 # What a number is called where the field has no name for its unit.
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
@@ -102,12 +103,11 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> CommandLine
     _check_unknown(name, command, rest)
     lists = {field.name for field in flag_fields(groups) if flag_info(field).takes_list}
     for flag, value in values.items():
-        given = value if isinstance(value, list) else _switch_words(flag, words)
-        if flag not in lists and len(given) > 1:
-            raise UsageError(
-                f"--{flag_name(flag)} is there twice; leave one of them out"
-            )
         if isinstance(value, list) and flag not in lists:
+            if len(value) > 1:
+                raise UsageError(
+                    f"--{flag_name(flag)} is there twice; leave one of them out"
+                )
             values[flag] = value[0]
     is_verbose, config = values.pop("verbose", False), values.pop("config", "")
     flags = check_values(groups, values)
@@ -116,12 +116,6 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> CommandLine
     of_file, beam_args = read_config(config, name, command)
     # The last value of a flag of Beam counts.
     return CommandLine({**of_file, **flags}, [*beam_args, *rest], is_verbose)
-
-
-def _switch_words(flag: str, words: Sequence[str]) -> list[str]:
-    """The words that turn a switch on or off, of which argparse keeps the last."""
-    name = flag_name(flag)
-    return [word for word in words if word in (f"--{name}", f"--no-{name}")]
 
 
 def command_parser(
@@ -171,31 +165,23 @@ def command_parser(
         action="store_true",
         help="show the libraries' logs and the cause of an error",
     )
-    general.add_argument(
-        "-h",
-        "--help",
-        nargs="?",
-        const="",
-        metavar="all",
-        help="show these flags, or with `all` every flag",
-    )
+    text = "show these flags, or with `all` every flag"
+    general.add_argument("-h", "--help", nargs="?", const="", metavar="all", help=text)
     return parser
 
 
 def _add_flag(group: Any, field: dataclasses.Field, kind: type, is_shown: bool) -> None:
     info = flag_info(field)
-    settings: dict[str, Any] = {"help": argparse.SUPPRESS}
-    if is_shown:
-        settings["help"] = _help_text(field)
+    text = _help_text(field) if is_shown else argparse.SUPPRESS
     if info.is_positional:
-        group.add_argument(field.name, nargs="?", metavar=info.metavar, **settings)
+        group.add_argument(field.name, nargs="?", metavar=info.metavar, help=text)
         return
-    if kind is bool:
-        settings["action"] = argparse.BooleanOptionalAction
-    else:
-        settings["action"] = "append"
-        settings["metavar"] = "|".join(info.choices) or info.metavar or _METAVARS[kind]
-    group.add_argument(f"--{flag_name(field.name)}", dest=field.name, **settings)
+    settings: dict[str, Any] = {"action": argparse.BooleanOptionalAction}
+    if kind is not bool:
+        metavar = "|".join(info.choices) or info.metavar or _METAVARS[kind]
+        settings = {"action": "append", "metavar": metavar}
+    flag = f"--{flag_name(field.name)}"
+    group.add_argument(flag, dest=field.name, help=text, **settings)
 
 
 def _usage(name: str, command: Command) -> str:
@@ -244,25 +230,32 @@ def _check_unknown(name: str, command: Command, words: Sequence[str]) -> None:
     Raises:
       UsageError: naming the word, and the flag that may be meant.
     """
-    names = flag_names(command.option_groups)
-    for word in words:
-        field = word.partition("=")[0].removeprefix("--")
-        if field in option_names(command.option_groups) and field not in names:
+    groups = command.option_groups
+    named = [each for each in flag_fields(groups) if not flag_info(each).is_positional]
+    names = [*GENERAL_FLAGS, *(field.name for field in named)]
+    flags = [f"--{flag_name(each)}" for each in names]
+    settings = {*option_names(groups)} - {field.name for field in flag_fields(groups)}
+    for before, word in zip(["", *words], words, strict=False):
+        flag = word.partition("=")[0]
+        is_flag = flag.startswith("-") and flag != "-"
+        if flag.removeprefix("--") in settings:
             raise UsageError(
-                f"{field} is no flag; write it into a file of --config, as a line "
-                f"`{field}: VALUE`"
+                f"{flag} is no flag; write it into a file of --config, as a line "
+                f"`{flag.removeprefix('--')}: VALUE`"
             )
-    if command.uses_beam:
-        refuse_strays(words, names)
-    elif words:
-        flag = words[0].partition("=")[0]
-        if not flag.startswith("-"):
-            raise UsageError(f"{flag!r} is no flag; a flag begins with --")
-        fields = flag_fields(command.option_groups)
-        names = [each.name for each in fields if not flag_info(each).is_positional]
-        flags = [f"--{flag_name(each)}" for each in (*names, *GENERAL_FLAGS)]
-        way_out = suggestion(flag, flags) or f"`precis {name} --help all` shows them"
-        raise UsageError(f"there is no flag {flag}; {way_out}")
+        if not command.uses_beam and is_flag:
+            way_out = (
+                suggestion(flag, flags) or f"`precis {name} --help all` shows them"
+            )
+            raise UsageError(f"there is no flag {flag}; {way_out}")
+        # No flag of Beam takes two values.
+        is_value = before.startswith("--") and "=" not in before
+        if not is_flag and not (command.uses_beam and is_value):
+            inputs = [flag for flag in _INPUT_FLAGS if flag in flags]
+            raise UsageError(
+                f"{word!r} stands behind no flag; name one before it, as in "
+                f"{' or '.join(inputs or flags[-1:])}"
+            )
 
 
 def read_config(
@@ -327,11 +320,8 @@ def _read_mapping(path: str) -> Mapping[str, Any]:
         # A manifest may list thousands of files, for which YAML takes minutes.
         is_json = path.endswith(".json")
         content = (json.loads if is_json else _load_yaml)(files.read_bytes(path))
-    except IsADirectoryError as error:
-        raise UsageError(
-            f"--config {path} is a folder; name a file in YAML or JSON, such as the "
-            "manifest.json in it"
-        ) from error
+        if not isinstance(content, Mapping):
+            raise ValueError("it holds no lines such as `beam_width: 4`")
     # PyYAML raises all of these of a text that it cannot read, as of `!!int x` or of
     # lists within lists.
     except (ValueError, LookupError, AttributeError, RecursionError) as error:
@@ -340,11 +330,6 @@ def _read_mapping(path: str) -> Mapping[str, Any]:
             f"--config {path} cannot be read as YAML or JSON: {reason}; correct the "
             "file"
         ) from error
-    if not isinstance(content, Mapping):
-        raise UsageError(
-            f"--config {path} holds no names with values; write lines such as "
-            "`beam_width: 4`"
-        )
     return content
 
 
@@ -358,16 +343,14 @@ def _load_yaml(content: bytes) -> Any:
     import yaml
 
     try:
-        for token in yaml.scan(content, yaml.SafeLoader):
-            if isinstance(token, yaml.AliasToken):
-                raise ValueError(
-                    f"*{token.value} is an alias; write the value in its place"
-                )
+        tokens = yaml.scan(content, yaml.SafeLoader)
+        if aliases := [each for each in tokens if isinstance(each, yaml.AliasToken)]:
+            raise ValueError(f"*{aliases[0].value} is an alias; write the value there")
         node = yaml.compose(content, yaml.SafeLoader)
         pairs = node.value if isinstance(node, yaml.MappingNode) else []
-        names = [str(key.value) for key, _ in pairs]
-        for name in names:
-            if names.count(name) > 1:
+        names = Counter(str(key.value) for key, _ in pairs)
+        for name, count in names.most_common(1):
+            if count > 1:
                 raise ValueError(f"{name} is there twice; take one out")
         return yaml.safe_load(content)
     except yaml.YAMLError as error:

@@ -6,7 +6,6 @@ command began.
 
 import datetime
 import itertools
-import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -215,18 +214,10 @@ def show_imported(model_id: str, values: Values) -> None:
 
 
 def show_export(manifest: Values, values: Values) -> None:
-    """`precis export`: a Python program that summarizes a text with the checkpoint."""
+    """`precis export`: where a program is that summarizes with the checkpoint."""
     print(f"model {manifest['model_id']}")
-    folder = json.dumps(str(values["output"]))
-    program = (
-        "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer; "
-        f"tokenizer = AutoTokenizer.from_pretrained({folder}); "
-        f"network = AutoModelForSeq2SeqLM.from_pretrained({folder}); "
-        'inputs = tokenizer(["Rain."], truncation=True, return_tensors="pt"); '
-        "print(tokenizer.batch_decode(network.generate(**inputs), "
-        "skip_special_tokens=True))"
-    )
-    end_with(values["output"], sys.executable, "-c", program)
+    print(f"wrote {values['output']}")
+    say_next(f"summarize with transformers as {values['output']}/README.md shows")
 
 
 def show_picture(result: Any, values: Values) -> None:

@@ -58,7 +58,7 @@ def run_command(arguments: list[str]) -> int:
         options, flags = split_progress(line.flags)
         with shown(name, options, is_verbose=line.is_verbose):
             return _run(program, name, flags, line)
-    except PrecisError as error:  # A flag that is refused.
+    except (PrecisError, OSError) as error:  # A flag or a file that is refused.
         return _fail(program, error)
 
 
@@ -113,8 +113,6 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
         cause = error.__cause__ if isinstance(error, PrecisError) else error
         if line.is_verbose and cause is not None:
             logging.getLogger("precis").error("cause", exc_info=cause)
-        if isinstance(error, OSError):
-            return _fail(program, describe_system_error(error))
         return _fail(program, error)
 
 
@@ -152,8 +150,10 @@ class _StderrHandler(logging.StreamHandler):
         pass
 
 
-def _fail(program: str, error: PrecisError) -> int:
+def _fail(program: str, error: PrecisError | OSError) -> int:
     """Says what is wrong in one line; returns the exit code."""
+    if isinstance(error, OSError):
+        error = describe_system_error(error)
     complain(f"{program}: {redact(str(error))}")
     return error.exit_code
 

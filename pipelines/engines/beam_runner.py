@@ -45,7 +45,6 @@ from precis.pipelines.run.options import (
     GENERAL_FLAGS,
     ProgressOptions,
     option_names,
-    refuse_strays,
 )
 
 _OWN_ERRORS = {kind.__name__: kind for kind in (UsageError, DataError, JobError)}
@@ -125,7 +124,6 @@ def pipeline_options(
           unknown runner, or an engine that cannot be reached.
     """
     known, unknown = _parse(beam_args)
-    refuse_strays(unknown, own_flags)
     runner = canonical_runner(known.runner or LOCAL_RUNNER)
     if unknown and runner not in _RUNNERS_WITH_FURTHER_FLAGS:
         flag = unknown[0].split("=", 1)[0]

@@ -5,12 +5,12 @@ the corpus was read.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from precis.model.errors import PrecisError, UsageError
+from precis.model.errors import PrecisError
 from precis.model.text.article import Article
-from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import (
     UNREADABLE_SCHEME,
@@ -19,9 +19,6 @@ from precis.pipelines.corpus.task import (
     Task,
     may_hold,
 )
-
-# Of these a single file can be named, so that no other file of the corpus is listed.
-_SCHEMES_OF_FILES = ("jsonl", "csv", "parquet", "text")
 
 _CHANGED = "the article is no longer the one that was summarized"
 _NO_CORPUS = "the input does not say which corpus it is made of"
@@ -37,14 +34,15 @@ def articles_of_rows(rows: Sequence[Row], manifest: Row) -> list[Article | str]:
       rows: with `source_file`, `source_position` and `content_sha256`.
       manifest: the content of manifest.json.
     """
+    places = [Place(row["source_file"], row["source_position"]) for row in rows]
     try:
         corpus = corpus_of_run(manifest)
-    except UsageError as error:  # of flags that this version does not have
-        return [str(error)] * len(rows)
-    if corpus is None:
-        return [_NO_CORPUS] * len(rows)
-    places = [Place(row["source_file"], row["source_position"]) for row in rows]
-    found = find_articles(places, corpus)
+        if corpus is None:
+            return [_NO_CORPUS] * len(rows)
+        found = find_articles(places, corpus)
+    # Such as flags that this version does not have, or a corpus that was moved.
+    except (PrecisError, OSError) as error:
+        return [_one_line(error)] * len(rows)
     articles = [found[place] for place in places]
     return [
         _CHANGED
@@ -70,43 +68,47 @@ def find_articles(
     """The articles at places of a corpus, or why there is none.
 
     Only the tasks that hold such a place are read, and each only up to the last one.
+
+    Raises:
+      UsageError: the corpus cannot be listed.
     """
     articles: dict[Place, Article | str] = dict.fromkeys(places, _GONE)
-    schemes = [scheme for scheme, _ in parse_addresses(corpus.corpus)]
-    groups: dict[str, list[Place]] = {}
+    positions: dict[str, list[str]] = {}
     for place in articles:
-        is_named = len(schemes) == 1 and schemes[0] in _SCHEMES_OF_FILES
-        address = f"{schemes[0]}:{place.source_file}" if is_named else corpus.corpus
-        groups.setdefault(address, []).append(place)
-    for address, group in groups.items():
-        try:
-            # The places are known, so nothing is to be selected once more.
-            options = dataclasses.replace(corpus, corpus=address, limit=0, sample=0)
-            for article in _read(group, options):
-                document = article.document
-                place = Place(document.source_file, document.source_position)
-                articles[place] = article
-        except (PrecisError, FileFailure, OSError) as error:
-            reason = " ".join(str(error).split())
-            missing = [place for place in group if articles[place] == _GONE]
-            articles.update(dict.fromkeys(missing, reason))
+        positions.setdefault(place.source_file, []).append(place.source_position)
+    # The places are known, so nothing is to be selected once more.
+    corpus = dataclasses.replace(corpus, limit=0, sample=0)
+    for listed in list_tasks(corpus):
+        for task in listed.pieces or (listed,):
+            only = _held_places(task, positions)
+            try:
+                records = read_task(task._replace(only=only), corpus) if only else ()
+                for each in records:
+                    if isinstance(each, Article):
+                        document = each.document
+                        place = Place(document.source_file, document.source_position)
+                        articles[place] = each
+            except (PrecisError, FileFailure, OSError) as error:
+                for file in only:
+                    for place in [Place(file, position) for position in only[file]]:
+                        if articles[place] == _GONE:
+                            articles[place] = _one_line(error)
     return articles
 
 
-def _read(places: Sequence[Place], corpus: CorpusOptions) -> Iterator[Article]:
-    for listed in list_tasks(dataclasses.replace(corpus, limit=0, sample=0)):
-        for task in listed.pieces or (listed,):
-            only: dict[str, list[str]] = {}
-            for place in places:
-                if _holds(task, place):
-                    only.setdefault(place.source_file, []).append(place.source_position)
-            if only:
-                records = read_task(task._replace(only=only), corpus)
-                yield from (each for each in records if isinstance(each, Article))
+def _held_places(
+    task: Task, positions: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """The positions that a task may hold, by file."""
+    if task.scheme == UNREADABLE_SCHEME:
+        return {}
+    files = [path for path in task.paths if path in positions]
+    held = {
+        file: [each for each in positions[file] if may_hold(task, each)]
+        for file in (files if task.files else positions)
+    }
+    return {file: places for file, places in held.items() if places}
 
 
-def _holds(task: Task, place: Place) -> bool:
-    """Whether a task may read the record at a place."""
-    is_other = task.files and place.source_file not in task.paths
-    is_readable = task.scheme != UNREADABLE_SCHEME
-    return not is_other and is_readable and may_hold(task, place.source_position)
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -4,7 +4,7 @@ Values are counted in many narrow bins, which are joined into some twenty for th
 over the range where the values lie.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from precis.pipelines.report.rows import numbers
 
-ARTICLE = "article"
 _SYSTEMS = ("extractive", "abstractive", "reference")
 _SHOWN_BINS = 24
 _TAIL = 0.005
 _PERCENT = np.linspace(0, 100, 401)
-_COMPRESSION = "article words / summary words"
+_COMPRESSION = "Compression, article words / summary words"
 
 
 class Measure(NamedTuple):
@@ -25,8 +24,7 @@ class Measure(NamedTuple):
 
     Attributes:
       field: its name in a quality, or the name of a column.
-      title: on the page.
-      unit: of the values.
+      title: on the page, with the unit of the values.
       edges: of the narrow bins, float64 [bins + 1]; values outside are counted in the
           first and last.
       scale: the values are multiplied by it.
@@ -34,22 +32,20 @@ class Measure(NamedTuple):
 
     field: str
     title: str
-    unit: str
     edges: np.ndarray
     scale: float = 1.0
 
 
-_ARTICLES = Measure(
-    "article_words", "Length of the articles", "words", np.geomspace(1, 1e6, 1201)
-)
+_WORDS = np.geomspace(1, 1e6, 1201)
+# The first is of the article, the others are of each summary.
 MEASURES = (
-    _ARTICLES,
-    Measure("words", "Length of the summaries", "words", np.linspace(0, 4096, 4097)),
-    Measure("compression", "Compression", _COMPRESSION, np.geomspace(0.5, 5000, 801)),
-    Measure("novel_2grams_percent", "Novel bigrams", "% of the summary", _PERCENT),
-    Measure("density", "Extractive density", "words", np.geomspace(0.01, 2000, 1001)),
-    Measure("repetition_rate", "Repeated trigrams", "%", _PERCENT, 100.0),
-    Measure("mean_log_prob", "Log-probability", "a token", np.linspace(-10, 0, 1001)),
+    Measure("article_words", "Length of the articles, words", _WORDS),
+    Measure("words", "Length of the summaries, words", np.linspace(0, 4096, 4097)),
+    Measure("compression", _COMPRESSION, np.geomspace(0.5, 5000, 801)),
+    Measure("novel_2grams_percent", "Novel bigrams, % of the summary", _PERCENT),
+    Measure("density", "Extractive density, words", np.geomspace(0.01, 2000, 1001)),
+    Measure("repetition_rate", "Repeated trigrams, %", _PERCENT, 100.0),
+    Measure("mean_log_prob", "Log-probability, a token", np.linspace(-10, 0, 1001)),
 )
 
 
@@ -77,19 +73,23 @@ class Histogram:
         self.rows += len(values)
         self.total += float(values.sum())
 
-    @property
-    def mean(self) -> float:
-        """The mean of the values; there must be one."""
-        return self.total / self.rows
-
     def place(self, share: float) -> int:
         """The narrow bin that a share of the values, from the lowest on, reaches."""
         shares = np.cumsum(self.counts) / self.rows
         return min(int(np.searchsorted(shares, share)), len(shares) - 1)
 
-    def quantile(self, share: float) -> float:
-        """The value below which a share of the values lies, to a narrow bin."""
-        return float(self.measure.edges[self.place(share)])
+    def numbers(self) -> list[str]:
+        """The mean, the median, and the values that 5 % and 95 % of the rows do not
+        exceed, to a narrow bin.
+        """
+        places = (self.place(share) for share in (0.5, 0.05, 0.95))
+        values = [
+            self.total / self.rows,
+            *(self.measure.edges[each] for each in places),
+        ]
+        return [
+            f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}" for value in values
+        ]
 
 
 class Distributions:
@@ -97,66 +97,50 @@ class Distributions:
 
     def __init__(self) -> None:
         """Begins without a row."""
-        self.histograms: dict[tuple[str, str], Histogram] = {}
-        for measure in MEASURES:
-            for system in (ARTICLE,) if measure is _ARTICLES else _SYSTEMS:
-                self.histograms[measure.field, system] = Histogram(measure)
+        self._histograms: dict[tuple[str, str], Histogram] = {}
+        for place, measure in enumerate(MEASURES):
+            for system in _SYSTEMS if place else ("article",):
+                self._histograms[measure.field, system] = Histogram(measure)
 
     def add(self, table: pa.Table) -> None:
         """Counts the rows of a table."""
-        for (field, system), histogram in self.histograms.items():
-            name = field if system == ARTICLE else f"{system}_quality.{field}"
+        for (field, system), histogram in self._histograms.items():
+            name = field if system == "article" else f"{system}_quality.{field}"
             histogram.add(numbers(table, name))
 
     def rows(self) -> Iterator[tuple[str, str, list[str], list[int]]]:
-        """The table of the page: the measure, the system, its mean, median, and the
-        values that 5 % and 95 % of the rows do not exceed, and the heights of the
-        wider bins from 0 to 100.
+        """The table of the page: the measure, the system, its numbers, and the heights
+        of the wider bins from 0 to 100.
         """
-        for measure, systems in self.shown():
-            _, shares = join_bins(systems)
-            highest = max(heights.max() for heights in shares.values())
-            for system, histogram in systems.items():
-                quantiles = (histogram.quantile(share) for share in (0.5, 0.05, 0.95))
-                numbers = [
-                    f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-                    for value in (histogram.mean, *quantiles)
-                ]
-                heights = np.rint(100 * shares[system] / highest).astype(int).tolist()
-                yield f"{measure.title}, {measure.unit}", system, numbers, heights
-
-    def shown(self) -> Iterator[tuple[Measure, dict[str, Histogram]]]:
-        """The measures that have values, with the histogram of each system."""
         for measure in MEASURES:
             systems = {
                 system: histogram
-                for (field, system), histogram in self.histograms.items()
+                for (field, system), histogram in self._histograms.items()
                 if field == measure.field and histogram.rows
             }
-            if systems:
-                yield measure, systems
+            shares = join_bins(list(systems.values())) if systems else []
+            highest = max((heights.max() for heights in shares), default=0)
+            for (system, histogram), heights in zip(
+                systems.items(), shares, strict=True
+            ):
+                scaled = np.rint(100 * heights / highest).astype(int).tolist()
+                yield measure.title, system, histogram.numbers(), scaled
 
 
-def join_bins(
-    systems: Mapping[str, Histogram],
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def join_bins(histograms: list[Histogram]) -> list[np.ndarray]:
     """The narrow bins of a measure joined to wider ones over the range of its values.
 
     Returns:
-      The edges, float64 [B + 1], and the share of the rows in each bin in percent,
-      float64 [B] by system. The outer bins hold the tails too.
+      The share of the rows in each bin, float64 [B] for each histogram. The outer bins
+      hold the tails too.
     """
-    histograms = list(systems.values())
     first = min(each.place(_TAIL) for each in histograms)
     last = max(each.place(1 - _TAIL) for each in histograms) + 1
-    step = -(-(last - first) // _SHOWN_BINS)
-    starts = np.arange(first, last, step)
-    shares = {}
-    for system, histogram in systems.items():
+    starts = np.arange(first, last, -(-(last - first) // _SHOWN_BINS))
+    shares = []
+    for histogram in histograms:
         # The last bin reaches to the end.
         joined = np.add.reduceat(histogram.counts, starts)
         joined[0] += histogram.counts[:first].sum()
-        shares[system] = 100 * joined / histogram.rows
-    edges = histograms[0].measure.edges
-    ends = [*starts, min(starts[-1] + step, len(edges) - 1)]
-    return edges[ends], shares
+        shares.append(joined / histogram.rows)
+    return shares

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE, SOURCE
-from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.pipelines.evaluate.scoring import SUMMARY
 
@@ -133,7 +132,7 @@ class Document(NamedTuple):
                 }
                 for each in row["abstractive"] or ()
             ],
-            "reference": _reference(reference, self.article) if reference else None,
+            "reference": _summary(reference, {}) if reference else None,
             "keyphrases": _by_method(row["keyphrases"] or (), "phrase"),
             "quality": _quality_table(row),
             "scores": {name: _rounded(value) for name, value in self.scores.items()},
@@ -206,16 +205,6 @@ def _lines(text: str, quality: Row | None) -> list[list[Piece]]:
             spans += find_terms(line, (quality or {}).get(field) or (), f"u:{kind}")
         lines.append(cut(line, spans))
     return lines
-
-
-def _reference(text: str, article: Article | str) -> dict[str, Any]:
-    """The reference; a row does not hold its unsupported facts, the article tells."""
-    if not isinstance(article, Article):
-        return _summary(text, {})
-    # Another article, so that what is derived from its text is not kept.
-    article = Article.from_text(article.document.article)
-    measured = measure(text, read_source(article))
-    return _summary(text, measured._asdict())
 
 
 def _by_method(items: Iterable[Row], name: str) -> dict[str, list[list[Any]]]:

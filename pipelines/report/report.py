@@ -5,11 +5,10 @@ on the page. In memory are a row group, the rows on the page and their articles.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from precis.model import files
@@ -26,14 +25,20 @@ from precis.pipelines.report.reported_run import ReportedRun, open_reported_run
 from precis.pipelines.report.rows import (
     BEST_ROWS,
     NUMBER_COLUMNS,
-    OuterScores,
-    RowChoice,
-    log_probabilities,
-    scores_of_rows,
+    Judgement,
     take_rows,
 )
+from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import check_apart
+
+# By which values the rows are judged, without a network and an evaluation, with an
+# evaluation, and with a network.
+_ORDERS = (
+    "the most quality flags first",
+    "the lowest ROUGE-1 first, then most flags",
+    "the lowest log-probability a token first, then most flags",
+)
 
 
 class ReportResult(NamedTuple):
@@ -73,23 +78,28 @@ def report(**flags: Any) -> ReportResult:
     run = open_reported_run(options.run, options.evaluation)
     if not run.run.rows:
         raise UsageError(f"{options.run} has no rows; there is nothing to show")
-    choice, distributions, flagged = RowChoice(options.documents), Distributions(), 0
-    judged_by, value = _judgement(run, options.documents)
-    with stage("count", total=run.run.rows, unit="rows") as counting:
-        for table in run.run.tables(NUMBER_COLUMNS):
-            choice.add(table, value(table))
-            distributions.add(table)
-            lengths = pc.list_value_length(table.column("quality_flags"))
-            flagged += int(np.count_nonzero(lengths))
-            counting.advance(table.num_rows)
-    with stage("read", is_brief=True):
-        documents = _read_documents(run, choice.rows())
+    by_log_prob, evaluation = bool(run.manifest["bundle"]), run.evaluation
+    system = facts.shown_system(evaluation) if evaluation and not by_log_prob else ""
+    distributions, flagged = Distributions(), 0
+    with open_database() as database:
+        judgement = Judgement(database)
+        with stage("count", total=run.run.rows, unit="rows") as counting:
+            judgement.add_scores(run.scores())
+            for table in run.run.tables(NUMBER_COLUMNS):
+                judgement.add(table)
+                distributions.add(table)
+                lengths = pc.list_value_length(table.column("quality_flags"))
+                flagged += int(np.count_nonzero(lengths))
+                counting.advance(table.num_rows)
+        with stage("read", is_brief=True):
+            chosen, best = judgement.choose(options.documents, system)
+            documents = _read_documents(run, chosen, judgement)
     with stage("write", is_brief=True):
         blocks, with_source = pack_documents(list(documents.values()))
         sections = {
-            **_sections(run, documents, choice.best(), distributions),
+            **_sections(run, documents, best, distributions),
             "cards": facts.headline_cards(run, flagged),
-            "judged_by": judged_by,
+            "judged_by": _ORDERS[2 if by_log_prob else bool(system)],
             "blocks": blocks,
             "without_source": len(documents) - with_source,
         }
@@ -109,38 +119,20 @@ def report(**flags: Any) -> ReportResult:
     )
 
 
-def _judgement(
-    run: ReportedRun, count: int
-) -> tuple[str, Callable[[pa.Table], np.ndarray]]:
-    """By which values the rows of a run are judged, and a function of them.
-
-    Args:
-      run: the run.
-      count: how many of its rows may be on the page.
-    """
-    if run.manifest["bundle"]:
-        order = "the lowest log-probability a token first, then most flags"
-        return order, log_probabilities
-    if run.evaluation:
-        system = facts.shown_system(run.evaluation)
-        scores = OuterScores(run.scores(), system, count)
-        return "the lowest ROUGE-1 first, then most flags", scores.of
-    return "the most quality flags first", lambda table: np.full(len(table), np.nan)
-
-
 def _read_documents(
-    run: ReportedRun, chosen: Mapping[int, bool]
+    run: ReportedRun, chosen: Mapping[int, bool], judgement: Judgement
 ) -> dict[int, Document]:
     """The documents on the page by the numbers of their rows, in the order of the page.
 
     Args:
       run: the run.
       chosen: the rows, and whether each was drawn at random.
+      judgement: of the rows.
     """
     taken = take_rows(run.run.tables(), chosen)
     rows = [taken[number] for number in chosen]
     articles = articles_of_rows(rows, run.manifest)
-    scores = scores_of_rows(rows, run.scores())
+    scores = judgement.scores_of(rows)
     documents = map(Document, rows, articles, scores, chosen.values())
     return dict(zip(chosen, documents, strict=True))
 

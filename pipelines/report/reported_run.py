@@ -1,8 +1,7 @@
 """A run as its report reads it: its files, and its evaluation."""
 
-import dataclasses
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -11,27 +10,26 @@ from precis.model.errors import UsageError
 from precis.pipelines.evaluate.options import default_output
 from precis.pipelines.evaluate.scoring import SCORES_FOLDER
 from precis.pipelines.tables.finished_run import FinishedRun, open_run
-from precis.pipelines.tables.part_files import is_pattern, read_part
+from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 
 SCORE_COLUMNS = ("document_id", "system", "rouge1")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ReportedRun:
+class ReportedRun(NamedTuple):
     """A finished run and its evaluation.
 
     Attributes:
       run: the run.
       evaluation: the content of rouge.json; None without an evaluation of this run.
-      evaluation_folder: where that lies.
       evaluation_note: why there is none; "" where there is.
+      score_files: the scores of the evaluation.
     """
 
     run: FinishedRun
     evaluation: Mapping[str, Any] | None
-    evaluation_folder: str
     evaluation_note: str
+    score_files: Sequence[str]
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -40,10 +38,7 @@ class ReportedRun:
 
     def scores(self) -> Iterator[pa.Table]:
         """The scores of the evaluation, a table for each row group."""
-        if self.evaluation is None:
-            return
-        pattern = files.join(self.evaluation_folder, SCORES_FOLDER, "*.parquet")
-        for path in files.glob(pattern):
+        for path in self.score_files if self.evaluation else ():
             yield from read_part(path, SCORE_COLUMNS)
 
 
@@ -59,11 +54,6 @@ def open_reported_run(folder: str, evaluation: str = "") -> ReportedRun:
           was named.
       DataError: a file of the run is damaged.
     """
-    if is_pattern(folder):
-        raise UsageError(
-            f"{folder} is a pattern of files; give the folder that `precis summarize` "
-            "wrote, whose manifest.json the report shows"
-        )
     run = open_run(folder)
     run.check_parts()
     version = run.manifest["schema_version"]
@@ -73,33 +63,29 @@ def open_reported_run(folder: str, evaluation: str = "") -> ReportedRun:
             f"{SCHEMA_VERSION}; run `precis summarize` again"
         )
     place = evaluation or default_output(folder)
-    result, note = _read_evaluation(folder, place, run.run_id)
-    if evaluation and result is None:
-        raise UsageError(f"--evaluation {evaluation}: {note}")
-    return ReportedRun(
-        run=run, evaluation=result, evaluation_folder=place, evaluation_note=note
-    )
-
-
-def _read_evaluation(
-    run: str, folder: str, run_id: str
-) -> tuple[dict[str, Any] | None, str]:
-    """The content of rouge.json, or None and the reason."""
-    path = files.join(folder, "rouge.json")
+    score_files = files.glob(files.join(place, SCORES_FOLDER, "*.parquet"))
+    path = files.join(place, "rouge.json")
+    result, note = None, ""
     if not files.exists(path):
-        return None, (
-            f"there is no evaluation; `precis evaluate --input {run}` makes one"
+        note = f"there is no evaluation; `precis evaluate --input {folder}` makes one"
+    elif _run_of(score_files) not in (run.run_id, ""):
+        note = (
+            f"{place} is the evaluation of another run; `precis evaluate --input "
+            f"{folder}` makes one of this run"
         )
-    for part in files.glob(files.join(folder, SCORES_FOLDER, "*.parquet"))[:1]:
-        ids = next(read_part(part, ["run_id"])).column("run_id")
-        if ids[0].as_py() != run_id:
-            return None, (
-                f"{folder} is the evaluation of another run; `precis evaluate --input "
-                f"{run}` makes one of this run"
-            )
-    result: dict[str, Any] = files.read_object(
-        path,
-        way_out="run `precis evaluate` again",
-        fields={"systems": list, "measures": list, "differences": list},
-    )
-    return result, ""
+    else:
+        result = files.read_object(
+            path,
+            way_out="run `precis evaluate` again",
+            fields={"systems": list, "measures": list, "differences": list},
+        )
+    if evaluation and note:
+        raise UsageError(f"--evaluation {evaluation}: {note}")
+    return ReportedRun(run, result, note, score_files)
+
+
+def _run_of(score_files: Sequence[str]) -> str:
+    """The id of the run that was scored; "" without a score."""
+    for part in score_files[:1]:
+        return str(next(read_part(part, ["run_id"])).column("run_id")[0])
+    return ""

@@ -3,19 +3,20 @@
 Rows are numbered in the order of the parts, and judged by a value of each: of a run
 with a network the log-probability per token of the shown summary, of other runs ROUGE-1
 where they have been evaluated. Among about equal values the number of quality flags
-decides. While rows are counted, only as many candidates are kept as the page may show,
-so that memory does not grow with the run.
+decides. A database holds the values, and spills to the disk.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE
+
+if TYPE_CHECKING:
+    import duckdb
 
 # What the page reads of all rows, and not of the documents on it alone.
 NUMBER_COLUMNS = (
@@ -29,9 +30,114 @@ NUMBER_COLUMNS = (
     "reference_quality",
 )
 BEST_ROWS = 3
-_CANDIDATE = np.dtype(
-    [("number", "i8"), ("value", "f8"), ("flags", "i8"), ("key", "u8")]
-)
+# A summary with the flag `short_source` is the article itself.
+_ADD_ROWS = f"""
+    INSERT INTO rows SELECT number, document_id, log_prob,
+        len(list_filter(quality_flags, lambda flag: flag <> '{SHORT_SOURCE}')),
+        sha256(content_sha256 || ' ' || document_id)
+    FROM added
+"""
+_JUDGE = """
+    CREATE TABLE judged AS SELECT number, flags, key,
+        CASE WHEN $system = '' THEN log_prob ELSE 100 * rouge1 END AS value,
+        round(value, 1) AS step
+    FROM rows LEFT JOIN (
+        SELECT document_id, any_value(rouge1) AS rouge1 FROM scores
+        WHERE system = $system GROUP BY ALL
+    ) USING (document_id)
+"""
+_BEST = """
+    FROM judged WHERE value IS NOT NULL ORDER BY flags, value DESC, number LIMIT $count
+"""
+_CHOOSE = f"""
+    WITH kept AS (
+        FROM (FROM judged ORDER BY step NULLS LAST, flags DESC, number LIMIT $worst)
+        UNION FROM ({_BEST.replace("$count", "$best")})
+    ), drawn AS (
+        FROM judged ANTI JOIN kept USING (number) ORDER BY key
+        LIMIT greatest($most - (SELECT count(*) FROM kept), 0)
+    )
+    SELECT number, is_drawn FROM (
+        SELECT *, false AS is_drawn FROM kept UNION ALL SELECT *, true FROM drawn
+    ) ORDER BY step NULLS LAST, flags DESC, number
+"""
+# Scores have the id of a document alone, so none are shown where it was scored twice.
+_SCORES = """
+    SELECT document_id, list(system), list(rouge1) FROM scores
+    WHERE list_contains($ids, document_id)
+    GROUP BY document_id HAVING count(*) = count(DISTINCT system)
+"""
+
+
+class Judgement:
+    """Judges the rows of a run, table by table, and chooses some."""
+
+    def __init__(self, database: "duckdb.DuckDBPyConnection") -> None:
+        """Begins without a row.
+
+        Args:
+          database: an empty one.
+        """
+        self._database = database
+        self._rows = 0
+        database.execute(
+            "CREATE TABLE rows (number BIGINT, document_id VARCHAR, log_prob DOUBLE,"
+            " flags BIGINT, key VARCHAR);"
+            "CREATE TABLE scores (document_id VARCHAR, system VARCHAR, rouge1 DOUBLE)"
+        )
+
+    def add(self, table: pa.Table) -> None:
+        """Adds the rows that follow those of the last call, with `NUMBER_COLUMNS`."""
+        added = table.select(["document_id", "content_sha256", "quality_flags"])
+        numbers = np.arange(self._rows, self._rows + table.num_rows)
+        log_probs = pa.array(log_probabilities(table), from_pandas=True)
+        self._rows += table.num_rows
+        added = added.append_column("number", pa.array(numbers))
+        self._insert(_ADD_ROWS, added.append_column("log_prob", log_probs))
+
+    def add_scores(self, tables: Iterable[pa.Table]) -> None:
+        """Adds the scores of an evaluation."""
+        for table in tables:
+            self._insert(
+                "INSERT INTO scores SELECT document_id, system, rouge1 FROM added "
+                "WHERE rouge1 IS NOT NULL",
+                table,
+            )
+
+    def _insert(self, query: str, table: pa.Table) -> None:
+        self._database.register("added", table)
+        self._database.execute(query)
+
+    def choose(self, count: int, system: str) -> tuple[dict[int, bool], list[int]]:
+        """Chooses rows of all that were added.
+
+        Args:
+          count: the rows to choose, at most.
+          system: whose ROUGE-1 judges them; "" for the log-probability.
+
+        Returns:
+          The numbers of the chosen rows, the worst first, and whether each was drawn at
+          random; and of the chosen ones those with fewest flags and the highest values.
+        """
+        worst = count if self._rows <= count else -(-count // 2)
+        self._database.execute(_JUDGE, {"system": system})
+        best = self._database.execute(_BEST, {"count": BEST_ROWS}).fetchall()
+        limits = {"worst": worst, "best": min(BEST_ROWS, count - worst), "most": count}
+        chosen = dict(self._database.execute(_CHOOSE, limits).fetchall())
+        return chosen, [number for number, *_ in best if number in chosen]
+
+    def scores_of(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+        """ROUGE-1 by system of each row with a reference."""
+        ids = [row["document_id"] for row in rows if row["reference_summary"]]
+        scored = self._database.execute(_SCORES, {"ids": ids}).fetchall()
+        scores = {
+            name: dict(zip(systems, values, strict=True))
+            for name, systems, values in scored
+        }
+        return [
+            scores.get(row["document_id"], {}) if row["reference_summary"] else {}
+            for row in rows
+        ]
 
 
 def numbers(table: pa.Table, name: str) -> np.ndarray:
@@ -50,18 +156,6 @@ def numbers(table: pa.Table, name: str) -> np.ndarray:
     return np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
 
 
-def count_flags(table: pa.Table) -> np.ndarray:
-    """The flags of the shown summaries, int64 [N].
-
-    `short_source` is left out: such a summary is the article itself.
-    """
-    flags = table.column("quality_flags").combine_chunks()
-    rows = pc.list_parent_indices(flags).to_numpy(zero_copy_only=False).astype(int)
-    is_counted = pc.not_equal(flags.flatten(), SHORT_SOURCE)
-    counted = rows[is_counted.to_numpy(zero_copy_only=False)]
-    return np.bincount(counted, minlength=table.num_rows)
-
-
 def log_probabilities(table: pa.Table) -> np.ndarray:
     """Of the tokens of each shown summary, their mean: float64 [N]; NaN where another
     text than that of the network is shown.
@@ -71,113 +165,6 @@ def log_probabilities(table: pa.Table) -> np.ndarray:
     return np.where(
         written, numbers(table, "abstractive_quality.mean_log_prob"), np.nan
     )
-
-
-class OuterScores:
-    """The lowest and the highest ROUGE-1 of a system, x100, by document_id."""
-
-    def __init__(self, tables: Iterable[pa.Table], system: str, count: int) -> None:
-        """Reads the scores of all rows and keeps some.
-
-        Args:
-          tables: of the evaluation.
-          system: whose scores count.
-          count: how many of the lowest are kept, and how many of the highest.
-        """
-        kept: dict[str, float] = {}
-        for table in tables:
-            of_system = table.filter(
-                pc.and_(pc.equal(table["system"], system), pc.is_valid(table["rouge1"]))
-            )
-            ids, values = of_system["document_id"], of_system["rouge1"]
-            kept.update(zip(ids.to_pylist(), values.to_pylist(), strict=True))
-            if len(kept) > 2 * count:
-                ordered = sorted(kept.items(), key=lambda item: item[1])
-                kept = dict([*ordered[:count], *ordered[-count:]])
-        self._kept = kept
-
-    def of(self, table: pa.Table) -> np.ndarray:
-        """The scores of the rows of a table, float64 [N]; NaN where none is kept."""
-        ids = table.column("document_id").to_pylist()
-        return np.array([100 * self._kept.get(name, np.nan) for name in ids])
-
-
-class RowChoice:
-    """Collects candidates, table by table."""
-
-    def __init__(self, count: int) -> None:
-        """Stores its arguments.
-
-        Args:
-          count: the rows to choose, at most.
-        """
-        self._count = count
-        self._rows = 0
-        self._worst = self._best = self._drawn = np.empty(0, _CANDIDATE)
-
-    def add(self, table: pa.Table, values: np.ndarray) -> None:
-        """Adds the rows that follow those of the last call.
-
-        Args:
-          table: with `NUMBER_COLUMNS`.
-          values: by which the rows are judged, float64 [N]; NaN for none.
-        """
-        rows = np.empty(table.num_rows, _CANDIDATE)
-        rows["number"] = np.arange(self._rows, self._rows + table.num_rows)
-        rows["value"], rows["flags"] = values, count_flags(table)
-        rows["key"] = _keys(table)
-        self._rows += table.num_rows
-        self._worst = np.concatenate([self._worst, rows])
-        self._worst = self._worst[_worst_first(self._worst)][: self._count]
-        with_value = rows[~np.isnan(rows["value"])]
-        self._best = np.concatenate([self._best, with_value])
-        order = np.lexsort((-self._best["value"], self._best["flags"]))
-        self._best = self._best[order][:BEST_ROWS]
-        self._drawn = np.concatenate([self._drawn, rows])
-        order = np.argsort(self._drawn["key"], kind="stable")
-        self._drawn = self._drawn[order][: self._count]
-
-    def best(self) -> list[int]:
-        """The numbers of the chosen rows with fewest flags and the highest values."""
-        chosen = self.rows()
-        return [number for number in self._best["number"].tolist() if number in chosen]
-
-    def rows(self) -> dict[int, bool]:
-        """The numbers of the chosen rows, the worst first and the best among them, and
-        whether each was drawn at random.
-        """
-        chosen, drawn = self._worst, self._drawn[:0]
-        if self._rows > self._count:
-            chosen = chosen[: -(-self._count // 2)]
-            is_new = ~np.isin(self._best["number"], chosen["number"])
-            chosen = np.concatenate([chosen, self._best[is_new]])[: self._count]
-            others = ~np.isin(self._drawn["number"], chosen["number"])
-            drawn = self._drawn[others][: self._count - len(chosen)]
-        whole = np.concatenate([chosen, drawn])
-        order = _worst_first(whole)
-        is_drawn = order >= len(chosen)
-        return dict(
-            zip(whole["number"][order].tolist(), is_drawn.tolist(), strict=True)
-        )
-
-
-def _worst_first(rows: np.ndarray) -> np.ndarray:
-    """The order by value in steps of a tenth, flags, and number."""
-    steps = np.nan_to_num(np.round(rows["value"], 1), nan=np.inf)
-    return np.lexsort((rows["number"], -rows["flags"], steps))
-
-
-def _keys(table: pa.Table) -> np.ndarray:
-    """A key of document_id and content_sha256 for each row, uint64 [N]; keys are
-    equally distributed.
-    """
-    ids = table.column("document_id").to_pylist()
-    contents = table.column("content_sha256").to_pylist()
-    digests = [
-        hashlib.sha256(f"{text} {name}".encode(errors="replace")).digest()
-        for text, name in zip(contents, ids, strict=True)
-    ]
-    return np.array([int.from_bytes(each[:8], "little") for each in digests], "u8")
 
 
 def take_rows(tables: Iterable[pa.Table], wanted: Iterable[int]) -> dict[int, Any]:
@@ -197,32 +184,3 @@ def take_rows(tables: Iterable[pa.Table], wanted: Iterable[int]) -> dict[int, An
         taken.update(zip(of_table.tolist(), rows, strict=True))
         first += table.num_rows
     return taken
-
-
-def scores_of_rows(
-    rows: Sequence[Mapping[str, Any]], tables: Iterable[pa.Table]
-) -> list[dict[str, float]]:
-    """ROUGE-1 by system of each row.
-
-    Scores have the id of a document alone, so a row has none where its id was scored
-    more than once in the run.
-
-    Args:
-      rows: of the run.
-      tables: the scores of all its rows.
-    """
-    scores: dict[str, dict[str, float]] = {row["document_id"]: {} for row in rows}
-    repeated = set()
-    for table in tables:
-        columns = table.select(["document_id", "system", "rouge1"]).to_pydict()
-        for name, system, value in zip(*columns.values(), strict=True):
-            if name in scores and value is not None:
-                if system in scores[name]:
-                    repeated.add(name)
-                scores[name][system] = value
-    return [
-        scores[row["document_id"]]
-        if row["reference_summary"] and row["document_id"] not in repeated
-        else {}
-        for row in rows
-    ]

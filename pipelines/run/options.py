@@ -8,9 +8,8 @@ same field. Defaults stand in the dataclasses only.
 import contextlib
 import dataclasses
 import os
-import shlex
 import typing
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from precis.model import files
@@ -182,39 +181,6 @@ def recorded_flags(settings: Iterable[Any]) -> dict[str, Any]:
 
 # The flags that every command has.
 GENERAL_FLAGS = ("config", "verbose", "help")
-# The flags that take what a command reads: what to write, and what it names.
-_INPUTS = (
-    ("text", "--text WORD", "one document"),
-    ("corpus", "--corpus SCHEME:WHERE", "a corpus"),
-    ("input", "--input WORD", "a run"),
-)
-
-
-def refuse_strays(words: Sequence[str], flags: Collection[str]) -> None:
-    """Refuses a word that stands behind no flag; no flag of Beam takes two values.
-
-    Args:
-      words: flags that are not known, and their values.
-      flags: names of those of the command.
-
-    Raises:
-      UsageError: naming the flags that take what the word may stand for.
-    """
-    values = (
-        word
-        for before, word in zip(["", *words], words, strict=False)
-        if not before.startswith("--") or "=" in before
-    )
-    strays = [word for word in values if word == "-" or not word.startswith("-")]
-    if not strays:
-        return
-    word = strays[0]
-    ways = [f"{way} for {what}" for flag, way, what in _INPUTS if flag in flags]
-    way_out = " or ".join(ways).replace("WORD", shlex.quote(word))
-    raise UsageError(
-        f"{word!r} stands behind no flag; name one before it"
-        + (f", as in {way_out}" if ways else "")
-    )
 
 
 def check_output(output: str) -> None:

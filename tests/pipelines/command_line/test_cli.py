@@ -63,7 +63,7 @@ def test_help_and_version_exit_with_0(capsys):
         (f"{TRAIN} --stepps 3", "there is no flag --stepps; did you mean --steps?"),
         (f"{TRAIN} --runner FnApiRunner", "there is no flag --runner; "),
         (f"{TRAIN} --verbos", "there is no flag --verbos; did you mean --verbose?"),
-        ("export b c", "'c' is no flag; a flag begins with --"),
+        ("export b c", "'c' stands behind no flag; name one before it"),
         (f"{SUMMARIZE} --extractive lexrnak", "--extractive: there is no method 'lexr"),
         (f"{SUMMARIZE} --extractive lead,best", "--extractive: there is no method 'be"),
         (f"{SUMMARIZE} --extractive ,", "--extractive names no method; known are"),
@@ -139,6 +139,12 @@ def test_a_run_is_repeated_from_its_manifest_and_a_refusal_names_what_differs(
 
 
 def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
+    assert precis("summarize", config=".") == 1
+    (line,) = error_lines(capsys.readouterr().err, "summarize")
+    assert (
+        f"{workplace}: Is a directory; correct that, and run the same command again"
+        in line
+    )
     lines = [{"article": "Rain fell."}, "{broken", "[]"]
     corpus = write_jsonl(workplace / "c.jsonl", lines)
     assert precis("summarize", corpus=corpus, output="out") == 1

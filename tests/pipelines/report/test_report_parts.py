@@ -13,17 +13,11 @@ import pytest
 
 from precis.model.text.article import Article
 from precis.pipelines.report import documents
-from precis.pipelines.report.distributions import Distributions, join_bins
+from precis.pipelines.report.distributions import Distributions
 from precis.pipelines.report.documents import Document, Span, cut, find_terms
 from precis.pipelines.report.page import DOCUMENTS_A_BLOCK, pack_documents
-from precis.pipelines.report.rows import (
-    OuterScores,
-    RowChoice,
-    count_flags,
-    log_probabilities,
-    scores_of_rows,
-    take_rows,
-)
+from precis.pipelines.report.rows import Judgement, take_rows
+from precis.pipelines.run.key_tables import open_database
 
 
 def _quality(
@@ -138,71 +132,86 @@ def test_the_end_of_a_very_long_source_is_left_out():
 
 
 def test_histograms_hold_every_row_whatever_the_tables():
-    numbers = np.random.default_rng(3).integers(5, 60, 500)
-    rows = [(f"d{place}", [], int(words), -1.0) for place, words in enumerate(numbers)]
+    values = np.random.default_rng(3).integers(5, 60, 500)
+    rows = [(f"d{place}", [], int(words), -1.0) for place, words in enumerate(values)]
     distributions = Distributions()
-    distributions.add(report_table(rows[:100]))
-    distributions.add(report_table([]))
-    distributions.add(report_table(rows[100:]))
-    shown = {measure.field: systems for measure, systems in distributions.shown()}
-    words = shown["words"]
-    assert words["abstractive"].mean == pytest.approx(numbers.mean())
-    assert words["abstractive"].quantile(0.5) == np.median(numbers)
-    edges, shares = join_bins(words)
-    counts = np.histogram(numbers, edges)[0]
-    inner = slice(1, -1)  # The outer bins also hold the values beyond them.
-    assert shares["abstractive"][inner].tolist() == pytest.approx(
-        (100 * counts / 500)[inner].tolist()
-    )
-    for systems in shown.values():
-        for of_system in join_bins(systems)[1].values():
-            assert of_system.sum() == pytest.approx(100)
-    assert set(words) == {"extractive", "abstractive"}
-    assert set(shown["mean_log_prob"]) == {"abstractive"}
-    assert shown["repetition_rate"]["extractive"].mean == 25.0
+    for part in (rows[:100], [], rows[100:]):
+        distributions.add(report_table(part))
+    shown = {(title, system): row for title, system, *row in distributions.rows()}
+    numbers, heights = shown["Length of the summaries, words", "abstractive"]
+    limits = (np.mean(values), *np.quantile(values, (0.5, 0.05, 0.95), method="lower"))
+    assert [float(each) for each in numbers] == pytest.approx(limits, abs=0.05)
+    # The scale is that of the fullest bin of both systems.
+    (low, *_), ones = shown["Length of the summaries, words", "extractive"]
+    assert (float(low), max(ones)) == (30, 100)
+    bins = np.histogram(values, np.arange(5, 63, 3))[0]
+    assert heights == pytest.approx(100 * bins / 500, abs=0.5)
+    systems = {system for title, system in shown if title.startswith("Log-prob")}
+    assert systems == {"abstractive"}
+    assert shown["Repeated trigrams, %", "extractive"][0][0] == "25"
 
 
-def test_the_worst_rows_come_first_and_others_are_drawn():
+@pytest.fixture
+def judge():
+    """The rows that are chosen of some tables, and the best of them."""
+
+    def choose(tables, count, system="", scores=()):
+        with open_database() as database:
+            judgement = Judgement(database)
+            judgement.add_scores(scores)
+            for table in tables:
+                judgement.add(table)
+            return judgement.choose(count, system)
+
+    return choose
+
+
+def test_the_worst_rows_come_first_and_others_are_drawn(judge):
     rows = [(f"d{number}", [], 20, -1.0) for number in range(40)]
     rows[7] = ("d7", ["repeated", "unsupported_name"], 20, -1.02)
     rows[30] = ("d30", [], 20, -4.0)
     rows[31] = ("d31", ["too_short"], 20, -0.98)
     rows[32] = ("d32", ["short_source"], 20, -0.1)
-    rows[33] = ("d33", ["too_short"], 20, -0.05)
+    rows[33] = ("d33", ["too_short"], 20, -0.02)
     rows[34] = ("d34", [], 20, -0.5)
-    assert count_flags(report_table(rows))[[7, 30, 31, 32]].tolist() == [2, 0, 1, 0]
     chosen = []
-    for cuts in ([0, 40], [0, 3, 25, 40]):
-        choice = RowChoice(10)
-        for start, end in zip(cuts, cuts[1:], strict=False):
-            table = report_table(rows[start:end])
-            choice.add(table, log_probabilities(table))
-        choice.add(report_table([]), np.empty(0))
-        chosen.append(choice.rows())
+    for cuts in ([0, 40], [0, 3, 25, 25, 40]):
+        parts = zip(cuts, cuts[1:], strict=False)
+        tables = [report_table(rows[start:end]) for start, end in parts]
+        found, best = judge(tables, 10)
+        chosen.append(list(found.items()))
         # Of rows without a flag the likeliest, which the worst are not.
-        assert choice.best()[:2] == [32, 34]
-    assert list(chosen[0].items()) == list(chosen[1].items())
+        assert best[:2] == [32, 34]
+    assert chosen[0] == chosen[1]
     # About as likely as the others, and flagged.
-    assert list(chosen[0])[:3] == [30, 7, 31]
-    assert len(chosen[0]) == 10 and sum(chosen[0].values()) == 3
-    assert not chosen[0][32] and not chosen[0][34]
-    everything = RowChoice(40)
-    everything.add(report_table(rows), log_probabilities(report_table(rows)))
-    assert not any(everything.rows().values())
-    assert list(everything.rows())[-2:] == [32, 33]
+    assert list(found)[:3] == [30, 7, 31]
+    assert len(found) == 10 and sum(found.values()) == 3
+    assert not found[32] and not found[34]
+    everything, _ = judge([report_table(rows)], 40)
+    assert not any(everything.values())
+    assert list(everything)[-2:] == [32, 33]
 
 
-def test_a_summary_of_another_method_has_no_log_probability():
+def test_a_summary_of_another_method_has_no_log_probability(judge):
     table = report_table([("a", [], 20, -1.0), ("b", [], 20, -9.0)])
     methods = pa.array(["abstractive", "lead"])
-    table = table.set_column(
-        table.schema.get_field_index("summary_method"), "summary_method", methods
+    place = table.schema.get_field_index("summary_method")
+    table = table.set_column(place, "summary_method", methods)
+    assert judge([table], 2) == ({0: False, 1: False}, [0])
+
+
+def test_rows_without_a_network_are_judged_by_their_scores(judge):
+    scored = [("a", 0.5), ("b", 0.125), ("c", None), ("d", 0.375)]
+    scores = pa.Table.from_pylist(
+        [
+            {"document_id": name, "system": system, "rouge1": value}
+            for name, of_lead in scored
+            for system, value in (("lead", of_lead), ("oracle", 1.0))
+        ]
     )
-    np.testing.assert_array_equal(log_probabilities(table), [-1.0, np.nan])
-    choice = RowChoice(2)
-    choice.add(table, log_probabilities(table))
-    assert choice.rows() == {0: False, 1: False}
-    assert choice.best() == [0]
+    table = report_table([(name, [], 9, None) for name in "abcd"])
+    chosen, best = judge([table], 4, "lead", [scores[:5], scores[5:]])
+    assert (list(chosen), best) == ([1, 3, 0, 2], [0, 3, 1])
 
 
 def test_the_chosen_rows_are_read_from_the_tables():
@@ -247,22 +256,6 @@ def test_blocks_leave_out_the_sources_of_the_last_documents():
     assert (len(none), with_source) == (3, 0)
 
 
-def test_the_lowest_and_the_highest_scores_of_a_system_are_kept():
-    scores = [("a", 0.5), ("b", 0.125), ("c", None), ("d", 0.375), ("e", 0.25)]
-    rows = [
-        {"document_id": name, "system": system, "rouge1": value}
-        for name, of_lead in scores
-        for system, value in (("lead", of_lead), ("oracle", 1.0))
-    ]
-    tables = [pa.Table.from_pylist(rows[:6]), pa.Table.from_pylist(rows[6:])]
-    table = report_table([(name, [], 9, 0.0) for name in "abcdef"])
-    found = OuterScores(tables, "lead", 1).of(table)
-    nan = np.nan
-    np.testing.assert_array_equal(found, [50.0, 12.5, nan, nan, nan, nan])
-    found = OuterScores(tables, "lead", 2).of(table)
-    np.testing.assert_array_equal(found, [50.0, 12.5, nan, 37.5, 25.0, nan])
-
-
 def test_a_row_has_no_scores_where_its_id_was_scored_twice():
     rows = [
         {"document_id": name, "reference_summary": text}
@@ -278,5 +271,8 @@ def test_a_row_has_no_scores_where_its_id_was_scored_twice():
         pa.Table.from_pylist([dict(zip(names, each, strict=True)) for each in part])
         for part in (scores[:4], scores[4:])
     ]
-    found = scores_of_rows(rows, tables)
+    with open_database() as database:
+        judgement = Judgement(database)
+        judgement.add_scores(tables)
+        found = judgement.scores_of(rows)
     assert found == [{"lead": 0.5, "oracle": 0.75}, {}, {}]

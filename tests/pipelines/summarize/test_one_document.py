@@ -170,7 +170,7 @@ def test_a_named_pipe_is_refused_with_the_way_to_read_it(tmp_path, capsys):
             ["article.txt"],
             "'article.txt' stands behind no flag; name one before it, as ",
         ),
-        (["-"], "'-' stands behind no flag; name one before it, as in --text - for"),
+        (["-"], "'-' stands behind no flag; name one before it, as in --text or"),
         (["--text", "article.txt", "--no"], "there is no flag --no where "),
         (
             ["--text", "article.txt", "--output", "o"],
