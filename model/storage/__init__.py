@@ -1,1 +1,1 @@
-"""Object stores: clients, requests that are repeated, and files on them."""
+"""Object stores: their clients, and files on them."""

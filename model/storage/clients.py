@@ -1,14 +1,13 @@
 """The clients of object stores, as fsspec has them.
 
 Nothing is kept of what a store has listed, so another process's objects are seen at
-once. A request to which nothing is answered for `PRECIS_STORAGE_TIMEOUT` seconds has
-failed.
+once. The clients repeat a request that fails, or to which nothing is answered for a
+minute, for some minutes.
 
 `STORAGE_EMULATOR_HOST` and `AWS_ENDPOINT_URL` name another service than Google's and
 Amazon's.
 """
 
-import contextlib
 import functools
 import os
 import socket
@@ -24,13 +23,13 @@ GOOGLE = ("gs", "gcs")
 AMAZON = ("s3", "s3a")
 # The extras that bring what reads the stores.
 _EXTRAS = {**dict.fromkeys(GOOGLE, "gcs"), **dict.fromkeys(AMAZON, "s3")}
-TIMEOUT_VARIABLE = "PRECIS_STORAGE_TIMEOUT"
 _AMAZON_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _ENDPOINT_VARIABLES = (
-    *("STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_UNIVERSE_DOMAIN"),
+    "STORAGE_EMULATOR_HOST",
+    "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
     *_AMAZON_VARIABLES,
 )
-_TIMEOUT_SECONDS = 60.0
+_SILENCE_SECONDS = 60.0
 _CONNECT_SECONDS = 10.0
 
 
@@ -49,30 +48,17 @@ def open_client(protocol: str) -> Any:
       UsageError: the store cannot be reached.
     """
     settings = tuple(os.environ.get(name, "") for name in _ENDPOINT_VARIABLES)
-    return _open_client(protocol, (*settings, _timeout()), os.getpid())
+    return _open_client(protocol, settings, os.getpid())
 
 
 @functools.lru_cache
-def _open_client(protocol: str, settings: tuple[object, ...], pid: int) -> Any:
+def _open_client(protocol: str, settings: tuple[str, ...], pid: int) -> Any:
     """The client of a process, for one setting of the environment."""
     if protocol in GOOGLE:
         return _google()
     if protocol in AMAZON:
         return _amazon()
     return fsspec.filesystem(protocol)
-
-
-def _timeout() -> float:
-    """How long a store may be silent, in seconds.
-
-    Raises:
-      UsageError: the variable holds no number above 0.
-    """
-    text = os.environ.get(TIMEOUT_VARIABLE) or str(_TIMEOUT_SECONDS)
-    with contextlib.suppress(ValueError):
-        if float(text) > 0:
-            return float(text)
-    raise UsageError(f"{TIMEOUT_VARIABLE} must be seconds above 0, not {text!r}")
 
 
 def _google() -> Any:
@@ -86,12 +72,11 @@ def _google() -> Any:
     emulator = os.environ.get("STORAGE_EMULATOR_HOST", "")
     domain = os.environ.get("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "googleapis.com")
     _check_reached(emulator or f"https://storage.{domain}")
-    silence = _timeout()
     timeout = aiohttp.ClientTimeout(
         # A stalled upload is noticed by the time of the whole request alone.
-        total=10 * silence,
-        sock_connect=min(_CONNECT_SECONDS, silence),
-        sock_read=silence,
+        total=10 * _SILENCE_SECONDS,
+        sock_connect=_CONNECT_SECONDS,
+        sock_read=_SILENCE_SECONDS,
     )
     return GCSFileSystem(
         skip_instance_cache=True,  # It knows nothing of the environment.
@@ -109,16 +94,14 @@ def _amazon() -> Any:
     # The first of them counts.
     for endpoint in list(filter(None, endpoints))[:1]:
         _check_reached(endpoint)
-    # A request is repeated by botocore, by s3fs and by `ask`.
-    silence = _timeout()
     return fsspec.filesystem(
         "s3",
         skip_instance_cache=True,
         use_listings_cache=False,
         config_kwargs={
-            "connect_timeout": min(_CONNECT_SECONDS, silence),
-            "read_timeout": silence,
-            "retries": {"mode": "standard", "max_attempts": 3},
+            "connect_timeout": _CONNECT_SECONDS,
+            "read_timeout": _SILENCE_SECONDS,
+            "retries": {"mode": "standard", "max_attempts": 6},
         },
     )
 

@@ -6,19 +6,23 @@ An object is published whole: a store shows it when its upload is complete.
 import concurrent.futures
 import contextlib
 import errno
-import functools
 import io
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import IO, Any, TypeVar
 
+from precis.model.credentials import redact
 from precis.model.storage.clients import open_client
-from precis.model.storage.requests import ask
 
 # What is larger is uploaded from the disk, in several requests.
 _WHOLE_UPLOAD_BYTES = 32 << 20
 _READ_BYTES = 8 << 20  # at least, in one request
 _REMOVALS = 16  # at once
+# The packages whose errors are those of requests.
+_CLIENTS = frozenset(
+    "aiobotocore aiohttp asyncio botocore fsspec gcsfs google requests s3fs "
+    "urllib3".split()
+)
 
 T = TypeVar("T")
 
@@ -162,13 +166,22 @@ class ObjectStore:
                 file.seek(0)
                 self.write(name, file.read())
                 return
-            upload = functools.partial(self._fs.put_file, file.name, name)
-            self._ask(name, upload, is_upload=True)
+            self._ask(name, lambda: self._fs.put_file(file.name, name))
 
-    def _ask(
-        self, name: str, request: Callable[[], T], *, is_upload: bool = False
-    ) -> T:
-        return ask(self._path(name), request, is_upload=is_upload)
+    def _ask(self, name: str, request: Callable[[], T]) -> T:
+        """Makes a request, which the client repeats where that may help.
+
+        Raises:
+          OSError: it failed.
+        """
+        try:
+            return request()
+        except Exception as error:
+            # Else it comes from a defect of the program.
+            package = type(error).__module__.partition(".")[0]
+            if not isinstance(error, OSError) and package not in _CLIENTS:
+                raise
+            raise describe_failure(error, self._path(name)) from error
 
     def _path(self, name: str) -> str:
         return f"{self._protocol}://{name}"
@@ -219,3 +232,39 @@ class _ObjectReader(io.RawIOBase):
         buffer[: len(content)] = content
         self._position = stop
         return len(content)
+
+
+def describe_failure(error: Exception, path: str) -> OSError:
+    """The error of a request, as one line that names the object, the reason and the way
+    out.
+    """
+    if isinstance(error, FileExistsError):
+        return FileExistsError(errno.EEXIST, "it exists already", path)
+    if isinstance(error, FileNotFoundError):
+        bucket = path.partition("://")[2].partition("/")[0]
+        return FileNotFoundError(
+            errno.ENOENT,
+            f"there is no such object, or no bucket {bucket}; check the name, or "
+            "create the bucket",
+            path,
+        )
+    reason = " ".join(redact(str(error)).split()) or type(error).__name__
+    status = getattr(error, "code", None) or getattr(error, "status", None)
+    if (
+        isinstance(error, PermissionError)
+        or str(status) in ("401", "403")
+        # gcsfs has no type of its own for the status 403.
+        or (isinstance(error, OSError) and str(error).startswith("Forbidden"))
+        or type(error).__name__ == "NoCredentialsError"
+    ):
+        return PermissionError(
+            errno.EACCES,
+            f"no permission ({reason}); name credentials that may read and write "
+            "there, as docs/ENGINES.md says",
+            path,
+        )
+    return OSError(
+        errno.EIO,
+        f"the request failed ({reason}); try again, or check the network",
+        path,
+    )

@@ -1,11 +1,9 @@
 """Tests of `gs://` against an emulator: every input and output, faults, late lists."""
 
-import time
 from pathlib import Path
 
 import pytest
 from support.command_line import exit_code
-from support.command_line import precis as command
 from support.fault_proxy import Faults, fault_proxy
 from support.gcs_emulator import (
     gcs_emulator,
@@ -21,29 +19,10 @@ from support.object_stores import (
 )
 
 from precis.model import files
+from precis.model.storage import clients
 from precis.pipelines.corpus.listing import list_files
-from precis.pipelines.evaluate.evaluate import evaluate
-from precis.pipelines.summarize.summarize import summarize
 
 pytestmark = pytest.mark.engines
-
-PREPARE = {
-    "vocabulary_size": 600,
-    "max_source_tokens": 64,
-    "max_target_tokens": 16,
-    "validation_share": 0.2,
-}
-TRAIN = {
-    "network": "tiny",
-    "width": 16,
-    "heads": 2,
-    "feed_forward": 32,
-    "batch_tokens": 512,
-    "warmup_steps": 2,
-    "checkpoint_steps": 1,
-    "steps": 2,
-}
-NETWORK = {"split": "validation", "validation_share": 0.2, "beam_width": 2}
 
 
 @pytest.fixture(scope="module")
@@ -95,45 +74,10 @@ def test_the_same_digest_where_one_request_in_ten_fails(
     gcs, corpora, local_digest, monkeypatch
 ):
     faults = Faults(one_in=10, seed=7, stall_seconds=5)
-    monkeypatch.setenv("PRECIS_STORAGE_TIMEOUT", "3")
+    monkeypatch.setattr(clients, "_SILENCE_SECONDS", 3)
     with fault_proxy(gcs, faults) as proxy:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", proxy.endpoint)
         output = "gs://news/faulty/run"
         assert digest_of_run("jsonl:gs://news/in/jsonl/*", output) == local_digest
         assert exit_code("verify", output) == 0
         assert set(proxy.made) >= set(faults.kinds)
-
-
-def test_the_same_digest_where_lists_are_late(gcs, corpora, local_digest, monkeypatch):
-    with fault_proxy(gcs, Faults(listing_lag_seconds=2)) as proxy:
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", proxy.endpoint)
-        time.sleep(2)  # The corpus may have been uploaded just now.
-        output = "gs://news/late/run"
-        corpus = "jsonl:gs://news/in/jsonl/*"
-        assert digest_of_run(corpus, output) == local_digest
-        assert exit_code("verify", output) == 0
-        assert evaluate(input=output, resamples=10)["systems"]
-        # The same job finds its result, another one is refused.
-        assert digest_of_run(corpus, output) == local_digest
-        flags = {"corpus": corpus, "output": output, "extractive": "lead"}
-        assert command("summarize", **flags) == 2
-        assert proxy.hidden > 0
-
-
-def test_rows_are_reused(gcs):
-    lines = ['{"id": "a", "article": "One. Two. Three."}', "{broken", '{"id": "b"}']
-    files.write_bytes("gs://news/again/news.jsonl", "\n".join(lines).encode())
-    flags = {
-        "corpus": "jsonl:gs://news/again/news.jsonl",
-        "extractive": "lead",
-        "min_source_words": 0,
-    }
-    first = summarize(**flags, output="gs://news/again/first", max_failed_share=1)
-    assert first["counts"]["failed"] == 2
-    reused = summarize(
-        **flags,
-        output="gs://news/again/reused",
-        reuse="gs://news/again",
-        max_failed_share=1,
-    )
-    assert reused["counts"]["reused"] == 1

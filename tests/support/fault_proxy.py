@@ -8,19 +8,14 @@ Which requests fail is a function of the seed and of their order:
     reset         the connection is reset, and the store does not see the request
     lost          the store does what was asked, and the answer is lost
     stall         no answer for `stall_seconds`, then the connection is closed
-
-With `listing_lag_seconds` lists of objects are late: an object is missing until it is
-so old, and one that was removed stays for as long.
 """
 
 import collections
 import contextlib
 import dataclasses
-import datetime
 import hashlib
 import http.client
 import http.server
-import json
 import socket
 import struct
 import threading
@@ -42,7 +37,6 @@ class Faults:
       seed: chooses the requests.
       kinds: of faults.
       stall_seconds: of a stalled request; longer than the client waits.
-      listing_lag_seconds: how late lists of objects are.
       forbidden: answer every request with 403.
     """
 
@@ -50,7 +44,6 @@ class Faults:
     seed: int = 0
     kinds: tuple[str, ...] = KINDS
     stall_seconds: float = 5.0
-    listing_lag_seconds: float = 0.0
     forbidden: bool = False
 
     def kind(self, number: int) -> str:
@@ -67,10 +60,7 @@ class FaultProxy(http.server.ThreadingHTTPServer):
     """A running proxy.
 
     Attributes:
-      requests: how many requests came.
       made: how many faults of each kind were made.
-      hidden: how many objects were left out of lists.
-      headers_seen: every header of every request, as text.
     """
 
     daemon_threads = True
@@ -80,10 +70,8 @@ class FaultProxy(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.target = target
         self.faults = faults
-        self.requests = 0
-        self.hidden = 0
+        self._requests = 0
         self.made: collections.Counter[str] = collections.Counter()
-        self.removed: dict[tuple[str, str], tuple[float, dict[str, Any]]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -94,8 +82,8 @@ class FaultProxy(http.server.ThreadingHTTPServer):
     def next_fault(self) -> str:
         """Counts a request and says what goes wrong with it."""
         with self._lock:
-            kind = self.faults.kind(self.requests)
-            self.requests += 1
+            kind = self.faults.kind(self._requests)
+            self._requests += 1
             self.made[kind] += bool(kind)
             return kind
 
@@ -136,12 +124,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         elif fault == "reset":
             self._reset()
         else:
-            lag = self.server.faults.listing_lag_seconds
-            if lag and self.command == "DELETE":
-                self._remember_removed()
-            status, headers, content = self._forward(self.path, body)
-            if lag and status == 200 and self._is_listing():
-                content = self._late(json.loads(content), lag)
+            status, headers, content = self._forward(body)
             if fault == "lost":
                 self._reset()
             elif fault == "stall":
@@ -164,9 +147,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return b"".join(chunks)
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
-    def _forward(
-        self, path: str, body: bytes, method: str = ""
-    ) -> tuple[int, list[tuple[str, str]], bytes]:
+    def _forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
         address = urllib.parse.urlsplit(self.server.target)
         connection = http.client.HTTPConnection(address.netloc, timeout=60)
         with contextlib.closing(connection):
@@ -175,7 +156,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 for name, value in self.headers.items()
                 if name.lower() not in (*_HOP_HEADERS, "expect")
             }
-            connection.request(method or self.command, path, body, headers)
+            connection.request(self.command, self.path, body, headers)
             response = connection.getresponse()
             return response.status, response.getheaders(), response.read()
 
@@ -206,55 +187,3 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.close()
         self.connection.close()
         self.close_connection = True
-
-    def _is_listing(self) -> bool:
-        path = urllib.parse.urlsplit(self.path).path
-        return (
-            self.command == "GET"
-            and path.startswith("/storage/v1/b/")
-            and (path.endswith("/o"))
-        )
-
-    def _remember_removed(self) -> None:
-        """Keeps what a list says of an object that is removed now."""
-        status, _, content = self._forward(self.path, b"", "GET")
-        if status == 200:
-            item = json.loads(content)
-            key = (item["bucket"], item["name"])
-            self.server.removed[key] = (time.time(), item)
-
-    def _late(self, page: dict[str, Any], lag: float) -> bytes:
-        """A list as it was some time ago."""
-        address = urllib.parse.urlsplit(self.path)
-        bucket = urllib.parse.unquote(address.path.split("/")[4])
-        query = dict(urllib.parse.parse_qsl(address.query))
-        items = page.get("items", [])
-        old = [item for item in items if not _is_young(item, lag)]
-        self.server.hidden += len(items) - len(old)
-        prefixes = [
-            prefix
-            for prefix in page.get("prefixes", [])
-            if not self._is_young_folder(address.path, prefix, lag)
-        ]
-        for (where, name), (when, item) in list(self.server.removed.items()):
-            is_listed = where == bucket and name.startswith(query.get("prefix", ""))
-            if is_listed and time.time() - when < lag:
-                rest = name[len(query.get("prefix", "")) :]
-                folder, slash, _ = rest.partition("/")
-                if query.get("delimiter") and slash:
-                    prefixes.append(query.get("prefix", "") + folder + slash)
-                elif all(name != each["name"] for each in old):
-                    old.append(item)
-        return json.dumps(
-            {**page, "items": old, "prefixes": sorted(set(prefixes))}
-        ).encode()
-
-    def _is_young_folder(self, path: str, prefix: str, lag: float) -> bool:
-        query = urllib.parse.urlencode({"prefix": prefix})
-        _, _, content = self._forward(f"{path}?{query}", b"")
-        return all(_is_young(item, lag) for item in json.loads(content)["items"])
-
-
-def _is_young(item: dict[str, Any], lag: float) -> bool:
-    made = datetime.datetime.fromisoformat(item["updated"])
-    return time.time() - made.timestamp() < lag

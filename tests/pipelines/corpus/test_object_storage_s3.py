@@ -21,6 +21,7 @@ from support.object_stores import (
 
 from precis.model import files
 from precis.model.errors import UsageError
+from precis.model.storage import clients
 from precis.pipelines.corpus.listing import list_files
 
 pytestmark = pytest.mark.slow
@@ -83,7 +84,7 @@ def test_a_run_has_the_digest_of_the_disk(s3, corpora, tmp_path, monkeypatch):
     assert exit_code("evaluate", "--input", "s3://news/run", "--resamples", "10") == 0
     assert files_with("s3://news/run", SECRET) == []
     # One request in ten fails.
-    monkeypatch.setenv("PRECIS_STORAGE_TIMEOUT", "1.5")
+    monkeypatch.setattr(clients, "_SILENCE_SECONDS", 1.5)
     with fault_proxy(s3, Faults(one_in=10, seed=5, stall_seconds=4)) as proxy:
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
         assert digest_of_run(corpus, "s3://news/faulty") == expected
