@@ -1,17 +1,7 @@
 """Attention weights of a network while it writes a summary, with the tokens that the
 weights belong to.
-
-The weights of whole words are made of those of the pieces that a tokenizer cuts:
-
-pieces   ▁Rain  ▁fe  ##ll  ▁on  ▁Os  ##lo  .  [END]     WordPiece
-pieces   ▁Rain  ▁fe  ll    ▁on  ▁Os  lo    .  </s>      SentencePiece
-pieces   rain   fe   ##ll  on   os   ##lo  .  [SEP]     BERT, which marks no spaces
-words    Rain   fell       on   Oslo.         [END]
 """
 
-import itertools
-import re
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,14 +10,7 @@ from precis.model.bundle.network_bundle import Bundle
 from precis.model.errors import UsageError
 from precis.model.network.generator import AttentionMap
 from precis.model.search.special import special_tokens
-from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.source import encode_sources, encode_targets
-from precis.model.tokenization.wordpiece import SPACE
-
-_CONTINUED = "##"
-_SPACE_ALONE = "␣"
-# Tokens that are no part of a text, such as [END], <s> and <extra_id_0>.
-_SPECIAL = re.compile(r"\[[A-Z]+\d*\]|<[^<>\s]+>")
 
 
 class HeadWeights(NamedTuple):
@@ -40,7 +23,6 @@ class HeadWeights(NamedTuple):
       rows: the T tokens that read.
       columns: the S tokens that are read.
       summary: the text that is written; `…` ends a text longer than the network writes.
-      unit: what the rows and columns are, tokens or words.
       source_tokens: of the whole article; the network may have read fewer.
       read_tokens: of these, those that the network read.
       mean_of: how many heads the weights are the mean of; 0 where they are those of
@@ -53,54 +35,9 @@ class HeadWeights(NamedTuple):
     rows: list[str]
     columns: list[str]
     summary: str = ""
-    unit: str = "tokens"
     source_tokens: int = 0
     read_tokens: int = 0
     mean_of: int = 0
-
-
-def group_pieces(pieces: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The words of some pieces, and the place of the first piece of each.
-
-    A special token is a word; punctuation belongs to the word before it where there is
-    no space between the two.
-    """
-    marks_spaces = any(piece.startswith(SPACE) for piece in pieces)
-    begins = []
-    was_special = True
-    for place, piece in enumerate(pieces):
-        is_special = _SPECIAL.fullmatch(piece) is not None
-        is_first = piece.startswith(SPACE) if marks_spaces else not _continues(piece)
-        if is_first or is_special or was_special:
-            begins.append(place)
-        was_special = is_special
-    ranges = itertools.pairwise([*begins, len(pieces)])
-    texts = ["".join(map(_text, pieces[begin:end])) for begin, end in ranges]
-    return [text or _SPACE_ALONE for text in texts], begins
-
-
-def _continues(piece: str) -> bool:
-    return piece.startswith(_CONTINUED) and len(piece) > len(_CONTINUED)
-
-
-def _text(piece: str) -> str:
-    """The text of a piece without its mark."""
-    return piece.removeprefix(_CONTINUED if _continues(piece) else SPACE)
-
-
-def weights_of_words(attention: HeadWeights) -> HeadWeights:
-    """The weights of whole words.
-
-    A word is read with the sum of the weights of its pieces, and reads with the mean of
-    those of its pieces, so that each row sums to one as before.
-    """
-    rows, row_begins = group_pieces(attention.rows)
-    columns, column_begins = group_pieces(attention.columns)
-    weights = np.add.reduceat(attention.weights, column_begins, axis=2)  # [H, T, S]
-    weights = np.add.reduceat(weights, row_begins, axis=1)
-    lengths = np.diff(row_begins, append=len(attention.rows)).astype(weights.dtype)
-    weights /= lengths[:, None]
-    return attention._replace(weights=weights, rows=rows, columns=columns, unit="words")
 
 
 def mean_of_heads(attention: HeadWeights) -> HeadWeights:
@@ -145,22 +82,22 @@ def read_attention(
     limit = bundle.network.config.max_target_tokens + 1
     cut_mark = " …" if len(written) > limit else ""
     written = written[:limit]
-    of_text = [token for token in written if token != special.end_id]
-    (text_written,) = bundle.tokenizer.decode([of_text])
+    (text_written,) = bundle.tokenizer.decode(
+        [[token for token in written if token != special.end_id]]
+    )
     inputs = [special.start_id, *written[:-1]]
     maps = bundle.network.attention(
         np.asarray([source.ids], "int32"), np.asarray([inputs], "int32")
     )
     chosen = _choose_map(maps, block=block, layer=layer)
-    source_pieces = _pieces(bundle.source_tokenizer, source.ids)
-    rows = {"source": source_pieces, "target": _pieces(bundle.tokenizer, written)}
-    columns = {"source": source_pieces, "target": _pieces(bundle.tokenizer, inputs)}
-    columns["both"] = columns["source"] + columns["target"]
+    read = list(map(bundle.source_tokenizer.piece, source.ids.tolist()))
+    target = list(map(bundle.tokenizer.piece, inputs))
+    columns = {"source": read, "target": target, "both": read + target}
     return HeadWeights(
         block,
         chosen.layer + 1,
         np.asarray(chosen.weights[0], "float32"),
-        rows[chosen.rows],
+        read if chosen.rows == "source" else list(map(bundle.tokenizer.piece, written)),
         columns[chosen.columns],
         text_written + cut_mark,
         source_tokens=source.source_tokens,
@@ -183,8 +120,3 @@ def _choose_map(maps: list[AttentionMap], *, block: str, layer: int) -> Attentio
             f"--layer {layer}: the block {block} has the layers 1 to {len(block_maps)}"
         )
     return block_maps[layer - 1]
-
-
-def _pieces(tokenizer: AnyTokenizer, ids: Iterable[int]) -> list[str]:
-    """The text of each token."""
-    return [tokenizer.piece(int(token)) for token in ids]

@@ -1,10 +1,10 @@
 """The picture of attention weights: a heat map for each head, or their mean, in which
-the words that are written are the rows and those that are read the columns.
+the tokens that are written are the rows and those that are read the columns.
 
 +---------------------------------------------------+
 |  title                                            |
-|  written   heat map, the words read most  | bar   |
-|            … words of the source, upright         |
+|  written   heat map, the tokens read most  | bar   |
+|            … tokens of the source, upright        |
 |  Written: the summary, wrapped                    |
 +---------------------------------------------------+
 
@@ -38,7 +38,7 @@ def draw(
     """Draws attention weights.
 
     Args:
-      attention: the weights and their words or tokens.
+      attention: the weights and their tokens.
       heads: the heads to draw, from 1; by default all.
       most_columns: the largest number of columns. Those with the largest weights are
         drawn, in their order. 0 draws all.
@@ -62,11 +62,10 @@ def draw(
     grid = figure.subplots(down, across, squeeze=False)
     power = 1.0 if attention.block == "copy" else _POWER
     norm = PowerNorm(power, 0.0, max(float(drawn.max()), 1e-6))
-    skips = np.flatnonzero(np.diff(columns, prepend=-1) > 1)
-    marks = dict.fromkeys(skips.tolist(), _GAP)
+    skips = np.diff(columns, prepend=-1) > 1
     labels = [
-        marks.get(place, "") + _label(attention.columns[column])
-        for place, column in enumerate(columns)
+        _GAP * bool(skip) + _label(attention.columns[column])
+        for column, skip in zip(columns, skips, strict=True)
     ]
     text = {"fontsize": 8, "parse_math": False}  # `$` begins no formula
     for axes, head, values in zip(grid.flat, heads, drawn, strict=False):
@@ -76,8 +75,6 @@ def draw(
         axes.set_ylabel("reads" if attention.block == "encoder" else "written")
         if attention.mean_of <= 1:
             axes.set_title(f"head {head}", fontsize=10)
-        for place in skips[skips > 0]:
-            axes.axvline(place - 0.5, color="white", linewidth=1.5)
     for axes in grid.flat[len(heads) :]:
         axes.axis("off")
     figure.colorbar(image, ax=grid, fraction=0.02, pad=0.01, label="weight")
@@ -117,7 +114,7 @@ def title_of(attention: HeadWeights, columns: int, share: float) -> str:
         name += f", mean of {attention.mean_of} heads"
     if columns < len(attention.columns):
         name += (
-            f": the {columns} of {len(attention.columns)} {attention.unit} that are "
+            f": the {columns} of {len(attention.columns)} tokens that are "
             f"read most ({share:.0%} of the weight)"
         )
     if attention.read_tokens < attention.source_tokens:
@@ -128,10 +125,10 @@ def title_of(attention: HeadWeights, columns: int, share: float) -> str:
     return name
 
 
-def _label(word: str) -> str:
-    """A word or token as a label: a line break is a character that the font has, and
-    the end of a long word is left out.
+def _label(token: str) -> str:
+    """A token as a label: a line break is a character that the font has, and
+    the end of a long one is left out.
     """
-    if len(word) > _LONGEST_LABEL:
-        word = f"{word[: _LONGEST_LABEL - 1]}…"
-    return word.replace(LINE_BREAK, "↵")
+    if len(token) > _LONGEST_LABEL:
+        token = f"{token[: _LONGEST_LABEL - 1]}…"
+    return token.replace(LINE_BREAK, "↵")

@@ -33,9 +33,8 @@ class AttentionResult(NamedTuple):
     Attributes:
       path: of the picture.
       summary: the text that the network writes in it.
-      columns: the words or tokens across.
-      words: those of all that the network read.
-      unit: which of the two they are.
+      columns: the tokens across.
+      tokens: those of all that the attention reads.
       read_tokens: the tokens that the network read of the article.
       source_tokens: those that the article has.
     """
@@ -43,8 +42,7 @@ class AttentionResult(NamedTuple):
     path: str
     summary: str
     columns: int
-    words: int
-    unit: str
+    tokens: int
     read_tokens: int
     source_tokens: int
 
@@ -66,11 +64,7 @@ def attention(**flags: Any) -> AttentionResult:
     article = read_document(options.text, {"clean": options.clean})
     summary = _read_summary(options, article)
     # They import TensorFlow, which takes seconds; the flags are checked first.
-    from precis.model.inference.attention import (
-        mean_of_heads,
-        read_attention,
-        weights_of_words,
-    )
+    from precis.model.inference.attention import mean_of_heads, read_attention
     from precis.model.inference.heat_map import draw
 
     weights = read_attention(
@@ -86,22 +80,19 @@ def attention(**flags: Any) -> AttentionResult:
             f"--heads {options.heads}: the block {options.block} has the heads 1 to "
             f"{heads}"
         )
-    if options.block != COPY:  # The copy distribution is one of tokens.
-        weights = weights_of_words(weights)
-        if options.heads == MEAN_OF_HEADS:
-            weights = mean_of_heads(weights)
+    if options.block != COPY and options.heads == MEAN_OF_HEADS:
+        weights = mean_of_heads(weights)
     figure = draw(
         weights, heads=options.head_numbers or None, most_columns=options.columns
     )
     with files.write_aside(options.output) as file:
         figure.savefig(file, format="png")
-    words = len(weights.columns)
+    tokens = len(weights.columns)
     return AttentionResult(
         options.output,
         weights.summary,
-        min(options.columns or words, words),
-        words,
-        weights.unit,
+        min(options.columns or tokens, tokens),
+        tokens,
         weights.read_tokens,
         weights.source_tokens,
     )

@@ -118,7 +118,7 @@ class AttentionOptions:
     )
     columns: int = flag(
         60,
-        "words across, at most: those that are read most; 0 draws all",
+        "tokens across, at most: those that are read most; 0 draws all",
         metavar="WORDS",
         is_common=True,
     )

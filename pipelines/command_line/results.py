@@ -227,9 +227,9 @@ def show_picture(result: Any, values: Values) -> None:
             f"the network read the first {result.read_tokens:,} of "
             f"{result.source_tokens:,} tokens of the article"
         )
-    if result.columns < result.words:
+    if result.columns < result.tokens:
         print(
-            f"drawn: {result.columns} of {result.words} {result.unit} that it read, "
+            f"drawn: {result.columns} of {result.tokens} tokens that it read, "
             "those read most; --columns 0 draws all"
         )
     print(f"wrote {result.path}")

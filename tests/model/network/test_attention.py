@@ -10,10 +10,8 @@ from precis.model.bundle.network_bundle import Bundle, save_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.attention import (
     HeadWeights,
-    group_pieces,
     mean_of_heads,
     read_attention,
-    weights_of_words,
 )
 from precis.model.inference.heat_map import draw, most_read
 from precis.model.network.build import build_network
@@ -117,36 +115,6 @@ def test_layers_that_are_not_there_are_refused(bundle):
         read_attention(bundle, TEXT, SUMMARY, block="cross", layer=4)
 
 
-# The words
-
-
-@pytest.mark.parametrize(
-    ("pieces", "words"),
-    [
-        # The WordPiece of this project.
-        (
-            "▁He ▁paid ▁ $ 4 . 5 ##m . ▁␤ ▁Os ##lo , ▁too . [END]",
-            "He paid $4.5m. ␤ Oslo, too. [END]",
-        ),
-        ("[START] ▁Rain ▁fe ##ll", "[START] Rain fell"),
-        ("▁ [END]", "␣ [END]"),
-        # SentencePiece, of T5 and PEGASUS.
-        ("▁Rain ▁fe ll ▁on ▁Os lo . </s>", "Rain fell on Oslo. </s>"),
-        ("<extra_id_0> ▁It ' s ▁10 % </s>", "<extra_id_0> It's 10% </s>"),
-        ("▁## ▁a", "## a"),
-        # BPE of BART, whose first word has no space before it.
-        ("<s> R ain ▁fell ▁on ▁Tr oms ø ! </s>", "<s> Rain fell on Tromsø! </s>"),
-        # BERT, which marks no spaces.
-        ("[CLS] rain fe ##ll on os ##lo . [SEP]", "[CLS] rain fell on oslo . [SEP]"),
-        ("", ""),
-    ],
-)
-def test_pieces_are_grouped_into_words(pieces, words):
-    grouped, begins = group_pieces(pieces.split())
-    assert " ".join(grouped) == words
-    assert begins == sorted(set(begins)) and begins[:1] == [0][: len(grouped)]
-
-
 def weights_of(**changes) -> HeadWeights:
     """Two heads of three written and four source pieces."""
     weights = [
@@ -157,21 +125,6 @@ def weights_of(**changes) -> HeadWeights:
     columns = ["▁Os", "##lo", "▁it", "▁."]
     attention = HeadWeights("cross", 2, np.array(weights, "float32"), rows, columns)
     return attention._replace(**changes)
-
-
-def test_weights_are_summed_over_what_is_read_and_averaged_over_what_reads():
-    words = weights_of_words(weights_of())
-    assert (words.rows, words.columns) == (["fell", "[END]"], ["Oslo", "it", "."])
-    expected = [
-        [[0.45, 0.35, 0.2], [0.0, 0.0, 1.0]],
-        [[0.35, 0.25, 0.4], [0.5, 0.25, 0.25]],
-    ]
-    np.testing.assert_allclose(words.weights, expected, atol=1e-6)
-    mean = mean_of_heads(words)
-    np.testing.assert_allclose(
-        mean.weights, [[[0.4, 0.3, 0.3], [0.25, 0.125, 0.625]]], atol=1e-6
-    )
-    assert (mean.unit, mean.mean_of) == ("words", 2)
 
 
 # The picture
@@ -195,23 +148,23 @@ def test_the_columns_with_the_largest_weights_are_drawn_in_their_order(most, col
     assert most_read(np.array(weights), most).tolist() == columns
 
 
-def test_a_picture_has_the_words_read_most_and_the_summary():
-    attention = mean_of_heads(weights_of_words(weights_of()))
+def test_a_picture_has_the_tokens_read_most_and_the_summary():
+    attention = mean_of_heads(weights_of())
     summary = "Rain fell on Oslo for $5 and $6. " * 12 + "\nNobody was hurt."
     attention = attention._replace(summary=summary, source_tokens=1234, read_tokens=4)
     figure = draw(attention, most_columns=2)
     texts = texts_of(figure)
-    # Between the words stands one that is left out.
-    assert {"Oslo", "… .", "fell", "[END]"} < set(texts) and "it" not in texts
+    # The two tokens before them are left out.
+    assert {"… ▁it", "▁.", "##ll", "[END]"} < set(texts) and "▁Os" not in texts
     assert "Written: " + " ".join(summary.split()) in texts
-    # Of the two rows, 0.4 + 0.3 and 0.25 + 0.625.
+    # Of the three rows, 0.2 + 0.4, 0.4 + 0.2 and 0.125 + 0.625.
     assert (
-        "cross attention, layer 2, mean of 2 heads: the 2 of 3 words that are read "
-        "most (79% of the weight); the network read the first 4 of 1,234 tokens of "
+        "cross attention, layer 2, mean of 2 heads: the 2 of 4 tokens that are read "
+        "most (65% of the weight); the network read the first 4 of 1,234 tokens of "
         "the article"
     ) in texts
     wide = draw(attention, most_columns=0)
-    assert "it" in texts_of(wide) and "head 1" not in texts_of(wide)
+    assert "▁Os" in texts_of(wide) and "head 1" not in texts_of(wide)
 
 
 @pytest.mark.filterwarnings("error")  # such as that of a missing glyph
@@ -259,7 +212,7 @@ def test_the_command_draws_the_mean_of_all_heads_one_head_or_the_copies(
     assert precis("attention", output=mean, **flags) == 0
     written = attention_command(output=str(one_head), heads=[2], **flags)
     assert written.path == str(one_head)
-    assert (written.summary, written.columns) == (SUMMARY, written.words)
+    assert (written.summary, written.columns) == (SUMMARY, written.tokens)
     attention_command(output=str(copied), block="copy", **flags)
     for picture in (mean, one_head, copied):
         assert picture.read_bytes().startswith(b"\x89PNG")
@@ -279,7 +232,7 @@ def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path, capsys):
     read, shown, *_ = capsys.readouterr().out.splitlines()
     tokens = f"{drawn.read_tokens} of {drawn.source_tokens} tokens of the article"
     assert read == f"the network read the first {tokens}"
-    assert shown.startswith(f"drawn: 2 of {drawn.words} words that it read")
+    assert shown.startswith(f"drawn: 2 of {drawn.tokens} tokens that it read")
 
 
 @pytest.mark.parametrize(
