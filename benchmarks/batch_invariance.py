@@ -32,8 +32,8 @@ from overhead import random_bundle
 
 from precis.model.bundle.manifest import read_manifest
 from precis.model.inference.batches import batches_by_length, restore_order
+from precis.model.inference.bulk_summarizer import ModelSearch, load_searcher
 from precis.model.inference.process_limits import compute_on_one_thread
-from precis.model.inference.worker_pool import ModelSearch, load_searcher
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article

@@ -23,8 +23,12 @@ from collections.abc import Callable, Sequence
 from command_runs import run_command
 
 from precis.model.bundle.network_bundle import save_bundle
+from precis.model.inference.bulk_summarizer import (
+    BulkSummarizer,
+    ModelSearch,
+    PendingWindow,
+)
 from precis.model.inference.process_limits import count_processes
-from precis.model.inference.worker_pool import ModelSearch, SearchPool
 from precis.model.network.architectures import named_network
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
@@ -122,7 +126,6 @@ def job_seconds(
 
     The first batch is read from `PendingWindow.summaries`, which is replaced meanwhile.
     """
-    from precis.model.inference.bulk_summarizer import PendingWindow
     from precis.model.inference.summarizer import Summary
     from precis.model.isolation import Failure
     from precis.pipelines.summarize.summarize import summarize
@@ -158,9 +161,7 @@ def search_seconds(search: ModelSearch, documents: int, processes: int) -> float
     """Seconds of searching the same token ids from the start of the first batch to the
     end of the last, with all batches queued at once.
     """
-    from precis.model.inference.bulk_summarizer import BulkSummarizer
-
-    bulk = BulkSummarizer(SearchPool(search, processes=processes))
+    bulk = BulkSummarizer(search, processes=processes)
     encoded = encode_sources(
         bulk.source_tokenizer,
         bodies(documents),
@@ -173,10 +174,10 @@ def search_seconds(search: ModelSearch, documents: int, processes: int) -> float
         )
         for start in range(0, documents, WINDOW_DOCUMENTS)
     ]
-    bulk.pool.retain()
+    bulk.retain()
     for window in windows:
         window.summaries()
-    bulk.pool.release()
+    bulk.release()
     batches = [batch for window in windows for batch in window.searched]
     first_start = min(batch.started for batch in batches)
     last_end = max(batch.ended for batch in batches)

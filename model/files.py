@@ -326,11 +326,8 @@ def copy_tree(folder: str, to: str) -> None:
 
 def sha256_file(path: str) -> str:
     """The sha256 of a file's content, in hexadecimal."""
-    digest = hashlib.sha256()
     with open_read(path) as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def sha256_json(content: Any) -> str:

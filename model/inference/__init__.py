@@ -1,22 +1,38 @@
 """Inference: documents in, summaries out.
 
+What a window of documents goes through:
+
+    sources        token ids int32 [S]: a document, its passages or its best sentences
+      | batches.batches_by_length         longest first, about the same work each
+    batches        int32 [B, S], padded to a multiple of 16
+      | bulk_summarizer.BulkSummarizer    here, or in a process that may die
+      | searcher.Searcher                 encode, then greedy or beam search; of a large
+      |                                   vocabulary only a shortlist may be written
+    hypotheses     n best of each source, or the failure that costs its document
+      | batches.restore_order             in the order of the documents again
+      | summarizer.distinct_summaries     token ids become texts, equal ones once
+    summaries      of each source
+      | merging, composition              those of the passages or sentences as one
+    summary        of each document
+
+passages           cuts long documents into several sources
 batches            groups documents of similar length
+bulk_summarizer    searches windows of documents, in processes where that pays, and
+                   what becomes of a document that kills its process
+processes          do one element at a time and may die, forked from one that has
+                   imported what they need
+search_imports     what search processes need
+process_limits     how many processes and threads there are
 searcher           searches a batch with a network
 shortlist          a network with the common pieces and those of the sources alone
 fact_pieces        which pieces of a vocabulary spell numbers and names
 summarizer         turns hypotheses into ranked texts
-composition        puts a summary together from rewritten sentences
-passages           cuts long documents into several sources
 merging            merges the summaries of passages
-processes          calls functions in processes that may die, forked from one that has
-                   imported what they need
-search_imports     what search processes need
-worker_pool        searches in processes
-process_limits     how many processes and threads there are, and in which precision
-bulk_summarizer    searches windows of documents, in processes where that pays
+composition        puts a summary together from rewritten sentences
+line_checks        whether a rewritten sentence is complete and says what it says
 search_cost        adds up tokens and seconds
 sentence_vectors   computes vectors of sentences with an encoder
 sentence_scorer    scores sentences with an extractor
-attention          reads attention weights, of pieces or whole words
+attention          reads attention weights
 heat_map           draws a map for each head
 """

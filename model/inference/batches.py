@@ -3,7 +3,7 @@
 This file does not import TensorFlow.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.isolation import Failure
@@ -98,17 +98,34 @@ def batches_by_length(
       The positions of the documents of each batch.
     """
     room = BATCH_BEAM_TOKENS if precision == "float32" else 2 * BATCH_BEAM_TOKENS
+    most = 1 if batch_invariant else MAX_BATCH_HYPOTHESES // beams
+
+    def size(longest: int) -> int:
+        return min(most, room // (beams * padded_length([longest], limit)))
+
+    return group_by_length(lengths, size)
+
+
+def group_by_length(
+    lengths: Sequence[int], size: Callable[[int], int]
+) -> list[list[int]]:
+    """Groups things of similar length, the longest first.
+
+    Args:
+      lengths: of each.
+      size: how many fit into a group whose longest has so many tokens; at least one
+        counts.
+
+    Returns:
+      The positions of those of each group.
+    """
     order = sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
-    batches: list[list[int]] = []
+    groups: list[list[int]] = []
     while order:
-        longest = padded_length([lengths[order[0]]], limit)
-        fitting = room // (beams * longest)
-        size = max(1, min(MAX_BATCH_HYPOTHESES // beams, fitting))
-        if batch_invariant:
-            size = 1
-        batches.append(order[:size])
-        order = order[size:]
-    return batches
+        count = max(1, size(lengths[order[0]]))
+        groups.append(order[:count])
+        order = order[count:]
+    return groups
 
 
 def restore_order(

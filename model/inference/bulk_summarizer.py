@@ -1,69 +1,140 @@
 """Summaries of windows of documents, searched in this process or in several.
 
 A window is some hundred documents of a corpus. It is searched in batches of similar
-length: in the processes of a `SearchPool` where there is enough work for them, else in
-this process.
+length: in search processes where there is enough work for them, else in this process.
+Each process computes on one thread; two of them search 1.5 times as many documents as
+one call on two threads. It is forked from one that has imported TensorFlow, loads the
+bundle and compiles the search once. Then it receives batches of token ids and returns
+hypotheses. A document that cannot be searched, even one that kills its process, costs
+its own result only:
+
+    a process dies                the batch is searched again in a new process,
+                                  while no other process searches
+    that process dies too         the batch is cut in halves, which are searched
+                                  likewise; a single document is a failure
 """
 
+import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from precis.model.bundle.network_bundle import open_bundle
+from precis.model.errors import DataError, JobError, PrecisError
 from precis.model.inference.batches import (
     SEARCH,
     Hypothesis,
     SearchedBatch,
     batches_by_length,
+    join_batches,
     restore_order,
 )
-from precis.model.inference.summarizer import Summary, distinct_summaries
-from precis.model.inference.worker_pool import (
-    SearchPool,
-    check_model,
-    load_searcher,
-    search_isolated,
+from precis.model.inference.process_limits import compute_on_one_thread
+from precis.model.inference.processes import Processes, search_context
+from precis.model.isolation import (
+    NOT_OF_A_DOCUMENT,
+    PROCESS_DIED,
+    Failure,
+    FailureError,
+    attempt,
+    failure_of,
+    isolate,
 )
-from precis.model.isolation import Failure, attempt
+from precis.model.search.config import SearchConfig
+from precis.model.tensorflow_import import import_tensorflow
 
+# A search process imports TensorFlow in `load_search`: silently, and with its number of
+# threads set before it computes anything.
 if TYPE_CHECKING:
     from precis.model.inference.searcher import Searcher
+    from precis.model.inference.summarizer import Summary
 
 # A process needs some seconds before it can search. In that time, this process searches
 # a smaller number of batches than this.
 POOL_BATCHES = 4
+# So often may a batch kill its processes before one is searched. A document that kills
+# them does so nine times in a batch of 256 documents and its halves.
+MOST_DEATHS = 32
+
+Search = Callable[[Sequence[np.ndarray]], SearchedBatch]
+
+
+class ModelSearch(NamedTuple):
+    """A model and how it is searched.
+
+    Attributes:
+      bundle: the folder of the model.
+      model_id: the model that the folder must hold.
+      precision: the number format that the network's layers compute in.
+      config: the search settings.
+      batch_invariant: whether each document is searched alone.
+    """
+
+    bundle: str
+    model_id: str
+    precision: str
+    config: SearchConfig
+    batch_invariant: bool = False
 
 
 class BulkSummarizer:
     """Summarizes many documents with a bundle; may be used from several threads.
 
     Attributes:
+      search: the model and how it is searched.
+      processes: the largest number of search processes. They start with the first
+        batches, and end when every user has released them.
       tokenizer: the bundle's tokenizer of summaries.
       source_tokenizer: the bundle's tokenizer of sources.
       max_source_tokens: source tokens that the network reads.
-      pool: the search processes.
     """
 
-    def __init__(self, pool: SearchPool) -> None:
-        """Opens the bundle of a pool, but does not read its weights.
+    def __init__(self, search: ModelSearch, *, processes: int) -> None:
+        """Opens the bundle, but does not read its weights.
 
         Raises:
           UsageError: the folder is no complete bundle.
           DataError: the bundle is damaged or holds another model.
         """
-        search = pool.search
+        from precis.model.bundle.network_bundle import open_bundle
+
         contents = open_bundle(search.bundle)
         check_model(search.bundle, contents.model_id, search.model_id)
+        self.search = search
+        self.processes = processes
         self.tokenizer = contents.tokenizer
         self.source_tokenizer = contents.source_tokenizer
         self.max_source_tokens = contents.config.max_source_tokens
-        self.pool = pool
-        self._search = search
         self._lock = threading.Lock()
         self._searcher: Searcher | None = None
+        self._users = 0
+        # One thread for each process waits for its results.
+        self._threads: ThreadPoolExecutor | None = None
+        self._calls = self._new_processes()
+        # How often a batch has killed its processes since the last that was searched.
+        self._deaths = 0
+        self._is_lost = False
+
+    def retain(self) -> None:
+        """Registers a user of the search processes."""
+        with self._lock:
+            self._users += 1
+
+    def release(self) -> None:
+        """Removes a user; after the last one, ends the processes."""
+        with self._lock:
+            self._users -= 1
+            if self._users or self._threads is None:
+                return
+            self._threads.shutdown(cancel_futures=True)
+            self._calls.close()
+            self._threads = None
+            self._calls = self._new_processes()
+            self._is_lost = False
 
     def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
         """Whether a window is so much work that search processes are worth their start.
@@ -73,7 +144,7 @@ class BulkSummarizer:
         """
         # Batches of single documents would say nothing about the amount of work.
         batches = self._batches(sources, batch_invariant=False)
-        return self.pool.processes > 1 and len(batches) >= POOL_BATCHES
+        return self.processes > 1 and len(batches) >= POOL_BATCHES
 
     def begin(
         self, sources: Sequence[np.ndarray], *, in_processes: bool
@@ -82,62 +153,115 @@ class BulkSummarizer:
 
         Args:
           sources: int32 [S] each, cut at the network's source length.
-          in_processes: whether to search in the processes of the pool. Without them,
-            the search begins when the summaries are asked for.
+          in_processes: whether to search in processes, in the order of these calls.
+            Without them, the search begins when the summaries are asked for.
         """
-        batches = self._batches(sources, batch_invariant=self._search.batch_invariant)
-        return PendingWindow(self, sources, batches, in_processes=in_processes)
+        batches = self._batches(sources, batch_invariant=self.search.batch_invariant)
+        begin = self.submit if in_processes else self._later
+        searches = [begin([sources[row] for row in rows]) for rows in batches]
+        return PendingWindow(self, batches, searches)
 
-    def search_here(self, sources: list[np.ndarray]) -> SearchedBatch:
+    def submit(self, sources: list[np.ndarray]) -> Callable[[], SearchedBatch]:
+        """Begins to search a batch in the processes.
+
+        Returns:
+          A function that waits for the result. It raises a PrecisError: the bundle
+          cannot be loaded, or processes die whatever they do.
+        """
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self.processes)
+            search = functools.partial(search_isolated, sources, self._search_there)
+            return self._threads.submit(search).result
+
+    def _later(self, sources: list[np.ndarray]) -> Callable[[], SearchedBatch]:
+        return functools.partial(search_isolated, sources, self._search_here)
+
+    def _search_here(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
         """Searches a batch in this process; the first call loads the weights."""
         with self._lock:
             if self._searcher is None:
-                self._searcher = load_searcher(self._search)
-        return search_isolated(sources, self._searcher.search_together)
+                self._searcher = load_searcher(self.search)
+        return self._searcher.search_together(sources)
+
+    def _new_processes(self) -> Processes:
+        load = functools.partial(load_search, self.search)
+        return Processes(self.processes, load, context=search_context())
+
+    def _search_there(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
+        """Searches a batch in a process.
+
+        Raises:
+          FailureError: the search failed, or its process died twice.
+          JobError: processes die whatever they do.
+        """
+        if not self._is_lost:
+            try:
+                searched: SearchedBatch = self._calls.call(sources)
+            except BrokenProcessPool:
+                self._deaths += 1
+                # so that the batches that wait do not wait for deaths
+                self._is_lost = self._deaths == MOST_DEATHS or not self._can_load()
+            else:
+                self._deaths = 0
+                return searched
+        if self._is_lost:
+            raise JobError(
+                "a search process died before its batch was done, most often because "
+                f"memory ran out: each of the {self.processes} holds the network; run "
+                "the command again with a smaller --workers (1 searches without "
+                "further processes) and it goes on"
+            )
+        raise FailureError(
+            Failure(
+                SEARCH,
+                PROCESS_DIED,
+                "the search process died, and again when nothing else was searched; "
+                "most often memory runs out",
+                BrokenProcessPool.__name__,
+            )
+        )
+
+    def _can_load(self) -> bool:
+        """Whether a new process can load the bundle."""
+        try:
+            self._calls.call([])
+        except BrokenProcessPool:
+            return False
+        return True
 
     def _batches(
         self, sources: Sequence[np.ndarray], *, batch_invariant: bool
     ) -> list[list[int]]:
         """The positions of the documents of each batch of a window."""
         return batches_by_length(
-            [len(source) for source in sources],
-            beams=self._search.config.beam_width,
+            list(map(len, sources)),
+            beams=self.search.config.beam_width,
             limit=self.max_source_tokens,
-            precision=self._search.precision,
+            precision=self.search.precision,
             batch_invariant=batch_invariant,
         )
 
 
+@dataclasses.dataclass
 class PendingWindow:
     """Documents whose search has begun.
 
     Attributes:
+      bulk: searches them.
+      batches: the positions of the documents of each batch.
+      searches: each gives the result of a batch when it is called.
       searched: the result of each batch, available after `summaries`.
     """
 
-    def __init__(
-        self,
-        bulk: BulkSummarizer,
-        sources: Sequence[np.ndarray],
-        batches: list[list[int]],
-        *,
-        in_processes: bool,
-    ) -> None:
-        self.searched: list[SearchedBatch] = []
-        self._bulk = bulk
-        self._batches = batches
-        parts = [[sources[row] for row in rows] for rows in batches]
-        # Each gives the result of a batch when it is called.
-        self._searches: list[Callable[[], SearchedBatch]] = [
-            bulk.pool.submit(part).result
-            if in_processes
-            else functools.partial(bulk.search_here, part)
-            for part in parts
-        ]
+    bulk: BulkSummarizer
+    batches: list[list[int]]
+    searches: list[Callable[[], SearchedBatch]]
+    searched: list[SearchedBatch] = dataclasses.field(default_factory=list)
 
     def summaries(
         self, on_searched: Callable[[float], None] = lambda part: None
-    ) -> list[list[Summary] | Failure]:
+    ) -> "list[list[Summary] | Failure]":
         """Waits for the search.
 
         Args:
@@ -153,19 +277,120 @@ class PendingWindow:
           PrecisError: the bundle cannot be loaded, or search processes die whatever
             they do.
         """
-        self.searched = []
-        documents = sum(map(len, self._batches))
+        from precis.model.inference.summarizer import distinct_summaries
+
+        documents = sum(map(len, self.batches))
         searched_documents = 0
-        for search in self._searches:
+        for search in self.searches:
             self.searched.append(search())
             searched_documents += len(self.searched[-1].results)
             on_searched(searched_documents / documents)
+
+        def decode(ranked: list[Hypothesis]) -> "list[Summary]":
+            return distinct_summaries(ranked, self.bulk.tokenizer)
+
         return [
             result
             if isinstance(result, Failure)
-            else attempt(result, self._decode, stage=SEARCH)
-            for result in restore_order(self._batches, self.searched)
+            else attempt(result, decode, stage=SEARCH)
+            for result in restore_order(self.batches, self.searched)
         ]
 
-    def _decode(self, ranked: list[Hypothesis]) -> list[Summary]:
-        return distinct_summaries(ranked, self._bulk.tokenizer)
+
+def search_isolated(sources: Sequence[np.ndarray], search: Search) -> SearchedBatch:
+    """Searches documents as one batch, and in halves where that fails.
+
+    Args:
+      sources: int32 [S] each.
+      search: searches any of them as one batch.
+
+    Returns:
+      The result, with a failure for each document that cannot be searched.
+    """
+    parts: list[SearchedBatch] = []
+
+    def search_part(
+        part: Sequence[np.ndarray],
+    ) -> list[list[Hypothesis] | Failure]:
+        parts.append(search(part))
+        return parts[-1].results
+
+    results = isolate(sources, search_part, stage=SEARCH)
+    return join_batches(parts)._replace(results=results)
+
+
+def check_model(folder: str, model_id: str, expected: str | None) -> None:
+    """Refuses a bundle that was replaced after the job began.
+
+    Args:
+      folder: of the bundle.
+      model_id: the model that it holds now.
+      expected: the model that the job began with.
+
+    Raises:
+      DataError: they are different models.
+    """
+    if model_id != expected:
+        raise DataError(
+            f"{folder} holds model {model_id} now, and this job began with {expected}; "
+            "put that model back, or begin anew with another --output"
+        )
+
+
+def load_searcher(search: ModelSearch) -> "Searcher":
+    """Loads the bundle of a search.
+
+    Raises:
+      UsageError: the folder is no complete bundle.
+      DataError: the bundle is damaged or holds another model.
+    """
+    from precis.model.bundle.network_bundle import load_bundle
+    from precis.model.inference.summarizer import Summarizer
+
+    bundle = load_bundle(search.bundle, precision=search.precision)
+    check_model(search.bundle, bundle.model_id, search.model_id)
+    return Summarizer(
+        bundle.network,
+        bundle.tokenizer,
+        search.config,
+        bundle.special,
+        bundle.source_tokenizer,
+    ).searcher
+
+
+# The functions below run in the search processes.
+
+
+def load_search(search: ModelSearch) -> Search:
+    """What a search process does with a batch, on one thread.
+
+    Raises:
+      PrecisError: the bundle cannot be loaded.
+    """
+    import_tensorflow()
+    compute_on_one_thread()
+    try:
+        return functools.partial(_search_batch, load_searcher(search))
+    except PrecisError:
+        raise
+    except Exception as error:
+        raise JobError(
+            f"a search process cannot load {search.bundle}: {type(error).__name__}: "
+            f"{error}"
+        ) from error
+
+
+def _search_batch(searcher: "Searcher", sources: Sequence[np.ndarray]) -> SearchedBatch:
+    """Searches a batch; one without sources shows that the bundle could be loaded.
+
+    Raises:
+      FailureError: the search raised an exception.
+    """
+    if not sources:
+        return join_batches([])
+    try:
+        return searcher.search_together(sources)
+    except NOT_OF_A_DOCUMENT:
+        raise
+    except Exception as error:
+        raise FailureError(failure_of(error, SEARCH)) from None

@@ -22,7 +22,7 @@ from precis.model.extractive.expected import (
 )
 from precis.model.extractive.ngrams import Gram
 from precis.model.inference.line_checks import is_complete, keeps_words
-from precis.model.inference.summarizer import Summary
+from precis.model.inference.summarizer import Summary, join_summaries
 from precis.model.rouge import tokenize
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
@@ -75,7 +75,7 @@ class _Line(NamedTuple):
 
 def compose_summary(
     rewritten: Sequence[RewrittenSentence],
-    expected: ExpectedReference | None,
+    expected: ExpectedReference,
     *,
     most: int,
 ) -> list[Summary]:
@@ -84,42 +84,26 @@ def compose_summary(
     Args:
       rewritten: the sentences that it may speak of, in document order.
       expected: what is expected of its reference: its words and pairs are all those of
-          the document. None where that is not known: it then has the best line of
-          each sentence.
+          the document.
       most: lines that it has at most.
 
     Returns:
       One summary, or none without a sentence. Its score and its mean log-probability
       are the means over the lines that the network wrote.
     """
-    if expected is None:
-        chosen = [_lines(each, {})[0] for each in rewritten[:most]]
-    else:
-        lines = [line for each in rewritten for line in _lines(each, expected.pairs)]
-        options = [
-            Option(line.sentence.start, line.words, cost=line.cost) for line in lines
-        ]
-        places = choose_options(
-            options,
-            _with_novel(expected, lines),
-            most=most,
-            length_cost=_LENGTH_COST,
-        )
-        chosen = [lines[place] for place in places]
+    lines = [line for each in rewritten for line in _lines(each, expected.pairs)]
+    options = [
+        Option(line.sentence.start, line.words, cost=line.cost) for line in lines
+    ]
+    with_novel = _with_novel(expected, lines)
+    places = choose_options(options, with_novel, most=most, length_cost=_LENGTH_COST)
+    chosen = [lines[place] for place in places]
     if not chosen:
         return []
+    text = "\n".join(line.text for line in chosen)
     ways = [line.way for line in chosen if line.way is not None]
-    margins = [way.margin for way in ways if way.margin is not None]
-    count = max(len(ways), 1)
-    return [
-        Summary(
-            "\n".join(line.text for line in chosen),
-            sum(way.score for way in ways) / count,
-            sum(way.mean_log_prob for way in ways) / count,
-            min(margins, default=None),
-            tuple((line.sentence.start, line.sentence.end) for line in chosen),
-        )
-    ]
+    support = tuple((line.sentence.start, line.sentence.end) for line in chosen)
+    return [join_summaries(text, ways, support)]
 
 
 def _lines(rewritten: RewrittenSentence, pairs: Collection[Gram]) -> list[_Line]:

@@ -72,9 +72,11 @@ def fact_pieces(
             kind, is_whole = _classify(text, kinds)
             if token in beginnings:
                 kind = FACT
-            table.classes[token] = (
-                _inner_class(kind, has_digit=has_digit) if continues else kind
-            )
+            if continues and has_digit and kind != FREE:
+                kind = INNER_NUMBER
+            elif continues:
+                kind = INNER_NAME if kind in (FACT, OPENING) else INNER
+            table.classes[token] = kind
         is_number = has_digit or word in _NUMBER_WORDS
         for mark, holds in (
             (WHOLE, is_whole),
@@ -106,18 +108,6 @@ def _classify(text: str, kinds: Sequence[str]) -> tuple[int, bool]:
     if word in NO_NAMES:
         return FREE, True
     return (OPENING if word in OPENINGS else FACT), False
-
-
-def _inner_class(kind: int, *, has_digit: bool) -> int:
-    """The class of a piece without a space before it.
-
-    Args:
-      kind: its class as the beginning of a word.
-      has_digit: whether it holds a digit.
-    """
-    if has_digit and kind != FREE:
-        return INNER_NUMBER
-    return INNER_NAME if kind in (FACT, OPENING) else INNER
 
 
 def _number_beginnings(tokenizer: AnyTokenizer) -> frozenset[int]:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from precis.model.inference.summarizer import Summary
+from precis.model.inference.summarizer import Summary, join_summaries
 from precis.model.text.sentences import split_sentences
 from precis.model.text.stop_words import STOP_WORDS
 from precis.model.text.words import words
@@ -64,33 +64,19 @@ def merge_summaries(
     written = [ranked[0] for ranked in passages if ranked]
     if not written:
         return []
-    candidates = _candidates(written)
-    chosen = _choose(candidates, length or math.sqrt(len(passages)))
-    used = sorted({candidates[place].passage for place in chosen})
-    parts = [written[passage] for passage in used] or written
-    margins = [part.margin for part in parts if part.margin is not None]
-    return [
-        Summary(
-            "\n".join(candidates[place].text for place in chosen),
-            sum(part.score for part in parts) / len(parts),
-            sum(part.mean_log_prob for part in parts) / len(parts),
-            min(margins, default=None),
-        )
-    ]
+    chosen = _choose(_candidates(written), length or math.sqrt(len(passages)))
+    parts = [written[each] for each in sorted({each.passage for each in chosen})]
+    text = "\n".join(candidate.text for candidate in chosen)
+    return [join_summaries(text, parts or written)]
 
 
 def _candidates(summaries: Sequence[Summary]) -> list[_Candidate]:
     """The sentences of all summaries, in order."""
     return [
-        _Candidate(
-            passage,
-            sentence.text,
-            len(sentence_words),
-            _concepts(sentence_words),
-        )
+        _Candidate(passage, sentence.text, len(own_words), _concepts(own_words))
         for passage, summary in enumerate(summaries)
         for sentence in split_sentences(summary.text)
-        if (sentence_words := words(sentence.text))
+        if (own_words := words(sentence.text))
     ]
 
 
@@ -104,8 +90,8 @@ def _concepts(sentence: Sequence[str]) -> frozenset[tuple[str, ...]]:
     return concepts or frozenset([tuple(sentence)])
 
 
-def _choose(candidates: Sequence[_Candidate], length: float) -> list[int]:
-    """The places of the chosen sentences, in order.
+def _choose(candidates: Sequence[_Candidate], length: float) -> list[_Candidate]:
+    """The chosen sentences, in order.
 
     Args:
       candidates: the sentences.
@@ -113,43 +99,35 @@ def _choose(candidates: Sequence[_Candidate], length: float) -> list[int]:
     """
     if not candidates:
         return []
-    by_passage: dict[int, set[tuple[str, ...]]] = {}
-    for candidate in candidates:
-        by_passage.setdefault(candidate.passage, set()).update(candidate.concepts)
-    values = Counter(itertools.chain.from_iterable(by_passage.values()))
-    total_words = sum(candidate.words for candidate in candidates)
-    words_left = (length - 1) * total_words / len(by_passage)
-
+    of_passages = {(each.passage, one) for each in candidates for one in each.concepts}
+    values = Counter(concept for _, concept in of_passages)
+    passages = len({each.passage for each in candidates})
+    words_left = (length - 1) * sum(each.words for each in candidates) / passages
     chosen: list[int] = []
     covered: set[tuple[str, ...]] = set()
-    first = [each for each in candidates if each.passage == candidates[0].passage]
-    rest = list(range(len(first), len(candidates)))
-    for place, candidate in enumerate(first):
-        if not _repeats(candidate, covered):
-            chosen.append(place)
-            covered |= candidate.concepts
-    while words_left > 0:
-        rest = [each for each in rest if not _repeats(candidates[each], covered)]
-        if not rest:
-            break
-        # Of equal values `max` takes the first.
-        place = max(rest, key=lambda each: _value(candidates[each], values, covered))
+
+    def repeats(place: int) -> bool:
+        """Whether a sentence says mostly what is covered."""
+        concepts = candidates[place].concepts
+        return len(concepts & covered) > _MAX_REPEATED_SHARE * len(concepts)
+
+    def value(place: int) -> float:
+        """What the concepts that are not yet covered are worth, for each word."""
+        new = candidates[place].concepts - covered
+        return sum(values[each] for each in new) / candidates[place].words
+
+    rest = list(range(len(candidates)))
+    while rest:
+        if candidates[rest[0]].passage == candidates[0].passage:
+            place = rest.pop(0)  # all of the first passage
+            if repeats(place):
+                continue
+        else:
+            rest = [each for each in rest if not repeats(each)]
+            if not rest or words_left <= 0:
+                break
+            place = max(rest, key=value)  # the first of equal values
+            words_left -= candidates[place].words
         chosen.append(place)
         covered |= candidates[place].concepts
-        words_left -= candidates[place].words
-    return sorted(chosen)
-
-
-def _value(
-    candidate: _Candidate,
-    values: Counter[tuple[str, ...]],
-    covered: set[tuple[str, ...]],
-) -> float:
-    """What the concepts that are not yet covered are worth, for each word."""
-    return sum(values[each] for each in candidate.concepts - covered) / candidate.words
-
-
-def _repeats(candidate: _Candidate, covered: set[tuple[str, ...]]) -> bool:
-    """Whether the sentence says mostly what is covered."""
-    repeated = len(candidate.concepts & covered)
-    return repeated > _MAX_REPEATED_SHARE * len(candidate.concepts)
+    return [candidates[place] for place in sorted(chosen)]

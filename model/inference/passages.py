@@ -131,34 +131,20 @@ def balanced_windows(
     even: list[SentenceWindow] = []
     new = 0
     for left in range(len(windows), 0, -1):
-        share = (ends[-1] - ends[new]) / left
-        last = _nearest(ends, ends[new] + share)
+        wanted = ends[new] + (ends[-1] - ends[new]) / left
+        # The nearest end, the later one of two; earlier where it would be too long.
+        last = bisect.bisect_left(ends, wanted)
+        if last and wanted - ends[last - 1] < ends[last] - wanted:
+            last -= 1
         if ends[last] - ends[new] > limit:
             last -= 1
         total = ends[last] - ends[new]
         if last <= new or total > limit:
             break
-        first = _first_repeated(lengths, new, min(overlap, limit - total))
+        # The sentences before it that may be read again have at most so many tokens.
+        room = min(overlap, limit - total)
+        first = bisect.bisect_left(ends, ends[new] - room)
         even.append(SentenceWindow(first, new, last))
         new = last
     # Some sentences may be too long to be shared out.
     return even if new == len(lengths) else windows
-
-
-def _nearest(ends: Sequence[int], wanted: float) -> int:
-    """The place of the number that is nearest to a wanted one; they ascend."""
-    place = bisect.bisect_left(ends, wanted)
-    if place and wanted - ends[place - 1] < ends[place] - wanted:
-        return place - 1
-    return place
-
-
-def _first_repeated(lengths: Sequence[int], new: int, room: int) -> int:
-    """The first of the sentences before `new` that have together at most `room`
-    tokens.
-    """
-    first = new
-    while first and lengths[first - 1] <= room:
-        first -= 1
-        room -= lengths[first]
-    return first

@@ -5,10 +5,12 @@ They ask for the chip and not for the time of a trial, so that a run that is res
 the same machine gets the same precision.
 """
 
+import contextlib
 import glob
 import math
 import multiprocessing
 import os
+from pathlib import Path
 
 from precis.model.errors import UsageError
 
@@ -50,12 +52,11 @@ def count_processes(asked: int) -> int:
         return 1  # Python does not let a daemon process start others.
     if asked:
         return asked
-    if not (has_accelerator() or any(map(glob.glob, _HINTS))):
-        return usable_cores()
-    import tensorflow as tf
+    if has_accelerator() or any(map(glob.glob, _HINTS)):
+        import tensorflow as tf
 
-    if tf.config.list_physical_devices("GPU") or tf.config.list_physical_devices("TPU"):
-        return 1
+        if any(map(tf.config.list_physical_devices, ("GPU", "TPU"))):
+            return 1
     return usable_cores()
 
 
@@ -68,17 +69,11 @@ def usable_cores() -> int:
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
-    return max(1, math.ceil(min(cores, _quota_of_cores())))
-
-
-def _quota_of_cores() -> float:
-    """The cores that the control group of this process may use at a time."""
-    try:
-        with open(_CPU_QUOTA, encoding="ascii") as file:
-            quota, period = file.read().split()
-        return float(quota) / float(period)
-    except (OSError, ValueError):  # There is no quota; then the file says `max`.
-        return math.inf
+    # Without a quota there is no file, or it says `max`.
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = map(float, Path(_CPU_QUOTA).read_text().split())
+        cores = min(cores, math.ceil(quota / period))
+    return max(1, cores)
 
 
 def has_accelerator() -> bool:

@@ -1,8 +1,8 @@
-"""Processes that each do one call at a time, and may die.
+"""Processes that each do one element at a time, and may die.
 
 A `ProcessPoolExecutor` with several processes fails all its calls when one process
-dies, and does not tell which call it was. Here every process has an executor of its
-own, so only the call of the process that died fails.
+dies, and does not tell which call it was. Here every process has a pipe of its own, so
+only the call of the process that died fails.
 
 They are forked from one that imports once what each of them needs. Python starts one
 such process for a command (`multiprocessing.forkserver`). Nothing is
@@ -15,20 +15,23 @@ import multiprocessing
 import multiprocessing.connection
 import multiprocessing.forkserver
 import os
+import pickle
 import signal
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
-from typing import TypeVar
+from multiprocessing.process import BaseProcess
+from typing import Any
 
 from precis.model.errors import JobError
 from precis.model.garbage_collection import collect_rarely
 
-ResultT = TypeVar("ResultT")
+Work = Callable[[Any], Any]
 
 # Set where this process ends.
 _is_ending = threading.Event()
@@ -40,8 +43,8 @@ class Processes:
     def __init__(
         self,
         count: int,
+        load: Callable[[], Work],
         *,
-        initializer: Callable[[], None] | None = None,
         environment: Mapping[str, str] = os.environ,
         context: BaseContext | None = None,
     ) -> None:
@@ -49,49 +52,49 @@ class Processes:
 
         Args:
           count: the number of threads that call, and of processes at most.
-          initializer: is called first in each process.
-          environment: of the processes, as it is now.
+          load: gives the function that does the elements, in each process once; what it
+            raises is raised by the call.
+          environment: of the processes, as it is now; the fork server has one of its
+            own.
           context: how processes are started; by default they are spawned, because
-              TensorFlow does not work in a process that was forked from one that has
-              used it.
+            TensorFlow does not work in a process that was forked from one that has
+            used it.
         """
         self._count = count
-        # The fork server has an environment of its own.
-        self._start_up = functools.partial(
-            _start_process, dict(environment), initializer
-        )
-        self._context = context or multiprocessing.get_context("spawn")
-        self._idle: list[ProcessPoolExecutor] = []
-        self._pids: dict[ProcessPoolExecutor, int] = {}
+        self._arguments = (load, dict(environment))
+        self._context: Any = context or multiprocessing.get_context("spawn")
+        self._idle: list[tuple[BaseProcess, Connection]] = []
+        self._started: list[BaseProcess] = []
         self._is_closed = False
-        # Whoever holds the turn may take a place. `call_alone` holds it until it ends,
-        # so that no other call begins.
+        # Whoever holds the turn may take a place. A call that is to be alone holds it
+        # until it ends, so that no other one begins.
         self._turn = threading.Lock()
         self._places = threading.Semaphore(count)
 
-    def call(self, function: Callable[..., ResultT], *arguments: object) -> ResultT:
-        """Calls a function in a process that is idle, or in a new one.
+    def call(self, element: Any) -> Any:
+        """What comes of an element in a process that is idle, or in a new one.
+
+        Where the process dies, perhaps because of what runs beside it, the element is
+        tried again while no other call is running.
 
         Raises:
-          BrokenProcessPool: the process died; the next call has another.
-          Exception: the function raised it.
+          BrokenProcessPool: that process died too; the next call has another.
+          Exception: the function raised it; a JobError in place of one that cannot be
+            sent to another process.
         """
         with self._turn:
             self._places.acquire()
         try:
-            return self._call(function, *arguments)
+            return self._call(element)
+        except BrokenProcessPool:
+            pass
         finally:
             self._places.release()
-
-    def call_alone(
-        self, function: Callable[..., ResultT], *arguments: object
-    ) -> ResultT:
-        """Calls a function as `call` does, while no other call is running."""
         with self._turn:
             for _ in range(self._count):
                 self._places.acquire()
             try:
-                return self._call(function, *arguments)
+                return self._call(element)
             finally:
                 self._places.release(self._count)
 
@@ -102,54 +105,56 @@ class Processes:
         that has imported TensorFlow.
         """
         self._is_closed = True
-        for executor, pid in list(self._pids.items()):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            self._end(executor)
+        for process in list(self._started):
+            process.kill()
+            self._end(process)
 
-    def _call(self, function: Callable[..., ResultT], *arguments: object) -> ResultT:
+    def _call(self, element: Any) -> Any:
         if self._is_closed or _is_ending.is_set():
             raise BrokenProcessPool("the processes were ended")
         try:
-            executor = self._idle.pop()
+            process, connection = self._idle.pop()
         except IndexError:
-            executor = self._start()
+            process, connection = self._start()
         try:
-            result = executor.submit(function, *arguments).result()
-        except BrokenProcessPool:
-            self._end(executor)
-            raise
-        except BaseException:
-            self._idle.append(executor)
-            raise
-        self._idle.append(executor)
+            connection.send(element)
+            result, failed = connection.recv()
+        except (EOFError, OSError) as error:
+            connection.close()
+            self._end(process)
+            raise BrokenProcessPool("the process died") from error
+        self._idle.append((process, connection))
+        if failed:
+            raise result from RuntimeError(failed)  # with the traceback of there
         return result
 
-    def _start(self) -> ProcessPoolExecutor:
+    def _start(self) -> tuple[BaseProcess, Connection]:
         """Starts a process.
 
         Raises:
           BrokenProcessPool: it died at once.
-          JobError: the machine has no shared memory.
         """
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_serve, args=(theirs, *self._arguments), daemon=True
+        )
         try:
-            executor = ProcessPoolExecutor(1, self._context, self._start_up)
-        except OSError as error:  # Semaphores lie in shared memory.
-            raise JobError(
-                f"no process can be started: /dev/shm: {error.strerror}; mount it with "
-                "room to write, or give --workers 1"
-            ) from error
-        with without_interrupts():
-            pid = executor.submit(os.getpid)
-        self._pids[executor] = pid.result()
+            with without_interrupts():
+                process.start()
+        except (EOFError, OSError) as error:
+            raise BrokenProcessPool("no process can be started") from error
+        finally:
+            theirs.close()
+        self._started.append(process)
         if self._is_closed:  # In this moment; nobody would end this one.
             self.close()
-        return executor
+        return process, ours
 
-    def _end(self, executor: ProcessPoolExecutor) -> None:
+    def _end(self, process: BaseProcess) -> None:
         """Waits for a process that ends; only one thread may wait for it."""
-        if self._pids.pop(executor, None) is not None:
-            executor.shutdown()
+        with contextlib.suppress(ValueError):
+            self._started.remove(process)
+            process.join()
 
 
 def start_no_more() -> None:
@@ -160,7 +165,7 @@ def start_no_more() -> None:
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
     """Ctrl-C does not reach the processes that this thread starts in the block: Python
-    would print a traceback before it comes to `_start_process`.
+    would print a traceback before it comes to `_serve`.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -169,11 +174,12 @@ def without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_process(
-    environment: Mapping[str, str], initializer: Callable[[], None] | None
+def _serve(
+    connection: Connection, load: Callable[[], Work], environment: Mapping[str, str]
 ) -> None:
-    """Prepares a process that another one started: for much work, for Ctrl-C, and for
-    the end of its parent.
+    """Does the elements that come through a pipe, until it is closed.
+
+    The process is prepared for much work, for Ctrl-C, and for the end of its parent.
     """
     collect_rarely()
     os.environ.clear()
@@ -181,16 +187,29 @@ def _start_process(
     # Ctrl-C reaches the parent too, and the parent reports it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    if initializer is not None:
-        initializer()
+    load_once = functools.cache(load)
+    answer: tuple[Any, str]
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            element = connection.recv()
+            try:
+                answer = load_once()(element), ""
+            except Exception as error:
+                answer = _portable(error), traceback.format_exc()
+            connection.send(answer)
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or one that can be sent to another process and says the same."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return JobError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def _die_with_parent() -> None:
-    """Ends this process when its parent ends.
-
-    It would not notice by itself that its parent was killed: a process that waits for
-    work holds both ends of the queue.
-    """
+    """Ends this process when its parent ends, also in the middle of its work."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     multiprocessing.connection.wait([parent.sentinel])
@@ -198,8 +217,6 @@ def _die_with_parent() -> None:
 
 
 SEARCH_IMPORTS = "precis.model.inference.search_imports"
-_imports: list[str] = []
-
 # Bytes of the longest address of a socket, and what Python adds to the folder of
 # temporary files for that of the fork server.
 _LONGEST_ADDRESS = 107
@@ -224,10 +241,8 @@ def fork_context(imports: str) -> BaseContext:
     """
     if not can_fork():
         return multiprocessing.get_context("spawn")
-    if imports not in _imports:
-        _imports.append(imports)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_imports)
+    context.set_forkserver_preload([imports])
     return context
 
 
@@ -237,8 +252,8 @@ def search_context() -> BaseContext:
 
 
 def start_fork_server() -> None:
-    """Has the fork server import, before the first process is needed, what the contexts
-    so far said; does not wait for it.
+    """Has the fork server import, before the first process is needed, what the last
+    context said; does not wait for it.
     """
     if can_fork():
         with without_interrupts():

@@ -36,10 +36,8 @@ class SearchCost:
     """
 
     def __init__(self) -> None:
-        self.sums: dict[str, Any] = {
-            **dict.fromkeys(COUNTED, 0),
-            **dict.fromkeys(MEASURED, 0.0),
-        }
+        self.sums: dict[str, Any] = dict.fromkeys(COUNTED, 0)
+        self.sums |= dict.fromkeys(MEASURED, 0.0)
         self._searched_until = float("-inf")
 
     def add(self, batches: Iterable[SearchedBatch], *, documents: int) -> None:
@@ -53,16 +51,16 @@ class SearchCost:
           batches: what was searched.
           documents: the documents of these batches.
         """
-        self.sums["documents"] += documents
+        sums = self.sums
+        sums["documents"] += documents
         for batch in sorted(batches, key=lambda batch: batch.started):
-            self.sums["passages"] += len(batch.results)
-            self.sums["source_tokens"] += batch.source_tokens
-            self.sums["padded_tokens"] += batch.padded_tokens
-            self.sums["summary_tokens"] += summary_tokens(batch)
-            self.sums["process_seconds"] += batch.ended - batch.started
-            self.sums["wall_seconds"] += max(
-                0.0, batch.ended - max(batch.started, self._searched_until)
-            )
+            sums["passages"] += len(batch.results)
+            sums["source_tokens"] += batch.source_tokens
+            sums["padded_tokens"] += batch.padded_tokens
+            sums["summary_tokens"] += summary_tokens(batch)
+            sums["process_seconds"] += batch.ended - batch.started
+            new_from = max(batch.started, self._searched_until)
+            sums["wall_seconds"] += max(0.0, batch.ended - new_from)
             self._searched_until = max(self._searched_until, batch.ended)
 
 
@@ -73,33 +71,29 @@ def describe(sums: Mapping[str, float]) -> dict[str, Any]:
       The sums; padding_share, from 0 to 1; documents_per_second and
       summary_tokens_per_second of `wall_seconds`, None if nothing was searched.
     """
-    wall = sums["wall_seconds"]
-    padded = sums["padded_tokens"]
-    padding_share = round(1 - sums["source_tokens"] / padded, 4) if padded else 0.0
-    documents_per_second = round(sums["documents"] / wall, 2) if wall else None
-    tokens_per_second = round(sums["summary_tokens"] / wall, 1) if wall else None
+    wall, padded = sums["wall_seconds"], sums["padded_tokens"]
     return {
         **{name: int(sums[name]) for name in COUNTED},
-        "padding_share": padding_share,
+        "padding_share": round(1 - sums["source_tokens"] / padded, 4)
+        if padded
+        else 0.0,
         **{name: round(sums[name], 3) for name in MEASURED},
-        "documents_per_second": documents_per_second,
-        "summary_tokens_per_second": tokens_per_second,
+        "documents_per_second": round(sums["documents"] / wall, 2) if wall else None,
+        "summary_tokens_per_second": (
+            round(sums["summary_tokens"] / wall, 1) if wall else None
+        ),
     }
 
 
 def format_search_cost(search: Mapping[str, Any]) -> str:
     """The result of `describe` as one line, for the end of a run."""
     line = (
-        f"search: {search['documents']} documents, {search['passages']} passages, "
-        f"{search['source_tokens']} source tokens "
-        f"({search['padding_share']:.1%} padding), "
-        f"{search['summary_tokens']} summary tokens; "
-        f"{search['process_seconds']:.1f} s of processes in "
-        f"{search['wall_seconds']:.1f} s"
+        "search: {documents} documents, {passages} passages, {source_tokens} source "
+        "tokens ({padding_share:.1%} padding), {summary_tokens} summary tokens; "
+        "{process_seconds:.1f} s of processes in {wall_seconds:.1f} s"
     )
     if search["documents"]:
         line += (
-            f": {search['documents_per_second']} documents/s, "
-            f"{search['summary_tokens_per_second']} tokens/s"
+            ": {documents_per_second} documents/s, {summary_tokens_per_second} tokens/s"
         )
-    return line
+    return line.format(**search)

@@ -261,21 +261,19 @@ def load_scorer(folder: str, *, batch_invariant: bool = False) -> SentenceScorer
       DataError: a file differs from the manifest.
     """
     _, config, model_id = open_bundle_config(folder, EXTRACTIVE)
+    encoder = importance = None
     with naming_config(folder):
         features = tuple(config["features"])
-        listed = ", ".join(features)
-    if features != FEATURE_NAMES:
-        raise UsageError(
-            f"{folder}: trained on other features ({listed}) "
-            "than this precis computes; train it again"
-        )
-    weights = open_weights(folder)
-    from precis.model.network.build import build_encoder, build_extractor
+        if features != FEATURE_NAMES:
+            raise UsageError(
+                f"{folder}: trained on other features ({', '.join(features)}) "
+                "than this precis computes; train it again"
+            )
+        weights = open_weights(folder)
+        from precis.model.network.build import build_encoder, build_extractor
 
-    with naming_config(folder):
         extractor = build_extractor(ExtractorConfig(**config["extractor"]))
         networks: list[Any] = [extractor]
-        encoder = None
         if "encoder" in config:
             network = build_encoder(
                 EncoderConfig(**config["encoder"]), precision=config["precision"]
@@ -287,7 +285,6 @@ def load_scorer(folder: str, *, batch_invariant: bool = False) -> SentenceScorer
         for network in networks:
             for weight in network.weights:
                 weight.assign(weights[weight.path])
-        importance = None
         if "importance" in config:
             importance = read_importance(folder, config["importance"], weights)
     return SentenceScorer(

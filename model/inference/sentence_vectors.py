@@ -11,12 +11,13 @@ sentence of a long document has a vector.
     second window           ~~^^^^^^^     ~ is read again; its vectors are not taken
 """
 
-import itertools
 from collections.abc import Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from precis.model.inference.batches import group_by_length
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.tokenization.folder import AnyTokenizer
 
@@ -101,10 +102,10 @@ class SentenceEncoder:
         self.width = encoder.config.width
         self._encoder = encoder
         self._tokenizer = tokenizer
-        self._batch_invariant = batch_invariant
+        self._batch_tokens = 0 if batch_invariant else _BATCH_TOKENS
         self._before, self._behind = tokenizer.surrounding_ids
-        special_tokens = len(self._before) + len(self._behind)
-        self._limit = encoder.config.max_source_tokens - special_tokens
+        self._special_tokens = len(self._before) + len(self._behind)
+        self._limit = encoder.config.max_source_tokens - self._special_tokens
         self._overlap = min(overlap_tokens, self._limit // 2)
         signature = [
             tf.TensorSpec([None, None], tf.int32),
@@ -124,54 +125,37 @@ class SentenceEncoder:
         Returns:
           float32 [N, D] for each document.
         """
-        pieces = self._encode(documents)
-        ids = [list(itertools.chain.from_iterable(document)) for document in pieces]
-        vectors = [
-            np.zeros((len(document), self.width), np.float32) for document in ids
+        encoded = iter(self._tokenizer.encode_bare(list(chain(*documents))))
+        # Each sentence in as few pieces as there must be, nearly always one.
+        pieces = [
+            [
+                np.array_split(ids, max(1, -(-len(ids) // self._limit)))
+                for ids in islice(encoded, len(document))
+            ]
+            for document in documents
         ]
+        ids_of_all = [list(chain(*document)) for document in pieces]
+        vectors = [np.zeros((len(ids), self.width), np.float32) for ids in ids_of_all]
         windows = [
-            (number, window, sentences[window.first : window.last])
-            for number, sentences in enumerate(ids)
+            (number, window, ids[window.first : window.last])
+            for number, ids in enumerate(ids_of_all)
             for window in cut_windows(
-                [len(sentence) for sentence in sentences],
-                limit=self._limit,
-                overlap=self._overlap,
+                list(map(len, ids)), limit=self._limit, overlap=self._overlap
             )
         ]
-        lengths = [self._length(sentences) for _, _, sentences in windows]
-        batch_tokens = 0 if self._batch_invariant else _BATCH_TOKENS
-        for batch in _batches(lengths, batch_tokens):
+        lengths = [self._length(ids) for _, _, ids in windows]
+        for batch in group_by_length(
+            lengths, lambda longest: self._batch_tokens // _round_up(longest)
+        ):
             means = self._read([windows[place][2] for place in batch])
             for place, window_means in zip(batch, means, strict=True):
                 number, (first, new, last), _ = windows[place]
                 vectors[number][new:last] = window_means[new - first : last - first]
-        return [
-            _join_pieces(document_vectors, document)
-            for document_vectors, document in zip(vectors, pieces, strict=True)
-        ]
-
-    def _encode(
-        self, documents: Sequence[Sequence[str]]
-    ) -> list[list[list[np.ndarray]]]:
-        """The token ids of each sentence, int32 [S], in pieces that the encoder
-        reads; nearly always one.
-        """
-        encoded = iter(
-            self._tokenizer.encode_bare(
-                [sentence for document in documents for sentence in document]
-            )
-        )
-        return [[self._cut(next(encoded)) for _ in document] for document in documents]
-
-    def _cut(self, ids: np.ndarray) -> list[np.ndarray]:
-        """The ids of a sentence in as few pieces as there must be, of about the same
-        length.
-        """
-        return np.array_split(ids, max(1, -(-len(ids) // self._limit)))
+        return list(map(_join_pieces, vectors, pieces))
 
     def _length(self, sentences: Sequence[np.ndarray]) -> int:
         """The tokens of a window, special ones included."""
-        return sum(map(len, (self._before, *sentences, self._behind)))
+        return sum(map(len, sentences)) + self._special_tokens
 
     def _read(self, windows: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
         """Reads windows as one batch.
@@ -190,13 +174,13 @@ class SentenceEncoder:
         longest = min(longest, self._encoder.config.max_source_tokens)
         tokens = np.full((len(windows), longest), SOURCE_PADDING, np.int32)
         numbers = np.zeros_like(tokens)
+        start = len(self._before)
         for row, sentences in enumerate(windows):
             ids = np.concatenate([self._before, *sentences, self._behind])
             tokens[row, : len(ids)] = ids
-            start = len(self._before)
-            for number, sentence in enumerate(sentences, start=1):
-                numbers[row, start : start + len(sentence)] = number
-                start += len(sentence)
+            numbers[row, start : len(ids) - len(self._behind)] = np.repeat(
+                np.arange(1, len(sentences) + 1), list(map(len, sentences))
+            )
         most = np.int32(max(map(len, windows)))
         return np.asarray(self._mean_states(tokens, numbers, most).numpy())
 
@@ -235,34 +219,14 @@ def _join_pieces(
     """
     if len(vectors) == len(pieces):
         return vectors
-    joined = np.zeros((len(pieces), vectors.shape[1]), np.float32)
-    first = 0
-    for number, sentence in enumerate(pieces):
-        last = first + len(sentence)
-        joined[number] = vectors[first]
-        if len(sentence) > 1:
-            lengths = [len(piece) for piece in sentence]
-            joined[number] = np.average(vectors[first:last], axis=0, weights=lengths)
-        first = last
-    return joined
-
-
-def _batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Groups windows of similar length into batches of at most `batch_tokens`, or of
-    one window where that has more.
-
-    Returns:
-      The positions of the windows of each batch.
-    """
-    batches: list[list[int]] = []
-    padded = 0
-    order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
-    for place in order:
-        if not batches or (len(batches[-1]) + 1) * padded > batch_tokens:
-            batches.append([])
-            padded = _round_up(lengths[place])
-        batches[-1].append(place)
-    return batches
+    own = np.split(vectors, np.cumsum(list(map(len, pieces)))[:-1])
+    joined = [
+        few[0]
+        if len(few) == 1
+        else np.average(few, axis=0, weights=list(map(len, sentence)))
+        for few, sentence in zip(own, pieces, strict=True)
+    ]
+    return np.stack(joined).astype(np.float32)
 
 
 def _round_up(length: int) -> int:

@@ -66,12 +66,13 @@ class Shortlist(NamedTuple):
 def common_end(
     tokenizer: AnyTokenizer, special: SpecialTokens, common_pieces: int
 ) -> int:
-    """How many pieces a vocabulary has up to the last of its common ones.
+    """How many pieces a vocabulary has up to the last of its common ones; 0 where all
+    may be written.
 
     Args:
       tokenizer: with single characters before or among the common pieces.
       special: the special tokens.
-      common_pieces: longer pieces, from the first on.
+      common_pieces: longer pieces, from the first on; 0 is all.
 
     Raises:
       UsageError: a special token stands behind them, so that it could not be written.
@@ -82,14 +83,10 @@ def common_end(
         is_special = text.startswith("[") and text.endswith("]")
         longer_pieces += len(text) > 1 and not is_special
         end += 1
-    last_id = -1 if special.last_id is None else special.last_id
-    highest = max(
-        (
-            *(special.start_id, special.end_id, special.pad_id, last_id),
-            *special.suppressed,
-            *special.prefix,
-        )
-    )
+    if end in (0, tokenizer.vocabulary_size):
+        return 0
+    ids = {special.start_id, special.end_id, special.pad_id, special.last_id or 0}
+    highest = max(ids.union(special.suppressed, special.prefix))
     if highest >= end:
         raise UsageError(
             f"common_pieces {common_pieces} ends before piece {highest}, which is a "

@@ -46,15 +46,30 @@ class Summary(NamedTuple):
     is_finished: bool = True
 
 
+def join_summaries(
+    text: str,
+    parts: Sequence[Summary],
+    support: tuple[tuple[int, int], ...] | None = None,
+) -> Summary:
+    """A summary made of parts of others: with the means of their scores and mean
+    log-probabilities, and the smallest margin.
+    """
+    count = max(len(parts), 1)
+    return Summary(
+        text,
+        sum(part.score for part in parts) / count,
+        sum(part.mean_log_prob for part in parts) / count,
+        min((part.margin for part in parts if part.margin is not None), default=None),
+        support,
+    )
+
+
 class Summarizer:
     """Writes summaries with one network and one configuration.
 
     Attributes:
       network: the network that writes.
       searcher: searches the token ids of summaries.
-      tokenizer: decodes the token ids of summaries.
-      source_tokenizer: cuts the token ids of sources.
-      max_source_tokens: source tokens that the network reads.
     """
 
     def __init__(
@@ -74,14 +89,26 @@ class Summarizer:
           special: the special tokens; by default those of `tokenizer`, which then is a
             tokenizer of this project.
           source_tokenizer: the tokenizer of sources; by default `tokenizer`.
+
+        Raises:
+          UsageError: `config.supported` or `config.common_pieces` would mix two
+            vocabularies, or special tokens stand behind the common pieces.
         """
+        special = special_tokens(tokenizer, special)
+        source_tokenizer = source_tokenizer or tokenizer
+        has_one_vocabulary = tokenizer.fingerprint == source_tokenizer.fingerprint
+        check_vocabularies(config, has_one_vocabulary=has_one_vocabulary)
+        kinds = config.supported_kinds
         self.network = network
-        self.tokenizer = tokenizer
-        self.source_tokenizer = source_tokenizer or tokenizer
-        self.searcher = make_searcher(
-            network, tokenizer, config, special, self.source_tokenizer
+        self.searcher = Searcher(
+            network,
+            config=config,
+            special=special,
+            pieces=fact_pieces(tokenizer, special, kinds) if kinds else None,
+            common=common_end(tokenizer, special, config.common_pieces),
         )
-        self.max_source_tokens = self.searcher.max_source_tokens
+        self._tokenizer = tokenizer
+        self._source_tokenizer = source_tokenizer
 
     def summarize(self, sources: Sequence[np.ndarray]) -> list[list[Summary]]:
         """Writes the summaries of any number of documents.
@@ -96,43 +123,15 @@ class Summarizer:
           The n best summaries of each document, in the order of the documents; fewer
           where fewer can be written.
         """
-        limit = self.max_source_tokens
+        limit = self.searcher.max_source_tokens
         cut_sources = [
-            cut_source(self.source_tokenizer, source, max_source_tokens=limit).ids
+            cut_source(self._source_tokenizer, source, max_source_tokens=limit).ids
             for source in sources
         ]
         return [
-            distinct_summaries(ranked, self.tokenizer)
+            distinct_summaries(ranked, self._tokenizer)
             for ranked in self.searcher.search(cut_sources)
         ]
-
-
-def make_searcher(
-    network: Generator,
-    tokenizer: AnyTokenizer,
-    config: SearchConfig,
-    special: SpecialTokens | None,
-    source_tokenizer: AnyTokenizer,
-) -> Searcher:
-    """The searcher of a network; the arguments are those of `Summarizer`.
-
-    Raises:
-      UsageError: `config.supported` or `config.common_pieces` would mix two
-        vocabularies, or special tokens stand behind the common pieces.
-    """
-    special = special_tokens(tokenizer, special)
-    has_one_vocabulary = tokenizer.fingerprint == source_tokenizer.fingerprint
-    check_vocabularies(config, has_one_vocabulary=has_one_vocabulary)
-    common = 0
-    if config.common_pieces:
-        end = common_end(tokenizer, special, config.common_pieces)
-        common = end if end < tokenizer.vocabulary_size else 0
-    pieces = None
-    if config.supported_kinds:
-        pieces = fact_pieces(tokenizer, special, config.supported_kinds)
-    return Searcher(
-        network, config=config, special=special, pieces=pieces, common=common
-    )
 
 
 def distinct_summaries(

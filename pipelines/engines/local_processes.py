@@ -9,16 +9,13 @@ has imported what they need and computed nothing. Each of them computes on one t
 import functools
 import logging
 import os
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from precis.model.errors import JobError, PrecisError
-from precis.model.inference.processes import Processes, fork_context
-
-Work = Callable[[Any], Any]
+from precis.model.errors import JobError
+from precis.model.inference.processes import Processes, Work, fork_context
 
 # The module that the process imports from which the others are forked.
 WORKER_IMPORTS = "precis.pipelines.engines.forked_imports"
@@ -50,7 +47,7 @@ def run_in_processes(
     levels = {name: logging.getLogger(name).level for name in _LOGGERS}
     processes = Processes(
         min(count, len(elements)),
-        initializer=functools.partial(_start_process, load, levels),
+        functools.partial(_load, load, levels),
         environment={**os.environ, **_ONE_THREAD},
         context=fork_context(WORKER_IMPORTS),
     )
@@ -65,17 +62,13 @@ def run_in_processes(
 
 
 def _call(processes: Processes, element: Any) -> Any:
-    """What comes of an element, which is tried again alone where its process dies.
+    """What comes of an element.
 
     Raises:
-      JobError: that process dies too.
+      JobError: processes died with it.
     """
     try:
-        return processes.call(_do, element)
-    except BrokenProcessPool:
-        pass  # Perhaps because of what ran beside it.
-    try:
-        return processes.call_alone(_do, element)
+        return processes.call(element)
     except BrokenProcessPool as error:
         paths = ", ".join(getattr(element, "paths", ()))
         raise JobError(
@@ -85,33 +78,8 @@ def _call(processes: Processes, element: Any) -> Any:
         ) from error
 
 
-# The functions below run in the processes.
-
-_load: Callable[[], Work]
-
-
-def _start_process(load: Callable[[], Work], levels: Mapping[str, int]) -> None:
-    """Prepares a process. What may fail is left to its first call."""
-    global _load
+def _load(load: Callable[[], Work], levels: Mapping[str, int]) -> Work:
+    """Loads the function in one of the processes, with the log levels of this one."""
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)
-    _load = functools.cache(load)
-
-
-def _do(element: Any) -> Any:
-    """Gives an element to the function of this process."""
-    try:
-        return _load()(element)
-    except PrecisError:
-        raise
-    except Exception as error:
-        raise _portable(error) from error
-
-
-def _portable(error: Exception) -> Exception:
-    """The error, or one that can be sent to another process and says the same."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return JobError(f"{type(error).__name__}: {error}")
-    return error
+    return load()

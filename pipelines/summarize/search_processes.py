@@ -15,7 +15,6 @@ from precis.model.inference.process_limits import (
     has_accelerator,
 )
 from precis.model.inference.processes import (
-    fork_context,
     search_context,
     start_fork_server,
 )
@@ -23,7 +22,6 @@ from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
     works_in_this_process,
 )
-from precis.pipelines.engines.local_processes import WORKER_IMPORTS
 from precis.pipelines.run.job_progress import load_tensorflow
 from precis.pipelines.summarize.options import SummarizeOptions
 
@@ -57,7 +55,6 @@ def begin_search(
     *,
     tasks: Sequence[Task],
     workers: int,
-    processes: int,
 ) -> SummarizeOptions:
     """The options with a number of search processes, where a network writes; what
     takes long at their start is begun.
@@ -67,7 +64,6 @@ def begin_search(
       beam_options: those of the job.
       tasks: of the corpus.
       workers: the flag --workers.
-      processes: how many processes do the steps before the search.
     """
     if not options.bundle:
         return options
@@ -82,8 +78,6 @@ def begin_search(
         and works_in_this_process(beam_options)
         and count_processes(options.search_processes) > 1
     ):
-        if processes > 1:
-            fork_context(WORKER_IMPORTS)
         search_context()
         start_fork_server()
     return options

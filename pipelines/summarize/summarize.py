@@ -153,7 +153,6 @@ def _run(
         beam_options,
         tasks=tasks,
         workers=workers,
-        processes=processes,
     )
     run = dataclasses.replace(run, settings=run.settings._replace(options=options))
     pipeline = beam.Pipeline(options=beam_options)

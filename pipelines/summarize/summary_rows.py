@@ -217,6 +217,7 @@ class SummaryRow:
                 for place, ways in zip(self.source.places, self.passages, strict=True)
             ]
             most = self._settings.selection.most
+            assert self._expected is not None  # `check_writing` asks for it.
             return compose_summary(rewritten, self._expected, most=most)
         if len(self.passages) == 1:
             return self.passages[0]

@@ -22,7 +22,7 @@ from precis.model.bundle.network_bundle import (
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.inference.worker_pool import ModelSearch
+from precis.model.inference.bulk_summarizer import ModelSearch
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import SearchConfig, check_vocabularies

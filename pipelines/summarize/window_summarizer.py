@@ -16,14 +16,18 @@ those of the next one wait already, so that no search process is idle.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from precis.model.extractive.terms import READ_TOGETHER
 from precis.model.inference.batches import SEARCH, SearchedBatch
+from precis.model.inference.bulk_summarizer import (
+    BulkSummarizer,
+    PendingWindow,
+    check_model,
+)
 from precis.model.inference.process_limits import compute_on_one_thread, count_processes
-from precis.model.inference.worker_pool import SearchPool, check_model
 from precis.model.isolation import FailureWatch, attempt, isolate
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
@@ -39,9 +43,6 @@ from precis.pipelines.summarize.summary_rows import Models, SummaryRow, run_colu
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.part_writing import WRITE, isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
-
-if TYPE_CHECKING:  # They import TensorFlow.
-    from precis.model.inference.bulk_summarizer import BulkSummarizer, PendingWindow
 
 FINISH = "finish"
 # A window of long documents ends before it has window_documents of them: their
@@ -114,12 +115,12 @@ class WindowSummarizer:
         """
         self._models = self._share(lambda: open_models(self._settings))
         if self._models.bulk is not None:
-            self._models.bulk.pool.retain()
+            self._models.bulk.retain()
 
     def close(self) -> None:
         """Ends the search processes when no copy in this process needs them."""
         if self._models.bulk is not None:
-            self._models.bulk.pool.release()
+            self._models.bulk.release()
         self._models = Models()
 
     def summarize(
@@ -174,7 +175,7 @@ class WindowSummarizer:
 
     def _start(
         self, articles: Iterable[Article], position: Callable[[], Position]
-    ) -> Iterator["tuple[Window, PendingWindow | None]"]:
+    ) -> Iterator[tuple[Window, PendingWindow | None]]:
         """Begins to search each window.
 
         The first window with anything to search, nearly always the largest, decides for
@@ -206,7 +207,7 @@ class WindowSummarizer:
             for row, scores in zip(rows, scores_of_all, strict=True):
                 row.scores = scores
 
-    def _encode(self, rows: Sequence[SummaryRow], bulk: "BulkSummarizer") -> None:
+    def _encode(self, rows: Sequence[SummaryRow], bulk: BulkSummarizer) -> None:
         """Makes the sources of documents."""
         encoder = DocumentEncoder(
             bulk.source_tokenizer,
@@ -219,7 +220,7 @@ class WindowSummarizer:
             row.source = source
 
     def _finish(
-        self, window: Window, search: "PendingWindow | None", on_searched: OnSearched
+        self, window: Window, search: PendingWindow | None, on_searched: OnSearched
     ) -> Window:
         """Makes the rows of a window that was started."""
         rows = window.documents
@@ -293,10 +294,8 @@ def open_models(settings: SummarySettings) -> Models:
         if options.batch_invariant:
             compute_on_one_thread()
     if options.bundle:
-        from precis.model.inference.bulk_summarizer import BulkSummarizer
-
         processes = count_processes(options.search_processes)
-        bulk = BulkSummarizer(SearchPool(settings.search, processes=processes))
+        bulk = BulkSummarizer(settings.search, processes=processes)
     if options.extractive_bundle:
         from precis.model.inference.sentence_scorer import load_scorer
 

@@ -4,7 +4,8 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator
-from pathlib import Path
+
+import psutil
 
 
 def free_port() -> int:
@@ -28,62 +29,44 @@ def closed_port() -> Iterator[int]:
 
 def command_line(pid: int) -> str:
     """The words of a process; empty if it has ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
+    with contextlib.suppress(psutil.Error):
+        return " ".join(psutil.Process(pid).cmdline())
+    return ""
 
 
 def is_running(pid: int) -> bool:
     """Whether a process exists and is not a zombie."""
-    fields = _status(pid)
-    return bool(fields) and fields[0] != "Z"
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def descendants(pid: int, program: str) -> list[int]:
     """The processes that a process started, also through others, whose command line
     holds a word.
     """
-    children: dict[int, list[int]] = {}
-    for each in _all():
-        if fields := _status(each):
-            children.setdefault(int(fields[1]), []).append(each)
-    tree = [pid]
-    for parent in tree:
-        tree += children.get(parent, [])
-    return [each for each in sorted(tree[1:]) if program in command_line(each)]
+    with contextlib.suppress(psutil.Error):
+        started = psutil.Process(pid).children(recursive=True)
+        return sorted(each.pid for each in started if program in command_line(each.pid))
+    return []
 
 
 def processes_of_session(session: int) -> list[int]:
     """The processes that run in a session."""
     found = []
-    for pid in _all():
-        fields = _status(pid)
-        if fields and fields[0] != "Z" and fields[3] == str(session):
-            found.append(pid)
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            if os.getsid(pid) == session and is_running(pid):
+                found.append(pid)
     return found
 
 
 def processes_with(variable: str) -> list[int]:
     """The processes whose environment holds a variable, as `NAME=value`."""
+    name, _, value = variable.partition("=")
     found = []
-    for pid in _all():
-        with contextlib.suppress(OSError):
-            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            if variable.encode() in variables:
-                found.append(pid)
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(name) == value:
+                found.append(process.pid)
     return found
-
-
-def _all() -> Iterator[int]:
-    return (int(name) for name in os.listdir("/proc") if name.isdigit())
-
-
-def _status(pid: int) -> list[str]:
-    """The fields of a process behind its name: state, parent, group, session."""
-    try:
-        # The name in parentheses may have spaces and parentheses in it.
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return []
-    return text.rpartition(")")[2].split()

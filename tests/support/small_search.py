@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from precis.model.bundle.network_bundle import save_bundle
-from precis.model.inference.worker_pool import ModelSearch
+from precis.model.inference.bulk_summarizer import ModelSearch
 from precis.model.network.build import build_network
 from precis.model.network.config import TransformerConfig
 from precis.model.search.config import SearchConfig

@@ -10,7 +10,7 @@ import sys
 import pytest
 from support.command_line import write_jsonl
 from support.small_extractor import extractor_config, make_encoder_bundle
-from support.summarize_runs import MAX_SOURCE_TOKENS, story
+from support.summarize_runs import MAX_SOURCE_TOKENS, rows_of, story
 
 from precis.model.inference.batches import batches_by_length
 from precis.model.inference.bulk_summarizer import POOL_BATCHES
@@ -75,23 +75,12 @@ def extractor(tmp_path_factory):
 
 def content_columns(output):
     """The rows without the columns of the run, by document."""
-    import pyarrow.dataset
-
-    parts = [
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(output)
-        for name in names
-        if name.startswith("part-")
-        and name.endswith(".parquet")
-        # Dead letters have their own columns.
-        and "dead_letters" not in folder
-    ]
-    rows = pyarrow.dataset.dataset(parts).to_table().to_pylist()
-    by_document = {row["document_id"]: row for row in rows}
-    assert len(by_document) == len(rows) == 4 * DOCUMENTS
+    rows = rows_of(output)
     for row in rows:
         for name in ("run_id", "created_at"):
             row.pop(name, None)
+    by_document = {row["document_id"]: row for row in rows}
+    assert len(by_document) == len(rows) == 4 * DOCUMENTS
     return by_document
 
 

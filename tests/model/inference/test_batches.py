@@ -13,20 +13,12 @@ from precis.model.inference.search_cost import SearchCost, describe, format_sear
 
 
 @pytest.mark.parametrize(
-    ("lengths", "limit", "expected"),
-    [
-        ([1], 99, 16),
-        ([16, 3], 99, 16),
-        ([17], 99, 32),
-        ([95], 99, 96),
-        ([98], 99, 99),
-        ([0], 7, 7),
-    ],
+    ("longest", "expected"), [(1, 16), (16, 16), (17, 32), (95, 96), (98, 99), (0, 16)]
 )
 def test_sources_are_padded_to_a_multiple_of_sixteen_that_the_network_reads(
-    lengths, limit, expected
+    longest, expected
 ):
-    assert padded_length(lengths, limit) == expected
+    assert padded_length([longest, 0], 99) == expected
 
 
 @pytest.mark.parametrize(
@@ -52,7 +44,7 @@ def test_batches_hold_every_document_once_longest_first():
     assert batches == [[5], [4], [1, 7, 0, 3, 6, 2]]
 
 
-def searched(*lengths, started, ended, source_tokens=10, padded_tokens=16):
+def searched(*lengths, started, ended):
     """A batch whose best hypotheses have these lengths."""
     hypotheses = [
         [
@@ -61,7 +53,7 @@ def searched(*lengths, started, ended, source_tokens=10, padded_tokens=16):
         ]
         for length in lengths
     ]
-    return SearchedBatch(hypotheses, source_tokens, padded_tokens, started, ended)
+    return SearchedBatch(hypotheses, 10, 16, started, ended)
 
 
 def test_hypotheses_come_back_in_the_order_of_the_documents():
@@ -72,26 +64,18 @@ def test_hypotheses_come_back_in_the_order_of_the_documents():
 
 def test_process_seconds_add_up_and_wall_seconds_are_counted_once():
     cost = SearchCost()
-    cost.add(
-        [
-            searched(2, started=12.0, ended=15.0),
-            searched(3, 4, started=10.0, ended=13.0),
-        ],
-        documents=2,
+    times = [(12.0, 15.0), (10.0, 13.0), (14.0, 14.5), (20.0, 21.0)]
+    first, second, third, fourth = (
+        searched(2, 3, started=started, ended=ended) for started, ended in times
     )
-    cost.add(
-        [
-            searched(1, started=14.0, ended=14.5),
-            searched(5, started=20.0, ended=21.0, source_tokens=0),
-        ],
-        documents=1,
-    )
+    cost.add([first, second], documents=2)
+    cost.add([third, fourth], documents=1)
     assert cost.sums == {
         "documents": 3,
-        "passages": 5,
-        "source_tokens": 30,
+        "passages": 8,
+        "source_tokens": 40,
         "padded_tokens": 64,
-        "summary_tokens": 15,
+        "summary_tokens": 20,
         "process_seconds": 7.5,
         "wall_seconds": 6.0,  # 10 to 15 and 20 to 21
     }
@@ -114,9 +98,8 @@ def test_ratios_follow_from_the_sums():
         "documents_per_second": 5.0,
         "summary_tokens_per_second": 100.0,
     }
-    tokens, seconds = format_search_cost(described).split("; ")
-    assert tokens == (
+    assert format_search_cost(described) == (
         "search: 30 documents, 40 passages, 750 source tokens (25.0% padding), "
-        "600 summary tokens"
+        "600 summary tokens; 9.5 s of processes in 6.0 s: 5.0 documents/s, "
+        "100.0 tokens/s"
     )
-    assert seconds == ("9.5 s of processes in 6.0 s: 5.0 documents/s, 100.0 tokens/s")

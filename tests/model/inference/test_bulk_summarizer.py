@@ -8,16 +8,13 @@ import pytest
 from support.shared_networks import eagerly
 from support.small_search import (
     CONFIG,
-    TOKENIZER,
     random_sources,
     small_search,
 )
 
 from precis.model.errors import DataError
 from precis.model.inference.batches import Hypothesis, SearchedBatch
-from precis.model.inference.bulk_summarizer import BulkSummarizer
-from precis.model.inference.summarizer import Summarizer
-from precis.model.inference.worker_pool import SearchPool, load_searcher
+from precis.model.inference.bulk_summarizer import BulkSummarizer, load_searcher
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +25,10 @@ def search(tmp_path_factory):
 @pytest.fixture
 def bulk(search):
     """A bulk summarizer of two processes, which are ended when the test ends."""
-    bulk = BulkSummarizer(SearchPool(search, processes=2))
-    bulk.pool.retain()
+    bulk = BulkSummarizer(search, processes=2)
+    bulk.retain()
     yield bulk
-    bulk.pool.release()
+    bulk.release()
     assert multiprocessing.active_children() == []
 
 
@@ -76,27 +73,21 @@ def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch
     assert sum(batch.source_tokens for batch in first.searched) == sum(
         len(source) for source in sources
     )
-    summarizer = Summarizer(load_searcher(search)._network, TOKENIZER, CONFIG)
-    with eagerly():
-        alone = summarizer.summarize(sources[:4])
-    assert texts_of(summaries[:4]) == texts_of(alone)
 
 
 def test_few_documents_are_not_worth_a_process(search):
-    bulk = BulkSummarizer(SearchPool(search, processes=2))
+    bulk = BulkSummarizer(search, processes=2)
     three_batches = 3 * 85  # 256 hypotheses a batch
     assert not bulk.pays_for_processes(random_sources(three_batches))
     assert bulk.pays_for_processes(random_sources(three_batches + 1))
-    alone = BulkSummarizer(SearchPool(search, processes=1))
+    alone = BulkSummarizer(search, processes=1)
     assert not alone.pays_for_processes(random_sources(1000))
 
 
 def test_every_document_is_searched_alone_if_the_rows_must_not_depend_on_batches(
     search, monkeypatch
 ):
-    bulk = BulkSummarizer(
-        SearchPool(search._replace(batch_invariant=True), processes=2)
-    )
+    bulk = BulkSummarizer(search._replace(batch_invariant=True), processes=2)
     sources = random_sources(9)
     searched = []
 
@@ -107,7 +98,7 @@ def test_every_document_is_searched_alone_if_the_rows_must_not_depend_on_batches
         ]
         return SearchedBatch([[best] for best in found], 1, 1, 0.0, 1.0)
 
-    monkeypatch.setattr(bulk, "search_here", search_here)
+    monkeypatch.setattr(bulk, "_search_here", search_here)
     summaries = bulk.begin(sources, in_processes=False).summaries()
     assert sorted(searched) == sorted([source.tolist()] for source in sources)
     assert texts_of(summaries) == [["abcdefghij"[len(ids) % 8]] for ids in sources]
@@ -121,7 +112,7 @@ def test_another_model_in_the_folder_is_refused(search):
     with pytest.raises(
         DataError, match="holds model [0-9a-f]{16} now, and this job began with ffff"
     ):
-        BulkSummarizer(SearchPool(other, processes=1))
+        BulkSummarizer(other, processes=1)
     with pytest.raises(
         DataError, match="put that model back, or begin anew with another --output"
     ):

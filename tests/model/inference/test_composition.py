@@ -48,34 +48,27 @@ def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
     assert summary.support == ((10, 63),)
 
 
-def test_without_sentences_there_is_no_summary():
+@pytest.mark.parametrize(
+    ("article", "ways", "expected"),
+    [
+        ("Troops seized it.", [" "], "Troops seized it."),  # says nothing
+        (  # compared in its normal form
+            "At dawn, on a cold day, troops seized Saint-Rene\u0301mie.",
+            ["Troops seized Saint-Ren\u00e9mie."],
+            "Troops seized Saint-Ren\u00e9mie.",
+        ),
+        (  # the first was cut within a clause
+            "At dawn, on a cold day, troops seized the old bridge at Mor.",
+            ["Troops seized the bridge of .", "Troops seized the bridge."],
+            "Troops seized the bridge.",
+        ),
+    ],
+)
+def test_only_a_line_that_is_complete_is_chosen(article, ways, expected):
+    rewritten = [RewrittenSentence(sentence(0, article), list(map(way, ways)))]
+    (summary,) = compose_summary(rewritten, EXPECTED, most=1)
+    assert summary.text == expected
     assert compose_summary([], EXPECTED, most=3) == []
-
-
-def test_what_says_nothing_is_never_chosen():
-    rewritten = [RewrittenSentence(sentence(0, "Troops seized it."), [way(" ")])]
-    (summary,) = compose_summary(rewritten, EXPECTED, most=3)
-    assert summary.text == "Troops seized it."
-
-
-def test_a_sentence_with_decomposed_accents_is_compared_in_its_normal_form():
-    first = sentence(0, "At dawn, on a cold day, troops seized Saint-Rene\u0301mie.")
-    written = "Troops seized Saint-Ren\u00e9mie."
-    rewritten = [RewrittenSentence(first, [way(written)])]
-    (summary,) = compose_summary(rewritten, EXPECTED, most=1)
-    assert summary.text == written
-
-
-def test_a_line_that_was_cut_within_a_clause_is_never_chosen():
-    first = sentence(0, "At dawn, on a cold day, troops seized the old bridge at Mor.")
-    rewritten = [
-        RewrittenSentence(
-            first,
-            [way("Troops seized the bridge of ."), way("Troops seized the bridge.")],
-        )
-    ]
-    (summary,) = compose_summary(rewritten, EXPECTED, most=1)
-    assert summary.text == "Troops seized the bridge."
 
 
 def test_of_equally_likely_lines_the_one_with_new_pairs_is_chosen():

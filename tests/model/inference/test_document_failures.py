@@ -5,7 +5,14 @@ import pytest
 import tensorflow as tf
 from support.command_line import write_jsonl
 from support.shared_networks import eagerly
-from support.summarize_runs import articles_of, manifest_of, rows_of, settings_of, story
+from support.summarize_runs import (
+    articles_of,
+    manifest_of,
+    rows_of,
+    settings_of,
+    story,
+    summarized,
+)
 
 from precis.model.errors import JobError
 from precis.model.inference import searcher
@@ -201,15 +208,10 @@ def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch
         assert SECRET not in letter["detail"]
 
 
-def test_a_defect_that_hits_every_document_ends_the_run(tmp_path, monkeypatch):
-    lines = [
-        {"id": f"d{index}", "article": f"Rain fell on {index}."} for index in range(60)
-    ]
-    corpus = write_jsonl(tmp_path / "news.jsonl", lines)
+def test_a_defect_that_hits_every_document_ends_the_run(monkeypatch):
+    lines = list(map(story, range(32)))
     poison(monkeypatch, "measure", [line["id"] for line in lines])
-    flags = {"corpus": corpus, "min_source_words": 0, "window_documents": 20}
     with pytest.raises(
         JobError, match="the first 32 documents all failed in the stage extract with"
     ):
-        summarize(output=tmp_path / "run", max_failed_share=1.0, **flags)
-    assert not (tmp_path / "run" / "_SUCCESS").exists()
+        summarized(lines)

@@ -14,9 +14,9 @@ from support.small_search import random_sources, small_search
 from support.waiting import wait_until
 
 from precis.model.errors import JobError
-from precis.model.inference import worker_pool
+from precis.model.inference import bulk_summarizer
+from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.inference.processes import Processes
-from precis.model.inference.worker_pool import SearchPool
 from precis.model.isolation import Failure
 
 
@@ -28,8 +28,8 @@ def search(tmp_path_factory):
 @pytest.fixture
 def pool(search, monkeypatch):
     """A pool of two processes with poisoned searches, closed when the test ends."""
-    monkeypatch.setattr(worker_pool, "_search_batch", poisoned_search.search_batch)
-    pool = SearchPool(search, processes=2)
+    monkeypatch.setattr(bulk_summarizer, "load_search", poisoned_search.load_search)
+    pool = BulkSummarizer(search, processes=2)
     pool.retain()
     yield pool
     pool.release()
@@ -54,15 +54,15 @@ def test_only_the_guilty_documents_of_real_searches_fail(pool):
     with_enough_memory = [
         pool.submit(sources[start : start + 2]) for start in range(0, 8, 2)
     ]
-    expected = [row for future in with_enough_memory for row in tokens(future.result())]
+    expected = [row for wait in with_enough_memory for row in tokens(wait())]
     guilty = {2: poisoned_search.KILLS, 5: poisoned_search.FAILS}
     poisoned = [source.copy() for source in sources]
     for place, token in guilty.items():
         poisoned[place][-1] = token
     innocent = pool.submit(sources[:2])
-    future = pool.submit(poisoned)
+    wait_for_poisoned = pool.submit(poisoned)
     beside = [pool.submit(sources[start : start + 2]) for start in (2, 4, 6)]
-    searched = future.result()
+    searched = wait_for_poisoned()
     assert tokens(searched) == [
         None if place in guilty else ranked for place, ranked in enumerate(expected)
     ]
@@ -71,65 +71,52 @@ def test_only_the_guilty_documents_of_real_searches_fail(pool):
     assert (failing.reason, failing.retryable) == ("error", False)
     assert failing.error_class == "InvalidArgumentError"
     assert failing.detail.startswith(
-        "InvalidArgumentError at precis/model/inference/worker_pool.py:"
+        "InvalidArgumentError at precis/model/inference/bulk_summarizer.py:"
     )
-    others = [innocent.result(), *(future.result() for future in beside)]
+    others = [innocent(), *(wait() for wait in beside)]
     assert [row for batch in others for row in tokens(batch)] == expected
 
 
 @pytest.mark.slow
-def test_a_machine_that_cannot_start_processes_ends_the_job(pool, monkeypatch):
-    for name in ("_search_batch", "_load"):
-        monkeypatch.setattr(worker_pool, name, poisoned_search.die)
+def test_a_machine_that_cannot_start_processes_ends_the_job(search, monkeypatch):
+    monkeypatch.setattr(bulk_summarizer, "load_search", poisoned_search.die)
     with pytest.raises(
         JobError,
         match="a search process died before its batch was done, .* memory .* a "
         "smaller --workers",
     ):
-        pool.submit(random_sources(3)).result()
+        BulkSummarizer(search, processes=2).submit(random_sources(3))()
+    assert multiprocessing.active_children() == []
 
 
 class FakeProcesses:
-    """Calls functions in this process; a document with the token KILLS is its death.
+    """Searches in this process; a document with the token KILLS is its death.
 
     Attributes:
-      calls: of each call whether it was alone, and the number of documents; none for a
-        call that loads the bundle.
+      calls: the number of documents of each call; 0 for one that loads the bundle.
     """
 
     def __init__(self):
         self.calls = []
         self.loads = True
-        self.deaths_beside_others = 0
         self.may_begin = threading.Event()
         self.may_begin.set()
 
-    def call(self, function, *arguments, alone=False):
+    def call(self, sources):
         assert self.may_begin.wait(60)
-        sources = arguments[1] if arguments[1:] else None
-        self.calls.append((alone, None if sources is None else len(sources)))
-        if sources is None:
-            if not self.loads:
-                raise BrokenProcessPool
-            return None
-        if not alone and self.deaths_beside_others:
-            self.deaths_beside_others -= 1
-            raise BrokenProcessPool
+        self.calls.append(len(sources))
         if poisoned_search.has(poisoned_search.KILLS, sources):
             raise BrokenProcessPool
-        return poisoned_search.echo(*arguments)
-
-    def call_alone(self, *call):
-        return self.call(*call, alone=True)
+        if not (sources or self.loads):
+            raise BrokenProcessPool
+        return poisoned_search.echo(sources)
 
     def close(self): ...
 
 
 @pytest.fixture
-def fake_pool(monkeypatch):
-    monkeypatch.setattr(worker_pool, "_load", poisoned_search.load_nothing)
-    monkeypatch.setattr(worker_pool, "_search_batch", poisoned_search.echo)
-    pool = SearchPool(None, processes=1)
+def fake_pool(search):
+    pool = BulkSummarizer(search, processes=1)
     pool._calls = FakeProcesses()
     pool.retain()
     yield pool
@@ -140,35 +127,17 @@ def documents(*first_tokens):
     return [np.array([token, 7], "int32") for token in first_tokens]
 
 
-LOAD = (True, None)
-
-
-def test_a_batch_whose_process_died_is_tried_again_alone(fake_pool):
-    fake_pool._calls.deaths_beside_others = 1
-    searched = fake_pool.submit(documents(1, 2, 3)).result()
-    assert tokens(searched) == [[1, 7], [2, 7], [3, 7]]
-    assert fake_pool._calls.calls == [(False, 3), (True, 3)]
-
-
-def test_a_document_that_kills_alone_fails_and_no_other(fake_pool):
+def test_a_document_that_kills_fails_and_no_other(fake_pool):
     kills = poisoned_search.KILLS
-    searched = fake_pool.submit(documents(1, 2, kills, 4)).result()
+    searched = fake_pool.submit(documents(1, 2, kills, 4))()
     assert tokens(searched) == [[1, 7], [2, 7], None, [4, 7]]
-    assert fake_pool._calls.calls == [
-        *[(False, 4), (True, 4), LOAD],
-        (False, 2),
-        *[(False, 2), (True, 2), LOAD],
-        *[(False, 1), (True, 1), LOAD],
-        (False, 1),
-    ]
-    failure = searched.results[2]
-    assert (failure.reason, failure.error_class) == (
+    assert fake_pool._calls.calls == [4, 0, 2, 2, 0, 1, 0, 1]
+    assert searched.results[2] == (
+        "search",
         "process_died",
-        "BrokenProcessPool",
-    )
-    assert failure.detail == (
         "the search process died, and again when nothing else was searched; most often "
-        "memory runs out"
+        "memory runs out",
+        "BrokenProcessPool",
     )
 
 
@@ -179,62 +148,57 @@ def test_processes_that_die_whatever_they_do_end_the_job(fake_pool):
     lost = fake_pool.submit(documents(*[kills] * 100))
     waiting = fake_pool.submit(documents(1))
     fake_pool._calls.may_begin.set()
-    for future in (lost, waiting):
+    for wait in (lost, waiting):
         with pytest.raises(JobError, match=match):
-            future.result()
-    assert fake_pool._calls.calls.count(LOAD) == worker_pool.MOST_DEATHS - 1
+            wait()
+    assert fake_pool._calls.calls.count(0) == bulk_summarizer.MOST_DEATHS - 1
 
 
 def test_one_document_among_many_does_not_end_the_job(fake_pool):
     kills = poisoned_search.KILLS
-    searched = fake_pool.submit(documents(*range(20, 275), kills)).result()
+    searched = fake_pool.submit(documents(*range(20, 275), kills))()
     assert tokens(searched).index(None) == 255
-    for _ in range(worker_pool.MOST_DEATHS):  # with a batch between them
-        assert tokens(fake_pool.submit(documents(kills)).result()) == [None]
-        assert tokens(fake_pool.submit(documents(1)).result()) == [[1, 7]]
+    for _ in range(bulk_summarizer.MOST_DEATHS):  # with a batch between them
+        assert tokens(fake_pool.submit(documents(kills))()) == [None]
+        assert tokens(fake_pool.submit(documents(1))()) == [[1, 7]]
 
 
 def test_a_process_that_dies_while_it_loads_the_bundle_ends_the_job(fake_pool):
     fake_pool._calls.loads = False
     with pytest.raises(JobError, match="a search process died before its batch was"):
-        fake_pool.submit(documents(poisoned_search.KILLS)).result()
-    assert fake_pool._calls.calls == [(False, 1), (True, 1), LOAD]
+        fake_pool.submit(documents(poisoned_search.KILLS))()
+    assert fake_pool._calls.calls == [1, 0]
 
 
-def test_a_call_alone_waits_for_the_others_and_keeps_new_ones_waiting(monkeypatch):
-    """Three threads call; the second call is to be alone."""
+def test_what_died_is_tried_again_while_nothing_else_runs(monkeypatch):
+    """Three threads call; the process of the second dies at first."""
     events = []
-    first_may_end, alone_may_end = threading.Event(), threading.Event()
-    processes = Processes(3, initializer=lambda: None)
+    first_may_end, again_may_end = threading.Event(), threading.Event()
+    processes = Processes(3, lambda: None)
     monkeypatch.setattr(processes, "_call", lambda function: function())
 
-    def call(name, may_end):
+    def work(name, may_end):
         events.append(f"{name} begins")
         assert may_end.wait(60)
         events.append(f"{name} ends")
 
+    def die_once():
+        if "dies" not in events:
+            events.append("dies")
+            raise BrokenProcessPool
+        work("again", again_may_end)
+
     with ThreadPoolExecutor(3) as threads:
-        threads.submit(processes.call, lambda: call("first", first_may_end))
+        threads.submit(processes.call, lambda: work("first", first_may_end))
         wait_until(lambda: events == ["first begins"])
-        threads.submit(processes.call_alone, lambda: call("alone", alone_may_end))
-        wait_until(processes._turn.locked)
-        threads.submit(processes.call, lambda: call("third", first_may_end))
+        threads.submit(processes.call, die_once)
+        wait_until(lambda: "dies" in events and processes._turn.locked())
+        threads.submit(processes.call, lambda: work("third", first_may_end))
         first_may_end.set()
-        wait_until(lambda: "alone begins" in events)
-        alone_may_end.set()
+        wait_until(lambda: "again begins" in events)
+        again_may_end.set()
     assert events == [
-        *["first begins", "first ends"],
-        *["alone begins", "alone ends"],
+        *["first begins", "dies", "first ends"],
+        *["again begins", "again ends"],
         *["third begins", "third ends"],
     ]
-
-
-def test_a_machine_without_shared_memory_is_named():
-    class Context(type(multiprocessing.get_context("spawn"))):
-        def Lock(self):
-            raise OSError(30, "Read-only file system")
-
-    processes = Processes(1, initializer=lambda: None, context=Context())
-    message = "/dev/shm: Read-only .*; mount it .*, or give --workers 1"
-    with pytest.raises(JobError, match=message):
-        processes.call(abs, -1)

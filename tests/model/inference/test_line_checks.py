@@ -12,55 +12,38 @@ SENTENCE = (
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "expected"),
     [
-        "Government troops seized the old bridge.",
-        "The mayor left his town.",
-        SENTENCE,
+        ("Government troops seized the old bridge.", True),
+        ("The mayor left his town.", True),
+        (SENTENCE, True),
+        ("Government troops seized the old.", False),
+        ("Government troops seized the bridge when the.", False),
+        ("Troops seized it.", False),
+        ("When the mayor left his town.", False),
+        ("Seized the old bridge.", False),
     ],
 )
-def test_whole_clauses_are_complete(line):
-    assert is_complete(line, SENTENCE)
-    assert keeps_words(tokenize(line), tokenize(SENTENCE))
+def test_a_line_is_complete_where_a_clause_ends(line, expected):
+    assert is_complete(line, SENTENCE) is expected
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Government troops seized the old.",
-        "Government troops seized the bridge when the.",
-        "Troops seized it.",
-        "When the mayor left his town.",
-        "Seized the old bridge.",
-    ],
-)
-def test_what_was_cut_is_not(line):
-    assert not is_complete(line, SENTENCE)
+def test_a_possessive_is_not_the_end_of_a_line():
+    sentence = "The team's leader won the race leader's jersey."
+    assert is_complete("The team 's leader won the jersey.", sentence)
+    assert not is_complete("The leader won the race leader.", sentence)
 
 
 @pytest.mark.parametrize(
     ("line", "sentence", "expected"),
     [
-        (
-            "The team 's leader won the race.",
-            "The team's leader won the race in Rome.",
-            True,
-        ),
-        ("He won the race leader.", "He won the race leader's yellow jersey.", False),
+        ("Government troops seized the old bridge.", SENTENCE, True),
+        (SENTENCE, SENTENCE, True),
+        ("Rebels seized the old bridge.", SENTENCE, False),
+        ("The old bridge seized government troops.", SENTENCE, False),
+        ("Government troops left his town.", SENTENCE, False),
+        ("He loves his new name, he says.", "He loves his new name in it.", False),
     ],
 )
-def test_a_possessive_is_not_the_end_of_a_line(line, sentence, expected):
-    assert is_complete(line, sentence) is expected
-
-
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ("Rebels seized the old bridge.", SENTENCE),
-        ("The old bridge seized government troops.", SENTENCE),
-        ("Government troops left his town.", SENTENCE),
-        ("He loves his new name, he says.", "He loves his new name in the town."),
-    ],
-)
-def test_other_words_and_another_order_are_refused(line, sentence):
-    assert not keeps_words(tokenize(line), tokenize(sentence))
+def test_other_words_and_another_order_are_refused(line, sentence, expected):
+    assert keeps_words(tokenize(line), tokenize(sentence)) is expected

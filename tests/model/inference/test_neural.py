@@ -8,7 +8,7 @@ import pytest
 from support.shared_networks import eagerly
 from support.small_extractor import WIDTH, make_encoder_bundle, make_extractor
 
-from precis.model.bundle.encoder_bundle import EncoderBundle, save_encoder_bundle
+from precis.model.bundle.encoder_bundle import EncoderBundle
 from precis.model.errors import UsageError
 from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
 from precis.model.inference import sentence_scorer
@@ -62,21 +62,13 @@ def bundle(tmp_path, extractor, encoder_bundle) -> str:
     return folder
 
 
-@pytest.fixture
-def eager():
-    """For tests that score a document or two with a scorer of their own."""
-    with eagerly():
-        yield
-
-
 def sigmoid(values):
     return 1 / (1 + np.exp(-np.asarray(values, "float64")))
 
 
-def assert_same_scores(scores, expected):
-    assert list(map(len, scores)) == list(map(len, expected))
+def assert_same_scores(scores, expected, **tolerance):
     for document_scores, expected_scores in zip(scores, expected, strict=True):
-        np.testing.assert_array_equal(document_scores, expected_scores)
+        np.testing.assert_allclose(document_scores, expected_scores, **tolerance)
 
 
 def test_scores_are_the_sigmoid_of_the_networks_logits(
@@ -87,21 +79,17 @@ def test_scores_are_the_sigmoid_of_the_networks_logits(
     logits = extractor(
         vectors[None], features(STORY)[None], np.arange(3, dtype="int32")[None]
     )
-    (scores,) = scorer.score([STORY])
+    # A line break in a sentence is a space.
+    (scores,) = scorer.score([["Rain  fell\non monday. ", *STORY[1:]]])
     np.testing.assert_allclose(scores, sigmoid(logits)[0], atol=1e-6)
-    assert scores.dtype == np.float64
-    assert 0 < scores.min() and scores.max() < 1
-    assert len(set(scores)) == 3
+    assert scores.dtype == np.float64 and len(set(scores)) == 3
 
 
 def test_scores_do_not_depend_on_the_other_documents(scorer):
     together = scorer.score(DOCUMENTS)
     assert [len(scores) for scores in together] == [3, 0, 1, 40, 3]
-    for document, scores in zip(DOCUMENTS, together, strict=True):
-        np.testing.assert_allclose(scorer.score([document])[0], scores, atol=1e-6)
-    np.testing.assert_allclose(
-        scorer.score(DOCUMENTS[::-1])[0], together[-1], atol=1e-6
-    )
+    alone = [scorer.score([document])[0] for document in DOCUMENTS]
+    assert_same_scores(alone, together, atol=1e-6)
     assert np.abs(together[0] - together[-1]).max() > 1e-3
 
 
@@ -124,16 +112,13 @@ def test_every_sentence_of_a_long_document_has_the_score_of_its_window(
         )
 
 
-def test_a_bundle_comes_back(
-    eager, bundle, scorer, extractor, encoder_bundle, tmp_path
-):
+def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path):
     loaded = load_scorer(bundle)
     manifest = json.loads((tmp_path / "b/manifest.json").read_text())
     assert loaded.model_id == manifest["model_id"]
-    assert len(loaded.model_id) == 16
-    assert scorer.model_id == ""
     assert (manifest["kind"], manifest["provenance"]) == ("extractive", {"step": 2})
-    assert_same_scores(loaded.score(DOCUMENTS), scorer.score(DOCUMENTS))
+    with eagerly():
+        assert_same_scores(loaded.score(DOCUMENTS), scorer.score(DOCUMENTS), rtol=0)
     assert json.loads((tmp_path / "b/config.json").read_text()) == {
         "format_version": 1,
         "kind": "extractive",
@@ -142,48 +127,14 @@ def test_a_bundle_comes_back(
         "encoder": dataclasses.asdict(encoder_bundle.encoder.config),
         "precision": "float32",
     }
-    names = {
-        str(path.relative_to(tmp_path / "b"))
-        for path in (tmp_path / "b").rglob("*")
-        if path.is_file()
-    }
-    assert names == {
-        "README.md",
-        "SHA256SUMS",
-        "config.json",
-        "manifest.json",
-        "weights.safetensors",
-        "tokenizer/tokenizers.json",
-    }
-
-
-def test_a_bundle_of_another_kind_is_refused(encoder_bundle, tmp_path):
-    save_encoder_bundle(
-        str(tmp_path / "e"),
-        encoder=encoder_bundle.encoder,
-        tokenizer=encoder_bundle.tokenizer,
-        provenance={},
-    )
-    with pytest.raises(
-        UsageError,
-        match="of the kind encoder, and extractive is asked for here; "
-        "`precis train --encoder` or `precis train-extractor --encoder`",
-    ):
-        load_scorer(str(tmp_path / "e"))
-    with pytest.raises(
-        UsageError, match=r"this is no complete bundle \(no manifest.json\)"
-    ):
-        load_scorer(str(tmp_path))
 
 
 def test_a_network_that_was_trained_on_other_features_is_refused(
     extractor, tmp_path, monkeypatch
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "precis.model.inference.sentence_scorer.FEATURE_NAMES",
-            ("length", *FEATURE_NAMES[1:]),
-        )
+        names = ("length", *FEATURE_NAMES[1:])
+        patch.setattr("precis.model.inference.sentence_scorer.FEATURE_NAMES", names)
         save_scorer(
             str(tmp_path / "b"),
             extractor=extractor,
@@ -197,9 +148,3 @@ def test_a_network_that_was_trained_on_other_features_is_refused(
         "computes; train it again",
     ):
         load_scorer(str(tmp_path / "b"))
-
-
-def test_a_line_break_in_a_sentence_is_a_space(scorer):
-    assert_same_scores(
-        scorer.score([["Rain  fell\non monday. ", *STORY[1:]]]), scorer.score([STORY])
-    )

@@ -12,6 +12,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
+from support.processes import is_running
 from support.small_search import small_search
 from support.waiting import wait_until
 
@@ -31,50 +32,32 @@ PROGRAM = """
 import multiprocessing, sys, time
 import numpy as np
 from precis.model.search.config import SearchConfig
-from precis.model.inference.worker_pool import ModelSearch, SearchPool
+from precis.model.inference.bulk_summarizer import BulkSummarizer, ModelSearch
 
 if __name__ == "__main__":
     config = SearchConfig(beam_width=2)
     search = ModelSearch(sys.argv[1], sys.argv[2], "float32", config)
-    pool = SearchPool(search, processes=2)
-    futures = [pool.submit([np.full(3, 7, "int32")]) for _ in range(4)]
-    for future in futures: future.result()
+    bulk = BulkSummarizer(search, processes=2)
+    searches = [bulk.submit([np.full(3, 7, "int32")]) for _ in range(4)]
+    for search in searches: search()
     print(*[child.pid for child in multiprocessing.active_children()], flush=True)
     time.sleep(600)
 """
 
 
-def is_running(pid):
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
 def test_no_process_outlives_its_killed_parent(search, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    command = [
-        sys.executable,
-        str(tmp_path / "program.py"),
-        search.bundle,
-        search.model_id,
-    ]
-    parent = subprocess.Popen(
-        command,
+    program = [str(tmp_path / "program.py"), search.bundle, search.model_id]
+    with subprocess.Popen(
+        [sys.executable, *program],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         text=True,
-    )
-    try:
+    ) as parent:
         children = [int(pid) for pid in parent.stdout.readline().split()]
-        assert len(children) == 2 and all(map(is_running, children))
-    finally:
         parent.kill()
-        parent.wait()
-        parent.stdout.close()
+    assert len(children) == 2
     try:
         wait_until(lambda: not any(map(is_running, children)))
     finally:
@@ -87,20 +70,17 @@ def test_a_script_without_a_guard_is_stopped_before_it_runs_twice(search, tmp_pa
     """The processes read the script again, up to the call; the job in the parent says
     what to do.
     """
-    script = (
+    (tmp_path / "script.py").write_text(
         "import precis\n"
         f"precis.summarize(corpus='sample:300', bundle={search.bundle!r}, "
         f"output={str(tmp_path / 'out')!r}, search_processes=2, max_summary_tokens=2, "
         "beam_width=4)\n"
     )
-    (tmp_path / "script.py").write_text(script)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
         [sys.executable, str(tmp_path / "script.py")],
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         text=True,
-        timeout=600,
     )
     assert done.returncode == 1
     assert (

@@ -50,8 +50,9 @@ def trained(tmp_path_factory):
     return folder
 
 
-def summarize(trained, output, **flags):
-    return precis(
+@pytest.mark.slow
+def test_every_line_names_the_sentence_that_it_was_written_of(trained, tmp_path):
+    assert not precis(
         "summarize",
         corpus=DOCUMENTS,
         split="test",
@@ -60,14 +61,8 @@ def summarize(trained, output, **flags):
         extractive="neural,lead",
         write="sentences",
         supported="numbers,names",
-        output=output,
-        **flags,
+        output=tmp_path / "run",
     )
-
-
-@pytest.mark.slow
-def test_every_line_names_the_sentence_that_it_was_written_of(trained, tmp_path):
-    assert summarize(trained, tmp_path / "run") == 0
     rows = pq.read_table(tmp_path / "run" / "data").to_pylist()
     articles = {each.document_id: each.article for each in map(document, range(300))}
     assert len(rows) > 10
@@ -95,21 +90,6 @@ def test_every_line_names_the_sentence_that_it_was_written_of(trained, tmp_path)
     # A writer of 60 steps writes little that is complete, so sentences stand as is.
     assert 2 * unchanged > lines > len(rows)
     assert exit_code("verify", str(tmp_path / "run")) == 0
-
-
-@pytest.mark.slow
-def test_the_rows_do_not_depend_on_windows_and_processes(trained, tmp_path):
-    assert summarize(trained, tmp_path / "one", search_processes=1) == 0
-    assert (
-        summarize(trained, tmp_path / "two", search_processes=2, window_documents=7)
-        == 0
-    )
-    columns = ["document_id", "abstractive_summary", "extractive_summary"]
-    one, two = (
-        pq.read_table(tmp_path / name / "data", columns=columns).to_pylist()
-        for name in ("one", "two")
-    )
-    assert one == two
 
 
 def test_writing_sentences_needs_both_bundles_and_the_importance_of_words(

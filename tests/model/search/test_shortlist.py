@@ -144,7 +144,7 @@ def test_common_pieces_are_the_first_of_more_than_a_character():
     special = special_tokens(tokenizer)
     # Up to `##ing`, with the characters and the special tokens before it.
     assert common_end(tokenizer, special, 2) == 4 + 6
-    assert common_end(tokenizer, special, 100) == tokenizer.vocabulary_size
+    assert common_end(tokenizer, special, 100) == 0  # all
     behind = dataclasses.replace(special, last_id=11)
     with pytest.raises(UsageError, match="common_pieces 2 ends before piece 11"):
         common_end(tokenizer, behind, 2)

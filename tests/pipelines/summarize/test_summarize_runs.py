@@ -24,7 +24,7 @@ from support.summarize_runs import (
 from support.waiting import wait_until
 
 from precis.model.errors import DataError, UsageError
-from precis.model.inference.worker_pool import SearchPool
+from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.run.options import recorded_flags
@@ -149,13 +149,13 @@ def test_search_processes_change_no_summary_and_are_gone_afterwards(
 ):
     monkeypatch.setattr("precis.model.inference.bulk_summarizer.POOL_BATCHES", 1)
     submitted = []
-    submit = SearchPool.submit
+    submit = BulkSummarizer.submit
 
     def count_and_submit(pool, sources):
         submitted.append(sources)
         return submit(pool, sources)
 
-    monkeypatch.setattr(SearchPool, "submit", count_and_submit)
+    monkeypatch.setattr(BulkSummarizer, "submit", count_and_submit)
     summarize(output=tmp_path / "run", search_processes=2, **flags)
     assert without_scores(tmp_path / "run") == without_scores(undisturbed)
     assert len(submitted) >= 4
@@ -164,7 +164,7 @@ def test_search_processes_change_no_summary_and_are_gone_afterwards(
     def fail(pool, sources):
         raise DataError("the search failed")
 
-    monkeypatch.setattr(SearchPool, "_search", fail)
+    monkeypatch.setattr(BulkSummarizer, "_search_there", fail)
     with pytest.raises(DataError, match="the search failed"):
         summarize(output=tmp_path / "fails", search_processes=2, **flags)
     assert multiprocessing.active_children() == []
