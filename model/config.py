@@ -195,18 +195,13 @@ def describe_differences(
       labels: for settings whose values are checksums, what they stand for.
     """
     labels = labels or {}
-    differences = []
-    for name, value in present.items():
-        other = earlier.get(name)
-        if _plain(other) == _plain(value):
-            continue
-        if name in labels and None not in (other, value):
-            differences.append(f"{labels[name]} differ")
-        elif name in labels:
-            place = "here" if other is None else "there"
-            differences.append(f"{labels[name]} are {place} alone")
-        else:
-            differences.append(f"{name} is {other!r} there and {value!r} here")
+    differences = [
+        f"{labels[name]} differ"
+        if name in labels
+        else f"{name} is {earlier.get(name)!r} there and {value!r} here"
+        for name, value in present.items()
+        if _plain(earlier.get(name)) != _plain(value)
+    ]
     if len(differences) > _MOST_DIFFERENCES:
         more = len(differences) - _MOST_DIFFERENCES
         differences = [*differences[:_MOST_DIFFERENCES], f"{more} more settings differ"]

@@ -12,7 +12,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,19 +39,6 @@ class Score(NamedTuple):
     fmeasure: float
 
 
-class _Line(NamedTuple):
-    """A line of a summary.
-
-    Attributes:
-      tokens: its tokens.
-      matched: the places in the reference of its longest common subsequences with the
-          lines of the reference.
-    """
-
-    tokens: list[str]
-    matched: list[int]
-
-
 class Reference:
     """A reference that is prepared once to score any number of summaries."""
 
@@ -67,7 +54,9 @@ class Reference:
             for start, line in zip(starts, lines, strict=False)
             if line
         ]
-        self._summary_lines: dict[str, _Line] = {}
+        # Of each line of a summary its tokens, and the places in the reference of its
+        # longest common subsequences with the lines of the reference.
+        self._summary_lines: dict[str, tuple[list[str], list[int]]] = {}
 
     def score(self, summary: str) -> dict[str, Score]:
         """Every measure of `MEASURES` (Lin 2004) for one summary.
@@ -78,13 +67,10 @@ class Reference:
         the union of its longest common subsequences with every line of the summary;
         papers on news report it as ROUGE-L.
         """
-        lines = [
-            self._summary_lines.get(text) or self._line(text)
-            for text in summary.split("\n")
-        ]
-        tokens = list(itertools.chain.from_iterable(line.tokens for line in lines))
+        lines = [self._line(text) for text in summary.split("\n")]
+        tokens = [token for line, _ in lines for token in line]
         unigrams = Counter(tokens)
-        matched = set().union(*(line.matched for line in lines))
+        matched = set().union(*(places for _, places in lines))
         # A word of the summary counts once, even if several lines of the reference
         # match it, as in ROUGE 1.5.5.
         matched_words = Counter(self._tokens[place] for place in matched)
@@ -101,47 +87,37 @@ class Reference:
             for measure, count in hits.items()
         }
 
-    def _line(self, text: str) -> _Line:
-        tokens = tokenize(text)
-        matched = [
-            start + place
-            for start, length, places in self._lines
-            for place in _common_places(places, length, tokens)
-        ]
-        line = _Line(tokens, matched)
-        self._summary_lines[text] = line
-        return line
+    def _line(self, text: str) -> tuple[list[str], list[int]]:
+        """The entry of a line in `_summary_lines`."""
+        if text not in self._summary_lines:
+            tokens = tokenize(text)
+            matched = [
+                start + place
+                for start, length, places in self._lines
+                for place in _common_places(places, length, tokens)
+            ]
+            self._summary_lines[text] = tokens, matched
+        return self._summary_lines[text]
 
 
 def scores(
-    references: Sequence[str],
-    summaries: Sequence[str],
-    *,
-    measures: Sequence[str] = ("rouge1", "rouge2", "rougeLsum"),
-    part: Literal["fmeasure", "precision", "recall"] = "fmeasure",
+    references: Sequence[str], summaries: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """ROUGE (Lin 2004) of each summary against its reference.
+    """The F1 of ROUGE-1, ROUGE-2 and ROUGE-Lsum of each summary against its reference.
 
     Args:
-      references, summaries: texts, one sentence a line.
-      measures: some of `MEASURES`.
-      part: the figure of each score.
+      references, summaries: as many texts, one sentence a line.
 
     Returns:
       One float64 array [N] in 0..1 for each measure.
-
-    Raises:
-      ValueError: the numbers of references and summaries differ.
     """
-    if len(references) != len(summaries):
-        raise ValueError(f"{len(references)} references for {len(summaries)} summaries")
     rows = [
         Reference(reference).score(summary)
         for reference, summary in zip(references, summaries, strict=True)
     ]
     return {
-        measure: np.array([getattr(row[measure], part) for row in rows], np.float64)
-        for measure in measures
+        measure: np.array([row[measure].fmeasure for row in rows])
+        for measure in ("rouge1", "rouge2", "rougeLsum")
     }
 
 

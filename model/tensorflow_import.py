@@ -1,11 +1,9 @@
 """Imports TensorFlow in two thirds of the time, and without its messages."""
 
-import contextlib
 import gc
 import importlib
 import os
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 # TensorFlow Lite converts networks of the first; Keras draws with the second and wraps
@@ -27,64 +25,39 @@ def import_tensorflow() -> None:
     """
     if "tensorflow" in sys.modules:
         return
-    if COMMAND_VARIABLE not in os.environ:
-        with _least_log():
-            importlib.import_module("tensorflow")
-        return
-    with _silent_stderr(), _hidden(_UNUSED), _without_collection():
-        importlib.import_module("tensorflow")
-
-
-@contextlib.contextmanager
-def _least_log() -> Iterator[None]:
-    """TensorFlow reads within the block that it logs fatal errors alone, unless the
-    environment says otherwise.
-    """
     is_set = _LOG_LEVEL in os.environ
-    os.environ.setdefault(_LOG_LEVEL, "3")
+    os.environ.setdefault(_LOG_LEVEL, "3")  # fatal errors alone
     try:
-        yield
+        if COMMAND_VARIABLE in os.environ:
+            _import_quickly()
+        else:
+            importlib.import_module("tensorflow")
     finally:
         if not is_set:
             del os.environ[_LOG_LEVEL]
 
 
-@contextlib.contextmanager
-def _silent_stderr() -> Iterator[None]:
-    """Some messages are written at any log level."""
+def _import_quickly() -> None:
+    """Imports TensorFlow alone, and silently: some messages are written at any level.
+
+    What modules make stays: the garbage collector does not go through it, neither
+    meanwhile nor later.
+    """
+    modules: dict[str, Any] = sys.modules
+    hidden = [package for package in _UNUSED if package not in modules]
+    modules |= dict.fromkeys(hidden)  # They cannot be imported.
+    is_collecting = gc.isenabled()
+    gc.disable()
     stderr = os.dup(2)
-    with open(os.devnull, "wb") as devnull:
-        os.dup2(devnull.fileno(), 2)
     try:
-        yield
+        with open(os.devnull, "wb") as devnull:
+            os.dup2(devnull.fileno(), 2)
+        importlib.import_module("tensorflow")
     finally:
         os.dup2(stderr, 2)
         os.close(stderr)
-
-
-@contextlib.contextmanager
-def _hidden(packages: tuple[str, ...]) -> Iterator[None]:
-    """Packages that were not imported before cannot be imported within the block."""
-    modules: dict[str, Any] = sys.modules
-    hidden = [package for package in packages if package not in modules]
-    modules |= dict.fromkeys(hidden)
-    try:
-        yield
-    finally:
         for package in hidden:
             modules.pop(package, None)
-
-
-@contextlib.contextmanager
-def _without_collection() -> Iterator[None]:
-    """What modules make stays: the garbage collector does not go through it, neither
-    within the block nor later.
-    """
-    is_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
         gc.freeze()
-        if is_enabled:
+        if is_collecting:
             gc.enable()

@@ -19,6 +19,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 FOLDER_VARIABLE = "PRECIS_PROGRESS_DIR"
@@ -75,14 +76,13 @@ def counting_folder(steps: Sequence[str] = ()) -> Iterator[str]:
 @contextlib.contextmanager
 def counting_into(folder: str) -> Iterator[None]:
     """Has this process and its children count into a folder; into none if it is ""."""
-    folder_before = os.environ.get(FOLDER_VARIABLE)
+    folder_before = os.environ.pop(FOLDER_VARIABLE, None)
     os.environ[FOLDER_VARIABLE] = folder
     try:
         yield
     finally:
-        if folder_before is None:
-            del os.environ[FOLDER_VARIABLE]
-        else:
+        del os.environ[FOLDER_VARIABLE]
+        if folder_before is not None:
             os.environ[FOLDER_VARIABLE] = folder_before
 
 
@@ -113,47 +113,17 @@ def count_earlier(
     flagged: int = 0,
 ) -> None:
     """Adds what was done before the clock starts, as by an earlier run."""
-    _add(
-        Counts(
-            dead_letters=dead_letters,
-            flagged=flagged,
-            earlier_documents=documents,
-            earlier_size=size,
-            earlier_tokens=tokens,
-        )
-    )
-
-
-@contextlib.contextmanager
-def paused() -> Iterator[None]:
-    """Takes the time of the block out of the rate of what this thread counts."""
-    began = time.monotonic()
-    try:
-        yield
-    finally:
-        folder = os.environ.get(FOLDER_VARIABLE)
-        if folder:
-            with contextlib.suppress(OSError):
-                file = _open_file(folder)
-                counts = Counts(*_LAYOUT.unpack_from(file))
-                if counts.started:
-                    seconds = time.monotonic() - began
-                    later = counts._replace(
-                        started=counts.started + seconds, ended=counts.ended + seconds
-                    )
-                    _LAYOUT.pack_into(file, 0, *later)
+    _add(Counts(0, 0, 0, dead_letters, flagged, documents, size, tokens))
 
 
 def _add(counts: Counts) -> None:
     folder = os.environ.get(FOLDER_VARIABLE)
-    if not folder:
-        return
-    try:
-        file = _open_file(folder)
-    except OSError:  # A job does not fail because its progress cannot be shown.
-        return
-    before = Counts(*_LAYOUT.unpack_from(file))
-    _LAYOUT.pack_into(file, 0, *sum_counts([before, counts]))
+    # A job does not fail because its progress cannot be shown.
+    with contextlib.suppress(OSError):
+        if folder:
+            file = _open_file(folder)
+            before = Counts(*_LAYOUT.unpack_from(file))
+            _LAYOUT.pack_into(file, 0, *sum_counts([before, counts]))
 
 
 def _open_file(folder: str) -> mmap.mmap:
@@ -165,27 +135,19 @@ def _open_file(folder: str) -> mmap.mmap:
         for other in [key for key in opened if not os.path.exists(key[0])]:
             del opened[other]  # Its job is over.
         of_step = os.path.join(folder, step)
-        path = os.path.join(
-            of_step if os.path.isdir(of_step) else folder, f"{uuid.uuid4().hex}.counts"
-        )
-        with open(path, "wb") as file:
-            file.write(bytes(_LAYOUT.size))
-        with open(path, "r+b") as file:
+        within = of_step if os.path.isdir(of_step) else folder
+        with open(os.path.join(within, f"{uuid.uuid4().hex}.counts"), "w+b") as file:
+            file.truncate(_LAYOUT.size)
             opened[folder, step] = mmap.mmap(file.fileno(), _LAYOUT.size)
     return opened[folder, step]
 
 
 def total(folder: str) -> Counts:
     """The counts of all workers in a folder, without those of the folders below it."""
-    parts = []
-    for name in os.listdir(folder):
-        if not name.endswith(".counts"):
-            continue
-        with open(os.path.join(folder, name), "rb") as file:
-            content = file.read(_LAYOUT.size)
-        if len(content) == _LAYOUT.size:  # A file that is just being made is shorter.
-            parts.append(Counts(*_LAYOUT.unpack(content)))
-    return sum_counts(parts)
+    contents = [path.read_bytes() for path in Path(folder).glob("*.counts")]
+    # A file that is just being made is shorter.
+    whole = [content for content in contents if len(content) == _LAYOUT.size]
+    return sum_counts([Counts(*_LAYOUT.unpack(content)) for content in whole])
 
 
 def sum_counts(parts: Sequence[Counts]) -> Counts:

@@ -80,32 +80,25 @@ class Stage:
         count_earlier(documents=units)
 
 
+@dataclasses.dataclass
 class StageGroup:
     """Stages that begin and end together; their work may overlap.
 
     Attributes:
       stages: in the order of their work.
+      folder: that they count into. The step of each of several stages has a folder
+        below it; what lies in none of these belongs to the last stage.
     """
 
-    def __init__(self, stages: Sequence[Stage], folder: str) -> None:
-        """Stores its arguments.
-
-        Args:
-          stages: in the order of their work.
-          folder: that they count into. The step of each of several stages has a folder
-            below it; what lies in none of these belongs to the last stage.
-        """
-        self.stages = tuple(stages)
-        self._folder = folder
+    stages: Sequence[Stage]
+    folder: str
 
     def counts(self) -> list[Counts]:
         """What is done of each stage."""
-        rest = total(self._folder)
+        rest = total(self.folder)
         if len(self.stages) == 1:
             return [rest]
-        counts = [
-            total(os.path.join(self._folder, stage.step)) for stage in self.stages
-        ]
+        counts = [total(os.path.join(self.folder, stage.step)) for stage in self.stages]
         last = sum_counts([counts[-1], rest])
         # The clock of the last stage is that of its tasks.
         started, ended = counts[-1].started, counts[-1].ended

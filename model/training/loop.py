@@ -13,7 +13,6 @@ from tensorboard.summary.v2 import scalar
 
 from precis.model import files
 from precis.model.errors import NO_ACCESS, NO_ROOM, DataError, Interrupted
-from precis.model.progress.counters import paused
 from precis.model.progress.stages import Stage, say, stage, unseen
 from precis.model.training.checkpoint import (
     list_checkpoints,
@@ -225,7 +224,7 @@ def _read_reports(
 def _validate(training: Training) -> None:
     """Scores the network and remembers the step if it is the best so far."""
     assert training.validate is not None
-    with paused(), stage("validate"):
+    with stage("validate"):
         own = training.validate()
     position, workers = training.position, training.workers
     # The last bits may differ between machines, and the figures decide when to end.

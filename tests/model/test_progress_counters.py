@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import threading
 
 import pytest
 
@@ -37,17 +37,15 @@ def test_counts_of_one_worker_add_up(counters):
 
 
 def test_every_thread_counts_into_a_file_of_its_own(counters):
-    workers = [ThreadPoolExecutor(max_workers=1) for _ in range(4)]
-    submitted = [
-        worker.submit(
-            lambda n: [count(documents=1, size=n) for _ in range(500)], number
-        )
-        for number, worker in enumerate(workers, start=1)
-    ]
-    for future in submitted:
-        future.result()
-    for worker in workers:
-        worker.shutdown()
+    def work(size):
+        for _ in range(500):
+            count(documents=1, size=size)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert done(counters) == (4 * 500, 500 * (1 + 2 + 3 + 4))
     assert len(os.listdir(counters)) == 4
 

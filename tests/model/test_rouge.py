@@ -89,25 +89,6 @@ def test_articles_score_as_in_rouge_score_with_all_summaries_of_one_reference():
             }
 
 
-@pytest.mark.parametrize("part", ["fmeasure", "precision", "recall"])
-def test_scores_gives_the_part_and_the_measures_that_are_asked_for(part):
-    references = ["the cat sat on the mat", "a"]
-    summaries = ["the cat\nsat", "b"]
-    scorer = rouge_scorer.RougeScorer(["rouge2", "rougeL"], use_stemmer=True)
-    expected = [
-        scorer.score(reference, summary)
-        for reference, summary in zip(references, summaries, strict=True)
-    ]
-    scores = rouge.scores(
-        references, summaries, measures=("rouge2", "rougeL"), part=part
-    )
-    assert {name: values.tolist() for name, values in scores.items()} == {
-        name: [getattr(row[name], part) for row in expected]
-        for name in ("rouge2", "rougeL")
-    }
-    assert list(rouge.scores(["a"], ["a"])) == ["rouge1", "rouge2", "rougeLsum"]
-
-
 def test_scores_by_hand():
     scores = rouge.scores(
         ["the cat sat\non the mat"], ["the cat\nsat on a mat by night"]
@@ -134,5 +115,5 @@ def test_the_variant_names_the_version_of_rouge_score():
 
 
 def test_unequal_numbers_of_texts_are_refused():
-    with pytest.raises(ValueError, match="2 references for 1 summaries"):
+    with pytest.raises(ValueError, match="shorter"):
         rouge.scores(["a", "b"], ["a"])
