@@ -24,7 +24,6 @@ from precis.pipelines.doctor.packages import (
     BEAM_COMMANDS,
     command_extras,
     offered_extras,
-    python_bounds,
     wrong_packages,
 )
 from precis.pipelines.run.options import flag_names, read_flags
@@ -94,7 +93,7 @@ def examine(
     extras = command_extras(command, values, beam_args, paths) if command else None
     findings = list(_checked("packages", _check_packages(extras)))
     yield from findings
-    if command and _any_problem(findings):
+    if command and PROBLEM in [finding.level for finding in findings]:
         missing = "what needs those packages was not checked"
         yield Diagnosis(NOTE, "packages", missing, RUN_AGAIN)
         return
@@ -104,7 +103,7 @@ def examine(
         each for path in paths for each in _checked("bucket", _check_bucket(path))
     ]
     yield from stores
-    if _any_problem(stores):
+    if PROBLEM in [finding.level for finding in stores]:
         yield Diagnosis(NOTE, "bucket", "what lies there was not checked", RUN_AGAIN)
         return
     yield from _checked("inputs", _check_inputs(values))
@@ -135,10 +134,6 @@ def _read_options(
     return read_flags(groups, flags)
 
 
-def _any_problem(findings: Sequence[Diagnosis]) -> bool:
-    return any(finding.level == PROBLEM for finding in findings)
-
-
 def _checked(subject: str, check: Iterator[Diagnosis]) -> Iterator[Diagnosis]:
     """The findings of a check; what it raises becomes one too.
 
@@ -166,13 +161,7 @@ def _check_packages(extras: Collection[str] | None) -> Iterator[Diagnosis]:
     Args:
       extras: those that a command needs; None looks at all, of which none is needed.
     """
-    version = platform.python_version()
-    if bounds := python_bounds():
-        found = f"this is Python {version}, and precis runs on {bounds}"
-        advice = "make an environment with a Python of that range and install precis"
-        yield Diagnosis(PROBLEM, "python", found, f"{advice} there")
-    else:
-        yield Diagnosis(OK, "python", f"Python {version}")
+    yield Diagnosis(OK, "python", f"Python {platform.python_version()}")
     complete, any_wrong = [], False
     for extra in ("", *(offered_extras() if extras is None else sorted(extras))):
         wrong = list(wrong_packages(extra))

@@ -3,12 +3,10 @@ extras that a command needs. Beam, which is one of them, may not be there.
 """
 
 import importlib.metadata
-import platform
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 
 from precis.model.config import DISTRIBUTION
 from precis.model.storage.clients import extra_of
@@ -62,14 +60,6 @@ def offered_extras() -> list[str]:
     """The extras of the installed distribution, but `all`."""
     offered = importlib.metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
     return [name for name in offered if name != "all"]
-
-
-def python_bounds() -> str:
-    """The versions of Python that precis runs on; "" where this is one of them."""
-    bounds = importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"] or ""
-    version = platform.python_version()
-    is_within = SpecifierSet(bounds).contains(version, prereleases=True)
-    return "" if is_within else bounds
 
 
 def wrong_packages(extra: str, name: str = DISTRIBUTION) -> Iterator[str]:
