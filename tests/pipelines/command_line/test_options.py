@@ -58,39 +58,27 @@ def test_every_field_of_a_job_is_a_flag_of_one_name_and_a_keyword(name, monkeypa
 
 
 SHARE = "--max_failed_share is a share from 0 to 1, not"
+LEAST = "must be at least"
 
 
 @pytest.mark.parametrize(
     ("group", "values", "message"),
     [
         (FailureOptions, {"max_failed_share": 1.01}, rf"{SHARE} 1\.01"),
-        (FailureOptions, {"max_failed_share": -0.1}, rf"{SHARE} -0\.1"),
         (FailureOptions, {"max_failed_share": float("nan")}, f"{SHARE} nan"),
         (PrepareOptions, {"output": ""}, "--output is empty; name the folder to write"),
-        (
-            PrepareOptions,
-            {"max_source_tokens": 0},
-            "--max_source_tokens must be at lea",
-        ),
-        (PrepareOptions, {"max_target_tokens": -3}, "must be at least 1, not -3"),
-        (PrepareOptions, {"vocabulary_size": 299}, "must be at least 300.*, not 299"),
-        (
-            PrepareOptions,
-            {"tokenizer": "t", "lower_case": True},
-            "--tokenizer brings its own --lower_case",
-        ),
+        (PrepareOptions, {"max_source_tokens": 0}, f"--max_source_tokens {LEAST}"),
+        (PrepareOptions, {"max_target_tokens": -3}, f"{LEAST} 1, not -3"),
+        (PrepareOptions, {"vocabulary_size": 299}, f"{LEAST} 300.*, not 299"),
+        (PrepareOptions, {"tokenizer": "t", "lower_case": True}, "its own --lower_ca"),
         (ExtractiveTraining, {"importance_articles": -1}, "must not be negative, but"),
         (SearchConfig, {"common_pieces": -1}, "common_pieces must not be negative, bu"),
         (TrainOptions, {"records": "r", "output": ""}, "--output is empty"),
-        (SummarizeOptions, {"output": ""}, "--output is empty"),
         (SelectionConfig, {"sentences": -1}, "--sentences must not be negative, but i"),
-        (SummarizeOptions, {"keyphrases": 0}, "keyphrases must be at least 1, not 0"),
-        (
-            SummarizeOptions,
-            {"window_documents": 0},
-            "window_documents must be at least",
-        ),
-        (SummarizeOptions, {"written_sentences": 0}, "must be at least 1, not 0"),
+        (SummarizeOptions, {"output": ""}, "--output is empty"),
+        (SummarizeOptions, {"keyphrases": 0}, f"keyphrases {LEAST} 1, not 0"),
+        (SummarizeOptions, {"window_documents": 0}, f"window_documents {LEAST}"),
+        (SummarizeOptions, {"written_sentences": 0}, f"{LEAST} 1, not 0"),
         (SummarizeOptions, {"search_processes": -1}, "but is -1; 0 is"),
         (SummarizeOptions, {"precision": "float8"}, "--precision is one of float32, m"),
         (EvaluateOptions, {"input": ""}, "--input is empty"),
@@ -98,18 +86,15 @@ SHARE = "--max_failed_share is a share from 0 to 1, not"
         (
             EvaluateOptions,
             {"confidence": 1.0},
-            "confidence must lie between 0 and 1, n",
+            "confidence must lie between 0 and 1",
         ),
     ],
 )
 def test_impossible_options_are_refused(group, values, message):
-    needed = {
-        name: "x" for name in ("output", "input") if name in option_names([group])
-    }
-    if group is EvaluateOptions:
-        del needed["output"]
+    needed = "input" if group is EvaluateOptions else "output"
+    given = {needed: "x"} if needed in option_names([group]) else {}
     with pytest.raises(UsageError, match=message):
-        group(**{**needed, **values})
+        group(**{**given, **values})
 
 
 def test_options_at_their_limits_are_taken():

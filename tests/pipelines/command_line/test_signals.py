@@ -26,7 +26,6 @@ from support.signalled import (
     processes_of,
 )
 
-from precis.model import files
 from precis.pipelines.verify.digest import digest
 
 pytestmark = pytest.mark.slow
@@ -145,25 +144,11 @@ def test_search_processes_end_with_their_command(bundle, tmp_path):
     assert digest(run=stopped) == digest(run=whole)
 
 
-def test_evaluate_stopped_leaves_no_process_and_starts_again(run, tmp_path):
-    output = tmp_path / "evaluation"
-    flags = command_words("evaluate", input=run, output=output)
-    stop(tmp_path, flags, INT, has_mapped("grpc"))
-    stop(tmp_path, flags, TERM, has(output / "scores" / "*"))
-    assert not asides(output) and not (output / "rouge.json").exists()
-    for folder in (output, tmp_path / "whole"):
-        assert precis("evaluate", input=run, output=folder) == 0
-    mean = [
-        [row["rouge1"] for row in files.read_json(f"{folder}/rouge.json")["systems"]]
-        for folder in (output, tmp_path / "whole")
-    ]
-    assert mean[0] == mean[1]
-
-
 @pytest.mark.parametrize(
     ("command", "library"),
     [
         (("prepare", "--corpus", "sample:60", "--output", "{}"), "grpc"),
+        (("evaluate", "--input", "{run}", "--output", "{}"), "grpc"),
         (("train", "--records", "r", "--output", "{}"), "libtensorflow"),
         (("train-extractor", "--records", "r", "--output", "{}"), "libtensorflow"),
         (("train-keyphrases", "--records", "r", "--output", "{}"), "libtensorflow"),

@@ -44,13 +44,6 @@ def test_a_runner_is_named_as_its_class(given, name):
         assert works_in_this_process(options) == (name in LOCAL_RUNNERS)
 
 
-def test_flags_of_a_job_server_are_left_to_it():
-    options = pipeline_options(["--runner=FlinkRunner", "--checkpoint_every=4"])
-    assert (
-        options.get_all_options(retain_unknown_options=True)["checkpoint_every"] == "4"
-    )
-
-
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_a_job_elsewhere_is_cancelled_when_its_program_is_interrupted(
     kind, monkeypatch

@@ -10,86 +10,37 @@ from precis.model.errors import UsageError
 from precis.pipelines.engines.beam_runner import pipeline_options
 from precis.pipelines.engines.remote_checks import check_remote, job_paths
 
-DATAFLOW = ("--runner=DataflowRunner",)
-PLACED = (
-    *DATAFLOW,
-    *("--project=p-1", "--region=us-central1", "--temp_location=gs://bucket/tmp"),
-)
-IMAGE = (*PLACED, "--sdk_container_image=registry/precis:1")
-FLINK = ("--runner=FlinkRunner", "--environment_type=PROCESS")
+DATAFLOW = "--runner=DataflowRunner"
+PLACED = f"{DATAFLOW} --project=p-1 --region=us-central1 --temp_location=gs://b/tmp"
+IMAGE = f"{PLACED} --sdk_container_image=registry/precis:1"
+FLINK = "--runner=FlinkRunner --environment_type=PROCESS"
+WORKER = f"{FLINK} --environment_options=process_command=w"
 RUN = {"corpus": "jsonl:gs://bucket/news/*.jsonl", "output": "gs://bucket/run"}
+REACH = ": the workers of Dataflow cannot reach this machine; give a path"
+LACK = "the workers of Dataflow would not have precis and its packages; give"
 
 
 @pytest.mark.parametrize(
     ("arguments", "flags", "message"),
     [
-        (
-            DATAFLOW,
-            RUN,
-            "^--runner DataflowRunner needs --project, --region, --temp_location too$",
-        ),
-        (PLACED[:-1], RUN, "^--runner DataflowRunner needs --temp_location too$"),
-        (
-            (*IMAGE[:-2], "--temp_location=/tmp/x", IMAGE[-1]),
-            RUN,
-            "^--temp_location /tmp/x: Dataflow needs a folder gs://BUCKET/...$",
-        ),
-        (
-            (*IMAGE, "--staging_location=s"),
-            RUN,
-            "^--staging_location s: Dataflow needs a folder gs://BUCKET/",
-        ),
-        (
-            IMAGE,
-            {**RUN, "output": "runs/today"},
-            "^--output runs/today: the workers of Dataflow cannot reach this mac",
-        ),
-        (
-            IMAGE,
-            {**RUN, "corpus": "jsonl:news/*.jsonl"},
-            r"^--corpus news/\*.jsonl: the workers of Dataflow cannot reach this",
-        ),
-        (
-            IMAGE,
-            {**RUN, "bundle": Path("bundle")},
-            "^--bundle bundle: the workers of Dataflow cannot reach this machine; give",
-        ),
-        (
-            IMAGE,
-            {**RUN, "reuse": ["gs://bucket/a", "file:///runs/b"]},
-            "^--reuse file:///runs/b: the workers of Dataflow cannot reach",
-        ),
-        (
-            PLACED,
-            RUN,
-            "^the workers of Dataflow would not have precis and its packages",
-        ),
-        (
-            (*PLACED, "--setup_file=./setup.py"),
-            RUN,
-            "^the workers of Dataflow would not have precis and its packages",
-        ),
-        (
-            (*IMAGE, "--template_location=gs://bucket/job"),
-            RUN,
-            "^--template_location: precis does not save jobs; start the command when",
-        ),
-        (
-            (*FLINK, "--environment_options=process_command=w"),
-            {"output": "runs/today"},
-            "^--output runs/today: workers of --environment_type PROCESS have another "
-            "working directory; write /.*/runs/today, on a disk that all",
-        ),
-        (
-            FLINK,
-            {"output": "/shared/runs"},
-            "^Beam refuses its flags: Option process_command is required for",
-        ),
+        (DATAFLOW, {}, "--runner DataflowRunner needs --project, --region, --temp_loc"),
+        (PLACED.replace("temp_", "x"), {}, "'--xlocation' is a flag neither of precis"),
+        (f"{IMAGE} --temp_location=/x", {}, "--temp_location /x: Dataflow needs a fol"),
+        (f"{IMAGE} --staging_location=s", {}, "--staging_location s: Dataflow needs a"),
+        (IMAGE, {"output": "runs/today"}, f"--output runs/today{REACH}"),
+        (IMAGE, {"corpus": "jsonl:in/a.jsonl"}, f"--corpus in/a.jsonl{REACH}"),
+        (IMAGE, {"bundle": Path("bundle")}, f"--bundle bundle{REACH}"),
+        (IMAGE, {"reuse": ["gs://b/a", "file:///b"]}, f"--reuse file:///b{REACH}"),
+        (PLACED, {}, LACK),
+        (f"{PLACED} --setup_file=./setup.py", {}, LACK),
+        (f"{IMAGE} --template_location=gs://b/j", {}, "--template_location: precis do"),
+        (WORKER, {"output": "o"}, "--output o: workers of --environment_type PROCESS "),
+        (FLINK, {"output": "/o"}, "Beam refuses its flags: Option process_command is "),
     ],
 )
 def test_a_job_that_cannot_work_is_refused(arguments, flags, message):
-    with pytest.raises(UsageError, match=message) as refusal:
-        check_remote(pipeline_options(arguments), flags)
+    with pytest.raises(UsageError, match=f"^{message}") as refusal:
+        check_remote(pipeline_options(arguments.split()), {**RUN, **flags})
     assert "\n" not in str(refusal.value)
 
 
@@ -107,22 +58,17 @@ def test_a_refused_job_leaves_nothing_and_says_one_line(capsys, tmp_path, monkey
 @pytest.mark.parametrize(
     ("arguments", "flags"),
     [
-        ((), {"corpus": "jsonl:news/*.jsonl", "output": "runs/today"}),
-        (("--runner=FlinkRunner",), {"output": "runs/today"}),
-        (
-            (*FLINK, "--environment_options=process_command=w"),
-            {"output": "/shared/runs"},
-        ),
-        (IMAGE, RUN),
-        ((*PLACED, "--setup_file=setup.py", "--requirements_file=packages"), RUN),
+        ("", {"corpus": "jsonl:news/*.jsonl", "output": "runs/today"}),
+        ("--runner=FlinkRunner", {"output": "runs/today"}),
+        (WORKER, {"corpus": "sample:9", "output": "/shared/runs"}),
+        (f"{PLACED} --setup_file=setup.py --requirements_file=packages", {}),
         # These are read where the command runs.
-        (IMAGE, {**RUN, "table": "delta://tables/news"}),
-        (IMAGE, {**RUN, "corpus": "sample:100"}),
+        (IMAGE, {"table": "delta://tables/news", "corpus": "sample:100"}),
     ],
 )
 def test_a_job_that_can_work_is_taken(arguments, flags):
-    options = pipeline_options(arguments)
-    check_remote(options, flags)
+    options = pipeline_options(arguments.split())
+    check_remote(options, {**RUN, **flags})
     # Beam would upload the list of this machine's packages, with their addresses.
     assert options.view_as(DebugOptions).lookup_experiment(
         "disable_logging_submission_environment"
@@ -130,14 +76,6 @@ def test_a_job_that_can_work_is_taken(arguments, flags):
 
 
 def test_the_paths_of_a_job():
-    flags = {
-        "corpus": "parquet:gs://b/*.parquet",
-        "reuse": "runs/a, runs/b",
-        "bundle": "",
-        "split": "test",
-    }
-    assert [named for named, _ in job_paths(flags)] == [
-        "--corpus gs://b/*.parquet",
-        "--reuse runs/a",
-        "--reuse runs/b",
-    ]
+    flags = {"corpus": "csv:gs://b/*", "reuse": "a, b", "bundle": "", "split": "test"}
+    named = [named for named, _ in job_paths(flags)]
+    assert named == ["--corpus gs://b/*", "--reuse a", "--reuse b"]

@@ -11,32 +11,14 @@ from support.report_runs import documents_of
 
 pytestmark = pytest.mark.slow
 
-PREPARE = {
-    "corpus": "sample:200",
-    "vocabulary_size": 1500,
-    "max_source_tokens": 512,
-    "max_target_tokens": 32,
-}
+PREPARE = {"vocabulary_size": 1500, "max_source_tokens": 512, "max_target_tokens": 32}
 TRAIN = {
-    "network": "tiny",
-    "width": 16,
-    "heads": 2,
-    "feed_forward": 32,
-    "steps": 4,
-    "batch_tokens": 2048,
-    "warmup_steps": 4,
-    "checkpoint_steps": 4,
-    "validation_steps": 2,
-    "validation_documents": 4,
+    **{"network": "tiny", "width": 16, "heads": 2, "feed_forward": 32, "steps": 4},
+    **{"batch_tokens": 2048, "warmup_steps": 4, "validation_documents": 4},
 }
 SUMMARIZE = {
-    "corpus": "sample:200",
-    "split": "validation",
-    "beam_width": 2,
-    "n_best": 2,
-    "max_summary_tokens": 12,
-    "min_summary_tokens": 6,
-    "extractive": "lead,frequency",
+    **{"corpus": "sample:200", "split": "validation", "extractive": "lead,frequency"},
+    **{"beam_width": 2, "n_best": 2, "max_summary_tokens": 12, "min_summary_tokens": 6},
 }
 
 
@@ -44,7 +26,8 @@ SUMMARIZE = {
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("network")
     bundle = folder / "bundle"
-    assert command("prepare", output=folder / "records", **PREPARE) == 0
+    records = {"corpus": "sample:200", "output": folder / "records"}
+    assert command("prepare", **records, **PREPARE) == 0
     assert command("train", records=folder / "records", output=bundle, **TRAIN) == 0
     nested = {**SUMMARIZE, "bundle": bundle, "output": folder / "nested"}
     flat = {**nested, "output": folder / "flat", "partition_by": "split", "flat": True}

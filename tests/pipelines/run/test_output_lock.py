@@ -82,13 +82,8 @@ def test_a_second_command_is_refused_until_the_first_is_dead(tmp_path, capsys):
     output = tmp_path / "run"
     flags = {"corpus": "sample:60", "extractive": "lead", "output": output}
     arguments = [f"--{name}={value}" for name, value in flags.items()]
-    command = [
-        sys.executable,
-        "-m",
-        "precis.pipelines.command_line.cli",
-        "summarize",
-        *arguments,
-    ]
+    module = "precis.pipelines.command_line.cli"
+    command = [sys.executable, "-m", module, "summarize", *arguments]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         wait_until(lambda: lock_path(output).exists() and is_written(output))
