@@ -44,7 +44,6 @@ class Stage:
       unit: what `total` counts, in the plural.
       step: the step that its threads enter, where stages run together.
       warms_up: whether the first units also compile, and say nothing of the rate.
-      is_elsewhere: whether the workers are on other machines and count nothing here.
       is_brief: whether only a live display shows the stage, until it ends.
       note: a few words that change while the stage runs, such as the loss.
       first_note: of the work before the first unit is done, such as compiling.
@@ -56,7 +55,6 @@ class Stage:
     unit: str = "documents"
     step: str = ""
     warms_up: bool = False
-    is_elsewhere: bool = False
     is_brief: bool = False
     note: str = ""
     first_note: str = ""

@@ -6,7 +6,6 @@ import datetime
 import importlib
 import logging
 import os
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -137,19 +136,6 @@ def _summarize_document(
     return 0
 
 
-class _StderrHandler(logging.StreamHandler):
-    """Logs to what stderr is at the moment: a live display puts it above its lines."""
-
-    @property
-    def stream(self) -> Any:
-        """Where the next record goes."""
-        return sys.stderr
-
-    @stream.setter
-    def stream(self, _: Any) -> None:
-        pass
-
-
 def _fail(program: str, error: PrecisError | OSError) -> int:
     """Says what is wrong in one line; returns the exit code."""
     if isinstance(error, OSError):
@@ -170,7 +156,7 @@ def _set_logging(is_verbose: bool) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     warnings.filterwarnings("ignore")
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    logging.basicConfig(level=logging.ERROR, handlers=[_StderrHandler()])
+    logging.basicConfig(level=logging.ERROR)
     # Beam logs the traceback of what a worker raises; the command says it in one line.
     # So does gcsfs.
     for name in ("apache_beam", "gcsfs"):

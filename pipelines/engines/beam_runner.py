@@ -12,7 +12,6 @@ message of gRPC or of Java, with its line breaks as backslash and n:
 
 import argparse
 import contextlib
-import dataclasses
 import functools
 import importlib.util
 import re
@@ -245,7 +244,7 @@ def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
           error says more.
     """
     if not counts_progress(pipeline.options):
-        several = [dataclasses.replace(several[-1], is_elsewhere=True)]
+        several = [Stage(name=several[-1].name, first_note="running on the engine")]
     try:
         with stages(several), interruption.at_once():
             result = pipeline.run()

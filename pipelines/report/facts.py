@@ -12,16 +12,6 @@ from precis.pipelines.run.accounts import OUTCOMES, read_sources
 _MOST_SOURCES = 100
 _SHOWN_LETTERS = 3  # of each reason
 _RAW_CHARACTERS = 300
-_OUTCOME_TEXTS = {
-    "written": "rows that this run computed",
-    "reused": "rows of an earlier run",
-    "duplicates": "rows of the first document with the same content",
-    "empty": "articles without a text",
-    "failed": "could not be processed",
-    "other_split": "of another split",
-    "not_selected": "not drawn by --sample",
-    "skipped": "not needed by the job",
-}
 
 
 def headline_cards(run: ReportedRun, flagged: int) -> list[tuple[str, str, str]]:
@@ -102,7 +92,6 @@ def accounts(run: ReportedRun) -> dict[str, Any]:
     return {
         "read": counts["read"],
         "outcomes": outcomes,
-        "meanings": _OUTCOME_TEXTS,
         "agrees": sum(outcomes.values()) == counts["read"],
         "sources": [["source file", *names], *rows],
         "source_count": len(sources),

@@ -17,7 +17,7 @@ from precis.model.progress.stages import stage
 from precis.pipelines.evaluate.evaluation_table import all_tables, notes
 from precis.pipelines.report import facts
 from precis.pipelines.report.articles import articles_of_rows
-from precis.pipelines.report.distributions import Distributions
+from precis.pipelines.report.distributions import add_measures, distributions
 from precis.pipelines.report.documents import Document
 from precis.pipelines.report.options import REPORT
 from precis.pipelines.report.page import pack_documents, render
@@ -80,24 +80,26 @@ def report(**flags: Any) -> ReportResult:
         raise UsageError(f"{options.run} has no rows; there is nothing to show")
     by_log_prob, evaluation = bool(run.manifest["bundle"]), run.evaluation
     system = facts.shown_system(evaluation) if evaluation and not by_log_prob else ""
-    distributions, flagged = Distributions(), 0
+    flagged = 0
     with open_database() as database:
         judgement = Judgement(database)
         with stage("count", total=run.run.rows, unit="rows") as counting:
             judgement.add_scores(run.scores())
             for table in run.run.tables(NUMBER_COLUMNS):
                 judgement.add(table)
-                distributions.add(table)
+                add_measures(database, table)
                 lengths = pc.list_value_length(table.column("quality_flags"))
                 flagged += int(np.count_nonzero(lengths))
                 counting.advance(table.num_rows)
         with stage("read", is_brief=True):
             chosen, best = judgement.choose(options.documents, system)
             documents = _read_documents(run, chosen, judgement)
+            measures = list(distributions(database))
     with stage("write", is_brief=True):
         blocks, with_source = pack_documents(list(documents.values()))
         sections = {
-            **_sections(run, documents, best, distributions),
+            **_sections(run, documents, best),
+            "distributions": measures,
             "cards": facts.headline_cards(run, flagged),
             "judged_by": _ORDERS[2 if by_log_prob else bool(system)],
             "blocks": blocks,
@@ -141,7 +143,6 @@ def _sections(
     run: ReportedRun,
     documents: Mapping[int, Document],
     best: Sequence[int],
-    distributions: Distributions,
 ) -> dict[str, Any]:
     """What the template shows of a run besides its documents."""
     manifest, evaluation = run.manifest, run.evaluation
@@ -166,5 +167,4 @@ def _sections(
         "evaluation_note": run.evaluation_note.replace("`", ""),
         "tables": all_tables(evaluation) if evaluation else [],
         "notes": notes(evaluation) if evaluation else [],
-        "distributions": list(distributions.rows()),
     }

@@ -169,18 +169,11 @@ def _finish(
         dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
     )
     check(content)
-    publish_result(job)
-
-
-def publish_result(job: Job) -> None:
-    """Puts the description in its place and marks the result as complete.
-
-    A result that it replaces is there till then. A description that _SUCCESS does not
-    name would seem to be damaged, so the result is not finished in between.
-    """
-    content = files.read_bytes(_pending_path(job))
+    # A result that it replaces is there till now. A description that _SUCCESS does not
+    # name would seem to be damaged, so the result is not finished in between.
     files.remove(files.join(job.output, SUCCESS_FILE))
-    files.write_bytes(files.join(job.output, DESCRIPTION_FILES[job.kind]), content)
+    description = files.join(job.output, DESCRIPTION_FILES[job.kind])
+    files.write_bytes(description, files.read_bytes(_pending_path(job)))
     finish_job(job)
 
 
@@ -299,9 +292,10 @@ def open_job(
         job = job._replace(created_at=created_at, damaged=tuple(damaged))
     elif begun and _is_unfinished(begun, success, fingerprint, may_replace):
         if begun["fingerprint"] != fingerprint:
+            differences = describe_differences(begun["inputs"], inputs, labels=_LABELS)
             raise UsageError(
                 f"{output} holds an unfinished job with other settings: "
-                f"{_compare(begun['inputs'], inputs) or 'it is of another kind'}"
+                f"{differences or 'it is of another kind'}"
                 "; finish that one, name another --output, or remove that folder"
             )
         files.remove_leftovers(output)
@@ -347,7 +341,7 @@ def _is_unfinished(
 
 def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> None:
     """Writes job.json; a damaged result counts as unfinished from then on."""
-    _clear_tasks(job.output)
+    clear_tasks(job.output)
     description = {
         "fingerprint": job.fingerprint,
         "kind": job.kind,
@@ -370,10 +364,6 @@ def _first_created_at(output: str, kind: str) -> datetime.datetime:
         return datetime.datetime.fromisoformat(description["created_at"])
     except (OSError, ValueError, KeyError, TypeError):
         return current_time()
-
-
-def _compare(earlier: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
-    return describe_differences(earlier, inputs, labels=_LABELS)
 
 
 def read_job_description(output: str) -> dict[str, Any] | None:
@@ -457,7 +447,7 @@ def _differences(output: str, kind: str, inputs: Mapping[str, Any]) -> str:
         with files.naming_damage(path, way_out=WAY_OUT):
             provenance = content.get("provenance", {})
             earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
-    differences = earlier and _compare(earlier, inputs)
+    differences = earlier and describe_differences(earlier, inputs, labels=_LABELS)
     return differences or "its settings are not recorded"
 
 
@@ -478,11 +468,6 @@ def _write_success(output: str, kind: str, fingerprint: str) -> None:
     files.write_bytes(files.join(output, SUCCESS_FILE), content.encode())
 
 
-def abandon_job(job: Job) -> None:
-    """Leaves the output as it was before a job began that has done nothing yet."""
-    _clear_tasks(job.output)
-
-
 def _clear_up(output: str, kind: str) -> None:
     """Removes `_tasks`, and the files of a result that a finished job has replaced."""
     description = read_job_description(output)
@@ -497,7 +482,7 @@ def _clear_up(output: str, kind: str) -> None:
             fs, path = files.filesystem(files.join(output, name))
             if fs.isfile(path):  # No folder, which may hold files of the result.
                 fs.rm(path)
-    _clear_tasks(output)
+    clear_tasks(output)
 
 
 def _discard(output: str, fingerprint: str) -> None:
@@ -508,10 +493,10 @@ def _discard(output: str, fingerprint: str) -> None:
         for path in fs.find(name) if fs.isdir(name) else ():
             if mark in posixpath.basename(path):
                 fs.rm(path)
-    _clear_tasks(output)
+    clear_tasks(output)
 
 
-def _clear_tasks(output: str) -> None:
+def clear_tasks(output: str) -> None:
     """Removes `_tasks`, but for the lock of the process that runs this."""
     folder = files.join(output, TASKS_FOLDER)
     entries = files.list_folder(folder)

@@ -197,7 +197,7 @@ class Display:
         """Stores its arguments."""
         self.options = options
         self._painter = painter
-        self._running: list[_RunningGroup] = []
+        self._running: list[_RunningGroup | None] = []  # None is hidden
         # Painting, and what changes what is painted.
         self._lock = threading.RLock()
         self._is_over = threading.Event()
@@ -207,10 +207,11 @@ class Display:
     def begin(self, group: StageGroup) -> None:
         """Shows stages, beside those that run."""
         is_brief = all(each.is_brief for each in group.stages)
+        is_hidden = is_brief and not self._painter.shows_brief
         running = _RunningGroup(group, time.monotonic(), is_brief)
         with self._lock:
-            self._running.append(running)
-            if self._has_ended or running not in self._shown():
+            self._running.append(None if is_hidden else running)
+            if is_hidden or self._has_ended:
                 return
             if self._thread is None:
                 self._painter.begin()
@@ -222,11 +223,10 @@ class Display:
     def end(self, *, is_done: bool) -> None:
         """Shows how the stages that began last have ended."""
         with self._lock:
-            is_shown = self._running[-1] in self._shown()
             running = self._running.pop()
-            if self._has_ended or not is_shown:
+            if running is None or self._has_ended:
                 return
-            is_last = not self._shown()
+            is_last = not any(self._running)
             states = running.states(DONE if is_done else FAILED)
             self._painter.end([] if running.is_brief else states, is_last=is_last)
             thread = self._thread
@@ -240,10 +240,6 @@ class Display:
         """Shows a message of one line; `state` is `failed` for an error."""
         with self._lock:
             self._painter.say(text, state)
-
-    def stopped_line(self, text: str) -> str:
-        """The line that a signal prints at the end."""
-        return self._painter.as_message(text, FAILED)
 
     def stop(self) -> None:
         """Ends the display for good, as before a message that a signal prints."""
@@ -262,12 +258,9 @@ class Display:
 
     def _states(self, state: str = "") -> list[StageState]:
         """The states of what is shown; a brief stage leaves none at its end."""
-        shown = [each for each in self._shown() if not (state and each.is_brief)]
-        return [of_stage for running in shown for of_stage in running.states(state)]
-
-    def _shown(self) -> list[_RunningGroup]:
-        shows_brief = self._painter.shows_brief
-        return [each for each in self._running if shows_brief or not each.is_brief]
+        shown = [each for each in self._running if each]
+        kept = [each for each in shown if not (state and each.is_brief)]
+        return [of_stage for running in kept for of_stage in running.states(state)]
 
 
 @contextlib.contextmanager
@@ -292,11 +285,12 @@ def shown(
         yield
         return
     options = options or ProgressOptions()
-    display = Display(_make_painter(command, options, is_verbose), options)
+    painter = _make_painter(command, options, is_verbose)
+    display = Display(painter, options)
     with (
         listening(display),
         interruption.at_end(display.stop, is_first=True),
-        interruption.changed(as_line=display.stopped_line),
+        interruption.changed(as_line=lambda text: painter.as_message(text, FAILED)),
     ):
         yield
 

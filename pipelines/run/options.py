@@ -279,7 +279,4 @@ def split_progress(
     """The options of the progress, and the flags of the command without them."""
     flags = dict(values)
     names = [name for name in option_names([ProgressOptions]) if name in flags]
-    (options,) = read_flags(
-        [ProgressOptions], {name: flags.pop(name) for name in names}
-    )
-    return options, flags
+    return ProgressOptions(**{name: flags.pop(name) for name in names}), flags

@@ -18,7 +18,6 @@ from precis.model.progress.counters import Counts
 from precis.model.progress.stages import Stage
 
 STARTING, RUNNING, DONE, FAILED = "starting", "running", "done", "failed"
-_NOT_IN_JSON = ("share", "is_elsewhere")
 
 
 class StageState(NamedTuple):
@@ -37,7 +36,6 @@ class StageState(NamedTuple):
       tokens, dead_letters, flagged: so far.
       tokens_per_second: over the time of the rate; None without tokens.
       share: that is done, from 0 to 1; None where it is not known.
-      is_elsewhere: whether the workers are on other machines.
     """
 
     stage: str
@@ -55,7 +53,6 @@ class StageState(NamedTuple):
     flagged: int
     note: str
     share: float | None
-    is_elsewhere: bool
 
     @property
     def is_ended(self) -> bool:
@@ -77,14 +74,13 @@ def measure(
     documents = counts.documents + counts.earlier_documents
     tokens = counts.tokens + counts.earlier_tokens
     seconds = counts.ended - counts.started
-    total = None if stage.is_elsewhere else stage.total
     # What is done of the whole, and by this run.
-    whole, done, own = total, documents, counts.documents
-    if total is None and not stage.is_elsewhere:
-        own = counts.size
-        whole, done = stage.size, own + counts.earlier_size
+    total = whole = stage.total
+    done, own = documents, counts.documents
+    if total is None:
+        whole, done, own = stage.size, counts.size + counts.earlier_size, counts.size
     share = None if whole is None else min(done / max(whole, 1), 1.0)
-    if state == DONE and (documents or whole is not None) and not stage.is_elsewhere:
+    if state == DONE and (documents or whole is not None):
         share = 1.0
     is_estimated = total is None and 0 < (share or 0) < 1 and documents > 0
     if total is None and share == 1:
@@ -95,7 +91,7 @@ def measure(
     if whole and share is not None and own and seconds > 0 and not state:
         left = max((1 - share) * whole / own * seconds - (now - counts.ended), 0.0)
     has_begun = counts.started > 0 or documents > 0
-    is_first = not (counts.documents or state or stage.is_elsewhere)
+    is_first = not (counts.documents or state)
     return StageState(
         stage=stage.name,
         state=state or (RUNNING if has_begun else STARTING),
@@ -112,7 +108,6 @@ def measure(
         flagged=counts.flagged,
         note=(stage.first_note if is_first else "") or stage.note,
         share=share,
-        is_elsewhere=stage.is_elsewhere,
     )
 
 
@@ -131,9 +126,7 @@ def words(state: StageState) -> list[str]:
     parts = ["stopped"] if state.state == FAILED else []
     if share is not None and not state.is_ended:
         parts.append(f"{100 * share:3.0f}%")
-    if state.is_elsewhere and not state.is_ended:
-        parts.append("running on the engine")
-    elif state.state == STARTING and share is not None:
+    if state.state == STARTING and share is not None:
         parts.append("starting")
     elif state.documents or not (share is None or state.is_ended or state.note):
         parts.append(_documents(state))
@@ -174,20 +167,18 @@ def clock(seconds: float) -> str:
 
 def plain_line(state: StageState) -> str:
     """A line for a log."""
-    is_new = state.state == STARTING and state.seconds < 1 and not state.is_elsewhere
+    is_new = state.state == STARTING and state.seconds < 1
     return "  ".join([state.stage, *(["starting"] if is_new else words(state))])
 
 
 def state_json(command: str, state: StageState) -> str:
     """The state as a JSON object; docs/RUNNING.md says what its fields mean."""
-    return line_json(
-        command,
-        **{
-            name: round(value, 3) if isinstance(value, float) else value
-            for name, value in state._asdict().items()
-            if name not in _NOT_IN_JSON
-        },
-    )
+    fields = {
+        name: round(value, 3) if isinstance(value, float) else value
+        for name, value in state._asdict().items()
+    }
+    del fields["share"]
+    return line_json(command, **fields)
 
 
 def line_json(command: str, **fields: Any) -> str:

@@ -19,7 +19,7 @@ from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import say
 from precis.model.text.article import Article
-from precis.pipelines.run.job import TASKS_FOLDER, Job, abandon_job
+from precis.pipelines.run.job import TASKS_FOLDER, Job, clear_tasks
 from precis.pipelines.run.options import normal_path
 from precis.pipelines.run.result_files import (
     SUCCESS_FILE,
@@ -63,7 +63,7 @@ def find_earlier_runs(
             runs = _find_runs(folders, own=normal_path(job.output))
         except UsageError:
             if not job.damaged:
-                abandon_job(job)
+                clear_tasks(job.output)
             raise
         parts = [
             *_own_parts(job),

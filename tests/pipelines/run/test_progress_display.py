@@ -31,7 +31,7 @@ WHOLE = "encode   43%  8,640 / about 20,100 documents  1,200/s  0:07 left"
 TRAIN = Stage(name="train", total=100, unit="steps", note="loss 2.5")
 SELECT = Stage(name="select", total=1, unit="tasks")
 SEARCH = Stage(name="summarize", total=1_500, first_note="compiling the search")
-ELSEWHERE = Stage(name="summarize", size=9, is_elsewhere=True)
+ELSEWHERE = Stage(name="summarize", first_note="running on the engine")
 BEGUN = Counts(started=112.0, ended=112.0)
 EARLIER = {"earlier_documents": 4_000, "earlier_size": 20}
 
@@ -77,7 +77,7 @@ EARLIER = {"earlier_documents": 4_000, "earlier_size": 20}
             *(SEARCH, Counts(documents=15, started=100.0, ended=115.0), ""),
             "summarize    1%  15 / 1,500 documents  1/s  24:45 left",
         ),
-        (ELSEWHERE, Counts(), "", "summarize  running on the engine  0:14"),
+        (ELSEWHERE, Counts(), "", "summarize  0:14  running on the engine"),
         (
             *(ENCODE, RUNNING._replace(earlier_documents=4_000, dead_letters=2), DONE),
             "encode  12,640 documents  1,200/s  0:14  2 dead letters",
