@@ -1,7 +1,7 @@
 """Running the tasks of a job: count, publish, write a receipt, skip what is done.
 
-    worker.run(task, progress, dead_letters) -> TaskResult   what was read and written
-    RunTasks                                 -> TaskReport   checked and published
+    worker.run(task, progress, dead_letters) -> TaskReport   what was read and written
+    RunTasks -> TaskReport                                   checked and published
 
 A job has one step or several, and each step its tasks. The receipt
 `_tasks/summarize/00003.json` is a task's report as JSON. It is written when all the
@@ -57,48 +57,34 @@ _COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures"
 _JOB_KEY = "job_fingerprint"
 
 
-class TaskResult(NamedTuple):
-    """What a worker returns of one task.
-
-    Attributes:
-      sources: records by what became of them, for each source file; `read` is counted
-          by the reader, the others where the results are written. Those that became
-          dead letters are added by `RunTasks`.
-      counts: further counts, which need not add up to anything.
-      files: the files that the worker has published.
-      figures: what only this kind of job reports, as JSON where the step has receipts.
-          `documents` are the task's part of the progress where its sources account for
-          no records; `flagged` are the rows with a quality flag.
-    """
-
-    sources: SourceCounts
-    files: Sequence[PublishedFile]
-    figures: Any
-    counts: Mapping[str, int] = {}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class TaskReport:
     """What one task read, wrote and could not process.
 
+    A worker returns the first four; `RunTasks` adds the others.
+
     Attributes:
-      task: its number.
-      sources: records by what became of them, for each source file; `accounts` has
-          the equation that they fulfil.
-      counts: further counts.
+      sources: records by what became of them, for each source file; `read` is counted
+          by the reader, the others where the results are written. `RunTasks` adds
+          those that became dead letters, and `accounts` has the equation.
       files: what it published, without the dead letters.
+      figures: what only this kind of job reports, as JSON where the step has receipts;
+          empty where a file failed the task. `documents` are the task's part of the
+          progress where its sources account for no records; `flagged` are the rows
+          with a quality flag.
+      counts: further counts, which need not add up to anything.
+      task: its number.
       dead_letters: the file of its dead letters; empty where it has none.
       failures: lost records by `stage/reason`.
-      figures: what only this kind of job reports; empty where a file failed the task.
     """
 
-    task: int
     sources: SourceCounts
-    counts: Mapping[str, int]
     files: Sequence[PublishedFile]
-    dead_letters: Sequence[PublishedFile]
-    failures: Mapping[str, int]
     figures: Any
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    task: int = -1
+    dead_letters: Sequence[PublishedFile] = ()
+    failures: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 class TaskWorker(abc.ABC):
@@ -114,7 +100,7 @@ class TaskWorker(abc.ABC):
     @abc.abstractmethod
     def run(
         self, task: Any, progress: TaskProgress, dead_letters: DeadLetterWriter
-    ) -> TaskResult:
+    ) -> TaskReport:
         """Does one task, publishes its files and writes its dead letters."""
 
     def close(self) -> None:  # noqa: B027
@@ -190,7 +176,7 @@ class _RunTask(beam.DoFn):
         if self._processes == 1:
             self._worker.close()
 
-    def process(self, task: Any) -> Iterator[TaskReport]:
+    def process(self, task: Any) -> Iterator[Any]:
         if self._processes == 1:
             yield _report(self._worker, self._step, task)
         else:
@@ -274,13 +260,13 @@ def report_failure(
         for each in failures:
             dead_letters.write(file_failure_letter(each))
     sources = source_counts(read={each.path: 1 for each in failures})
-    result = TaskResult(sources, [], {})
+    result = TaskReport(sources, [], {})
     return publish_report(number, result, dead_letters, step, has_receipt=False)
 
 
 def publish_report(
     number: int,
-    result: TaskResult,
+    result: TaskReport,
     dead_letters: DeadLetterWriter,
     step: Step | None,
     *,
@@ -306,14 +292,12 @@ def publish_report(
         name = dead_letters.path.removeprefix(files.join(step.job.output, ""))
         rows = dead_letters.rows
         published.append(describe_file(step.job.output, name, rows=rows))
-    report = TaskReport(
+    report = dataclasses.replace(
+        result,
         task=number,
         sources=sources,
-        counts=result.counts,
-        files=result.files,
         dead_letters=published,
         failures=dict(dead_letters.reasons),
-        figures=result.figures,
     )
     if step and has_receipt:
         if not dead_letters.rows:  # An earlier try of the task may have failed.

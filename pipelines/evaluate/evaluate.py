@@ -24,7 +24,7 @@ from precis.pipelines.engines.beam_runner import (
     run_pipeline,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import RunTasks, TaskReport, TaskResult, TaskWorker
+from precis.pipelines.engines.tasks import RunTasks, TaskReport, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (
     ORACLE,
     as_markdown,
@@ -153,7 +153,7 @@ class ScoreWorker(TaskWorker):
 
     def run(
         self, task: RowRange, progress: TaskProgress, dead_letters: DeadLetterWriter
-    ) -> TaskResult:
+    ) -> TaskReport:
         """Scores the rows that have a reference; without any there is no part."""
         del dead_letters
         options = self.options
@@ -170,7 +170,7 @@ class ScoreWorker(TaskWorker):
             write_parquet(path, [table], SCORES_SCHEMA)
         progress.advance_to(Position(records=len(rows), share=1.0))
         outcomes = {"read": len(rows), "written": scored, "skipped": len(rows) - scored}
-        return TaskResult({task.path: outcomes}, [], scores)
+        return TaskReport({task.path: outcomes}, [], scores)
 
 
 def output_folder(options: EvaluateOptions) -> str:

@@ -23,7 +23,7 @@ from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, Task
-from precis.pipelines.engines.tasks import TaskResult
+from precis.pipelines.engines.tasks import TaskReport
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.training_pairs import TrainingPair, read_pairs
 from precis.pipelines.prepare.vocabulary_pass import PassWorker, read_duplicates
@@ -65,7 +65,7 @@ class EncodeWorker(PassWorker):
 
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
-    ) -> TaskResult:
+    ) -> TaskReport:
         """Writes the shards of a task."""
         duplicates = read_duplicates(self.job, task.number)
         has_numbers = self.options.target == SENTENCE_PAIRS
@@ -104,7 +104,7 @@ class EncodeWorker(PassWorker):
                 if len(window) >= _WINDOW_DOCUMENTS:
                     write_window()
             write_window()
-        return TaskResult(
+        return TaskReport(
             sources=source_counts(
                 read=reader.read,
                 other_split=reader.other_split,

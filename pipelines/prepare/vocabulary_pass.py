@@ -36,7 +36,7 @@ from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task
 from precis.pipelines.engines.tasks import (
     RunTasks,
     Step,
-    TaskResult,
+    TaskReport,
     TaskWorker,
 )
 from precis.pipelines.prepare.options import PrepareOptions
@@ -102,7 +102,7 @@ class ScanWorker(PassWorker):
 
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
-    ) -> TaskResult:
+    ) -> TaskReport:
         """Writes the files of a task; dead letters are written by the second pass.
 
         Raises:
@@ -145,7 +145,7 @@ class ScanWorker(PassWorker):
                 ("words", counts),
             )
         ]
-        return TaskResult({}, published, {"documents": reader.position.records})
+        return TaskReport({}, published, {"documents": reader.position.records})
 
     def _texts_to_learn(self, pair: TrainingPair) -> tuple[str, ...]:
         """The texts of a training example that the vocabulary is learned from."""

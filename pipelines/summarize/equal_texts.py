@@ -25,7 +25,7 @@ from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import FileFailure, Task
-from precis.pipelines.engines.tasks import TaskResult, TaskWorker
+from precis.pipelines.engines.tasks import TaskReport, TaskWorker
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.key_tables import (
@@ -159,7 +159,7 @@ class KeyWorker(TaskWorker):
 
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
-    ) -> TaskResult:
+    ) -> TaskReport:
         """Writes the keys; dead letters are written when the documents are used.
 
         The documents of a task that one of its files fails have no keys, so they are
@@ -176,7 +176,7 @@ class KeyWorker(TaskWorker):
         table = pa.table(list(map(list, columns)), schema=DOCUMENT_KEYS)
         name = _keys_name(task.number)
         described = publish_keys(self.job.output, name, table.to_reader())
-        return TaskResult(source_counts(), [described], {"documents": len(keys)})
+        return TaskReport(source_counts(), [described], {"documents": len(keys)})
 
     def _keys(self, task: Task, progress: TaskProgress) -> Iterator[tuple[Any, ...]]:
         reader = read_task(task, self.corpus)

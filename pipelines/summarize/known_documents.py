@@ -21,7 +21,7 @@ from precis.model.errors import JobError
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import DeadLetter, Task
-from precis.pipelines.engines.tasks import TaskResult, TaskWorker, receipt_path
+from precis.pipelines.engines.tasks import TaskReport, TaskWorker, receipt_path
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import TASKS_FOLDER
 from precis.pipelines.run.key_tables import publish_keys
@@ -178,7 +178,7 @@ class CopyWorker(TaskWorker):
 
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
-    ) -> TaskResult:
+    ) -> TaskReport:
         """Writes the part with the rows of the duplicates of a task."""
         output = self.summary_run.job.output
         path = files.join(output, _duplicates_name(task.number))
@@ -201,7 +201,7 @@ class CopyWorker(TaskWorker):
             dead_letters.write(_lost_letter(row))
         moved: Counter[str] = Counter()
         moved.subtract(waiting.column("source_file").to_pylist())
-        return TaskResult(
+        return TaskReport(
             sources=source_counts(duplicates=moved),
             counts={"truncated": part.truncated},
             files=published,

@@ -19,7 +19,6 @@ from precis.pipelines.engines.tasks import (
     RunTasks,
     Step,
     TaskReport,
-    TaskResult,
     TaskWorker,
 )
 from precis.pipelines.run.accounts import source_counts
@@ -63,7 +62,7 @@ class SummarizeWorker(TaskWorker):
 
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
-    ) -> TaskResult:
+    ) -> TaskReport:
         """Writes the part of a task."""
         run = self._run
         reader = read_task(task, run.corpus)
@@ -87,7 +86,7 @@ class SummarizeWorker(TaskWorker):
             waiting = known.finish()
             published = part.finish()
             progress.advance_to(reader.position)  # New documents need not be the last.
-        return TaskResult(
+        return TaskReport(
             sources=source_counts(
                 read=reader.read,
                 other_split=reader.other_split,

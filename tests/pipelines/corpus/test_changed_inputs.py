@@ -124,7 +124,7 @@ def test_the_letter_of_a_task_that_failed_goes_when_it_succeeds(tmp_path):
     (letter,) = dead_letters(tmp_path)
     assert (letter["detail"], letter["source_file"]) == ("it was cut", "a.txt")
     assert tasks.read_receipt(step, 0) is None
-    result = tasks.TaskResult({"a.txt": {"read": 1, "written": 1}}, [], {})
+    result = tasks.TaskReport({"a.txt": {"read": 1, "written": 1}}, [], {})
     tasks.publish_report(0, result, tasks.open_dead_letters(step, 0), step)
     assert dead_letters(tmp_path) == []
     assert tasks.read_receipt(step, 0) is not None

@@ -19,7 +19,7 @@ from precis.pipelines.corpus.task import FileFailure, Position
 from precis.pipelines.engines.tasks import (
     RunTasks,
     Step,
-    TaskResult,
+    TaskReport,
     TaskWorker,
     publish_report,
     read_receipt,
@@ -68,7 +68,7 @@ class PartWorker(TaskWorker):
             progress.add_tokens(70)
             progress.add_flagged(3)
             raise FileFailure("a", "file_unreadable", "it broke off")
-        return TaskResult(
+        return TaskReport(
             sources={"a": {"read": task.rows, "written": task.rows - 1}},
             counts={"long": 2},
             files=[describe_file(self.folder, name, rows=task.rows - 1)],
@@ -185,7 +185,7 @@ def test_without_a_step_every_task_is_run_and_leaves_no_receipt(tmp_path):
 
 
 def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, step):
-    result = TaskResult(
+    result = TaskReport(
         sources={
             "a": {"read": 1, "written": 1},
             "b": {"read": 9, "written": 2, "duplicates": 3, "skipped": 1},
