@@ -14,68 +14,22 @@ from precis.pipelines.command_line.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = {"precis.model": ROOT / "model", "precis.pipelines": ROOT / "pipelines"}
-HEAVY = (
-    "tensorflow",
-    "keras",
-    "tensorflow_text",
-    "tensorflow_datasets",
-    "apache_beam",
-    "pyarrow",
-    "duckdb",
-    "sklearn",
-    "safetensors",
-    "tokenizers",
-    "jinja2",
-    "markupsafe",
-    "matplotlib",
-)
+HEAVY = """
+    tensorflow keras tensorflow_text tensorflow_datasets apache_beam pyarrow
+    duckdb sklearn safetensors tokenizers jinja2 markupsafe matplotlib
+""".split()
 # The packages and modules of precis.model and precis.pipelines, the lowest first. Each
 # may import those above it in its list.
-MODEL_LAYERS = (
-    "errors",
-    "isolation",
-    "progress",
-    "tensorflow_import",
-    "garbage_collection",
-    "config",
-    "credentials",
-    "storage",
-    "unfinished_files",
-    "files",
-    "backend",
-    "logits",
-    "cache",
-    "text",
-    "rouge",
-    "bootstrap",
-    "extractive",
-    "quality",
-    "tokenization",
-    "records",
-    "network",
-    "search",
-    "bundle",
-    "keyphrases",
-    "inference",
-    "training",
-)
-PIPELINE_LAYERS = (
-    "corpus",
-    "run",
-    "tables",
-    "verify",
-    "warehouse",
-    "engines",
-    "evaluate",
-    "report",
-    "summarize",
-    "prepare",
-    "transforms",
-    "bundles",
-    "training",
-    "doctor",
-    "command_line",
-)
+MODEL_LAYERS = """
+    errors isolation progress tensorflow_import garbage_collection config
+    credentials storage unfinished_files files backend logits cache text rouge
+    bootstrap extractive quality tokenization records network search bundle
+    keyphrases inference training
+""".split()
+PIPELINE_LAYERS = """
+    corpus run tables verify warehouse engines evaluate report summarize prepare
+    transforms bundles training doctor command_line
+""".split()
 LAYERS = {"precis.model": MODEL_LAYERS, "precis.pipelines": PIPELINE_LAYERS}
 
 
@@ -162,9 +116,6 @@ def test_the_model_imports_neither_the_pipelines_nor_beam():
             assert all(module.startswith("precis.model") for module in own), name
             tops = {module.split(".")[0] for module in modules}
             assert not tops & {"model", "pipelines", "apache_beam"}, name
-
-
-PACKAGES = sorted(path for path in FILES.values() if path.name == "__init__.py")
 
 
 def run_python(code: str) -> subprocess.CompletedProcess:
