@@ -68,15 +68,14 @@ def _command_of(function: str) -> str:
 
 def keywords(name: str) -> list[dataclasses.Field]:
     """The fields of options that a function takes as keywords."""
+    is_of_text = name == _OF_ONE_TEXT
     groups = COMMANDS[_command_of(name)].option_groups
-    if name == _OF_ONE_TEXT:
-        groups = SUMMARY_OPTIONS
     return [
         field
-        for group in groups
-        for field in dataclasses.fields(group)
+        for group in (SUMMARY_OPTIONS if is_of_text else groups)
         if group is not OneDocumentOptions
-        and not (name == _OF_ONE_TEXT and field.name in NOT_FOR_A_TEXT)
+        for field in dataclasses.fields(group)
+        if not (is_of_text and field.name in NOT_FOR_A_TEXT)
     ]
 
 

@@ -119,11 +119,6 @@ def _read_options(
     command: str, option_groups: Sequence[type], flags: Mapping[str, Any]
 ) -> list[Any]:
     """The options of a command, as the command reads them."""
-    if flags.get("text") and command == "summarize":
-        raise UsageError(
-            f"--text {flags['text']}: doctor checks jobs over a corpus, and one "
-            "document is summarized in seconds; name a --corpus in its place"
-        )
     if command == "train":
         flags = {**RECIPES.get(str(flags.get("recipe", "")), {}), **flags}
     if command == "summarize":

@@ -64,7 +64,7 @@ _CHOOSE = f"""
 # Scores have the id of a document alone, so none are shown where it was scored twice.
 _SCORES = """
     SELECT document_id, list(system), list(rouge1) FROM scores
-    WHERE list_contains($ids, document_id)
+    WHERE document_id IN (SELECT unnest($ids::VARCHAR[]))
     GROUP BY document_id HAVING count(*) = count(DISTINCT system)
 """
 

@@ -221,26 +221,16 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     """
     paths = [path for task in tasks for path in task.paths]
     root = os.path.commonprefix(paths).rpartition("/")[0]
-    content = [
-        (
-            # The version of a task stands for its pieces, and the fields behind `only`
-            # follow from the others.
-            *task._replace(files=(), only=_described(task, root))[:10],
-            [path[len(root) :] for path in task.paths],
-        )
-        for task in tasks
-    ]
+    content = []
+    for task in tasks:
+        only = task.only and [
+            (path.removeprefix(root), sorted(task.only[path])) for path in task.only
+        ]
+        # The version of a task stands for its pieces, and the fields behind `only`
+        # follow from the others.
+        fields = task._replace(files=(), only=only and dict(only))[:10]
+        content.append((*fields, [path[len(root) :] for path in task.paths]))
     return files.sha256_json(content)
-
-
-def _described(task: Task, root: str) -> Any:
-    """The records that a task reads, as JSON; None for all."""
-    if task.only is None:
-        return None
-    return {
-        path.removeprefix(root): sorted(positions)
-        for path, positions in sorted(task.only.items())
-    }
 
 
 def open_job(

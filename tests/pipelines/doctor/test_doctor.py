@@ -132,7 +132,7 @@ def test_the_words_behind_doctor_are_a_command_line_and_a_function_takes_them(tm
         ("train --recods=r", "there is no flag --recods; did you mean --records?"),
         ("verify a b", "'b' stands behind no flag; name"),
         ("summarize", "--corpus is needed: the corpus"),
-        ("summarize --text a", "--text a: doctor checks jobs over"),
+        ("summarize --text a", "--corpus is needed: the corpus"),
         ("prepare --corpus sample:9 --output o --task_bytes 0", "--task_bytes must be"),
     ],
 )
