@@ -213,13 +213,3 @@ def receipt_times(folder, names) -> set[tuple[str, int]]:
         with contextlib.suppress(FileNotFoundError):
             times.add((name, (folder / name).stat().st_mtime_ns))
     return times
-
-
-def test_a_job_manager_that_does_not_answer_is_refused_before_anything_is_written(
-    jobs, tmp_path
-):
-    flags = ["--runner", "FlinkRunner", "--flink_master", "http://localhost:1"]
-    printed = finish(start_precis(jobs.prepare, tmp_path / "out", flags), exit_code=2)
-    (line,) = printed.splitlines()
-    assert "no Flink job manager answers there" in line
-    assert not (tmp_path / "out").exists()
