@@ -223,12 +223,12 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     root = os.path.commonprefix(paths).rpartition("/")[0]
     content = []
     for task in tasks:
-        only = task.only and [
-            (path.removeprefix(root), sorted(task.only[path])) for path in task.only
-        ]
+        only = task.only
+        if only is not None:
+            only = {path.removeprefix(root): sorted(only[path]) for path in only}
         # The version of a task stands for its pieces, and the fields behind `only`
         # follow from the others.
-        fields = task._replace(files=(), only=only and dict(only))[:10]
+        fields = task._replace(files=(), only=only)[:10]
         content.append((*fields, [path[len(root) :] for path in task.paths]))
     return files.sha256_json(content)
 
