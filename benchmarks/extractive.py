@@ -14,7 +14,6 @@ each run. sumy is measured where it is installed (the group parity of pyproject.
 """
 
 import argparse
-import functools
 import importlib
 import importlib.util
 import itertools
@@ -27,11 +26,11 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 
 from precis.model.extractive.config import BASELINES, SelectionConfig
-from precis.model.extractive.methods import METHODS
+from precis.model.extractive.methods import METHODS, TERM_METHODS, score_sentences
 from precis.model.extractive.selection import select
-from precis.model.extractive.terms import keep_terms
+from precis.model.extractive.terms import TermCache, Terms, find_terms
 from precis.model.text.article import Article
-from precis.model.text.words import split_chunks, words
+from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
 
 _ARTICLE_WORDS = 700
@@ -94,24 +93,26 @@ def articles() -> Iterator[Sentences]:
 def measure(documents: int, runs: int) -> Iterator[str]:
     """The lines on articles of 700 words."""
     source = articles()
-    summarizers: dict[str, Summarize] = {
-        method: functools.partial(summarize_with_ours, method) for method in METHODS
-    }
     peers: dict[str, Summarize] = {}
     if importlib.util.find_spec("sumy"):
         peers = {f"sumy_{method}": sumy_method(name) for method, name in _PEERS.items()}
-    summarizers |= peers
-    rates: dict[str, list[float]] = {name: [] for name in summarizers}
+    rates: dict[str, list[float]] = {name: [] for name in (*METHODS, *peers)}
+    cache = TermCache()
     batch: list[Sentences] = []
     for run in range(runs + 1):  # the first warms up
         batch = list(itertools.islice(source, documents))
-        for name, summarize in summarizers.items():
+        for name in rates:
             started = time.process_time()
-            if name in METHODS and name not in BASELINES:
+            if name in METHODS:
                 # As `precis summarize` does with the documents of a window.
-                keep_terms(batch, split_chunks(list(itertools.chain(*batch))))
-            for article in batch:
-                summarize(article)
+                terms: Sequence[Terms | None] = [None] * documents
+                if name in TERM_METHODS:
+                    terms = find_terms(batch, cache)
+                for article, of_article in zip(batch, terms, strict=True):
+                    summarize_with_ours(name, article, of_article)
+            else:
+                for article in batch:
+                    peers[name](article)
             if run:
                 rates[name].append(documents / (time.process_time() - started))
     yield f"article {statistics.mean(len(article) for article in batch):.1f} sentences"
@@ -142,24 +143,30 @@ def measure_long() -> Iterator[str]:
     for count in _LONG_SENTENCES:
         for first, method in enumerate(METHODS):
             started = time.process_time()
-            summarize_with_ours(method, text[first : first + count])
+            document = text[first : first + count]
+            (terms,) = find_terms([document], TermCache())
+            summarize_with_ours(method, document, terms)
             seconds = time.process_time() - started
             yield f"{method}_{count}_sentences {seconds:.3f} s"
         for first, method in enumerate(METHODS):
             tracemalloc.start()
-            summarize_with_ours(method, text[first : first + count - 1])
+            document = text[first : first + count - 1]
+            (terms,) = find_terms([document], TermCache())
+            summarize_with_ours(method, document, terms)
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             yield f"{method}_{count}_sentences_memory {peak / 1e6:.1f} MB"
 
 
-def summarize_with_ours(method: str, article: Sentences) -> list[str]:
+def summarize_with_ours(
+    method: str, article: Sentences, terms: Terms | None
+) -> list[str]:
     """Three sentences with the defaults of `precis summarize`: boilerplate skipped,
     trigrams blocked.
     """
     chosen = select(
         article,
-        METHODS[method](article),
+        score_sentences(method, article, terms),
         selection=SelectionConfig(),
         is_baseline=method in BASELINES,
     )

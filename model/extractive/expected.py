@@ -16,13 +16,13 @@ raises the value.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.ngrams import Gram
+from precis.model.extractive.ngrams import Gram, find_ngrams
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.boilerplate import is_page_sentence
@@ -31,6 +31,10 @@ from precis.model.text.words import words
 # ROUGE-2 differs less between candidates than ROUGE-1 does.
 _PAIR_WEIGHT = 3.0
 _MIN_GAIN = 1e-9  # a smaller gain is a rounding error
+# The sentences with the best scores that a summary is made of.
+_OPTIONS = 12
+# A sentence of fewer words is a heading or a remnant.
+_MIN_WORDS = 3
 
 
 class ExpectedReference(NamedTuple):
@@ -84,7 +88,7 @@ def choose_options(
     Returns:
       Their positions, ascending; none only where no option is short enough.
     """
-    values = _Values(options, reference, length_cost)
+    values_of = _value_function(options, reference, length_cost)
     places = [option.place for option in options]
     lengths = [option.length for option in options]
     chosen: list[int] = []
@@ -98,7 +102,7 @@ def choose_options(
             ]
             if not changes:
                 return sorted(chosen)
-            scores = values.of(changes)
+            scores = values_of(changes)
             number = int(scores.argmax())
             if scores[number] <= best + _MIN_GAIN:
                 return sorted(chosen)
@@ -124,79 +128,50 @@ def _changes(
             yield [each for each in chosen if each != old]
 
 
-class _Values:
-    """The expected ROUGE of sets of options."""
+def _value_function(
+    options: Sequence[Option], reference: ExpectedReference, length_cost: float
+) -> Callable[[Sequence[Sequence[int]]], np.ndarray]:
+    """What gives the value of each of many sets of options, float64."""
+    words = [list(option.words) for option in options]
+    pairs = [list(itertools.pairwise(option.words)) for option in options]
+    lengths = [np.array(list(map(len, grams)), np.float64) for grams in (words, pairs)]
+    kinds = [
+        (1.0, _importance(words, reference.words), lengths[0], reference.length),
+        (
+            _PAIR_WEIGHT,
+            _importance(pairs, reference.pairs),
+            lengths[1],
+            max(reference.length - 1.0, 0.0),
+        ),
+    ]
+    costs = np.array([option.cost for option in options], np.float64)
+    length_costs = length_cost * lengths[0] / max(reference.length, 1.0)
 
-    def __init__(
-        self,
-        options: Sequence[Option],
-        reference: ExpectedReference,
-        length_cost: float,
-    ) -> None:
-        pairs = [list(itertools.pairwise(option.words)) for option in options]
-        words = [list(option.words) for option in options]
-        self._kinds = [
-            _members(words, reference.words, reference.length),
-            _members(pairs, reference.pairs, max(reference.length - 1.0, 0.0)),
-        ]
-        self._costs = np.array([option.cost for option in options], np.float64)
-        words_of_options = self._kinds[0].lengths
-        self._length_costs = length_cost * words_of_options / max(reference.length, 1.0)
-
-    def of(self, summaries: Sequence[Sequence[int]]) -> np.ndarray:
-        """The value of each set of options, float64."""
-        chosen = np.zeros((len(summaries), self._kinds[0].lengths.shape[0]))
-        for row, options in enumerate(summaries):
-            chosen[row, options] = 1.0
+    def values(summaries: Sequence[Sequence[int]]) -> np.ndarray:
+        chosen = np.zeros((len(summaries), len(options)))
+        for row, of_summary in enumerate(summaries):
+            chosen[row, of_summary] = 1.0
         counts = np.maximum(chosen.sum(axis=1), 1.0)
-        total = -(chosen @ self._costs / counts) - chosen @ self._length_costs
-        for kind, weight in zip(self._kinds, (1.0, _PAIR_WEIGHT), strict=True):
-            shared = (chosen @ kind.members > 0) @ kind.importance
-            length = chosen @ kind.lengths + kind.reference_length
+        total = -(chosen @ costs / counts) - chosen @ length_costs
+        for weight, (members, importance), of_options, of_reference in kinds:
+            shared = (chosen @ members > 0) @ importance
+            length = chosen @ of_options + of_reference
             total += weight * 2.0 * shared / np.maximum(length, 1.0)
         return total
 
+    return values
 
-class _Kind(NamedTuple):
-    """The n-grams of one length.
 
-    Attributes:
-      members: float32 [O, G], 1 where an option has an n-gram.
-      importance: float64 [G].
-      lengths: float64 [O], n-grams of each option.
-      reference_length: n-grams of the reference.
+def _importance(
+    options: Sequence[Sequence[Gram]], importance: Mapping[Gram, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The n-grams of O options, G different ones: float32 [O, G], 1 where an option has
+    an n-gram, and the importance of each, float64 [G].
     """
-
-    members: np.ndarray
-    importance: np.ndarray
-    lengths: np.ndarray
-    reference_length: float
-
-
-def _members(
-    options: Sequence[Sequence[Gram]], importance: Mapping[Gram, float], length: float
-) -> _Kind:
-    numbers: dict[Gram, int] = {}
-    cells = [
-        (row, numbers.setdefault(gram, len(numbers)))
-        for row, grams in enumerate(options)
-        for gram in grams
-    ]
-    members = np.zeros((len(options), len(numbers)), np.float32)
-    rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
-    members[rows, columns] = 1.0
-    return _Kind(
-        members,
-        np.array([importance.get(gram, 0.0) for gram in numbers]),
-        np.array([len(grams) for grams in options], np.float64),
-        length,
-    )
-
-
-# The sentences with the best scores that a summary is made of.
-_OPTIONS = 12
-# A sentence of fewer words is a heading or a remnant.
-_MIN_WORDS = 3
+    ngrams = find_ngrams(options)
+    members = np.zeros((len(options), len(ngrams.grams)), np.float32)
+    members[ngrams.sentences, ngrams.members] = 1.0
+    return members, np.array([importance.get(gram, 0.0) for gram in ngrams.grams])
 
 
 def select_expected(
@@ -243,15 +218,15 @@ def best_sentences(
       count: how many, at most.
       max_words: the words of a sentence, at most; 0 sets no limit.
     """
-    best_first: list[int] = np.argsort(-scores, kind="stable").tolist()
-    if max_words:
-        best_first = [
-            place for place in best_first if len(words(sentences[place])) <= max_words
-        ]
+    lengths = [len(words(sentence)) for sentence in sentences]
+    best_first = [
+        place
+        for place in np.argsort(-scores, kind="stable").tolist()
+        if not max_words or lengths[place] <= max_words
+    ]
     taken = [
         place
         for place in best_first
-        if len(words(sentences[place])) >= _MIN_WORDS
-        and not is_page_sentence(sentences[place])
+        if lengths[place] >= _MIN_WORDS and not is_page_sentence(sentences[place])
     ]
     return (taken or best_first)[:count]

@@ -5,20 +5,13 @@ On news these features carry most of what can be learned (Kedzie et al. 2018 sho
 the position); the vector adds the content. All are computed from the document alone.
 """
 
-import itertools
 import re
 from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse
 
-from precis.model.extractive.terms import (
-    READ_TOGETHER,
-    Terms,
-    find_terms,
-    keep_terms,
-)
-from precis.model.text.words import split_chunks
+from precis.model.extractive.terms import READ_TOGETHER, TermCache, Terms, find_terms
 
 # The columns, in order: of the position, the content, the similarities and the
 # characters. As many columns follow with their logarithms, log(1 + x).
@@ -49,23 +42,27 @@ _ENDS = (".", "!", "?")
 _CLOSING = "'\"”’) "
 
 
-def features_of_all(documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
+def features_of_all(
+    documents: Sequence[Sequence[str]], cache: TermCache
+) -> list[np.ndarray]:
     """The features of the sentences of many documents, float32 [N, FEATURE_COUNT] for
     each.
+
+    Args:
+      documents: the sentences of each.
+      cache: of the terms of their words.
     """
     rows: list[np.ndarray] = []
     for start in range(0, len(documents), READ_TOGETHER):
         group = documents[start : start + READ_TOGETHER]
-        keep_terms(group, split_chunks(list(itertools.chain.from_iterable(group))))
-        rows += map(features, group)
+        rows += map(features, group, find_terms(group, cache))
     return rows
 
 
-def features(sentences: Sequence[str]) -> np.ndarray:
+def features(sentences: Sequence[str], terms: Terms) -> np.ndarray:
     """The features of a document's sentences, float32 [N, FEATURE_COUNT]."""
     if not sentences:
         return np.zeros((0, FEATURE_COUNT), np.float32)
-    terms = find_terms(sentences)
     counts = np.bincount(terms.rows, minlength=len(sentences))
     words = np.maximum(counts, 1).astype(np.float64)
     columns = np.stack(
@@ -144,6 +141,8 @@ def _similarity_columns(terms: Terms) -> list[np.ndarray]:
     unit = scipy.sparse.csr_array(
         (terms.unit_values, (rows, columns)), shape=(count, width)
     )
+    centroid = np.bincount(columns, counts * terms.idf[columns], width)
+    centroid = centroid / (np.linalg.norm(centroid) or 1.0)
     cosines = (unit @ unit[:_COMPARED].T).toarray()  # [N, M]
     compared = cosines.shape[1]
     np.fill_diagonal(cosines, 0.0)
@@ -151,9 +150,9 @@ def _similarity_columns(terms: Terms) -> list[np.ndarray]:
     others = np.arange(compared)[None, :]
     after = np.where(others > position[:, None], cosines, 0.0)
     before = np.where(others < position[:, None], cosines, 0.0)
-    neighbours = _neighbour_cosines(unit)
+    neighbours = np.array(unit[:-1].multiply(unit[1:]).sum(axis=1)).reshape(-1)
     return [
-        unit @ _centroid(columns, counts * terms.idf[columns], width),
+        unit @ centroid,
         cosines.mean(axis=1),
         after.sum(axis=1) / np.maximum(compared - 1 - position, 1),
         before.sum(axis=1) / np.clip(position, 1, compared),
@@ -166,27 +165,14 @@ def _similarity_columns(terms: Terms) -> list[np.ndarray]:
     ]
 
 
-def _centroid(columns: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:
-    """The tf-idf vector of the document, scaled to length 1; float64 [V]."""
-    centroid = np.bincount(columns, values, width)
-    return centroid / (np.linalg.norm(centroid) or 1.0)
-
-
-def _neighbour_cosines(unit: scipy.sparse.csr_array) -> np.ndarray:
-    """The cosine of each sentence with the next one, float64 [N - 1]."""
-    if unit.shape[0] < 2:
-        return np.zeros(0)
-    return np.array(np.sum(unit[:-1].multiply(unit[1:]), axis=1)).reshape(-1)
-
-
 def _surface_columns(sentences: Sequence[str], words: np.ndarray) -> list[np.ndarray]:
     """Figures from the characters of each sentence.
 
     Capital letters are ignored, because a corpus may be in lower case.
     """
-    surfaces = [_surface(sentence) for sentence in sentences]
-    characters = np.array([len(sentence) for sentence in sentences])
-    return [*np.array(surfaces, np.float64).T, characters / words]
+    surfaces = np.array(list(map(_surface, sentences)), np.float64)
+    characters = np.array(list(map(len, sentences)))
+    return [*surfaces.T, characters / words]
 
 
 def _surface(sentence: str) -> tuple[float, ...]:

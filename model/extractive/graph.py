@@ -1,6 +1,6 @@
 """Scores from the graph of sentences: an edge weighs how similar two sentences are.
 
-Every function maps the sentences of a document to one score per sentence, float64 [N].
+Every function maps the terms of a document to one score per sentence, float64 [N].
 
 The edges of a small document are a matrix [N, N]. Those of a long document are never
 computed: the methods need only products of the edges with a vector, and these follow
@@ -8,12 +8,12 @@ from the sparse matrix [N, V] of terms. So time and memory grow with the number 
 words of the document.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from precis.model.extractive.terms import Terms, find_terms
+from precis.model.extractive.terms import Terms
 from precis.model.extractive.threads import single_thread
 
 # The share of the steps that follow edges, in both papers as in Brin and Page (1998).
@@ -27,7 +27,7 @@ _BACKWARD_WEIGHT = -1.0
 _FORWARD_WEIGHT = 2.0
 
 
-def lexrank(sentences: Sequence[str]) -> np.ndarray:
+def lexrank(terms: Terms) -> np.ndarray:
     """Continuous LexRank (Erkan and Radev 2004, equation 9): the stationary
     distribution of a random walk over similar sentences.
 
@@ -37,14 +37,13 @@ def lexrank(sentences: Sequence[str]) -> np.ndarray:
     walk and stops it after few steps (epsilon 0.1). The continuous form keeps all
     weights; it has no threshold, so it needs no matrix of all pairs.
     """
-    terms = find_terms(sentences)
     if terms.is_small:
         return _walk(terms.products(terms.unit_values))
     unit = terms.matrix(terms.unit_values)
     return _walk_by_steps(lambda x: unit @ (unit.T @ x), terms.sentences)
 
 
-def textrank(sentences: Sequence[str]) -> np.ndarray:
+def textrank(terms: Terms) -> np.ndarray:
     """TextRank (Mihalcea and Tarau 2004): a random walk as in LexRank, over edges of
     shared words.
 
@@ -54,7 +53,6 @@ def textrank(sentences: Sequence[str]) -> np.ndarray:
     in sumy, no sentence has an edge to itself: such an edge favours long sentences with
     repeated words.
     """
-    terms = find_terms(sentences)
     counts = terms.cells[2]
     log_lengths = np.log(np.maximum(terms.lengths, 1))
     if not terms.is_small:
@@ -68,7 +66,7 @@ def textrank(sentences: Sequence[str]) -> np.ndarray:
     return _walk(edges)
 
 
-def pacsum(sentences: Sequence[str]) -> np.ndarray:
+def pacsum(terms: Terms) -> np.ndarray:
     """Directed centrality with tf-idf (PacSum, Zheng and Lapata 2019, equation 5):
     2 x similarity to later sentences - similarity to earlier sentences.
 
@@ -78,7 +76,6 @@ def pacsum(sentences: Sequence[str]) -> np.ndarray:
     weights lambda1 = -1 and lambda2 = 2 add up to 1, as in the paper; they were chosen
     on training articles of CNN/DailyMail.
     """
-    terms = find_terms(sentences)
     # The cells of a term are in the order of the sentences.
     rows, columns, _ = terms.cells
     values = terms.unit_values

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from precis.model.extractive.expected import ExpectedReference
-from precis.model.extractive.ngrams import Gram, Ngrams, find_pairs, find_words
+from precis.model.extractive.ngrams import Gram, Ngrams, find_ngrams, find_pairs
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.stop_words import STOP_WORDS
@@ -73,14 +73,15 @@ class ImportanceNetwork(NamedTuple):
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """Features float32 [G, F] -> float64 [G], each from 0 to 1."""
         states = (features - self.mean) * self.scale
-        last = len(self.kernels) - 1
-        for layer, weights in enumerate(zip(self.kernels, self.biases, strict=True)):
-            kernel, bias = weights
-            states = states @ kernel + bias
-            if layer < last:
-                states = np.maximum(states, 0.0)
-        logits = states[:, 0].astype(np.float64)
+        for kernel, bias in zip(self.kernels[:-1], self.biases[:-1], strict=True):
+            states = np.maximum(states @ kernel + bias, 0.0)
+        logits = (states @ self.kernels[-1] + self.biases[-1])[:, 0].astype(np.float64)
         return np.asarray(1.0 / (1.0 + np.exp(-logits)))
+
+    def importance(self, ngrams: Ngrams, features: np.ndarray) -> dict[Gram, float]:
+        """The probability of each n-gram, whose features are float32 [G, F]."""
+        probabilities = self.probabilities(features).tolist()
+        return dict(zip(ngrams.grams, probabilities, strict=True))
 
 
 class ImportanceModel(NamedTuple):
@@ -114,92 +115,52 @@ class ImportanceModel(NamedTuple):
         tokens = [tokenize(sentence) for sentence in sentences]
         if 2 * sum(map(bool, tokens)) < max(len(tokens), 1):
             return None
-        with single_thread():
-            return self.expect(tokens, scores)
-
-    def expect(
-        self, sentences: Sequence[Sequence[str]], scores: np.ndarray
-    ) -> ExpectedReference:
-        """What to expect of the reference of a document.
-
-        Args:
-          sentences: the words of each sentence, as ROUGE reads them; at least one word.
-          scores: float64 [N], what the extractor gave each sentence, from 0 to 1.
-        """
-        words, pairs = find_words(sentences), find_pairs(sentences)
+        words, pairs = find_ngrams(tokens), find_pairs(tokens)
         count = int(words.counts.sum())
-        word_importance = dict(
-            zip(
-                words.grams,
-                self.words.probabilities(
-                    features_of_words(words, scores, count, self.word_lexicon)
-                ).tolist(),
-                strict=True,
+        with single_thread():
+            features = ngram_features(words, scores, count, self.word_lexicon)
+            of_words = self.words.importance(words, features)
+            features = ngram_features(
+                pairs, scores, count, self.pair_lexicon, of_words=of_words
             )
-        )
-        pair_importance = dict(
-            zip(
-                pairs.grams,
-                self.pairs.probabilities(
-                    features_of_pairs(
-                        pairs, scores, count, self.pair_lexicon, word_importance
-                    )
-                ).tolist(),
-                strict=True,
-            )
-        )
-        length = float(np.exp(length_features(sentences) @ self.length_weights))
-        return ExpectedReference(word_importance, pair_importance, length)
+            of_pairs = self.pairs.importance(pairs, features)
+            length = float(np.exp(length_features(tokens) @ self.length_weights))
+        return ExpectedReference(of_words, of_pairs, length)
 
 
-def features_of_words(
-    words: Ngrams,
+def ngram_features(
+    ngrams: Ngrams,
     scores: np.ndarray,
-    count: int,
+    words: int,
     lexicon: Lexicon,
+    *,
+    of_words: Mapping[Gram, float] | None = None,
     taken: Sequence[bool] | None = None,
 ) -> np.ndarray:
-    """The features of the words of a document, float32 [G, WORD_FEATURES].
+    """The features of words, float32 [G, WORD_FEATURES], or of pairs, float32
+    [G, PAIR_FEATURES].
 
     Args:
+      ngrams: of a document, at least one.
+      scores: float64 [N], what the extractor gave each sentence, from 0 to 1.
       words: of the document.
-      scores: of its sentences.
-      count: of its words.
-      lexicon: of words.
+      lexicon: of such n-grams.
+      of_words: the importance of the words, for pairs; None for words.
       taken: as for `lexicon_features`.
     """
-    return np.concatenate(
-        [
-            place_features(words, scores, count),
-            lexicon_features(words.grams, lexicon, taken),
-            _letters(words.grams),
-        ],
-        axis=1,
-    )
-
-
-def features_of_pairs(
-    pairs: Ngrams,
-    scores: np.ndarray,
-    count: int,
-    lexicon: Lexicon,
-    importance: Mapping[Gram, float],
-    taken: Sequence[bool] | None = None,
-) -> np.ndarray:
-    """The features of the pairs of a document, float32 [G, PAIR_FEATURES].
-
-    Args:
-      pairs, scores, count, lexicon, taken: as for `features_of_words`.
-      importance: of the words.
-    """
-    return np.concatenate(
-        [
-            place_features(pairs, scores, count),
-            lexicon_features(pairs.grams, lexicon, taken),
-            _members(pairs.grams, importance),
-        ],
-        axis=1,
-    )
+    names = WORD_FEATURES if of_words is None else PAIR_FEATURES
+    if not ngrams.grams:
+        return np.zeros((0, len(names)), np.float32)
+    of_members = [
+        _letters(gram) if of_words is None else _members(gram, of_words)
+        for gram in ngrams.grams
+    ]
+    parts = [
+        place_features(ngrams, scores, words),
+        lexicon_features(ngrams.grams, lexicon, taken),
+        np.array(of_members, np.float32),
+    ]
+    return np.concatenate(parts, axis=1)
 
 
 def length_features(sentences: Sequence[Sequence[str]]) -> np.ndarray:
@@ -214,14 +175,12 @@ def place_features(ngrams: Ngrams, scores: np.ndarray, words: int) -> np.ndarray
     """The features that depend on the document alone, float32 [G, PLACE_FEATURES].
 
     Args:
-      ngrams: of the document.
+      ngrams: of the document, at least one.
       scores: float64 [N], what the extractor gave each sentence, from 0 to 1.
       words: of the document.
     """
     rows, members = ngrams.sentences, ngrams.members
     size, sentences = len(ngrams.grams), len(scores)
-    if not size:
-        return np.zeros((0, len(PLACE_FEATURES)), np.float32)
     # The cells of an n-gram are in the order of the sentences.
     order = np.argsort(members, kind="stable")
     starts = np.searchsorted(members[order], np.arange(size))
@@ -235,9 +194,7 @@ def place_features(ngrams: Ngrams, scores: np.ndarray, words: int) -> np.ndarray
     cell_scores = scores[rows]
     total = np.bincount(members, cell_scores, size)
     best_rank = np.minimum.reduceat(ranks[rows[order]], starts)
-    is_in = np.zeros((3, size))
-    for place in range(3):
-        is_in[place, members[rows == place]] = 1.0
+    is_in = [np.isin(np.arange(size), members[rows == place]) for place in range(3)]
     ones = np.ones(size)
     columns = [
         np.log(ngrams.counts),
@@ -265,14 +222,14 @@ def lexicon_features(
     """The features that the training articles tell, float32 [G, LEXICON_FEATURES].
 
     Args:
-      grams: of a document.
+      grams: of a document, at least one.
       lexicon: counts them.
       taken: whether the reference has each n-gram, for an article of the lexicon,
           which is then left out of it; None for other articles.
     """
     base = lexicon.taken_share
     rows = [lexicon.counts.get(gram, (0, 0)) for gram in grams]
-    counts = np.array(rows, np.float64).reshape(-1, 2)
+    counts = np.array(rows, np.float64)
     if taken is not None:
         known = counts[:, 0] > 0
         counts[:, 0] -= known
@@ -283,21 +240,15 @@ def lexicon_features(
     return np.stack([np.log(ratio), np.log1p(articles), idf], axis=1).astype(np.float32)
 
 
-def _letters(words: Sequence[Gram]) -> np.ndarray:
-    """The features of the words themselves, float32 [G, 3]."""
-    rows = [
-        (word in STOP_WORDS, len(str(word)), any(map(str.isdigit, str(word))))
-        for word in words
-    ]
-    return np.array(rows, np.float32).reshape(-1, 3)
+def _letters(word: Gram) -> tuple[float, ...]:
+    """The features of a word itself."""
+    has_digit = any(map(str.isdigit, str(word)))
+    return word in STOP_WORDS, len(str(word)), has_digit
 
 
-def _members(pairs: Sequence[Gram], importance: Mapping[Gram, float]) -> np.ndarray:
-    """The features of the words of pairs, float32 [G, 4]."""
-    rows = []
-    for pair in pairs:
-        first, second = cast(tuple[str, str], pair)
-        a, b = importance.get(first, 0.0), importance.get(second, 0.0)
-        stop_words = (first in STOP_WORDS) + (second in STOP_WORDS)
-        rows.append((stop_words, a, b, a * b))
-    return np.array(rows, np.float32).reshape(-1, 4)
+def _members(pair: Gram, importance: Mapping[Gram, float]) -> tuple[float, ...]:
+    """The features of the words of a pair."""
+    first, second = cast(tuple[str, str], pair)
+    a, b = importance.get(first, 0.0), importance.get(second, 0.0)
+    stop_words = (first in STOP_WORDS) + (second in STOP_WORDS)
+    return stop_words, a, b, a * b

@@ -1,11 +1,9 @@
 """Scores from latent semantic analysis."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy.sparse
 
-from precis.model.extractive.terms import find_terms
+from precis.model.extractive.terms import Terms
 from precis.model.extractive.threads import single_thread
 
 _SMOOTHING = 0.4
@@ -15,7 +13,7 @@ _SPARE_DIMENSIONS = 16
 _ITERATIONS = 12
 
 
-def lsa(sentences: Sequence[str]) -> np.ndarray:
+def lsa(terms: Terms) -> np.ndarray:
     """Steinberger and Jezek (2004): the length of each sentence's vector in the space
     of the main topics of the document; float64 [N].
 
@@ -26,7 +24,6 @@ def lsa(sentences: Sequence[str]) -> np.ndarray:
     that a sentence does not have, and it keeps all dimensions, which makes the score
     the length of the sentence's column in the matrix.
     """
-    terms = find_terms(sentences)
     if not terms.vocabulary:
         return np.zeros(terms.sentences)
     rows, _, counts = terms.cells

@@ -1,20 +1,19 @@
 """The extractive methods by name.
 
-Each method maps the sentences of a document to one score per sentence, float64 [N];
-higher is better. The score depends on nothing but the document. The methods that read
-words share the cached result of `terms.find_terms`.
+Each method gives one score per sentence of a document, float64 [N]; higher is better.
+The score depends on nothing but the document: on its sentences, or on their terms.
 """
 
 import hashlib
 import random as random_numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from precis.model.extractive.config import BASELINES as BASELINES
 from precis.model.extractive.frequency import centroid, frequency, luhn, sumbasic
 from precis.model.extractive.graph import lexrank, pacsum, textrank
 from precis.model.extractive.lsa import lsa
+from precis.model.extractive.terms import Terms
 
 
 def lead(sentences: Sequence[str]) -> np.ndarray:
@@ -36,9 +35,11 @@ def random(sentences: Sequence[str]) -> np.ndarray:
     return np.array([draw() for _ in sentences], np.float64)
 
 
-METHODS: dict[str, Callable[[Sequence[str]], np.ndarray]] = {
+TEXT_METHODS: Mapping[str, Callable[[Sequence[str]], np.ndarray]] = {
     "lead": lead,
     "random": random,
+}
+TERM_METHODS: Mapping[str, Callable[[Terms], np.ndarray]] = {
     "frequency": frequency,
     "lexrank": lexrank,
     "textrank": textrank,
@@ -48,3 +49,20 @@ METHODS: dict[str, Callable[[Sequence[str]], np.ndarray]] = {
     "centroid": centroid,
     "pacsum": pacsum,
 }
+METHODS = (*TEXT_METHODS, *TERM_METHODS)
+
+
+def score_sentences(
+    method: str, sentences: Sequence[str], terms: Terms | None
+) -> np.ndarray:
+    """The scores of a document by one of METHODS, float64 [N].
+
+    Args:
+      method: its name.
+      sentences: of the document.
+      terms: of the sentences; None where no method reads terms.
+    """
+    if method in TEXT_METHODS:
+        return TEXT_METHODS[method](sentences)
+    assert terms is not None
+    return TERM_METHODS[method](terms)

@@ -34,17 +34,8 @@ class Ngrams(NamedTuple):
     members: np.ndarray
 
 
-def find_words(sentences: Sequence[Sequence[str]]) -> Ngrams:
-    """The words of tokenized sentences."""
-    return _find(sentences)
-
-
-def find_pairs(sentences: Sequence[Sequence[str]]) -> Ngrams:
-    """The pairs of consecutive words within each tokenized sentence."""
-    return _find([list(itertools.pairwise(sentence)) for sentence in sentences])
-
-
-def _find(sentences: Sequence[Sequence[Gram]]) -> Ngrams:
+def find_ngrams(sentences: Sequence[Sequence[Gram]]) -> Ngrams:
+    """The n-grams of sentences, of which each is given as its n-grams in order."""
     counts = Counter(itertools.chain.from_iterable(sentences))
     numbers = {gram: number for number, gram in enumerate(counts)}
     cells = [
@@ -55,3 +46,8 @@ def _find(sentences: Sequence[Sequence[Gram]]) -> Ngrams:
     rows, members = np.array(cells, np.int64).reshape(-1, 2).T
     totals = np.fromiter(counts.values(), np.int64, len(counts))
     return Ngrams(list(counts), totals, rows, members)
+
+
+def find_pairs(sentences: Sequence[Sequence[str]]) -> Ngrams:
+    """The pairs of consecutive words within each tokenized sentence."""
+    return find_ngrams([list(itertools.pairwise(sentence)) for sentence in sentences])

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse
 
-from precis.model.extractive.threads import SINGLE_THREAD_MULTIPLICATIONS
+from precis.model.extractive.threads import single_thread
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import ChunkCache, Chunks, split_chunks, words
@@ -28,13 +28,8 @@ from precis.model.text.words import ChunkCache, Chunks, split_chunks, words
 # sentence is compared with every other. Larger documents have sparse matrices.
 _SMALL_SENTENCES = 128
 _SMALL_CELLS = 1_000_000
-_CACHED_STEMS = 200_000
-# Documents whose words are read in one call of `keep_terms`.
+# Documents whose words are read together: more take more memory and no less time.
 READ_TOGETHER = 256
-# Terms are kept of at most two such groups. Where they have more words than this, as
-# there are long documents, only those of the last group are.
-_KEPT_DOCUMENTS = 2 * READ_TOGETHER
-_KEPT_WORDS = 1_000_000
 _NO_TERM = 0
 _NO_TERM_HASH = np.int64(_NO_TERM).tobytes()
 
@@ -151,76 +146,53 @@ class Terms:
         is_shared = self.sentence_frequencies > 1
         columns = np.cumsum(is_shared) - 1
         is_shared_cell = is_shared[terms]
-        shared = np.zeros((self.sentences, int(np.count_nonzero(is_shared))))
-        shared_rows = rows[is_shared_cell]
-        shared_columns = columns[terms[is_shared_cell]]
-        shared[shared_rows, shared_columns] = values[is_shared_cell]
-        step = max(1, SINGLE_THREAD_MULTIPLICATIONS // max(self.sentences, 1) ** 2)
-        products = shared[:, :step] @ shared[:, :step].T
-        for first in range(step, shared.shape[1], step):
-            block = shared[:, first : first + step]
-            products += block @ block.T
+        shared = np.zeros((self.sentences, np.count_nonzero(is_shared)))
+        places = rows[is_shared_cell], columns[terms[is_shared_cell]]
+        shared[places] = values[is_shared_cell]
+        with single_thread(shared.size * self.sentences):
+            products = shared @ shared.T
         products.flat[:: self.sentences + 1] = np.bincount(
             rows, values * values, self.sentences
         )
         return products
 
 
-# The terms of the documents that were read last, by their sentences.
-_recent_terms: dict[tuple[str, ...], Terms] = {}
-
-
-def find_terms(sentences: Sequence[str]) -> Terms:
-    """The terms of a document.
-
-    The result is cached, because several methods score one document in succession.
+class TermCache(ChunkCache[bytes]):
+    """The hashes of the terms of chunks, for all documents that a job reads: eight
+    bytes for each word of a chunk, those of `_hash_term`.
     """
-    document = tuple(sentences)
-    terms = _recent_terms.get(document)
-    return _find_alone(document) if terms is None else terms
+
+    def __init__(self) -> None:
+        super().__init__(_hash_words)
 
 
-@functools.lru_cache(maxsize=4)
-def _find_alone(document: tuple[str, ...]) -> Terms:
-    return _find_terms([len(document)], split_chunks(document))[0]
-
-
-def keep_terms(documents: Sequence[Sequence[str]], chunks: Chunks) -> None:
-    """Finds the terms of many documents together, for `find_terms`.
+def find_terms(
+    documents: Sequence[Sequence[str]], cache: TermCache, chunks: Chunks | None = None
+) -> list[Terms]:
+    """The terms of documents, which together take less time than each alone.
 
     Args:
       documents: the sentences of each.
+      cache: the terms of chunks that were read before.
       chunks: of texts that begin with these sentences, in order; text without words
-          may follow a sentence.
+          may follow a sentence. None splits the sentences.
     """
-    terms = _find_terms(list(map(len, documents)), chunks)
-    kept = [*_recent_terms.values(), *terms]
-    words = sum(len(document.rows) for document in kept)
-    if len(kept) > _KEPT_DOCUMENTS or words > _KEPT_WORDS:
-        _recent_terms.clear()
-    _recent_terms.update(zip(map(tuple, documents), terms, strict=True))
-
-
-def _find_terms(sizes: Sequence[int], chunks: Chunks) -> list[Terms]:
-    """The terms of documents.
-
-    Args:
-      sizes: the number of sentences of each document.
-      chunks: of the sentences of all.
-    """
+    sizes = list(map(len, documents))
+    if chunks is None:
+        chunks = split_chunks(list(itertools.chain.from_iterable(documents)))
     first_rows = _sums_before(np.array(sizes, np.int64))
-    ranks, word_counts = _rank_words(chunks, int(first_rows[-1]))
+    ranks, word_counts = _rank_words(chunks, int(first_rows[-1]), cache)
     words_before = _sums_before(word_counts)[first_rows]
     rows = np.repeat(np.arange(len(word_counts)), word_counts)
     positions = np.flatnonzero(ranks >= 0)
     content_before = np.searchsorted(positions, words_before)
-    documents = np.repeat(
+    document_of = np.repeat(
         np.arange(len(sizes)), content_before[1:] - content_before[:-1]
     )
     # Sorting by document and rank brings the occurrences of a term together, those of a
     # sentence too. One number holds both and the position, so that numpy sorts fast.
     shift = len(positions).bit_length()
-    keys = documents * (ranks.max(initial=0) + 1) + ranks[positions]
+    keys = document_of * (ranks.max(initial=0) + 1) + ranks[positions]
     keys = np.sort(keys << shift | np.arange(len(positions)))
     order = keys & ((1 << shift) - 1)
     keys >>= shift
@@ -231,15 +203,15 @@ def _find_terms(sizes: Sequence[int], chunks: Chunks) -> list[Terms]:
     is_new_cell[1:] |= sorted_rows[1:] != sorted_rows[:-1]
     terms_before = _sums_before(is_new_term)
     # From here on, sentences, words and terms are numbered within their document.
-    sorted_terms = terms_before[1:] - 1 - terms_before[content_before][documents]
+    sorted_terms = terms_before[1:] - 1 - terms_before[content_before][document_of]
     terms = np.empty_like(sorted_terms)
     terms[order] = sorted_terms
     cells = np.flatnonzero(is_new_cell)
     counts = np.diff(cells, append=len(order)).astype(np.float64)
-    cell_rows = sorted_rows[cells] - first_rows[documents[cells]]
+    cell_rows = sorted_rows[cells] - first_rows[document_of[cells]]
     cell_terms = sorted_terms[cells]
     rows -= np.repeat(first_rows[:-1], words_before[1:] - words_before[:-1])
-    positions -= words_before[documents]
+    positions -= words_before[document_of]
     of_words = _ranges(words_before)
     of_content = _ranges(content_before)
     of_cells = _ranges(np.searchsorted(cells, content_before))
@@ -261,14 +233,16 @@ def _find_terms(sizes: Sequence[int], chunks: Chunks) -> list[Terms]:
     ]
 
 
-def _rank_words(chunks: Chunks, texts: int) -> tuple[np.ndarray, np.ndarray]:
+def _rank_words(
+    chunks: Chunks, texts: int, cache: TermCache
+) -> tuple[np.ndarray, np.ndarray]:
     """The words of the first texts of `chunks`.
 
     Returns:
       The rank of the hash of each word's term, or -1 where it has none, int64 [words];
       and the number of words of each text, int64 [texts].
     """
-    cached = list(map(_hashes_of_chunks.__getitem__, chunks.distinct))
+    cached = list(map(cache.__getitem__, chunks.distinct))
     hashes = np.frombuffer(b"".join(cached), np.int64)
     lengths = np.fromiter(map(len, cached), np.int64, len(cached)) // hashes.itemsize
     ranks = np.unique(hashes, return_inverse=True)[1]
@@ -284,11 +258,7 @@ def _rank_words(chunks: Chunks, texts: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _hash_words(chunk: str) -> bytes:
-    """The hashes of the words in a chunk, eight bytes each, those of `_hash_term`."""
     return b"".join(map(_hash_term, words(chunk)))
-
-
-_hashes_of_chunks = ChunkCache(_hash_words)
 
 
 def _sums_before(counts: np.ndarray) -> np.ndarray:
@@ -303,7 +273,6 @@ def _ranges(starts: np.ndarray) -> list[slice]:
     return [slice(start, end) for start, end in itertools.pairwise(starts.tolist())]
 
 
-@functools.lru_cache(maxsize=_CACHED_STEMS)
 def _hash_term(word: str) -> bytes:
     """The hash of a word's stem, the bytes of an int64.
 

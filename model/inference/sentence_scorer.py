@@ -33,6 +33,7 @@ from precis.model.extractive.features import (
     features_of_all,
 )
 from precis.model.extractive.importance import ImportanceModel
+from precis.model.extractive.terms import TermCache
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.text.normalization import one_line
@@ -124,6 +125,7 @@ class SentenceScorer:
         self.importance = importance
         self._extractor = extractor
         self._encoder = encoder
+        self._terms = TermCache()
         self._batch_windows = 1 if batch_invariant else _BATCH_WINDOWS
         signature = [
             tf.TensorSpec([None, None, extractor.config.vector_width], tf.float32),
@@ -157,7 +159,7 @@ class SentenceScorer:
             vectors = self._encoder.vectors(texts)
         else:
             vectors = [np.zeros((len(document), 0), np.float32) for document in texts]
-        return self.score_inputs(vectors, features_of_all(texts))
+        return self.score_inputs(vectors, features_of_all(texts, self._terms))
 
     def score_inputs(
         self, vectors: Sequence[np.ndarray], feature_rows: Sequence[np.ndarray]

@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from precis.model.errors import UsageError
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import WORD
@@ -95,12 +94,8 @@ class PhraseCandidates(NamedTuple):
     def normalised(self) -> list[str]:
         """The normalised form of every candidate."""
         stems = [self.tokens.stems[index] for index in self.tokens.stem.tolist()]
-        return [
-            " ".join(stems[start : start + length])
-            for start, length in zip(
-                self.start.tolist(), self.length.tolist(), strict=True
-            )
-        ]
+        ranges = zip(self.start.tolist(), self.length.tolist(), strict=True)
+        return [" ".join(stems[start : start + length]) for start, length in ranges]
 
     def surface(self, index: int) -> str:
         """The most frequent written form of a candidate; of equally frequent forms the
@@ -117,14 +112,17 @@ class PhraseCandidates(NamedTuple):
 def find_candidates(sentences: Sequence[str]) -> PhraseCandidates:
     """All candidates of a document, the shorter first."""
     tokens = find_tokens(sentences)
-    count = len(tokens.stem)
     may_be_edge = tokens.kind >= NUMBER
     breaks_before = np.concatenate([[0], np.cumsum(tokens.kind == BREAK)])
     topics_before = np.concatenate([[0], np.cumsum(tokens.kind == TOPIC)])
     parts: list[tuple[np.ndarray, ...]] = []
     shorter = 0  # the number of candidates with fewer words
-    for length, sequence in enumerate(_number_sequences(tokens), start=1):
-        ends = max(count - length + 1, 0)
+    sequence = tokens.stem  # a number for each sequence of words, by its first token
+    for length in range(1, MAX_WORDS + 1):
+        if length > 1:
+            longer = sequence[:-1] * len(tokens.stems) + tokens.stem[length - 1 :]
+            sequence = np.unique(longer, return_inverse=True)[1]
+        ends = len(sequence)
         is_candidate = (
             may_be_edge[:ends]
             & may_be_edge[length - 1 :]
@@ -141,49 +139,29 @@ def find_candidates(sentences: Sequence[str]) -> PhraseCandidates:
     return PhraseCandidates(tokens, *map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _number_sequences(tokens: Tokens) -> tuple[np.ndarray, ...]:
-    """A number for each sequence of one to four words, equal for equal sequences.
-
-    The numbers of two words are renumbered, so that those of four words fit into 64
-    bits.
-
-    Returns:
-      Four arrays, int64 [T], [T - 1], [T - 2] and [T - 3], by the first token.
-    """
-    words = tokens.stem
-    width = len(tokens.stems)
-    _, pairs = np.unique(words[:-1] * width + words[1:], return_inverse=True)
-    triples = pairs[:-1] * width + words[2:]
-    quadruples = pairs[:-2] * (len(words) + 1) + pairs[2:]
-    return words, pairs, triples, quadruples
-
-
 def find_tokens(sentences: Sequence[str]) -> Tokens:
     """The tokens of a document."""
     numbers: dict[str, int] = {}
-    rows: list[tuple[str, int, int, bool]] = []  # the fields of a token
+    surfaces: list[str] = []
+    rows: list[tuple[int, int, bool]] = []  # stem, kind, capital
     for sentence in sentences:
         begins_sentence = True
         for token in (*_TOKEN.findall(_plain(sentence)), _SENTENCE_END):
-            token_kind, token_stem, is_possessive = analyse(token)
-            if token_stem == "the" and (not rows or rows[-1][2] != LINK):
-                token_kind = BREAK
-            is_topic = token_kind == TOPIC
-            capital = is_topic and token[0].isupper() and not begins_sentence
-            number = numbers.setdefault(token_stem, len(numbers))
-            surface = token[:-2] if is_possessive else token
-            rows.append((surface, number, token_kind, capital))
+            kind, stem_of_token, is_possessive = analyse(token)
+            if stem_of_token == "the" and (not rows or rows[-1][1] != LINK):
+                kind = BREAK
+            capital = kind == TOPIC and token[0].isupper() and not begins_sentence
+            surfaces.append(token[:-2] if is_possessive else token)
+            rows.append(
+                (numbers.setdefault(stem_of_token, len(numbers)), kind, capital)
+            )
             begins_sentence = begins_sentence and not token[0].isalnum()
             if is_possessive:
-                number = numbers.setdefault("'s", len(numbers))
-                rows.append(("'s", number, BREAK, False))
-    surfaces, stems, kinds, capitals = zip(*rows, strict=True) if rows else ((),) * 4
+                surfaces.append("'s")
+                rows.append((numbers.setdefault("'s", len(numbers)), BREAK, False))
+    stems, kinds, capitals = np.array(rows, np.int64).reshape(-1, 3).T
     return Tokens(
-        list(surfaces),
-        list(numbers),
-        np.array(stems, np.int64),
-        np.array(kinds, np.int8),
-        np.array(capitals, bool),
+        surfaces, list(numbers), stems, kinds.astype(np.int8), capitals.astype(bool)
     )
 
 
@@ -233,34 +211,20 @@ def best_candidates(
       candidates: of the document.
       scores: float [C], higher is better.
       count: at least 1.
-
-    Raises:
-      UsageError: `count` is below 1.
     """
-    if count < 1:
-        raise UsageError(
-            f"{count} keyphrases a document were asked for; at least 1 is needed"
-        )
     names = candidates.normalised()
-    best: list[int] = []
-    best_names: list[str] = []
+    best: dict[int, str] = {}
     for index in np.lexsort((-candidates.length, candidates.start, -scores)).tolist():
         name = f" {names[index]} "
-        if any(name in better for better in best_names):
-            continue
-        best.append(index)
-        best_names.append(name)
+        if not any(name in better for better in best.values()):
+            best[index] = name
         if len(best) == count:
             break
-    return best
+    return list(best)
 
 
 def frequent_keyphrases(sentences: Sequence[str], count: int) -> list[str]:
-    """The baseline: the most frequent candidates, best first.
-
-    Raises:
-      UsageError: `count` is below 1.
-    """
+    """The baseline: the most frequent candidates, best first."""
     candidates = find_candidates(sentences)
     frequency = np.bincount(candidates.candidate, minlength=len(candidates.start))
     return [

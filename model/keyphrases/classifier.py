@@ -47,16 +47,6 @@ _WEIGHTS = {
 }
 
 
-class Keyphrase(NamedTuple):
-    """A keyphrase, and the probability that a summary of the document names it.
-
-    The phrase has the form that is most frequent in the document.
-    """
-
-    phrase: str
-    score: float
-
-
 class Bins(NamedTuple):
     """The bins of features, which are the columns of a logistic regression.
 
@@ -77,6 +67,13 @@ class Bins(NamedTuple):
     edges: Sequence[Sequence[float]]
     pairs: Sequence[tuple[int, int]]
 
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> "Bins":
+        """The bins that a config.json describes by the names of features."""
+        edges = [config["edges"][name] for name in FEATURES]
+        places = {name: place for place, name in enumerate(FEATURES)}
+        return cls(edges, [(places[one], places[two]) for one, two in config["pairs"]])
+
     @property
     def sizes(self) -> list[int]:
         """The numbers of bins: of every feature, then of every pair."""
@@ -93,14 +90,12 @@ class Bins(NamedTuple):
           int64 [features + pairs, C]. Columns are numbered from the first bin of the
           first feature to the last bin of the last pair.
         """
+        sizes = self.sizes
         bins = [
             np.searchsorted(edges, column, side="right")
             for edges, column in zip(self.edges, features.T, strict=True)
         ]
-        sizes = self.sizes
-        bins += [
-            bins[first] * sizes[second] + bins[second] for first, second in self.pairs
-        ]
+        bins += [bins[one] * sizes[two] + bins[two] for one, two in self.pairs]
         return np.stack(bins) + np.cumsum([0, *sizes[:-1]])[:, None]
 
 
@@ -122,11 +117,7 @@ class KeyphraseModel:
     @functools.cached_property
     def bins(self) -> Bins:
         """Of the features."""
-        pairs = [
-            (FEATURES.index(first), FEATURES.index(second))
-            for first, second in self.config["pairs"]
-        ]
-        return Bins([self.config["edges"][name] for name in FEATURES], pairs)
+        return Bins.of(self.config)
 
     @functools.cached_property
     def bin_weights(self) -> np.ndarray:
@@ -147,20 +138,20 @@ class KeyphraseModel:
         """
         return files.sha256_json([self.config, self.weights])[:16]
 
-    def keyphrases(self, sentences: Sequence[str], count: int) -> list[Keyphrase]:
-        """The `count` best keyphrases of a document, best first.
+    def keyphrases(
+        self, sentences: Sequence[str], count: int
+    ) -> list[tuple[str, float]]:
+        """The `count` best keyphrases of a document, best first: the form of each that
+        is most frequent in the document, and the probability that a summary names it.
 
         A keyphrase within a better one is left out. There are fewer than `count` if the
         document does not have enough candidates.
-
-        Raises:
-          UsageError: `count` is below 1.
         """
         candidates = find_candidates(sentences)
         features = candidate_features(candidates, self.frequencies)
         scores = self.probabilities(features)
         return [
-            Keyphrase(candidates.surface(index), float(scores[index]))
+            (candidates.surface(index), float(scores[index]))
             for index in best_candidates(candidates, scores, count)
         ]
 

@@ -79,25 +79,19 @@ def train_classifier(
             f"{int((~labels).sum())} are not; "
             "give documents with an article and highlights"
         )
-    edges = [_edges(column) for column in features[labels].T]
-    bins = Bins(
-        edges,
-        [(FEATURES.index(first), FEATURES.index(second)) for first, second in PAIRS],
-    )
-    bias, bin_weights = _fit(
-        bins.columns(features), labels, weights, width=sum(bins.sizes)
-    )
+    config = {
+        "format_version": FORMAT_VERSION,
+        "kind": KEYPHRASES,
+        "features": list(FEATURES),
+        "edges": dict(zip(FEATURES, map(_edges, features[labels].T), strict=True)),
+        "pairs": [list(pair) for pair in PAIRS],
+    }
+    bins = Bins.of(config)
+    fitted = _fit(bins.columns(features), labels, weights, width=sum(bins.sizes))
     return KeyphraseModel(
-        config={
-            "format_version": FORMAT_VERSION,
-            "kind": KEYPHRASES,
-            "features": list(FEATURES),
-            "edges": dict(zip(FEATURES, edges, strict=True)),
-            "pairs": [list(pair) for pair in PAIRS],
-        },
+        config=config,
         weights={
-            "bias": bias,
-            "bins": bin_weights.tolist(),
+            **fitted,
             "documents": frequencies.documents,
             "document_frequencies": dict(frequencies.counts),
         },
@@ -179,7 +173,7 @@ def _edges(values: np.ndarray) -> list[float]:
 
 def _fit(
     columns: np.ndarray, labels: np.ndarray, weights: np.ndarray, *, width: int
-) -> tuple[float, np.ndarray]:
+) -> dict[str, Any]:
     """Logistic regression on indicators: an example is 1 in each of its columns.
 
     Args:
@@ -189,17 +183,18 @@ def _fit(
       width: the number of columns.
 
     Returns:
-      The bias, and the weight of each column, float64 [width].
+      The `bias`, and the weight of each column as `bins`.
     """
     from sklearn.linear_model import LogisticRegression
 
-    ones, examples = columns.shape
-    row_starts = np.arange(0, ones * examples + 1, ones)
+    starts = np.arange(0, columns.size + 1, len(columns))
+    ones = np.ones(columns.size, np.float32)
     indicators = scipy.sparse.csr_matrix(
-        (np.ones(ones * examples, np.float32), columns.T.ravel(), row_starts),
-        shape=(examples, width),
+        (ones, columns.T.ravel(), starts), shape=(len(labels), width)
     )
     regression = LogisticRegression(C=REGULARISATION, max_iter=500)
     regression.fit(indicators, labels, weights)
-    bias = round(float(regression.intercept_[0]), _DECIMALS)
-    return bias, np.round(regression.coef_[0].astype(np.float64), _DECIMALS)
+    return {
+        "bias": round(float(regression.intercept_[0]), _DECIMALS),
+        "bins": np.round(regression.coef_[0].astype(np.float64), _DECIMALS).tolist(),
+    }

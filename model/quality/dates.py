@@ -9,33 +9,18 @@ from typing import NamedTuple
 
 from precis.model.quality.numerals import SMALL, TENS
 
-_MONTH_FORMS = {
-    "january": ("january", "jan"),
-    "february": ("february", "feb"),
-    "march": ("march", "mar"),
-    "april": ("april", "apr"),
-    "may": ("may",),
-    "june": ("june", "jun"),
-    "july": ("july", "jul"),
-    "august": ("august", "aug"),
-    "september": ("september", "sep", "sept"),
-    "october": ("october", "oct"),
-    "november": ("november", "nov"),
-    "december": ("december", "dec"),
-}
-MONTH_NAMES = tuple(_MONTH_FORMS)
-_WEEKDAY_FORMS = {
-    "monday": ("monday", "mon"),
-    "tuesday": ("tuesday", "tue", "tues"),
-    "wednesday": ("wednesday",),
-    "thursday": ("thursday", "thu", "thur", "thurs"),
-    "friday": ("friday", "fri"),
-    "saturday": ("saturday",),
-    "sunday": ("sunday",),
-}
+_MONTHS = (
+    "january jan,february feb,march mar,april apr,may,june jun,july jul,august aug,"
+    "september sep sept,october oct,november nov,december dec"
+).split(",")
+_WEEKDAYS = (
+    "monday mon,tuesday tue tues,wednesday,thursday thu thur thurs,friday fri,"
+    "saturday,sunday"
+).split(",")
+MONTH_NAMES = tuple(forms.split()[0] for forms in _MONTHS)
 # The name of the month or weekday by each of its forms.
-MONTHS = {form: month for month, forms in _MONTH_FORMS.items() for form in forms}
-WEEKDAYS = {form: day for day, forms in _WEEKDAY_FORMS.items() for form in forms}
+MONTHS = {form: forms.split()[0] for forms in _MONTHS for form in forms.split()}
+WEEKDAYS = {form: forms.split()[0] for forms in _WEEKDAYS for form in forms.split()}
 
 # These are words of other meanings too. They are months after one of
 # `_WORDS_BEFORE_MONTH` or beside a day.
@@ -50,7 +35,7 @@ _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _MAX_DAY = 31
 # A day belongs to a month at most so many words away: `between March 3 and 5`, `the
 # 3rd and 4th of March`.
-_MAX_DAY_DISTANCE = 4
+_MAX_DISTANCE = 4
 
 
 class StatedDate(NamedTuple):
@@ -73,9 +58,7 @@ def days_of_months(words: Sequence[str]) -> set[tuple[str, int]]:
         (MONTHS[month], day)
         for place, month in enumerate(words)
         if month in MONTHS
-        for word in words[
-            max(0, place - _MAX_DAY_DISTANCE) : place + _MAX_DAY_DISTANCE + 1
-        ]
+        for word in words[max(0, place - _MAX_DISTANCE) : place + _MAX_DISTANCE + 1]
         if (day := _day(word)) is not None
     }
 
@@ -96,11 +79,8 @@ def stated_dates(words: Sequence[str]) -> Iterator[StatedDate]:
 def _stated_month(month: str, before: str, after: str) -> Iterator[StatedDate]:
     """The date that a form of a month makes with its neighbours, if it is one."""
     is_day_before = _DAY.fullmatch(before) is not None
-    if (
-        month in AMBIGUOUS_MONTHS
-        and before not in _WORDS_BEFORE_MONTH
-        and not is_day_before
-    ):
+    is_clear = month not in AMBIGUOUS_MONTHS or before in _WORDS_BEFORE_MONTH
+    if not is_clear and not is_day_before:
         return
     if _DAY.fullmatch(after):
         text, day = f"{month} {after}", _day(after)
@@ -119,12 +99,9 @@ def is_supported(
       vocabulary: the words of the source in all forms.
       days: `days_of_months` of the source.
     """
-    names = {**MONTHS, **WEEKDAYS}
-    is_named = any(
-        form in vocabulary or f"{form}s" in vocabulary
-        for form, name in names.items()
-        if name == names[date.form]
-    )
+    names = MONTHS if date.form in MONTHS else WEEKDAYS
+    forms = [form for form, name in names.items() if name == names[date.form]]
+    is_named = not vocabulary.isdisjoint([*forms, *(f"{form}s" for form in forms)])
     return is_named and (date.day is None or (MONTHS[date.form], date.day) in days)
 
 

@@ -47,7 +47,7 @@ SHORT_SOURCE = "short_source"
 LONGER = "longer_than_source"
 EMPTY = "empty"
 
-_ABSTRACTIVE_FLAGS = ", ".join(name for name in FLAGS if name != SHORT_SOURCE)
+_ABSTRACTIVE_FLAGS = [name for name in FLAGS if name != SHORT_SOURCE]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,10 +80,10 @@ class FallbackConfig:
     def __post_init__(self) -> None:
         check_choices(self)
         for name in self.fallback_flag_names:
-            if name not in FLAGS or name == SHORT_SOURCE:
+            if name not in _ABSTRACTIVE_FLAGS:
                 raise UsageError(
                     "fallback_flags: abstractive summaries have no flag "
-                    f"{name!r}; theirs are {_ABSTRACTIVE_FLAGS}"
+                    f"{name!r}; theirs are {', '.join(_ABSTRACTIVE_FLAGS)}"
                 )
         if self.fallback != "none" and not self.fallback_flag_names:
             raise UsageError(

@@ -82,18 +82,10 @@ class ArticleWords:
         return first, following
 
 
-class Fragment(NamedTuple):
-    """A sequence of words of the summary that the article has too."""
-
-    start: int  # the first word, in the summary
-    length: int  # in words
-
-
-def extractive_fragments(
-    summary: Sequence[str], article: ArticleWords
-) -> list[Fragment]:
-    """The extractive fragments F(A, S) of the greedy algorithm of Grusky et al. (2018,
-    Newsroom, figure 3), in the order of the summary.
+def extractive_fragments(summary: Sequence[str], article: ArticleWords) -> list[int]:
+    """The lengths, in words, of the extractive fragments F(A, S): sequences of words of
+    the summary that the article has too, in the order of the summary. They are found by
+    the greedy algorithm of Grusky et al. (2018, Newsroom, figure 3).
 
     From left to right, the algorithm takes the longest sequence of words of the article
     that continues the summary. Fragments of one word count, as in the authors' program.
@@ -105,12 +97,12 @@ def extractive_fragments(
       article: its words.
     """
     if summary and article.begins_with_first(summary):
-        return [Fragment(0, len(summary))]  # as of the first sentences
+        return [len(summary)]  # as of the first sentences
     # Ends that equal no word: a match stops there without counting.
     summary = [*summary, ""]
     ended_article = [*article.words, None]
     first, following = article.positions
-    fragments: list[Fragment] = []
+    fragments: list[int] = []
     start = 0
     while start < len(summary) - 1:
         longest = 0
@@ -126,23 +118,9 @@ def extractive_fragments(
                 longest = max(longest, end - start)
             position = following[position]
         if longest:
-            fragments.append(Fragment(start, longest))
+            fragments.append(longest)
         start += max(longest, 1)
     return fragments
-
-
-def coverage(fragments: Sequence[Fragment], words: int) -> float | None:
-    """Extractive fragment coverage (Grusky et al. 2018): the share of the summary's
-    words in a fragment; None without words.
-    """
-    return sum(fragment.length for fragment in fragments) / words if words else None
-
-
-def density(fragments: Sequence[Fragment], words: int) -> float | None:
-    """Density (Grusky et al. 2018): the sum of the squared lengths of the fragments
-    over the summary's words; None without words.
-    """
-    return sum(fragment.length**2 for fragment in fragments) / words if words else None
 
 
 def novel_ngrams(
@@ -188,19 +166,14 @@ def repetition_rate(words: Sequence[str]) -> float:
     figure 4) count them to show the effect of coverage. Trigrams cross the ends of
     sentences, so that repeated short sentences count too.
     """
-    total = len(words) - REPEATED_NGRAM + 1
-    if total <= 0:
-        return 0.0
-    return 1 - len(set(_ngrams(words, REPEATED_NGRAM))) / total
+    trigrams = list(_ngrams(words, REPEATED_NGRAM))
+    return 1 - len(set(trigrams)) / len(trigrams) if trigrams else 0.0
 
 
 def excess_repetition_rate(words: Sequence[str], article: ArticleWords) -> float:
     """The share of the summary's trigrams that repeat an earlier one and occur more
     often than in the article; quoting a refrain is correct.
     """
-    total = len(words) - REPEATED_NGRAM + 1
-    if total <= 0:
-        return 0.0
     counts = Counter(_ngrams(words, REPEATED_NGRAM))
     in_article = Counter(_ngrams(article.words, REPEATED_NGRAM))
     excess = sum(
@@ -208,7 +181,7 @@ def excess_repetition_rate(words: Sequence[str], article: ArticleWords) -> float
         for trigram, count in counts.items()
         if count > 1
     )
-    return max(0, excess) / total
+    return max(0, excess) / max(counts.total(), 1)
 
 
 class SourceIndex(NamedTuple):
@@ -236,8 +209,10 @@ class Quality(NamedTuple):
     Attributes:
       words: the length of the summary.
       novel_1grams_percent, ...: `novel_ngrams`.
-      coverage, density: `coverage` and `density` (Grusky et al. 2018);
-          None without words.
+      coverage: the share of its words in a fragment (Grusky et al. 2018); None without
+          words.
+      density: the sum of the squared lengths of its fragments over its words (the
+          same); None without words.
       compression: words of the source over words of the summary (Grusky et al. 2018);
           None without words.
       length_ratio: words of the summary over words of the source; None if the source
@@ -325,8 +300,8 @@ def measure(
         novel_2grams_percent=novel[1],
         novel_3grams_percent=novel[2],
         novel_4grams_percent=novel[3],
-        coverage=coverage(fragments, count),
-        density=density(fragments, count),
+        coverage=sum(fragments) / count if count else None,
+        density=sum(length**2 for length in fragments) / count if count else None,
         compression=source.words / count if count else None,
         length_ratio=count / source.words if source.words else None,
         repetition_rate=text.repetition,

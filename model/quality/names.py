@@ -5,7 +5,6 @@ reporter that begin sentences of news without being names, even if the source do
 have them; others are recognised by the source, by stop words and by their stems.
 """
 
-import functools
 import re
 from collections.abc import Iterable, Sequence, Set
 
@@ -58,8 +57,6 @@ woman women worker workers writer writers youth
 OPENINGS = frozenset([*_ADVERBS.split(), *_NEWS.split()])
 
 
-_stem = functools.lru_cache(maxsize=200_000)(stem)
-
 # The text before the first word of a sentence or a quotation.
 _SENTENCE_START = re.compile(
     r"(?:^|[.!?:;]|--|[-–—] |[\"“”‘`(\[])\W*$|(?:^|\s)['’]\W*$"
@@ -68,18 +65,8 @@ _TITLES = "mr mrs ms miss dr prof sir dame lord lady rev".split()
 # Units are not compared: `Rs8,000` may be `8,000 rupees` in the source.
 _UNITS = "am pm rs inr usd eur gbp jpy cny rmb aud cad nzd chf hkd sgd krw".split()
 # Capitalised words that are no names, or are checked as numbers or dates.
-NO_NAMES = frozenset(
-    [
-        *STOP_WORDS,
-        *_TITLES,
-        *_UNITS,
-        *SMALL,
-        *TENS,
-        *SCALES,
-        *FIRST_OF_SHARES,
-        *MONTHS,
-        *WEEKDAYS,
-    ]
+NO_NAMES = STOP_WORDS.union(
+    _TITLES, _UNITS, SMALL, TENS, SCALES, FIRST_OF_SHARES, MONTHS, WEEKDAYS
 )
 # Endings that distinguish a name from its people or things: America, American; Russian,
 # Russians.
@@ -132,7 +119,8 @@ def unsupported_names(
             if line[start].islower() or not line[start].isalpha():
                 continue
             key = _key(token[0].casefold())
-            if _is_no_name(key) or _is_known(key, vocabulary):
+            is_no_name = key in NO_NAMES or key.split("'")[0] in STOP_WORDS
+            if is_no_name or _is_known(key, vocabulary):
                 continue
             if _SENTENCE_START.search(line, 0, start) and _is_ordinary(
                 token[0], key, lines, vocabulary
@@ -151,23 +139,15 @@ def _key(word: str) -> str:
     return word.replace(".", "").removesuffix("'s")
 
 
-def _is_no_name(key: str) -> bool:
-    return key in NO_NAMES or key.split("'")[0] in STOP_WORDS
-
-
 def _is_known(key: str, vocabulary: Set[str]) -> bool:
     """Whether the source has a name, also with another ending or in full."""
     if key in vocabulary or not vocabulary.isdisjoint(_ABBREVIATIONS.get(key, ())):
         return True
-    if len(key) >= _MIN_STEM_LETTERS and any(
-        key + ending in vocabulary for ending in _ENDINGS
-    ):
-        return True
+    forms = {key + ending for ending in _ENDINGS}
+    forms |= {key.removesuffix(ending) for ending in _ENDINGS}
     return any(
-        key.endswith(ending)
-        and len(rest := key.removesuffix(ending)) >= _MIN_STEM_LETTERS
-        and rest in vocabulary
-        for ending in _ENDINGS
+        form in vocabulary and min(len(form), len(key)) >= _MIN_STEM_LETTERS
+        for form in forms
     )
 
 
@@ -185,7 +165,6 @@ def _is_ordinary(
         key == token[0] for line in lines for token in tokens(plain(line))
     ):
         return True
-    key_stem = _stem(key)
     return any(
-        other[:2] == key[:2] and _stem(other) == key_stem for other in vocabulary
+        other[:2] == key[:2] and stem(other) == stem(key) for other in vocabulary
     )

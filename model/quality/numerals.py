@@ -62,13 +62,10 @@ _WORDS = {**SMALL, **TENS, **SCALES}
 _FIRST_WORDS = frozenset([*_WORDS, *FIRST_OF_SHARES])
 _NEXT_WORDS = frozenset([*_WORDS, "and"])
 # Letters after digits, in the same word, that multiply them.
-_SCALE_LETTERS = {
-    "mn": 10**6,
-    "mln": 10**6,
+_SCALE_LETTERS = SCALES | {
+    **dict.fromkeys(["mn", "mln"], 10**6),
     "bn": 10**9,
-    "tn": 10**12,
-    "trn": 10**12,
-    **SCALES,
+    **dict.fromkeys(["tn", "trn"], 10**12),
 }
 # Letters that may multiply the digits or be a unit: `5m` may be metres.
 _AMBIGUOUS_LETTERS = {"k": 10**3, "m": 10**6, "b": 10**9}
@@ -124,9 +121,8 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
         if not readings:
             continue
         end = readings[-1].end
-        is_unit = (
-            word == "second" and position > 0 and is_number_word(words[position - 1])
-        )
+        before = words[position - 1] if position else ""
+        is_unit = word == "second" and is_number_word(before)
         is_single = end == position + 1
         if not is_unit and not (is_single and word in RARELY_NUMBERS):
             yield from (reading for reading in readings if reading.end == end)
@@ -160,10 +156,8 @@ def all_values(words: Sequence[str]) -> set[Value]:
                 values.update(parts)
         for number in _readings(words, position):
             values.update(number.values)
-            if number.end == position + 1:
-                continue
             scale = SCALES.get(words[number.end - 1])
-            if scale:
+            if scale and number.end > position + 1:
                 values.update(_range_start_values(words, position, scale))
     return values
 
@@ -184,10 +178,8 @@ def _range_start_values(
     before = position - 1
     if position > 1 and words[before] in _RANGE_WORDS:
         before = position - 2
-    if before >= 0:
-        for number in _readings(words, before):
-            for value in number.values:
-                yield value * scale
+    readings = _readings(words, before) if before >= 0 else ()
+    return (value * scale for number in readings for value in number.values)
 
 
 def _readings(words: Sequence[str], start: int) -> Iterator[Number]:
@@ -195,17 +187,12 @@ def _readings(words: Sequence[str], start: int) -> Iterator[Number]:
     `two`, `two hundred`, `two hundred five`.
     """
     word = words[start]
-    value: Value | None = None
-    if word.isalpha():
-        value = _WORDS.get(word)
-        if value is not None:
-            yield Number(start, start + 1, (value,))
-    else:
-        for digits, values in _values_of_digits(word):
-            yield Number(start, start + 1, values)
-            value = digits
-    if value is not None and _NEXT_WORDS.issuperset(words[start + 1 : start + 2]):
-        yield from _longer_readings(words, start, start + 1, value)
+    value = _WORDS.get(word)
+    stated = list(_values_of_digits(word)) if value is None else [(value, (value,))]
+    for _, values in stated:
+        yield Number(start, start + 1, values)
+    if stated and _NEXT_WORDS.issuperset(words[start + 1 : start + 2]):
+        yield from _longer_readings(words, start, start + 1, stated[-1][0])
     if word in FIRST_OF_SHARES and (share := _share(words, start)):
         yield share
         yield from _longer_readings(words, start, share.end, share.values[0])
@@ -260,13 +247,9 @@ def _longer_readings(
 def _share(words: Sequence[str], start: int) -> Number | None:
     """The share of a scale that begins with the word `start`: `half a million`."""
     for share, value in _SHARES.items():
-        scale = start + len(share)
-        if (
-            scale < len(words)
-            and words[scale] in SCALES
-            and tuple(words[start:scale]) == share
-        ):
-            return Number(start, scale + 1, (value * SCALES[words[scale]],))
+        *before, scale = words[start : start + len(share) + 1]
+        if tuple(before) == share and scale in SCALES:
+            return Number(start, start + len(share) + 1, (value * SCALES[scale],))
     return None
 
 

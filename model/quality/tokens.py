@@ -8,7 +8,6 @@ of the tokens of its source:
     Anglo-American, the U.S.      anglo  american  the  u.s
 """
 
-import functools
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -25,8 +24,6 @@ _TOKEN = re.compile(
 _ISO_DATE = re.compile(
     r"(?<!\d)(?<!\d-)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?!-?\d)"
 )
-# Longer texts without a space are rare, and a cache of them could be large.
-_MAX_CACHED = 50  # characters
 _MONTH_AND_DAY = re.compile(r"-[01]\d-[0-3]\d")
 # Where a quotation may begin and end: if it is of a mark, a letter or a digit there.
 _BEGINS = [re.compile(p) for p in ("", r"(?<!\w)", r"(?<!\w)(?<!\d[.,])")]
@@ -61,7 +58,7 @@ def plain(line: str) -> str:
     many characters as before.
     """
     line = line.replace("`", "'")
-    return line if line.isascii() else _NOT_PLAIN.sub(_plain_character, line)
+    return line if line.isascii() else _NOT_PLAIN.sub(_without_accents, line)
 
 
 def tokens(line: str) -> Iterator[re.Match[str]]:
@@ -75,26 +72,15 @@ def token_words(line: str) -> list[str]:
     for word in line.split(" "):
         if word.isalpha():  # most are, so a long text is cut in half the time
             words.append(word.casefold())
-        elif len(word) <= _MAX_CACHED:
-            words += _cut(word)
         else:
-            words += _cut.__wrapped__(word)
+            # Without case only after the cut, because some letters become longer.
+            words += map(str.casefold, _TOKEN.findall(word))
     return words
 
 
-@functools.lru_cache(maxsize=100_000)
-def _cut(text: str) -> tuple[str, ...]:
-    # Without case only after the cut, because some letters become longer.
-    return tuple(token.casefold() for token in _TOKEN.findall(text))
-
-
-def _plain_character(match: re.Match[str]) -> str:
-    return _without_accents(match[0])
-
-
-@functools.cache
-def _without_accents(character: str) -> str:
+def _without_accents(match: re.Match[str]) -> str:
     """The base letter of a letter, if it is a single one."""
+    character = match[0]
     if character in _PLAIN:
         return _PLAIN[character]
     base = _ACCENTS.sub("", unicodedata.normalize("NFD", character))

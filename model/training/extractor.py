@@ -29,6 +29,7 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.features import FEATURE_COUNT, features_of_all
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.selection import select
+from precis.model.extractive.terms import TermCache
 from precis.model.inference.sentence_scorer import (
     SentenceScorer,
     pad_inputs,
@@ -323,6 +324,7 @@ class ArticleReader:
       encoder: reads the sentences; None where features alone are read.
       vector_folder: of the files of vectors.
       vector_fingerprint: of all that the vectors depend on.
+      terms: of the words that were read.
     """
 
     records: str
@@ -331,6 +333,7 @@ class ArticleReader:
     encoder: EncoderBundle | None
     vector_folder: str
     vector_fingerprint: str
+    terms: TermCache = dataclasses.field(default_factory=TermCache)
 
     @functools.cached_property
     def sentence_encoder(self) -> SentenceEncoder:
@@ -384,7 +387,9 @@ class ArticleReader:
         documents = [record.sentences[:most] for record in records]
         vectors = self._vectors(path, documents)
         rows = list(zip(records, documents, vectors, strict=True))[::stride]
-        features = features_of_all([record.sentences for record, _, _ in rows])
+        features = features_of_all(
+            [record.sentences for record, _, _ in rows], self.terms
+        )
         for (record, texts, own), own_features in zip(rows, features, strict=True):
             if not record.sentences:
                 continue

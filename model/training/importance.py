@@ -16,11 +16,10 @@ from precis.model.extractive.importance import (
     ImportanceModel,
     ImportanceNetwork,
     Lexicon,
-    features_of_pairs,
-    features_of_words,
     length_features,
+    ngram_features,
 )
-from precis.model.extractive.ngrams import Gram, Ngrams, find_pairs, find_words
+from precis.model.extractive.ngrams import Gram, Ngrams, find_ngrams, find_pairs
 
 _LAYERS = (64, 32)
 _EPOCHS = 3
@@ -69,13 +68,13 @@ def train_importance(
     ):
         return None
     scores = [article.scores for article in articles]
-    words = [find_words(article.sentences) for article in articles]
+    words = [find_ngrams(article.sentences) for article in articles]
     counts = [int(ngrams.counts.sum()) for ngrams in words]
     taken = [article.words for article in articles]
     word_lexicon = _count(words, taken, least=_MIN_ARTICLES_WORD)
     word_labels = _labels(words, taken)
     word_features = [
-        features_of_words(ngrams, of_sentences, count, word_lexicon, labels)
+        ngram_features(ngrams, of_sentences, count, word_lexicon, taken=labels)
         for ngrams, of_sentences, count, labels in zip(
             words, scores, counts, word_labels, strict=True
         )
@@ -85,19 +84,17 @@ def train_importance(
     taken = [article.pairs for article in articles]
     pair_lexicon = _count(pairs, taken, least=_MIN_ARTICLES_PAIR)
     pair_labels = _labels(pairs, taken)
-    pair_features = []
-    for place, ngrams in enumerate(pairs):
-        importance = word_network.probabilities(word_features[place]).tolist()
-        pair_features.append(
-            features_of_pairs(
-                ngrams,
-                scores[place],
-                counts[place],
-                pair_lexicon,
-                dict(zip(words[place].grams, importance, strict=True)),
-                pair_labels[place],
-            )
+    pair_features = [
+        ngram_features(
+            ngrams,
+            scores[place],
+            counts[place],
+            pair_lexicon,
+            of_words=word_network.importance(words[place], word_features[place]),
+            taken=pair_labels[place],
         )
+        for place, ngrams in enumerate(pairs)
+    ]
     return ImportanceModel(
         words=word_network,
         pairs=_fit(pair_features, pair_labels, seed=seed),

@@ -11,10 +11,10 @@ from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.extractive.config import BASELINES, SelectionConfig
 from precis.model.extractive.expected import ExpectedReference
-from precis.model.extractive.methods import METHODS
+from precis.model.extractive.methods import METHODS, TERM_METHODS, score_sentences
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.extractive.selection import Extract, extract
-from precis.model.extractive.terms import keep_terms
+from precis.model.extractive.terms import TermCache, Terms, find_terms
 from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.words import join_words, split_chunks
@@ -114,7 +114,9 @@ def neural_scores(
     ]
 
 
-def read_words(articles: Sequence[Article], methods: Sequence[str]) -> None:
+def read_words(
+    articles: Sequence[Article], methods: Sequence[str], cache: TermCache
+) -> Sequence[Terms | None]:
     """Reads what the methods and the measures need of the words of articles.
 
     Together this takes a third of the time that it takes for each alone.
@@ -122,24 +124,31 @@ def read_words(articles: Sequence[Article], methods: Sequence[str]) -> None:
     Args:
       articles: at most READ_TOGETHER documents.
       methods: names of the methods.
+      cache: of the terms of their words.
+
+    Returns:
+      The terms of each; None where no method reads terms.
     """
     pieces = [article.pieces for article in articles]
     sentences = [text for of_article in pieces for text in of_article[:-1]]
     heads = [of_article[-1] for of_article in pieces]
     chunks = split_chunks(sentences + heads)
-    if not {*BASELINES, NEURAL}.issuperset(methods):
+    terms: Sequence[Terms | None] = [None] * len(articles)
+    if not TERM_METHODS.keys().isdisjoint(methods):
         texts = [[each.text for each in article.sentences] for article in articles]
-        keep_terms(texts, chunks)
+        terms = find_terms(texts, cache, chunks)
     words = join_words(chunks)
     sentence_words = iter(words)
     for article, head in zip(articles, words[len(sentences) :], strict=True):
         body = itertools.islice(sentence_words, len(article.sentences))
         article.keep_words([*body, head])
+    return terms
 
 
 def choose_sentences(
     article: Article,
     neural: np.ndarray | None,
+    terms: Terms | None,
     *,
     methods: Sequence[str],
     selection: SelectionConfig,
@@ -152,6 +161,7 @@ def choose_sentences(
     Args:
       article: the document.
       neural: the scores of the method `neural`.
+      terms: of the article; None where no method reads terms.
       methods: names of the methods.
       selection: how sentences are chosen by their scores.
       expected: of the reference, by the network of `neural`, where it has learned
@@ -163,7 +173,7 @@ def choose_sentences(
         if method == ORACLE:
             extracts[method] = _oracle_extracts(article, texts, selection.count)
             continue
-        scores = neural if method == NEURAL else METHODS[method](texts)
+        scores = neural if method == NEURAL else score_sentences(method, texts, terms)
         assert scores is not None
         extracts[method] = extract(
             article.sentences,

@@ -8,6 +8,7 @@ import numpy as np
 
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.selection import Extract
+from precis.model.extractive.terms import TermCache, Terms
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.isolation import Failure, attempt
 from precis.model.quality.flags import (
@@ -50,11 +51,13 @@ class Models:
       bulk: writes summaries.
       scorer: scores the sentences of the method `neural`.
       keyphrases: scores phrases.
+      terms: of words that were read before.
     """
 
     bulk: "BulkSummarizer | None" = None
     scorer: "SentenceScorer | None" = None
     keyphrases: "KeyphraseModel | None" = None
+    terms: TermCache = dataclasses.field(default_factory=TermCache)
 
 
 class SummaryRow:
@@ -73,6 +76,7 @@ class SummaryRow:
       columns: those that are made so far, and null in place of the others.
       failure: why there is no row; None while there is no reason.
       scores: `neural_scores` of its sentences; None without that network.
+      terms: of its sentences; None where no method reads terms.
       source: what the network reads of it; None where it reads nothing.
       passages: the summaries of each passage of the source.
     """
@@ -84,6 +88,7 @@ class SummaryRow:
         self.columns: dict[str, Any] = dict(_NO_COLUMNS)
         self.failure: Failure | None = None
         self.scores: np.ndarray | None = None
+        self.terms: Terms | None = None
         self.source: EncodedDocument | None = None
         self.passages: list[Sequence[Summary]] = []
         self._settings = settings
@@ -119,6 +124,7 @@ class SummaryRow:
         self._extracts = choose_sentences(
             self.article,
             self.scores,
+            self.terms,
             methods=self._settings.options.methods,
             selection=self._settings.selection,
             expected=self._expected,

@@ -207,6 +207,13 @@ class WindowSummarizer:
             for row, scores in zip(rows, scores_of_all, strict=True):
                 row.scores = scores
 
+    def _read(self, rows: Sequence[SummaryRow]) -> None:
+        """Reads the words of documents."""
+        methods, cache = self._settings.options.methods, self._models.terms
+        terms_of_all = read_words([row.article for row in rows], methods, cache)
+        for row, terms in zip(rows, terms_of_all, strict=True):
+            row.terms = terms
+
     def _encode(self, rows: Sequence[SummaryRow], bulk: BulkSummarizer) -> None:
         """Makes the sources of documents."""
         encoder = DocumentEncoder(
@@ -224,14 +231,9 @@ class WindowSummarizer:
     ) -> Window:
         """Makes the rows of a window that was started."""
         rows = window.documents
-        methods = self._settings.options.methods
         for start in range(0, len(rows), READ_TOGETHER):
             group = rows[start : start + READ_TOGETHER]
-            _together(
-                group,
-                lambda few: read_words([row.article for row in few], methods),
-                EXTRACT,
-            )
+            _together(group, self._read, EXTRACT)
             _each(group, SummaryRow.choose, EXTRACT)
             _each(group, SummaryRow.measure, EXTRACT)
         self._check(EXTRACT, rows)

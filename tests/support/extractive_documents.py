@@ -1,9 +1,12 @@
 """Documents for the tests of the extractive methods."""
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 
+from precis.model.extractive.methods import score_sentences
+from precis.model.extractive.terms import TermCache, Terms, find_terms
 from precis.model.text.article import Article
 
 # Written for these tests. Content words by stem: marta 3; bridge, flood, village and
@@ -46,3 +49,11 @@ def count_words(texts: list[str]) -> np.ndarray:
     vocabulary = sorted({word for words in split for word in words})
     counts = [[words.count(word) for word in vocabulary] for words in split]
     return np.array(counts, np.float64)
+
+
+def terms_of(texts: Sequence[str]) -> Terms:
+    return find_terms([texts], TermCache())[0]
+
+
+def scores_of(method: str, texts: Sequence[str]) -> np.ndarray:
+    return score_sentences(method, texts, terms_of(texts))

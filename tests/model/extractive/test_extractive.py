@@ -12,12 +12,13 @@ import pytest
 from support.extractive_documents import (
     count_words,
     long_document,
+    scores_of,
+    terms_of,
 )
 
-from precis.model.extractive import terms as terms_module
 from precis.model.extractive.lsa import lsa
 from precis.model.extractive.methods import METHODS, random
-from precis.model.extractive.terms import find_terms
+from precis.model.extractive.terms import TermCache, find_terms
 from precis.model.text.words import split_chunks
 
 
@@ -47,15 +48,10 @@ ODD_DOCUMENTS = {
 @pytest.mark.filterwarnings("error")
 def test_every_method_gives_one_finite_score_per_sentence(method):
     for name, texts in ODD_DOCUMENTS.items():
-        scores = METHODS[method](texts)
+        scores = scores_of(method, texts)
         assert scores.shape == (len(texts),), name
         assert scores.dtype == np.float64, name
         assert np.isfinite(scores).all(), name
-
-
-def clear_terms():
-    terms_module._recent_terms.clear()
-    terms_module._find_alone.cache_clear()
 
 
 @pytest.mark.slow
@@ -64,7 +60,7 @@ def test_memory_grows_with_the_words_and_not_with_the_pairs_of_sentences(method)
     texts = long_document(6000)
     tracemalloc.start()
     try:
-        assert len(METHODS[method](texts)) == 6000
+        assert len(scores_of(method, texts)) == 6000
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -72,7 +68,7 @@ def test_memory_grows_with_the_words_and_not_with_the_pairs_of_sentences(method)
 
 
 def test_terms_are_the_stems_of_words_that_count():
-    terms = find_terms(["The flood reached it.", "Floods, in 2014!", "Why?"])
+    terms = terms_of(["The flood reached it.", "Floods, in 2014!", "Why?"])
     flood, reached = terms.content_terms[0], terms.content_terms[1]
     assert terms.rows.tolist() == [0, 0, 0, 0, 1, 1, 1, 2]
     assert terms.content_positions.tolist() == [1, 2, 4]
@@ -85,18 +81,16 @@ def test_terms_are_the_stems_of_words_that_count():
     assert terms.lengths.tolist() == [2, 1, 0]
     assert (terms.frequencies[flood], terms.frequencies[reached]) == (2, 1)
     assert (terms.idf[flood], terms.idf[reached]) == (math.log(3 / 3), math.log(3 / 2))
-    assert find_terms(["Marta's Marta", "marta 's"]).vocabulary == 1
+    assert terms_of(["Marta's Marta", "marta 's"]).vocabulary == 1
 
 
 def test_the_terms_of_many_documents_are_those_of_each():
     documents = [*ODD_DOCUMENTS.values(), *(long_document(9, seed=n) for n in range(5))]
     texts = [text for document in documents for text in document]
-    together = terms_module._find_terms(
-        list(map(len, documents)), split_chunks([*texts, "A head without a sentence."])
-    )
+    chunks = split_chunks([*texts, "A head without a sentence."])
+    together = find_terms(documents, TermCache(), chunks)
     for document, terms in zip(documents, together, strict=True):
-        clear_terms()
-        alone = find_terms(document)
+        alone = terms_of(document)
         assert (terms.sentences, terms.vocabulary) == (len(document), alone.vocabulary)
         for name in ("rows", "content_positions", "content_terms"):
             assert np.array_equal(getattr(terms, name), getattr(alone, name))
@@ -107,18 +101,19 @@ def test_the_terms_of_many_documents_are_those_of_each():
 def test_lsa_measures_sentences_in_the_main_topics():
     # Squared singular values 6 (three sentences of two words) and 1: the second
     # singular value is less than half of the first.
-    assert lsa(["Kel mor.", "Mor kel.", "Kel mor.", "Tas."]) == pytest.approx(
-        [math.sqrt(2)] * 3 + [0.0], abs=1e-12
-    )
-    # 2 and 1: both are kept.
-    assert lsa(["Kel mor.", "Tas."]) == pytest.approx([math.sqrt(2), 1.0], abs=1e-12)
-    # Of kel, twice, and mor, once: 1 and 0.4 + 0.6 / 2.
-    assert lsa(["Kel kel mor."]) == pytest.approx([math.sqrt(1.49)])
+    for texts, expected in (
+        (["Kel mor.", "Mor kel.", "Kel mor.", "Tas."], [math.sqrt(2)] * 3 + [0.0]),
+        (["Kel mor.", "Tas."], [math.sqrt(2), 1.0]),  # 2 and 1: both are kept
+        # Of kel, twice, and mor, once: 1 and 0.4 + 0.6 / 2.
+        (["Kel kel mor."], [math.sqrt(1.49)]),
+    ):
+        assert lsa(terms_of(texts)) == pytest.approx(expected, abs=1e-12)
 
 
 def test_lsa_of_a_long_document_is_that_of_a_full_decomposition():
     texts = long_document(300)
-    assert not find_terms(texts).is_small
+    terms = terms_of(texts)
+    assert not terms.is_small
     counts = count_words(texts)
     augmented = 0.4 + 0.6 * counts / counts.max(axis=1, keepdims=True)
     matrix = np.where(counts > 0, augmented, 0)
@@ -126,4 +121,4 @@ def test_lsa_of_a_long_document_is_that_of_a_full_decomposition():
     kept = values >= values[0] / 2
     assert 1 < kept.sum() < 64
     expected = np.sqrt((left[:, kept] * values[kept]) ** 2 @ np.ones(kept.sum()))
-    assert lsa(texts) == pytest.approx(expected, rel=1e-4)
+    assert lsa(terms) == pytest.approx(expected, rel=1e-4)

@@ -8,10 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from support.extractive_documents import PARAGRAPH, long_document, sentences_of
-
-from precis.model.extractive.frequency import centroid, frequency, luhn, sumbasic
-from precis.model.extractive.terms import find_terms
+from support.extractive_documents import (
+    PARAGRAPH,
+    long_document,
+    scores_of,
+    sentences_of,
+    terms_of,
+)
 
 # The weights in `PARAGRAPH` of marta, of the words that occur twice, and of the others.
 MARTA, TWICE, ONCE = Fraction(1), Fraction(2, 3), Fraction(1, 3)
@@ -29,7 +32,7 @@ SCORES = [
 
 def test_frequency_scores_the_worked_paragraph_exactly():
     assert SCORES == [4, Fraction(8, 3), Fraction(13, 3), Fraction(10, 3)]
-    scores = frequency(sentences_of(PARAGRAPH))
+    scores = scores_of("frequency", sentences_of(PARAGRAPH))
     assert scores.dtype == np.float64
     assert scores.tolist() == [float(score) for score in SCORES]
 
@@ -37,7 +40,7 @@ def test_frequency_scores_the_worked_paragraph_exactly():
 def test_frequency_drops_stop_words_numbers_and_punctuation():
     # rain is the only content word, twice in the first sentence
     texts = ["It was the rain -- and, the 12 RAIN!", "1,200 of 4.5m in 2014.", "?!"]
-    assert frequency(texts).tolist() == [2.0, 0.0, 0.0]
+    assert scores_of("frequency", texts).tolist() == [2.0, 0.0, 0.0]
 
 
 def test_luhn_squares_the_significant_words_of_a_cluster():
@@ -50,19 +53,21 @@ def test_luhn_squares_the_significant_words_of_a_cluster():
         "The tas.": 0.0,
         "Kel.": 1.0,
     }
-    assert luhn(list(scores_by_text)).tolist() == list(scores_by_text.values())
+    assert scores_of("luhn", list(scores_by_text)).tolist() == list(
+        scores_by_text.values()
+    )
 
 
 def test_sumbasic_takes_the_best_sentence_with_the_top_word_and_squares_its_words():
     # kel 0.4, bin 0.3, mor 0.2, tas 0.1. First the fourth sentence (0.325); then tas is
     # the most probable (0.1): the first; bin (0.09): the third; then the second.
     texts = ["Kel tas.", "Kel mor.", "Bin bin.", "Kel kel bin mor.", "The."]
-    assert sumbasic(texts).tolist() == [4.0, 2.0, 3.0, 5.0, 0.0]
+    assert scores_of("sumbasic", texts).tolist() == [4.0, 2.0, 3.0, 5.0, 0.0]
 
 
 def test_sumbasic_takes_the_earlier_of_equal_sentences():
     texts = ["Tas bin.", "Kel mor.", "Mor kel.", "Kel mor."]
-    assert sumbasic(texts).tolist() == [2.0, 4.0, 3.0, 1.0]
+    assert scores_of("sumbasic", texts).tolist() == [2.0, 4.0, 3.0, 1.0]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -76,8 +81,8 @@ def test_sumbasic_takes_averages_that_differ_by_rounding_for_equal(order):
         "Kel kel kel kel kel bin rok sab.",
         "Mor mor tas nim nim nim nim nim.",
     ]
-    assert find_terms(texts).frequencies.sum() == 21
-    assert sumbasic(texts)[0] == 4.0
+    assert terms_of(texts).frequencies.sum() == 21
+    assert scores_of("sumbasic", texts)[0] == 4.0
 
 
 def test_sumbasic_of_a_long_document_is_that_of_a_plain_search():
@@ -103,18 +108,19 @@ def test_sumbasic_of_a_long_document_is_that_of_a_plain_search():
         remaining.remove(best)
         for word in split[best]:
             logarithms[word] *= 2
-    assert sumbasic(texts).tolist() == expected.tolist()
+    assert scores_of("sumbasic", texts).tolist() == expected.tolist()
 
 
 def test_centroid_sums_the_weights_of_the_words_that_weigh_enough():
     # Ten times kel weighs 10 log(4/3) = 2.88, mor and bin log 2 = 0.69, tas 2 log(4/3)
     # = 0.58: less than 0.3 of kel.
     kel = math.log(4 / 3)
-    scores = centroid(
-        ["Kel kel kel kel kel kel kel kel kel mor.", "Kel tas.", "Tas.", "Bin."]
+    scores = scores_of(
+        "centroid",
+        ["Kel kel kel kel kel kel kel kel kel mor.", "Kel tas.", "Tas.", "Bin."],
     )
     assert scores == pytest.approx([90 * kel, 10 * kel, 0.0, 0.0])
     # Twice kel weighs 2 log(4/3) = 0.58 as tas does, and all weigh enough.
-    scores = centroid(["Kel mor.", "Kel tas.", "Tas.", "Bin."])
+    scores = scores_of("centroid", ["Kel mor.", "Kel tas.", "Tas.", "Bin."])
     expected = [2 * kel + math.log(2), 4 * kel, 2 * kel, math.log(2)]
     assert scores == pytest.approx(expected)

@@ -6,11 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support.extractive_documents import count_words, long_document
-
-from precis.model.extractive.graph import lexrank, pacsum, textrank
-from precis.model.extractive.terms import find_terms
-from precis.model.extractive.threads import SINGLE_THREAD_MULTIPLICATIONS
+from support.extractive_documents import count_words, long_document, scores_of, terms_of
 
 
 def walk(edges):
@@ -25,17 +21,13 @@ def walk(edges):
 @pytest.fixture(scope="module")
 def long_texts():
     texts = long_document(300)
-    assert not find_terms(texts).is_small
+    assert not terms_of(texts).is_small
     return texts
 
 
 @pytest.fixture(scope="module")
-def long_counts(long_texts):
-    return count_words(long_texts)
-
-
-@pytest.fixture(scope="module")
-def long_cosines(long_counts):
+def long_cosines(long_texts):
+    long_counts = count_words(long_texts)
     sentence_frequencies = (long_counts > 0).sum(axis=0)
     vectors = long_counts * np.log(len(long_counts) / (1 + sentence_frequencies))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -49,23 +41,15 @@ def test_lexrank_walks_over_cosines():
     end = (0.15 / 4 + 0.85 * 0.75 * a / (1 + 2 * a)) / (
         1 - 0.85 / (1 + a) + 1.7 * a / (1 + 2 * a)
     )
-    assert lexrank(["Kel.", "Kel mor.", "Mor.", "Bin."]) == pytest.approx(
+    assert scores_of("lexrank", ["Kel.", "Kel mor.", "Mor.", "Bin."]) == pytest.approx(
         [end, 0.75 - 2 * end, end, 0.25], abs=1e-12
     )
 
 
 def test_lexrank_of_a_long_document_is_that_of_the_full_graph(long_texts, long_cosines):
-    assert lexrank(long_texts) == pytest.approx(walk(long_cosines), rel=1e-9)
-
-
-def test_lexrank_of_the_largest_small_documents_is_that_of_the_full_graph():
-    texts = long_document(120)
-    terms = find_terms(texts)
-    assert terms.is_small
-    shared_terms = np.count_nonzero(terms.sentence_frequencies > 1)
-    assert 120 * 120 * shared_terms > SINGLE_THREAD_MULTIPLICATIONS
-    unit = terms.matrix(terms.unit_values)
-    assert lexrank(texts) == pytest.approx(walk((unit @ unit.T).toarray()), rel=1e-9)
+    assert scores_of("lexrank", long_texts) == pytest.approx(
+        walk(long_cosines), rel=1e-9
+    )
 
 
 def test_textrank_walks_over_shared_words():
@@ -73,9 +57,9 @@ def test_textrank_walks_over_shared_words():
     # two go left.
     middle = 0.135 / 0.2775
     expected = [0.05 + 0.85 * middle * 2 / 3, middle, 0.05 + 0.85 * middle / 3]
-    assert textrank(["Kel mor.", "Kel tas mor.", "Tas bin."]) == pytest.approx(
-        expected, abs=1e-12
-    )
+    assert scores_of(
+        "textrank", ["Kel mor.", "Kel tas mor.", "Tas bin."]
+    ) == pytest.approx(expected, abs=1e-12)
 
 
 def test_textrank_joins_two_equal_words_by_an_edge_of_1_and_no_sentence_with_itself():
@@ -83,44 +67,28 @@ def test_textrank_joins_two_equal_words_by_an_edge_of_1_and_no_sentence_with_its
     # them. So s = 0.05 + 0.85 (s / (1 + w) + (1 - 2 s) / 2).
     w = 1 / math.log(2)
     s = (0.05 + 0.425) / (1 - 0.85 / (1 + w) + 0.85)
-    assert textrank(["Kel.", "Kel.", "Kel mor."]) == pytest.approx(
+    assert scores_of("textrank", ["Kel.", "Kel.", "Kel mor."]) == pytest.approx(
         [s, s, 1 - 2 * s], abs=1e-12
     )
 
 
-def test_textrank_of_a_long_document_is_that_of_the_full_graph(long_texts, long_counts):
-    logarithms = np.log(long_counts.sum(axis=1))
-    shared = long_counts @ long_counts.T
-
-    def weight(i, j):
-        length = logarithms[i] + logarithms[j]
-        if i == j:
-            return 0.0
-        return shared[i, j] / length if length else shared[i, j]
-
-    places = range(len(long_texts))
-    edges = np.array([[weight(i, j) for j in places] for i in places])
-    assert len(set(logarithms)) == 14
-    assert textrank(long_texts) == pytest.approx(walk(edges), rel=1e-9)
-
-
-def test_textrank_takes_lengths_in_blocks():
+def test_textrank_of_a_long_document_is_that_of_the_full_graph():
     texts = long_document(300) + [
         " ".join(long_document(1, seed=seed) * (seed % 7 + 2)) for seed in range(90)
     ]
-    terms = find_terms(texts)
+    terms = terms_of(texts)
     lengths = terms.lengths
     assert len(set(lengths)) > 40  # more than one block
     counts = terms.matrix(terms.cells[2]).toarray()
     sums = np.log(lengths)[:, None] + np.log(lengths)
     edges = counts @ counts.T / np.where(sums == 0, 1, sums)
     np.fill_diagonal(edges, 0)
-    assert textrank(texts) == pytest.approx(walk(edges), rel=1e-9)
+    assert scores_of("textrank", texts) == pytest.approx(walk(edges), rel=1e-9)
 
 
 def test_pacsum_weighs_later_sentences_twice_and_subtracts_earlier_ones():
     a = math.sqrt(0.5)
-    assert pacsum(["Kel.", "Kel mor.", "Mor.", "Bin."]) == pytest.approx(
+    assert scores_of("pacsum", ["Kel.", "Kel mor.", "Mor.", "Bin."]) == pytest.approx(
         [2 * a, a, -a, 0.0], abs=1e-12
     )
 
@@ -128,4 +96,6 @@ def test_pacsum_weighs_later_sentences_twice_and_subtracts_earlier_ones():
 def test_pacsum_of_a_long_document_is_that_of_all_pairs(long_texts, long_cosines):
     later = np.triu(long_cosines, 1).sum(axis=1)
     earlier = np.tril(long_cosines, -1).sum(axis=1)
-    assert pacsum(long_texts) == pytest.approx(2 * later - earlier, abs=1e-9)
+    assert scores_of("pacsum", long_texts) == pytest.approx(
+        2 * later - earlier, abs=1e-9
+    )

@@ -7,7 +7,6 @@ import pytest
 
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.methods import METHODS
 from precis.model.extractive.selection import Extract, extract, select
 from precis.model.text import boilerplate
 from precis.model.text.article import Article
@@ -120,13 +119,10 @@ STORIES = [
 ]
 
 
-def test_boilerplate_is_recognised():
+def test_sentences_about_the_page_are_told_from_those_of_a_story():
     for sentence in BOILERPLATE:
         for form in (sentence, sentence.lower(), f"  {sentence.upper()}\n"):
             assert is_page_sentence(form), form
-
-
-def test_a_sentence_of_a_story_is_no_boilerplate():
     for sentence in STORIES:
         for form in (sentence, sentence.lower()):
             assert not is_page_sentence(form), form
@@ -139,27 +135,10 @@ def test_every_hint_occurs_in_some_boilerplate():
     assert missing <= sites | {"tell us", "sponsored"}
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_goes_through_the_same_selection(method):
-    scores = METHODS[method](MILL)
-    extracts = extract(SENTENCES, scores, selection=SelectionConfig(sentences=2))
-    assert sorted(extract.rank for extract in extracts) == [1, 2]
-    assert extracts[0].sentence.start < extracts[1].sentence.start
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"sentences": -1}, "--sentences must not be negative, but is -1"),
-        (
-            {"max_words": -1},
-            "--max_words must not be negative, but is -1; 0 sets no limit",
-        ),
-    ],
-)
-def test_an_impossible_selection_is_refused(settings, message):
-    with pytest.raises(UsageError, match=message):
-        SelectionConfig(**settings)
+@pytest.mark.parametrize("name", ["sentences", "max_words"])
+def test_an_impossible_selection_is_refused(name):
+    with pytest.raises(UsageError, match=f"--{name} must not be negative, but is"):
+        SelectionConfig(**{name: -1})
 
 
 @pytest.mark.parametrize(

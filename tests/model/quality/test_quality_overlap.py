@@ -8,8 +8,6 @@ import pytest
 
 from precis.model.quality.measures import (
     ArticleWords,
-    coverage,
-    density,
     excess_repetition_rate,
     extractive_fragments,
     novel_ngrams,
@@ -17,13 +15,9 @@ from precis.model.quality.measures import (
 )
 
 
-def fragments_of(summary, article):
-    return extractive_fragments(summary.split(), ArticleWords(article))
-
-
 def pseudo_code(article, summary):
-    """F(A, S) as in figure 3 of Grusky et al. (2018), statement by statement: the start
-    and the length of each fragment.
+    """F(A, S) as in figure 3 of Grusky et al. (2018), statement by statement: the
+    length of each fragment.
 
     One sign is that of the authors' program: a fragment is longer if |f| < i' - i, so
     that single words count.
@@ -48,7 +42,7 @@ def pseudo_code(article, summary):
             else:
                 j += 1
         if longest:
-            fragments.append((i, longest))
+            fragments.append(longest)
         i += max(longest, 1)
         j = 0
     return fragments
@@ -63,19 +57,8 @@ def test_fragments_are_those_of_the_pseudo_code():
         expected = pseudo_code(article, summary)
         words = ArticleWords(" ".join(article))
         assert extractive_fragments(summary, words) == expected
-        lengths.update(length for _, length in expected)
+        lengths.update(expected)
     assert lengths >= {1, 2, 3, 4, 5}
-
-
-def test_coverage_and_density():
-    fragments = fragments_of(
-        "rain fell on snowy monday", "rain fell on the coast on monday"
-    )
-    assert coverage(fragments, 5) == 4 / 5
-    assert density(fragments, 5) == (9 + 1) / 5
-    assert coverage([], 0) is None
-    assert density([], 0) is None
-    assert coverage([], 3) == 0.0
 
 
 def novel_of_words(sentences, article):

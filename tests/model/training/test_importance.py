@@ -18,11 +18,11 @@ from precis.model.extractive.importance import (
     PLACE_FEATURES,
     WORD_FEATURES,
     Lexicon,
-    features_of_pairs,
     lexicon_features,
+    ngram_features,
     place_features,
 )
-from precis.model.extractive.ngrams import find_pairs, find_words
+from precis.model.extractive.ngrams import find_ngrams, find_pairs
 from precis.model.training import importance as importance_module
 from precis.model.training.importance import ScoredArticle, train_importance
 
@@ -31,7 +31,7 @@ SCORES = np.array([0.2, 0.9, 0.4])
 
 
 def test_the_words_and_pairs_of_a_document():
-    words = find_words(SENTENCES)
+    words = find_ngrams(SENTENCES)
     assert words.grams == ["the", "flood", "hit", "town", "a"]
     assert words.counts.tolist() == [2, 3, 1, 1, 1]
     assert words.sentences.tolist() == [0, 0, 0, 1, 1, 2, 2]
@@ -48,7 +48,7 @@ def test_the_words_and_pairs_of_a_document():
 
 
 def test_the_features_of_places():
-    rows = place_features(find_words(SENTENCES), SCORES, 8)
+    rows = place_features(find_ngrams(SENTENCES), SCORES, 8)
     by_name = [dict(zip(PLACE_FEATURES, row.tolist(), strict=True)) for row in rows]
     flood = {
         "log_count": math.log(3),
@@ -94,7 +94,9 @@ def test_an_article_of_the_lexicon_is_left_out_of_its_own_features():
 def test_a_pair_knows_the_importance_of_its_words():
     pairs = find_pairs([["the", "flood", "hit"]])
     importance = {"the": 0.5, "flood": 0.8, "hit": 0.1}
-    rows = features_of_pairs(pairs, np.array([0.5]), 3, Lexicon(1, 0.1, {}), importance)
+    rows = ngram_features(
+        pairs, np.array([0.5]), 3, Lexicon(1, 0.1, {}), of_words=importance
+    )
     assert rows[:, -4:] == pytest.approx(
         np.array([[1, 0.5, 0.8, 0.4], [0, 0.8, 0.1, 0.08]])
     )
@@ -134,7 +136,8 @@ def model():
 def test_it_learns_where_and_which_words_references_take(model):
     document = articles(1)[0]
     first, second = document.sentences[0], document.sentences[1]
-    expected = model.expect(document.sentences, document.scores)
+    sentences = [" ".join(words) for words in document.sentences]
+    expected = model.expect_reference(sentences, document.scores)
     own = [expected.words[word] for word in {*first, "key"}]
     others = [expected.words[word] for word in set(second) - {*first, "key"}]
     assert np.mean(own) > 0.6
@@ -150,8 +153,8 @@ def test_a_bundle_holds_all_of_it(model):
     read = read_importance("bundle", config, tensors)
     assert read.word_lexicon == model.word_lexicon
     assert read.pair_lexicon == model.pair_lexicon
-    sentences, scores = [["w1", "key"], ["w2"]], np.array([0.5, 0.4])
-    assert read.expect(sentences, scores) == model.expect(sentences, scores)
+    given = ["w1 key", "w2"], np.array([0.5, 0.4])
+    assert read.expect_reference(*given) == model.expect_reference(*given)
     with pytest.raises(UsageError, match="bundle: trained on other features of words"):
         read_importance(
             "bundle", {**config, "word_features": WORD_FEATURES[1:]}, tensors

@@ -27,9 +27,10 @@ from precis.model.bundle.encoder_bundle import load_encoder_bundle
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.features import features
-from precis.model.extractive.methods import METHODS
+from precis.model.extractive.features import features_of_all
+from precis.model.extractive.methods import TEXT_METHODS
 from precis.model.extractive.selection import select
+from precis.model.extractive.terms import TermCache
 from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.keyphrases.classifier import KeyphraseModel
@@ -170,9 +171,8 @@ def test_articles_have_the_vectors_features_and_labels_of_their_records(
         assert np.flatnonzero(article.labels).tolist() == oracle
         assert len(article.labels) == min(len(row.sentences), MAX_SENTENCES)
         np.testing.assert_allclose(article.vectors, expected, atol=5e-3)
-        np.testing.assert_array_equal(
-            article.features, features(row.sentences)[:MAX_SENTENCES]
-        )
+        (rows,) = features_of_all([row.sentences], TermCache())
+        np.testing.assert_array_equal(article.features, rows[:MAX_SENTENCES])
 
 
 def test_batches_hold_every_sentence_once_in_an_order_of_seed_and_epoch(articles):
@@ -263,7 +263,7 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
         np.testing.assert_array_equal(weights[weight.path], weight.numpy())
     every = np.concatenate(
         [
-            features(record.sentences)[:MAX_SENTENCES]
+            features_of_all([record.sentences], TermCache())[0][:MAX_SENTENCES]
             for record in read_training_records(records)
         ]
     ).astype("float64")
@@ -317,7 +317,7 @@ def test_it_learns_to_choose_better_than_lead_and_chance(tmp_path, capsys):
         stories.append([one_line(sentence.text) for sentence in sentences])
     scores = {"neural": scorer.score(stories)}
     for method in ("lead", "random"):
-        scores[method] = [METHODS[method](sentences) for sentences in stories]
+        scores[method] = [TEXT_METHODS[method](sentences) for sentences in stories]
     quality = {}
     for method, rows in scores.items():
         settings = {"selection": SelectionConfig(), "is_baseline": method != "neural"}

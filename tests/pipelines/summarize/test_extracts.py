@@ -5,11 +5,13 @@ import pytest
 
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.terms import TermCache
 from precis.model.text.article import Article
 from precis.pipelines.summarize.extractive_summaries import (
     check_methods,
     choose_sentences,
     neural_scores,
+    read_words,
 )
 from precis.pipelines.summarize.options import SummarizeOptions
 
@@ -41,15 +43,17 @@ class NearlyEqualScorer:
 def choose(*methods, references=(None, None), scorer=None, **selection):
     config = SelectionConfig(**{"sentences": 2, **selection})
     scores_of_all = neural_scores(PARSED, scorer) if scorer else [None, None]
+    terms_of_all = read_words(PARSED, methods, TermCache())
     extracts = [
         choose_sentences(
             Article(article.document._replace(highlights=reference)),
             scores,
+            terms,
             methods=methods,
             selection=config,
         )
-        for article, reference, scores in zip(
-            PARSED, references, scores_of_all, strict=True
+        for article, reference, scores, terms in zip(
+            PARSED, references, scores_of_all, terms_of_all, strict=True
         )
     ]
     assert [list(by_method) for by_method in extracts] == [list(methods)] * 2
