@@ -6,11 +6,15 @@ changes the buffer itself, so only the result of `write_rows` may be used afterw
 `tensor_scatter_nd_update` would copy the whole buffer at each step.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 import tensorflow as tf
 from keras import ops
+
+# What the functions of networks and searches take and return; their docstrings say
+# dtype and shape. Type checkers see any type, as TensorFlow has none for its functions.
+Tensor: TypeAlias = tf.Tensor
 
 
 def with_unknown_size(tensor: Any, axis: int = 0) -> Any:

@@ -121,16 +121,16 @@ def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBu
 
     Args:
       folder: the bundle, as in `open_encoder`.
-      precision: what the layers compute in, as in `build_encoder`.
+      precision: what the layers compute in, as in `build_network`.
 
     Raises:
       UsageError, DataError: as `open_encoder`.
     """
     stored = open_encoder(folder)
-    from precis.model.network.build import build_encoder
+    from precis.model.network.build import build_network
 
     with naming_config(folder):
-        encoder = build_encoder(stored.config, precision=precision)
+        encoder = build_network(stored.config, precision=precision)
         # The path of a weight begins with the name of its network, which differs
         # between the bundle of an encoder and that of an encoder-decoder.
         weights = {

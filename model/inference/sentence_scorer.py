@@ -272,12 +272,12 @@ def load_scorer(folder: str, *, batch_invariant: bool = False) -> SentenceScorer
                 "than this precis computes; train it again"
             )
         weights = open_weights(folder)
-        from precis.model.network.build import build_encoder, build_extractor
+        from precis.model.network.build import build_network
 
-        extractor = build_extractor(ExtractorConfig(**config["extractor"]))
+        extractor = build_network(ExtractorConfig(**config["extractor"]))
         networks: list[Any] = [extractor]
         if "encoder" in config:
-            network = build_encoder(
+            network = build_network(
                 EncoderConfig(**config["encoder"]), precision=config["precision"]
             )
             encoder = SentenceEncoder(

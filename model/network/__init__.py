@@ -10,7 +10,7 @@ recurrent.py           GRUs with attention
 encoder.py             an encoder alone, or the encoder of a Transformer
 extractor.py           scores sentences from their vectors
 layers.py              linear layers, norms, attention, feed-forward, masks
-blocks.py              the block of encoder and decoder
+blocks.py              the block of encoder and decoder, and stacks of them
 positions.py           token embeddings and positions
 pointer.py             the pointer-generator output, and the parts a loss reads
 convolutional_gate.py  filters the states of an encoder

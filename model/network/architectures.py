@@ -34,29 +34,22 @@ class NamedArchitecture(NamedTuple):
 # `base` is the base model of Vaswani et al. 2017 (table 3), `six_layers` has its depth
 # at half its widths. `four_layers` is the network of TensorFlow's tutorial "Neural
 # machine translation with a Transformer and Keras".
-_STACKS: Mapping[str, Mapping[str, int]] = {
-    "tiny": {"width": 128, "feed_forward": 512, "heads": 4},
-    "four_layers": {"width": 128, "feed_forward": 512, "heads": 8},
-    "small": {"width": 256, "feed_forward": 1024, "heads": 8},
-    "six_layers": {"width": 256, "feed_forward": 1024, "heads": 8},
-    "base": {"width": 512, "feed_forward": 2048, "heads": 8},
+# An encoder and a decoder have so many blocks each, a decoder-only network has twice as
+# many.
+_STACKS: Mapping[str, tuple[int, Mapping[str, int]]] = {
+    "tiny": (2, {"width": 128, "feed_forward": 512, "heads": 4}),
+    "four_layers": (4, {"width": 128, "feed_forward": 512, "heads": 8}),
+    "small": (4, {"width": 256, "feed_forward": 1024, "heads": 8}),
+    "six_layers": (6, {"width": 256, "feed_forward": 1024, "heads": 8}),
+    "base": (6, {"width": 512, "feed_forward": 2048, "heads": 8}),
 }
 SIZES = tuple(_STACKS)
-
 _TRANSFORMER_SIZES = {
-    "tiny": {"encoder_layers": 2, "decoder_layers": 2, **_STACKS["tiny"]},
-    "four_layers": {"encoder_layers": 4, "decoder_layers": 4, **_STACKS["four_layers"]},
-    "small": {"encoder_layers": 4, "decoder_layers": 4, **_STACKS["small"]},
-    "six_layers": {"encoder_layers": 6, "decoder_layers": 6, **_STACKS["six_layers"]},
-    "base": {"encoder_layers": 6, "decoder_layers": 6, **_STACKS["base"]},
+    name: {"encoder_layers": blocks, "decoder_layers": blocks, **stack}
+    for name, (blocks, stack) in _STACKS.items()
 }
-# As many blocks as the encoder and the decoder of a Transformer have together.
 _DECODER_ONLY_SIZES = {
-    "tiny": {"layers": 4, **_STACKS["tiny"]},
-    "four_layers": {"layers": 8, **_STACKS["four_layers"]},
-    "small": {"layers": 8, **_STACKS["small"]},
-    "six_layers": {"layers": 12, **_STACKS["six_layers"]},
-    "base": {"layers": 12, **_STACKS["base"]},
+    name: {"layers": 2 * blocks, **stack} for name, (blocks, stack) in _STACKS.items()
 }
 _RECURRENT_SIZES = {
     "tiny": {"encoder_layers": 1, "decoder_layers": 1, "width": 128},
@@ -105,14 +98,8 @@ def named_network(
     """The configuration of a named size, with the given fields set or replaced.
 
     Raises:
-      UsageError: a size or an architecture that does not exist, or a setting that the
-          architecture does not have.
+      UsageError: a size that the architecture does not have, or such a setting.
     """
-    if architecture not in ARCHITECTURES:
-        raise UsageError(
-            f"there is no architecture {architecture!r}; "
-            f"there are {', '.join(ARCHITECTURES)}"
-        )
     config, sizes = ARCHITECTURES[architecture]
     if size not in sizes:
         raise UsageError(

@@ -1,21 +1,25 @@
 """The block of a Transformer: self-attention, cross-attention to the source in a
-decoder that has one, and the feed-forward network, each with its residual connection.
+decoder that has one, and the feed-forward network, each with its residual connection;
+and stacks of blocks.
 """
 
 from typing import Any
 
 import keras
 
+from precis.model.backend import Tensor
 from precis.model.network.config import StackConfig
 from precis.model.network.layers import (
     FeedForward,
     MultiHeadAttention,
     Residual,
     build_parts,
+    make_norm,
 )
+from precis.model.network.positions import PositionedInput, RelativePositions
 
 
-class Block(keras.layers.Layer):
+class TransformerBlock(keras.layers.Layer):
     """A block of an encoder, of a decoder or of a decoder-only network.
 
     Attributes:
@@ -56,13 +60,13 @@ class Block(keras.layers.Layer):
 
     def call(
         self,
-        states: Any,
-        bias: Any,
-        memory: Any = None,
-        memory_bias: Any = None,
-        past: Any = None,
+        states: Tensor,
+        bias: Tensor,
+        memory: Tensor = None,
+        memory_bias: Tensor = None,
+        past: tuple[Tensor, Tensor] | None = None,
         training: bool = False,
-    ) -> tuple[Any, Any, Any]:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Runs the block.
 
         Args:
@@ -90,3 +94,40 @@ class Block(keras.layers.Layer):
         update = self.feed_forward(self.feed_forward_residual.sublayer_input(states))
         states = self.feed_forward_residual(states, update, training=training)
         return states, weights, cross_weights
+
+
+def make_stack(
+    config: StackConfig,
+    *,
+    names: tuple[str, str, str, str],
+    blocks: int,
+    max_tokens: int,
+    memory_width: int | None = None,
+    is_bidirectional: bool = False,
+) -> tuple[PositionedInput, RelativePositions | None, list[TransformerBlock], Any]:
+    """The layers of a stack: the input of the lowest block, the relative positions or
+    None, the blocks from the lowest to the highest, and the last norm or None.
+
+    Args:
+      config: of the stack.
+      names: of these layers; that of a block has its number behind it.
+      blocks: how many.
+      max_tokens: the length of the longest row.
+      memory_width: as in `TransformerBlock`.
+      is_bidirectional: whether tokens read those behind them.
+    """
+    of_input, of_positions, of_block, of_norm = names
+    input_layer = PositionedInput(config=config, max_tokens=max_tokens, name=of_input)
+    relative = None
+    if config.positions == "relative":
+        relative = RelativePositions(
+            config=config, is_bidirectional=is_bidirectional, name=of_positions
+        )
+    stack = [
+        TransformerBlock(
+            config=config, memory_width=memory_width, name=f"{of_block}_{number}"
+        )
+        for number in range(blocks)
+    ]
+    norm = make_norm(config, name=of_norm) if config.norm_first else None
+    return input_layer, relative, stack, norm

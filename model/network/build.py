@@ -1,7 +1,7 @@
 """Builds networks from their configurations."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import keras
 
@@ -9,31 +9,27 @@ from precis.model.network.config import (
     DecoderOnlyConfig,
     EncoderConfig,
     ExtractorConfig,
-    NetworkConfig,
     RecurrentConfig,
     TransformerConfig,
 )
 from precis.model.network.decoder_only import DecoderOnly
 from precis.model.network.encoder import Encoder
 from precis.model.network.extractor import Extractor
-from precis.model.network.generator import Generator
 from precis.model.network.recurrent import Recurrent
 from precis.model.network.transformer import Transformer
 
-Model = TypeVar("Model", bound=keras.Model)
-
 # The network of each configuration and its name, with which the paths of its weights
 # begin.
-_NETWORKS: Mapping[type[Any], tuple[Callable[..., Generator], str]] = {
+_NETWORKS: Mapping[type[Any], tuple[Callable[..., Any], str]] = {
     TransformerConfig: (Transformer, "transformer"),
     DecoderOnlyConfig: (DecoderOnly, "decoder_only"),
     RecurrentConfig: (Recurrent, "recurrent"),
+    EncoderConfig: (Encoder, "encoder"),
+    ExtractorConfig: (Extractor, "extractor"),
 }
 
 
-def build_network(
-    config: NetworkConfig, *, seed: int = 0, precision: str = "float32"
-) -> Generator:
+def build_network(config: Any, *, seed: int = 0, precision: str = "float32") -> Any:
     """Builds a network with fresh weights; a seed fixes the weights and the dropout.
 
     Args:
@@ -41,28 +37,11 @@ def build_network(
       seed: of the weights and of dropout.
       precision: what the layers compute in: float32, mixed_bfloat16 or mixed_float16.
           Weights, softmax, norms and logits are float32.
+
+    Returns:
+      A `Generator` of a `NetworkConfig`, an `Encoder` or an `Extractor`.
     """
     make, name = _NETWORKS[type(config)]
-    return _build(make, config, name=name, seed=seed, precision=precision)
-
-
-def build_encoder(
-    config: EncoderConfig, *, seed: int = 0, precision: str = "float32"
-) -> Encoder:
-    """Builds an encoder with fresh weights; the arguments are those of
-    `build_network`.
-    """
-    return _build(Encoder, config, name="encoder", seed=seed, precision=precision)
-
-
-def build_extractor(config: ExtractorConfig, *, seed: int = 0) -> Extractor:
-    """Builds the network that scores sentences, with fresh weights and in float32."""
-    return _build(Extractor, config, name="extractor", seed=seed, precision="float32")
-
-
-def _build(
-    make: Callable[..., Model], config: Any, *, name: str, seed: int, precision: str
-) -> Model:
     policy_before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:

@@ -53,11 +53,32 @@ class StackConfig:
 
     def __post_init__(self) -> None:
         _check_counts(self)
-        _check_heads(self)
+        if self.head_width is not None:
+            check_at_least(self, 1, "head_width")
+        elif self.width % self.heads:
+            next_below = self.width // self.heads * self.heads
+            raise UsageError(
+                "the width must be a multiple of the number of heads, but "
+                f"{self.width} is not one of {self.heads}; "
+                f"take {next_below or self.heads} or another number of heads"
+            )
         for name, known in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
             if (value := getattr(self, name)) not in known:
                 raise UsageError(f"{name} is one of {', '.join(known)}, not {value!r}")
-        _check_positions(self)
+        if self.positions.startswith("sinusoidal") and self.width % 2:
+            raise UsageError(
+                f"the width must be even for sinusoidal positions, not {self.width}"
+            )
+        buckets_per_direction = self.relative_buckets // 2
+        if (
+            self.positions == "relative"
+            and not 2 <= buckets_per_direction < self.relative_distance
+        ):
+            raise UsageError(
+                "relative positions need at least 4 buckets, and a longest distance "
+                f"above half as many, not {self.relative_buckets} buckets and "
+                f"{self.relative_distance}"
+            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,13 +112,18 @@ class TransformerConfig(StackConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_coverage(self)
-        if self.shared_embedding:
-            _check_shared_embedding(self)
-        elif self.pointer:
+        if self.pointer and not self.shared_embedding:
             raise UsageError(
                 "the pointer copies pieces of the source, so source and target need "
                 "one vocabulary; train with --no-pointer"
             )
+        for name in ("width", "vocabulary_size") if self.shared_embedding else ():
+            of_source, of_target = getattr(self, name), getattr(self.decoder, name)
+            if of_source != of_target:
+                raise UsageError(
+                    f"source and target share an embedding, so their {name} must be "
+                    f"equal, not {of_source} and {of_target}"
+                )
 
     @property
     def encoder(self) -> EncoderConfig:
@@ -202,49 +228,6 @@ def _check_counts(config: Any) -> None:
     check_at_least(config, 1, *(name for name in names if name not in _MAY_BE_ZERO))
     if not 0 <= config.dropout < 1:
         raise UsageError(f"dropout is a share from 0 to below 1, not {config.dropout}")
-
-
-def _check_heads(config: StackConfig) -> None:
-    if config.head_width is not None:
-        check_at_least(config, 1, "head_width")
-    elif config.width % config.heads:
-        next_below = config.width // config.heads * config.heads
-        raise UsageError(
-            "the width must be a multiple of the number of heads, but "
-            f"{config.width} is not one of {config.heads}; "
-            f"take {next_below or config.heads} or another number of heads"
-        )
-
-
-def _check_positions(config: StackConfig) -> None:
-    if config.positions.startswith("sinusoidal") and config.width % 2:
-        raise UsageError(
-            f"the width must be even for sinusoidal positions, not {config.width}"
-        )
-    buckets_per_direction = config.relative_buckets // 2
-    if (
-        config.positions == "relative"
-        and not 2 <= buckets_per_direction < config.relative_distance
-    ):
-        raise UsageError(
-            "relative positions need at least 4 buckets, and a longest distance above "
-            f"half as many, not {config.relative_buckets} buckets and "
-            f"{config.relative_distance}"
-        )
-
-
-def _check_shared_embedding(config: TransformerConfig) -> None:
-    if config.decoder.width != config.width:
-        raise UsageError(
-            "source and target share an embedding, so their widths must be equal, "
-            f"not {config.width} and {config.decoder.width}"
-        )
-    if config.decoder.vocabulary_size != config.vocabulary_size:
-        raise UsageError(
-            "source and target share an embedding, so their vocabularies must be of "
-            f"one size, not {config.vocabulary_size} and "
-            f"{config.decoder.vocabulary_size}"
-        )
 
 
 def _check_coverage(config: Any) -> None:

@@ -2,13 +2,20 @@
 scales down the encoder states that a summary does not need.
 """
 
+import functools
 from typing import Any
 
 import keras
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.network.config import StackConfig
-from precis.model.network.layers import Dropout, Linear, MultiHeadAttention
+from precis.model.network.layers import (
+    Dropout,
+    Linear,
+    MultiHeadAttention,
+    build_parts,
+)
 
 
 class ConvolutionalGate(keras.layers.Layer):
@@ -24,10 +31,17 @@ class ConvolutionalGate(keras.layers.Layer):
     def __init__(self, *, width: int, dropout: float, **kwargs: Any) -> None:
         super().__init__(dtype="float32", **kwargs)
         self.width = width
-        self.narrow = _convolution(width, 1, name="convolution_1")
-        self.middle = _convolution(width, 3, name="convolution_3")
-        self.wide_inner = _convolution(width, 3, name="convolution_5_inner")
-        self.wide_outer = _convolution(width, 3, name="convolution_5_outer")
+        convolution = functools.partial(
+            keras.layers.Conv1D,
+            width,
+            padding="same",
+            activation="relu",
+            dtype="float32",
+        )
+        self.narrow = convolution(1, name="convolution_1")
+        self.middle = convolution(3, name="convolution_3")
+        self.wide_inner = convolution(3, name="convolution_5_inner")
+        self.wide_outer = convolution(3, name="convolution_5_outer")
         self.join = Linear(width, name="join", dtype="float32")
         stack = StackConfig(
             vocabulary_size=1,
@@ -43,19 +57,12 @@ class ConvolutionalGate(keras.layers.Layer):
         self.dropout = Dropout(dropout, name="dropout", dtype="float32")
 
     def build(self, _: Any = None) -> None:
-        shape = (None, None, self.width)
-        for part in (
-            self.narrow,
-            self.middle,
-            self.wide_inner,
-            self.wide_outer,
-            self.attention,
-        ):
-            part.build(shape)
+        convolutions = [self.narrow, self.middle, self.wide_inner, self.wide_outer]
+        build_parts([*convolutions, self.attention], self.width)
         self.join.build((None, None, 3 * self.width))
         self.built = True
 
-    def call(self, states: Any, bias: Any, training: bool = False) -> Any:
+    def call(self, states: Tensor, bias: Tensor, training: bool = False) -> Tensor:
         """Scales encoder states.
 
         Args:
@@ -76,9 +83,3 @@ class ConvolutionalGate(keras.layers.Layer):
         joined = self.dropout(joined, training=training)
         gate, _ = self.attention(joined, joined, bias)
         return states * ops.cast(ops.sigmoid(gate), states.dtype)
-
-
-def _convolution(width: int, size: int, *, name: str) -> keras.layers.Conv1D:
-    return keras.layers.Conv1D(
-        width, size, padding="same", activation="relu", name=name, dtype="float32"
-    )

@@ -14,22 +14,21 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.network.blocks import Block
+from precis.model.backend import Tensor
+from precis.model.network.blocks import make_stack
 from precis.model.network.config import DecoderOnlyConfig
 from precis.model.network.decoder_step import BlockGenerator
-from precis.model.network.generator import AttentionMap, Memory
+from precis.model.network.generator import AttentionMap
 from precis.model.network.layers import (
+    Memory,
     build_parts,
     look_ahead_mask,
-    make_norm,
     padding_mask,
     score_bias,
     source_tokens,
 )
 from precis.model.network.positions import (
-    PositionedInput,
     TokenEmbedding,
-    make_relative_positions,
 )
 
 
@@ -42,24 +41,20 @@ class DecoderOnly(BlockGenerator):
         super().__init__(config, **kwargs)
         stack = config.decoder
         self.embedding = TokenEmbedding(
-            vocabulary_size=stack.vocabulary_size,
-            width=stack.width,
+            stack.vocabulary_size,
+            stack.width,
             is_scaled=stack.scaled_embedding,
             name="embedding",
         )
         # The start token stands between source and summary.
         max_tokens = config.max_source_tokens + config.max_target_tokens + 1
-        self.input_layer = PositionedInput(
-            config=stack, max_tokens=max_tokens, name="input_layer"
-        )
-        self.relative_positions = make_relative_positions(
-            stack, is_bidirectional=False, name="relative_positions"
-        )
-        self.blocks = [
-            Block(config=stack, name=f"block_{i}") for i in range(config.layers)
-        ]
-        self.last_norm = (
-            make_norm(stack, name="last_norm") if stack.norm_first else None
+        (self.input_layer, self.relative_positions, self.blocks, self.last_norm) = (
+            make_stack(
+                stack,
+                names=("input_layer", "relative_positions", "block", "last_norm"),
+                blocks=config.layers,
+                max_tokens=max_tokens,
+            )
         )
         self.add_output(self.embedding, memory_width=stack.width, has_bias=stack.biases)
 
@@ -74,7 +69,7 @@ class DecoderOnly(BlockGenerator):
         return []
 
     def encode_with_attention(
-        self, source: Any, training: bool = False
+        self, source: Tensor, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
         """As in `Generator`; the decoder inputs of the memory are the keys and values
         of the source in each block, pairs of [B, H, S, D/H].
@@ -95,8 +90,8 @@ class DecoderOnly(BlockGenerator):
         return Memory(self.normed(states), tokens, mask, tuple(keys_values)), maps
 
     def decode(
-        self, target: Any, memory: Memory, training: bool = False
-    ) -> tuple[Any, Any, list[AttentionMap]]:
+        self, target: Tensor, memory: Memory, training: bool = False
+    ) -> tuple[Tensor, Tensor, list[AttentionMap]]:
         """As in `Generator`."""
         length = ops.shape(target)[1]
         first = self.first_position(memory.mask)
@@ -110,22 +105,22 @@ class DecoderOnly(BlockGenerator):
             maps.append(AttentionMap("self", layer, weights, "target", "both"))
         return self.normed(states), inputs, maps
 
-    def source_keys_values(self, memory: Memory) -> Sequence[tuple[Any, Any]]:
+    def source_keys_values(self, memory: Memory) -> Sequence[tuple[Tensor, Tensor]]:
         """As in `BlockGenerator`."""
         return memory.decoder_inputs
 
-    def first_position(self, source_mask: Any) -> Any:
+    def first_position(self, source_mask: Tensor) -> Tensor:
         """As in `BlockGenerator`: the number of tokens of each source."""
         return ops.sum(ops.cast(source_mask[:, 0, 0], "int32"), axis=1)[:, None]
 
-    def source_bias(self, source_mask: Any, positions: Any) -> Any:
+    def source_bias(self, source_mask: Tensor, positions: Tensor) -> Tensor:
         """As in `BlockGenerator`."""
         source_positions = ops.arange(ops.shape(source_mask)[3], dtype="int32")[None]
         return score_bias(source_mask) + self._relative_bias(
             positions, source_positions
         )
 
-    def _target_bias(self, positions: Any, source_mask: Any) -> Any:
+    def _target_bias(self, positions: Tensor, source_mask: Tensor) -> Tensor:
         """What is added to the scores of whole targets over source and target.
 
         Args:
@@ -147,7 +142,7 @@ class DecoderOnly(BlockGenerator):
         ]
         return ops.concatenate(whole, axis=3)
 
-    def _relative_bias(self, queries: Any, keys: Any) -> Any:
+    def _relative_bias(self, queries: Tensor, keys: Tensor) -> Tensor:
         """What is added to the scores of queries at some positions over keys at others,
         [..., H, T, S]; 0 where positions are not relative.
         """

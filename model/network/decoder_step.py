@@ -17,13 +17,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.backend import write_rows
+from precis.model.backend import Tensor, write_rows
 from precis.model.cache import Cache, KVCache, open_slots, start_kv_cache
-from precis.model.network.blocks import Block
-from precis.model.network.generator import Generator, Memory
+from precis.model.network.blocks import TransformerBlock
+from precis.model.network.generator import Generator
 from precis.model.network.gradients import mix_values
 from precis.model.network.layers import (
     LinearWeights,
+    Memory,
     MultiHeadAttention,
     multiply,
     prepare_linear,
@@ -43,20 +44,20 @@ class BlockGenerator(Generator):
       last_norm: of the states of the highest block; None without.
     """
 
-    blocks: Sequence[Block]
+    blocks: Sequence[TransformerBlock]
     input_layer: PositionedInput
     relative_positions: RelativePositions | None
     last_norm: keras.layers.Layer | None
 
-    def source_keys_values(self, memory: Memory) -> Sequence[tuple[Any, Any]]:
+    def source_keys_values(self, memory: Memory) -> Sequence[tuple[Tensor, Tensor]]:
         """The keys and values of the source in each block, pairs of [B, H, S, D/H]."""
         raise NotImplementedError
 
-    def first_position(self, source_mask: Any) -> Any:
+    def first_position(self, source_mask: Tensor) -> Tensor:
         """The position of the start token, int32 [B, 1] or a number."""
         return 0
 
-    def source_bias(self, source_mask: Any, positions: Any) -> Any:
+    def source_bias(self, source_mask: Tensor, positions: Tensor) -> Tensor:
         """What is added to the scores of queries over the source.
 
         Args:
@@ -95,7 +96,7 @@ class BlockGenerator(Generator):
             },
         )
 
-    def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
+    def step(self, tokens: Tensor, cache: Cache, index: Tensor) -> tuple[Tensor, Cache]:
         """As in `Generator`."""
         batch, beams = ops.shape(tokens)
         kv_cache = cache.per_document["kv_cache"]
@@ -138,12 +139,12 @@ class BlockGenerator(Generator):
             shared=cache.shared,
         )
 
-    def normed(self, states: Any) -> Any:
+    def normed(self, states: Tensor) -> Tensor:
         """The states of the highest block with the last norm, where there is one."""
         return self.last_norm(states) if self.last_norm else states
 
 
-def prepare_block(block: Block) -> dict[str, LinearWeights]:
+def prepare_block(block: TransformerBlock) -> dict[str, LinearWeights]:
     """The linear layers of a block by name, as `step_block` multiplies with them."""
     dtype = block.compute_dtype
     attention, cross = block.self_attention, block.cross_attention
@@ -174,7 +175,7 @@ def _prepare_qkv(attention: MultiHeadAttention, dtype: Any) -> LinearWeights:
     return LinearWeights(kernel, ops.concatenate([part.bias for part in parts], axis=0))
 
 
-def arrange_source(keys: Any, values: Any) -> tuple[Any, Any]:
+def arrange_source(keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """Keys and values [B, H, S, D/H] in the layout in which their product with the
     queries is fastest out of a cold cache (oneDNN, AVX-512): the keys are
     [B, H, D/H, S] in float32.
@@ -182,22 +183,22 @@ def arrange_source(keys: Any, values: Any) -> tuple[Any, Any]:
     return (ops.swapaxes(keys, 2, 3) if _is_float32(keys) else keys), values
 
 
-def _is_float32(keys: Any) -> bool:
+def _is_float32(keys: Tensor) -> bool:
     return keras.backend.standardize_dtype(keys.dtype) == "float32"
 
 
 def step_block(
-    block: Block,
+    block: TransformerBlock,
     weights: Mapping[str, LinearWeights],
-    states: Any,
+    states: Tensor,
     *,
-    self_keys: Any,
-    self_values: Any,
-    self_bias: Any,
-    slot_rows: Any,
-    source: tuple[Any, Any],
-    source_bias: Any,
-) -> tuple[Any, Any, Any]:
+    self_keys: Tensor,
+    self_values: Tensor,
+    self_bias: Tensor,
+    slot_rows: Tensor,
+    source: tuple[Tensor, Tensor],
+    source_bias: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Moves K hypotheses by one position through one block. Without cross-attention,
     one softmax goes over the source and the written tokens.
 
@@ -256,7 +257,7 @@ def step_block(
     return block.feed_forward_residual(states, update), self_keys, self_values
 
 
-def _join_heads(context: Any) -> Any:
+def _join_heads(context: Tensor) -> Tensor:
     """[B, H, K, D/H] -> [B * K, H * D/H]."""
     batch, heads, beams, depth = ops.shape(context)
     return ops.reshape(ops.swapaxes(context, 1, 2), (batch * beams, heads * depth))

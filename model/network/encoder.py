@@ -7,19 +7,17 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.network.blocks import Block
-from precis.model.network.config import EncoderConfig, StackConfig, TransformerConfig
+from precis.model.backend import Tensor
+from precis.model.network.blocks import make_stack
+from precis.model.network.config import EncoderConfig, TransformerConfig
 from precis.model.network.layers import (
     build_parts,
-    make_norm,
     padding_mask,
     score_bias,
     source_tokens,
 )
 from precis.model.network.positions import (
-    PositionedInput,
     TokenEmbedding,
-    make_relative_positions,
 )
 
 
@@ -40,7 +38,7 @@ class Encoder(keras.Model):
         build_parts([*parts, *self.encoder, self.encoder_norm], self.config.width)
         self.built = True
 
-    def call(self, tokens: Any, training: bool = False) -> Any:
+    def call(self, tokens: Tensor, training: bool = False) -> Tensor:
         """Maps ids int32 [B, S] to states float32 [B, S, D].
 
         SOURCE_PADDING fills short rows; the states there have no meaning.
@@ -66,32 +64,31 @@ def add_encoder(
           piece.
       has_scaled_output: whether it is also an output layer that reads scaled states.
     """
-    stack: StackConfig = config
     network.embedding = TokenEmbedding(
-        vocabulary_size=config.vocabulary_size,
-        width=config.width,
+        config.vocabulary_size,
+        config.width,
         is_scaled=config.scaled_embedding,
         has_logits_bias=has_logits_bias,
         has_scaled_output=has_scaled_output,
         name="embedding",
     )
-    network.source_input = PositionedInput(
-        config=stack, max_tokens=config.max_source_tokens, name="source_input"
-    )
-    network.encoder_positions = make_relative_positions(
-        stack, is_bidirectional=True, name="encoder_positions"
-    )
-    network.encoder = [
-        Block(config=stack, name=f"encoder_{i}") for i in range(config.encoder_layers)
-    ]
-    network.encoder_norm = (
-        make_norm(stack, name="encoder_norm") if config.norm_first else None
+    (
+        network.source_input,
+        network.encoder_positions,
+        network.encoder,
+        network.encoder_norm,
+    ) = make_stack(
+        config,
+        names=("source_input", "encoder_positions", "encoder", "encoder_norm"),
+        blocks=config.encoder_layers,
+        max_tokens=config.max_source_tokens,
+        is_bidirectional=True,
     )
 
 
 def read_tokens(
-    network: Any, source: Any, training: bool = False
-) -> tuple[Any, Any, list[Any]]:
+    network: Any, source: Tensor, training: bool = False
+) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Runs the layers of `add_encoder`.
 
     Args:

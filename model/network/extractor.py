@@ -7,13 +7,15 @@ belongs to the oracle summary. The vectors come from an encoder that is trained
 elsewhere and not changed here.
 """
 
+import functools
 from typing import Any
 
 import keras
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.extractive.features import FEATURE_COUNT
-from precis.model.network.blocks import Block
+from precis.model.network.blocks import TransformerBlock
 from precis.model.network.config import ExtractorConfig
 from precis.model.network.layers import (
     ACTIVATION_FUNCTIONS,
@@ -51,24 +53,18 @@ class Extractor(keras.Model):
         )
         self.norm = make_norm(config.stack, name="norm")
         self.blocks = [
-            Block(config=config.stack, name=f"block_{i}") for i in range(config.layers)
+            TransformerBlock(config=config.stack, name=f"block_{number}")
+            for number in range(config.layers)
         ]
         self.output_layer = Linear(1, name="output_layer")
 
     def build(self, _: Any = None) -> None:
         width = self.config.width
-        self.feature_mean = self.add_weight(
-            name="feature_mean",
-            shape=(FEATURE_COUNT,),
-            initializer="zeros",
-            trainable=False,
+        scaling = functools.partial(
+            self.add_weight, shape=(FEATURE_COUNT,), trainable=False
         )
-        self.feature_scale = self.add_weight(
-            name="feature_scale",
-            shape=(FEATURE_COUNT,),
-            initializer="ones",
-            trainable=False,
-        )
+        self.feature_mean = scaling(name="feature_mean", initializer="zeros")
+        self.feature_scale = scaling(name="feature_scale", initializer="ones")
         self.positions = self.add_weight(
             name="positions",
             shape=(self.config.max_sentences, width),
@@ -81,8 +77,8 @@ class Extractor(keras.Model):
         self.built = True
 
     def call(
-        self, vectors: Any, features: Any, places: Any, training: bool = False
-    ) -> Any:
+        self, vectors: Tensor, features: Tensor, places: Tensor, training: bool = False
+    ) -> Tensor:
         """The logit of each sentence.
 
         Args:

@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.cache import Cache
 from precis.model.network.config import NetworkConfig
 from precis.model.network.layers import (
     Linear,
     LinearWeights,
+    Memory,
     build_parts,
     multiply,
     prepare_linear,
-    score_bias,
 )
 from precis.model.network.pointer import (
     PointerGenerator,
@@ -30,22 +31,6 @@ from precis.model.network.positions import TokenEmbedding
 
 # Of the cache of a search with few pieces: what is added to the logits of a document.
 ALLOWED = "allowed"
-
-
-class Memory(NamedTuple):
-    """The output of an encoder.
-
-    Attributes:
-      states: [B, S, D].
-      source: int32 [B, S], the tokens; the padding token of the vocabulary at padding.
-      mask: bool [B, 1, 1, S], False at padding.
-      decoder_inputs: tensors that the decoder reads besides the states; () for none.
-    """
-
-    states: Any
-    source: Any
-    mask: Any
-    decoder_inputs: Any = ()
 
 
 class AttentionMap(NamedTuple):
@@ -62,7 +47,7 @@ class AttentionMap(NamedTuple):
 
     block: str
     layer: int
-    weights: Any
+    weights: Tensor
     rows: str
     columns: str
 
@@ -126,7 +111,7 @@ class Generator(keras.Model):
         parts = [self.target_embedding, self.output_layer, self.pointer]
         build_parts(parts, self.target_embedding.width)
 
-    def call(self, source: Any, target: Any, training: bool = False) -> Any:
+    def call(self, source: Tensor, target: Tensor, training: bool = False) -> Tensor:
         """Computes the logits of each next token with teacher forcing.
 
         Args:
@@ -140,7 +125,7 @@ class Generator(keras.Model):
         return log_probs(self.predict_next(source, target, training=training))
 
     def predict_next(
-        self, source: Any, target: Any, training: bool = False
+        self, source: Tensor, target: Tensor, training: bool = False
     ) -> Prediction:
         """Computes the parts of `call` that a loss reads, with the same arguments."""
         memory = self.encode(source, training=training)
@@ -148,15 +133,13 @@ class Generator(keras.Model):
         logits = self._logits(states)
         if self.pointer is None:
             return Prediction(logits, None, None)
-        pointer_output = self._read_source(states, inputs, memory)
-        repetition = (
-            coverage_loss(pointer_output.copy_probabilities)
-            if self.config.coverage
-            else None
-        )
+        pointer_output = self.pointer(states, inputs, memory)
+        repetition = None
+        if self.config.coverage:
+            repetition = coverage_loss(pointer_output.copy_probabilities)
         return Prediction(logits, pointer_output, repetition)
 
-    def attention(self, source: Any, target: Any) -> list[AttentionMap]:
+    def attention(self, source: Tensor, target: Tensor) -> list[AttentionMap]:
         """The attention maps of all blocks with teacher forcing.
 
         Args:
@@ -167,11 +150,11 @@ class Generator(keras.Model):
         states, inputs, decoder_maps = self.decode(target, memory)
         maps = [*encoder_maps, *decoder_maps]
         if self.pointer is not None:
-            copy = self._read_source(states, inputs, memory).copy_probabilities[:, None]
+            copy = self.pointer(states, inputs, memory).copy_probabilities[:, None]
             maps.append(AttentionMap("copy", 0, copy, "target", "source"))
         return maps
 
-    def encode(self, source: Any, training: bool = False) -> Memory:
+    def encode(self, source: Tensor, training: bool = False) -> Memory:
         """Encodes a source, int32 [B, S]; SOURCE_PADDING fills short rows."""
         memory, _ = self.encode_with_attention(
             source, training=training and not self.is_encoder_frozen
@@ -179,7 +162,7 @@ class Generator(keras.Model):
         return memory
 
     def encode_with_attention(
-        self, source: Any, training: bool = False
+        self, source: Tensor, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
         """Encodes a source, int32 [B, S]; returns the attention maps of the encoder
         too.
@@ -187,8 +170,8 @@ class Generator(keras.Model):
         raise NotImplementedError
 
     def decode(
-        self, target: Any, memory: Memory, training: bool = False
-    ) -> tuple[Any, Any, list[AttentionMap]]:
+        self, target: Tensor, memory: Memory, training: bool = False
+    ) -> tuple[Tensor, Tensor, list[AttentionMap]]:
         """Runs the decoder over a whole target, int32 [B, T].
 
         Returns:
@@ -207,7 +190,7 @@ class Generator(keras.Model):
         """
         raise NotImplementedError
 
-    def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
+    def step(self, tokens: Tensor, cache: Cache, index: Tensor) -> tuple[Tensor, Cache]:
         """Computes the logits after one more token of each hypothesis.
 
         Args:
@@ -244,19 +227,18 @@ class Generator(keras.Model):
         """The source as the pointer reads it, a `PointerSource`; () without a
         pointer.
         """
-        if not self.pointer:
-            return ()
-        source_bias = score_bias(memory.mask)[:, 0]
-        return self.pointer.start(memory.source, memory.states, source_bias)
+        return self.pointer.start(memory) if self.pointer else ()
 
-    def start_coverage(self, memory: Memory, beams: int) -> Any:
+    def start_coverage(self, memory: Memory, beams: int) -> Tensor:
         """Zeros, float32 [B, K, S]; () without coverage."""
         if not self.config.coverage:
             return ()
         batch, length = ops.shape(memory.source)
         return ops.zeros((batch, beams, length), dtype="float32")
 
-    def step_output(self, states: Any, inputs: Any, cache: Cache) -> tuple[Any, Any]:
+    def step_output(
+        self, states: Tensor, inputs: Tensor, cache: Cache
+    ) -> tuple[Tensor, Tensor]:
         """Computes the logits of a step.
 
         Args:
@@ -280,15 +262,9 @@ class Generator(keras.Model):
             logits, states, inputs, cache.per_document["pointer"], coverage
         )
 
-    def _logits(self, states: Any) -> Any:
+    def _logits(self, states: Tensor) -> Tensor:
         if self.output_layer:
             return ops.cast(self.output_layer(states), "float32")
         return self.target_embedding.logits(
             states * self.output_scale, self.compute_dtype
         )
-
-    def _read_source(self, states: Any, inputs: Any, memory: Memory) -> Any:
-        """What the pointer reads for whole targets, a `PointerOutput`."""
-        assert self.pointer is not None
-        source_bias = score_bias(memory.mask)[:, 0]
-        return self.pointer(states, inputs, memory.source, memory.states, source_bias)

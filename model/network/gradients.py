@@ -7,10 +7,12 @@ from typing import Any
 
 from keras import ops
 
+from precis.model.backend import Tensor
+
 
 def mix_values(
-    query: Any, parts: Sequence[tuple[Any, Any, Any]], scale: float = 1.0
-) -> tuple[Any, Any]:
+    query: Tensor, parts: Sequence[tuple[Tensor, Tensor, Tensor]], scale: float = 1.0
+) -> tuple[Tensor, Tensor]:
     """Dot-product attention: softmax(scale Q K^T + bias) V (Vaswani et al. 2017,
     equation 1). One softmax goes over all parts.
 
@@ -44,8 +46,8 @@ def mix_values(
 
 
 def attend(
-    query: Any, key: Any, value: Any, bias: Any, scale: float = 1.0
-) -> tuple[Any, Any]:
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float = 1.0
+) -> tuple[Tensor, Tensor]:
     """`mix_values` with a gradient.
 
     Args:
@@ -63,13 +65,32 @@ def attend(
         bias = ops.broadcast_to(bias, (ops.shape(query)[0], *ops.shape(bias)[1:]))
 
     @ops.custom_gradient
-    def mix(query: Any, key: Any, value: Any, bias: Any) -> tuple[Any, Any]:
+    def mix(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> tuple[Any, Any]:
         part = (ops.swapaxes(key, -1, -2), value, bias)
         mixed, weights = mix_values(query, [part], scale)
 
-        def gradient(of_mixed: Any, _: Any) -> tuple[Any, Any, Any, Any]:
-            return _attention_gradient(
-                query, key, value, bias, scale, weights, mixed, of_mixed
+        def gradient(of_mixed: Tensor, _: Tensor) -> tuple[Tensor, ...]:
+            """The gradients of query, key, value and bias, from that of `mixed`."""
+            # The gradient of a softmax subtracts the sum over S of weights * gradient.
+            # That is also the sum over D/H of mixed * gradient (Dao et al. 2022,
+            # appendix B.2), a shorter row.
+            products = ops.cast(mixed, "float32") * ops.cast(of_mixed, "float32")
+            shift = ops.sum(products, axis=-1, keepdims=True)
+            of_weights = ops.matmul(of_mixed, ops.swapaxes(value, -1, -2))
+            of_scores = weights * (ops.cast(of_weights, "float32") - shift)
+            shared = tuple(axis for axis, size in enumerate(bias.shape) if size == 1)
+            of_bias = ops.sum(of_scores, axis=shared, keepdims=True)
+            of_scores = ops.cast(of_scores, query.dtype)  # [B, H, T, S]
+            # The narrow factor stands first and is transposed: transposing [T, S] is
+            # slower.
+            of_key = ops.matmul(ops.swapaxes(query * scale, -1, -2), of_scores)
+            shares = ops.cast(weights, value.dtype)
+            of_value = ops.matmul(ops.swapaxes(of_mixed, -1, -2), shares)
+            return (
+                ops.matmul(of_scores, key) * scale,
+                ops.swapaxes(of_key, -1, -2),
+                ops.swapaxes(of_value, -1, -2),
+                of_bias,
             )
 
         return (mixed, weights), gradient
@@ -77,46 +98,7 @@ def attend(
     return mix(query, key, value, bias)
 
 
-def _attention_gradient(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any,
-    scale: float,
-    weights: Any,
-    mixed: Any,
-    of_mixed: Any,
-) -> tuple[Any, Any, Any, Any]:
-    """The gradients of query, key, value and bias; `of_mixed` is that of the mixed
-    values, [B, H, T, D/H].
-    """
-    # The gradient of a softmax subtracts the sum over S of weights * gradient. That is
-    # also the sum over D/H of mixed * gradient (Dao et al. 2022, appendix B.2), a
-    # shorter row.
-    shift = ops.sum(
-        ops.cast(mixed, "float32") * ops.cast(of_mixed, "float32"),
-        axis=-1,
-        keepdims=True,
-    )
-    of_weights = ops.matmul(of_mixed, ops.swapaxes(value, -1, -2))
-    of_scores = weights * (ops.cast(of_weights, "float32") - shift)  # [B, H, T, S]
-    broadcast_axes = tuple(axis for axis, size in enumerate(bias.shape) if size == 1)
-    of_bias = ops.sum(of_scores, axis=broadcast_axes, keepdims=True)
-    of_scores = ops.cast(of_scores, query.dtype)
-    # The narrow factor stands first and is transposed: transposing [T, S] is slower.
-    of_key = ops.swapaxes(
-        ops.matmul(ops.swapaxes(query * scale, -1, -2), of_scores), -1, -2
-    )
-    of_value = ops.swapaxes(
-        ops.matmul(ops.swapaxes(of_mixed, -1, -2), ops.cast(weights, value.dtype)),
-        -1,
-        -2,
-    )
-    of_query = ops.matmul(of_scores, key) * scale
-    return of_query, of_key, of_value, of_bias
-
-
-def layer_norm(states: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
+def layer_norm(states: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> Tensor:
     """LayerNorm (Ba et al. 2016) over the last axis.
 
     Args:
@@ -130,13 +112,13 @@ def layer_norm(states: Any, gamma: Any, beta: Any, epsilon: float) -> Any:
     width = states.shape[-1]
 
     @ops.custom_gradient
-    def norm(states: Any, gamma: Any, beta: Any) -> tuple[Any, Any]:
+    def norm(states: Tensor, gamma: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
         centred = states - ops.mean(states, axis=-1, keepdims=True)
         variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
         scale = ops.rsqrt(variance + epsilon)
         normed = centred * scale
 
-        def gradient(upstream: Any) -> tuple[Any, Any, Any]:
+        def gradient(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             rows = ops.reshape(upstream, (-1, width))
             products = ops.reshape(upstream * normed, (-1, width))
             # Sums are products with a vector, which need no pass that writes.

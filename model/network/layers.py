@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.backend import add_bias, keep_mask
+from precis.model.backend import Tensor, add_bias, keep_mask
 from precis.model.network.config import SOURCE_PADDING, StackConfig
 from precis.model.network.gradients import attend, layer_norm
 
@@ -21,7 +21,7 @@ from precis.model.network.gradients import attend, layer_norm
 # softmax of a fully masked row is not NaN.
 MASKED = -1e9
 
-ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
+ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "relu": ops.relu,
     "gelu": functools.partial(ops.gelu, approximate=False),
     "gelu_tanh": functools.partial(ops.gelu, approximate=True),
@@ -29,7 +29,7 @@ ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def padding_mask(source: Any) -> Any:
+def padding_mask(source: Tensor) -> Tensor:
     """Masks the padding of sources: int32 [B, S] -> bool [B, 1, 1, S].
 
     True where a position may be read. The padding token of a vocabulary, 0 here, is a
@@ -41,14 +41,14 @@ def padding_mask(source: Any) -> Any:
     return ops.not_equal(source, SOURCE_PADDING)[:, None, None, :]
 
 
-def source_tokens(source: Any, pad_id: int) -> Any:
+def source_tokens(source: Tensor, pad_id: int) -> Tensor:
     """The tokens of sources, int32 [B, S], for embeddings and copies: padding becomes
     the padding token of the vocabulary.
     """
     return ops.where(ops.equal(source, SOURCE_PADDING), pad_id, source)
 
 
-def look_ahead_mask(length: int) -> Any:
+def look_ahead_mask(length: int) -> Tensor:
     """Masks later target positions: bool [1, 1, T, T], True where row t may read
     column s, which is s <= t.
 
@@ -59,7 +59,7 @@ def look_ahead_mask(length: int) -> Any:
     return ops.tril(ops.ones((length, length), dtype="bool"))[None, None]
 
 
-def score_bias(mask: Any) -> Any:
+def score_bias(mask: Tensor) -> Tensor:
     """Turns a boolean mask into a bias that is added to attention scores, float32 of
     the same shape: 0 where the mask is True, MASKED where it is False.
 
@@ -76,6 +76,27 @@ def build_parts(parts: Iterable[Any], width: int) -> None:
             part.build((None, None, width))
 
 
+class Memory(NamedTuple):
+    """The output of an encoder.
+
+    Attributes:
+      states: [B, S, D].
+      source: int32 [B, S], the tokens; the padding token of the vocabulary at padding.
+      mask: bool [B, 1, 1, S], False at padding.
+      decoder_inputs: tensors that the decoder reads besides the states; () for none.
+    """
+
+    states: Tensor
+    source: Tensor
+    mask: Tensor
+    decoder_inputs: Any = ()
+
+    @property
+    def source_bias(self) -> Tensor:
+        """What is added to scores over the source, float32 [B, 1, S]."""
+        return score_bias(self.mask)[:, 0]
+
+
 class Linear(keras.layers.Dense):
     """A linear layer that multiplies all rows in one matrix product.
 
@@ -83,7 +104,7 @@ class Linear(keras.layers.Dense):
     the activation that follow it.
     """
 
-    def call(self, states: Any, training: bool = False) -> Any:
+    def call(self, states: Tensor, training: bool = False) -> Tensor:
         """Maps states [..., I] to [..., O]."""
         if len(states.shape) > 2:
             rows = ops.reshape(states, (-1, states.shape[-1]))
@@ -101,8 +122,8 @@ class LinearWeights(NamedTuple):
       bias: [O], or () for none.
     """
 
-    kernel: Any
-    bias: Any
+    kernel: Tensor
+    bias: Tensor
 
 
 def prepare_linear(
@@ -115,7 +136,7 @@ def prepare_linear(
     )
 
 
-def project(states: Any, weights: LinearWeights) -> Any:
+def project(states: Tensor, weights: LinearWeights) -> Tensor:
     """States [N, I] through a linear layer -> [N, O] in the dtype of the weights."""
     product = ops.matmul(ops.cast(states, weights.kernel.dtype), weights.kernel)
     if isinstance(weights.bias, tuple):
@@ -123,7 +144,7 @@ def project(states: Any, weights: LinearWeights) -> Any:
     return add_bias(product, weights.bias)
 
 
-def multiply(states: Any, weights: LinearWeights) -> Any:
+def multiply(states: Tensor, weights: LinearWeights) -> Tensor:
     """States [N, I] through a linear layer -> float32 [N, O]."""
     return ops.cast(project(states, weights), "float32")
 
@@ -133,7 +154,7 @@ class Dropout(keras.layers.Dropout):
     so that the mean stays the same.
     """
 
-    def call(self, states: Any, training: bool = False) -> Any:
+    def call(self, states: Tensor, training: bool = False) -> Tensor:
         """Maps states [...] to the same shape."""
         if not (training and self.rate):
             return states
@@ -143,7 +164,7 @@ class Dropout(keras.layers.Dropout):
 class LayerNorm(keras.layers.LayerNormalization):
     """LayerNorm (Ba et al. 2016) over the width."""
 
-    def call(self, states: Any) -> Any:
+    def call(self, states: Tensor) -> Tensor:
         """Maps states [..., D] to the same shape."""
         return layer_norm(states, self.gamma, self.beta, self.epsilon)
 
@@ -197,8 +218,12 @@ class MultiHeadAttention(keras.layers.Layer):
         self.built = True
 
     def call(
-        self, states: Any, memory: Any, bias: Any, past: Any = None
-    ) -> tuple[Any, Any]:
+        self,
+        states: Tensor,
+        memory: Tensor,
+        bias: Tensor,
+        past: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """Lets each state attend to a memory.
 
         Args:
@@ -220,18 +245,18 @@ class MultiHeadAttention(keras.layers.Layer):
         mixed, weights = attend(queries, keys, values, bias, self.scale)
         return self._join_heads(mixed), weights
 
-    def keys_values(self, memory: Any) -> tuple[Any, Any]:
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """The keys and values of a memory [B, S, D], each [B, H, S, D/H]."""
         keys = self._split_heads(self.key(memory))
         values = self._split_heads(self.value(memory))
         return keys, values
 
-    def _split_heads(self, states: Any) -> Any:
+    def _split_heads(self, states: Tensor) -> Tensor:
         batch, length = ops.shape(states)[0], ops.shape(states)[1]
         heads = ops.reshape(states, (batch, length, self.heads, self.head_width))
         return ops.swapaxes(heads, 1, 2)  # [B, H, T, D/H]
 
-    def _join_heads(self, heads: Any) -> Any:
+    def _join_heads(self, heads: Tensor) -> Tensor:
         batch, length = ops.shape(heads)[0], ops.shape(heads)[2]
         joined = ops.reshape(
             ops.swapaxes(heads, 1, 2), (batch, length, self.heads * self.head_width)
@@ -256,11 +281,11 @@ class Residual(keras.layers.Layer):
         self.norm.build(shape)
         self.built = True
 
-    def sublayer_input(self, states: Any) -> Any:
+    def sublayer_input(self, states: Tensor) -> Tensor:
         """The input of the sublayer: states [..., D], normed with the norm first."""
         return self.norm(states) if self.norm_first else states
 
-    def call(self, states: Any, update: Any, training: bool = False) -> Any:
+    def call(self, states: Tensor, update: Tensor, training: bool = False) -> Tensor:
         """Adds the output of the sublayer to the states, both [..., D]."""
         total = states + self.dropout(update, training=training)
         return total if self.norm_first else self.norm(total)
@@ -289,7 +314,7 @@ class FeedForward(keras.layers.Layer):
         self.outer.build((None, None, self.inner.units))
         self.built = True
 
-    def call(self, states: Any) -> Any:
+    def call(self, states: Tensor) -> Tensor:
         """Maps states [B, T, D] to the same shape."""
         # Rows throughout: a reshape between product and activation prevents fusion.
         rows = ops.reshape(states, (-1, self.width))  # [B * T, D]

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.logits import (
     log_norm,
     logit_places,
     read_places,
     write_places,
 )
+from precis.model.network.layers import Memory
 
 # A floor below which no logarithm is taken, smaller than any probability that a float32
 # softmax can distinguish from zero.
@@ -34,9 +36,9 @@ class PointerOutput(NamedTuple):
       source: int32 [B, S].
     """
 
-    p_gen: Any
-    copy_probabilities: Any
-    source: Any
+    p_gen: Tensor
+    copy_probabilities: Tensor
+    source: Tensor
 
 
 class Prediction(NamedTuple):
@@ -51,9 +53,9 @@ class Prediction(NamedTuple):
           coverage.
     """
 
-    logits: Any
+    logits: Tensor
     pointer_output: PointerOutput | None
-    coverage_loss: Any | None
+    coverage_loss: Tensor | None
 
 
 class PointerSource(NamedTuple):
@@ -67,11 +69,11 @@ class PointerSource(NamedTuple):
       source_bias: float32 [B, 1, S], MASKED at padding.
     """
 
-    tokens: Any
-    holds: Any
-    memory: Any
-    keys: Any
-    source_bias: Any
+    tokens: Tensor
+    holds: Tensor
+    memory: Tensor
+    keys: Tensor
+    source_bias: Tensor
 
 
 class PointerGenerator(keras.layers.Layer):
@@ -121,42 +123,37 @@ class PointerGenerator(keras.layers.Layer):
             )
         self.built = True
 
-    def call(
-        self, states: Any, inputs: Any, source: Any, memory: Any, source_bias: Any
-    ) -> PointerOutput:
+    def call(self, states: Tensor, inputs: Tensor, memory: Memory) -> PointerOutput:
         """Computes p_gen and the copy probabilities of whole targets.
 
         Args:
           states: [B, T, D], the decoder's last states.
           inputs: [B, T, D], the embeddings of the decoder's input tokens.
-          source: int32 [B, S].
-          memory: [B, S, D], the encoder's states.
-          source_bias: float32 [B, 1, S], MASKED at padding.
+          memory: of the sources.
         """
-        scores = self._scores(states, self.key(memory), source_bias)
+        scores = self._scores(states, self.key(memory.states), memory.source_bias)
         if self.has_coverage:
             copy_probabilities = self._softmax_with_coverage(scores)
         else:
             copy_probabilities = ops.softmax(scores)
-        p_gen = self._p_gen(copy_probabilities, memory, states, inputs)
-        return PointerOutput(p_gen, copy_probabilities, source)
+        p_gen = self._p_gen(copy_probabilities, memory.states, states, inputs)
+        return PointerOutput(p_gen, copy_probabilities, memory.source)
 
-    def start(self, source: Any, memory: Any, source_bias: Any) -> PointerSource:
-        """Computes once per search what every `step` reads of a source; the arguments
-        are those of a call.
-        """
-        tokens = different_tokens(source)
+    def start(self, memory: Memory) -> PointerSource:
+        """Computes once per search what every `step` reads of a source."""
+        source, tokens = memory.source, different_tokens(memory.source)
         holds = ops.cast(ops.equal(source[:, :, None], tokens[:, None]), "float32")
-        return PointerSource(tokens, holds, memory, self.key(memory), source_bias)
+        keys = self.key(memory.states)
+        return PointerSource(tokens, holds, memory.states, keys, memory.source_bias)
 
     def step(
         self,
-        logits: Any,
-        states: Any,
-        inputs: Any,
+        logits: Tensor,
+        states: Tensor,
+        inputs: Tensor,
         past: PointerSource,
-        coverage: Any,
-    ) -> tuple[Any, Any]:
+        coverage: Tensor,
+    ) -> tuple[Tensor, Tensor]:
         """The mixture for one token of each hypothesis, as unnormalised
         log-probabilities.
 
@@ -194,18 +191,18 @@ class PointerGenerator(keras.layers.Layer):
             coverage = coverage + copy_probabilities
         return logits, coverage
 
-    def _scores(self, states: Any, keys: Any, source_bias: Any) -> Any:
+    def _scores(self, states: Tensor, keys: Tensor, source_bias: Tensor) -> Tensor:
         """Masked scores of source positions, float32 [B, T, S]."""
         scale = 1.0 / math.sqrt(self.width)
         scores = ops.matmul(self.query(states), ops.swapaxes(keys, 1, 2)) * scale
         return ops.cast(scores, "float32") + source_bias
 
-    def _softmax_with_coverage(self, scores: Any) -> Any:
+    def _softmax_with_coverage(self, scores: Tensor) -> Tensor:
         """The copy probabilities of scores [B, T, S], token after token: those of a
         token depend on the coverage of the tokens before.
         """
 
-        def next_token(coverage: Any, scores: Any) -> tuple[Any, Any]:
+        def next_token(coverage: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
             probabilities = ops.softmax(scores + self.coverage_weight * coverage)
             return coverage + probabilities, probabilities
 
@@ -216,15 +213,15 @@ class PointerGenerator(keras.layers.Layer):
         return ops.swapaxes(probabilities, 0, 1)
 
     def _p_gen(
-        self, copy_probabilities: Any, memory: Any, states: Any, inputs: Any
-    ) -> Any:
+        self, copy_probabilities: Tensor, memory: Tensor, states: Tensor, inputs: Tensor
+    ) -> Tensor:
         """p_gen (equation 8), float32 [B, T, 1]."""
         context = ops.matmul(copy_probabilities, ops.cast(memory, "float32"))
         parts = [context, ops.cast(states, "float32"), ops.cast(inputs, "float32")]
         return ops.sigmoid(self.gate(ops.concatenate(parts, axis=-1)))
 
 
-def different_tokens(source: Any) -> Any:
+def different_tokens(source: Tensor) -> Tensor:
     """The different tokens of sources, int32 [B, S] -> [B, U], in their order.
 
     U is the largest number of them in a source.
@@ -240,7 +237,7 @@ def different_tokens(source: Any) -> Any:
     return ops.take_along_axis(source, order[:, :count], axis=1)
 
 
-def log_probs(prediction: Prediction) -> Any:
+def log_probs(prediction: Prediction) -> Tensor:
     """Unnormalised log-probabilities of a prediction, float32 [B, T, V]."""
     if prediction.pointer_output is None:
         return prediction.logits
@@ -251,8 +248,8 @@ def log_probs(prediction: Prediction) -> Any:
 
 
 def mix_distributions(
-    p_gen: Any, p_vocab: Any, copy_probabilities: Any, source: Any
-) -> Any:
+    p_gen: Tensor, p_vocab: Tensor, copy_probabilities: Tensor, source: Tensor
+) -> Tensor:
     """The logarithm of the mixture (equation 9): p_gen P_vocab + (1 - p_gen) P_copy.
 
     Args:
@@ -270,7 +267,9 @@ def mix_distributions(
     return ops.log(ops.maximum(p_gen * p_vocab + copied, LOWEST_PROBABILITY))
 
 
-def scatter_to_vocabulary(values: Any, source: Any, vocabulary_size: int) -> Any:
+def scatter_to_vocabulary(
+    values: Tensor, source: Tensor, vocabulary_size: int
+) -> Tensor:
     """Sums values at source positions by the token that stands there.
 
     source 5 7 5, values 0.5 0.3 0.2  ->  0.7 at token 5, 0.3 at token 7, 0 elsewhere
@@ -295,7 +294,7 @@ def scatter_to_vocabulary(values: Any, source: Any, vocabulary_size: int) -> Any
     return ops.swapaxes(by_token, 1, 2)
 
 
-def coverage_loss(copy_probabilities: Any) -> Any:
+def coverage_loss(copy_probabilities: Tensor) -> Tensor:
     """The coverage loss (equation 12): the sum over the source of min(a_i, c_i).
 
     Copy probabilities float32 [B, T, S] -> float32 [B, T].

@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.network.config import StackConfig
 from precis.model.network.layers import Dropout, make_norm
 
@@ -36,10 +37,10 @@ class TokenEmbedding(keras.layers.Layer):
 
     def __init__(
         self,
-        *,
         vocabulary_size: int,
         width: int,
-        is_scaled: bool,
+        *,
+        is_scaled: bool = True,
         has_logits_bias: bool = False,
         has_scaled_output: bool = False,
         **kwargs: Any,
@@ -72,11 +73,11 @@ class TokenEmbedding(keras.layers.Layer):
             )
         self.built = True
 
-    def call(self, ids: Any) -> Any:
+    def call(self, ids: Tensor) -> Tensor:
         """Maps ids int32 [...] to float32 [..., D], times sqrt(D) if scaled."""
         return ops.take(self.table, ids, axis=0) * self.scale
 
-    def logits(self, states: Any, dtype: Any) -> Any:
+    def logits(self, states: Tensor, dtype: Any) -> Tensor:
         """The tied output layer: states [..., D] times the transposed table, multiplied
         in `dtype`, float32 [..., V].
         """
@@ -116,7 +117,9 @@ class PositionedInput(keras.layers.Layer):
             self.norm.build((None, None, self.config.width))
         self.built = True
 
-    def call(self, embedded: Any, positions: Any = None, training: bool = False) -> Any:
+    def call(
+        self, embedded: Tensor, positions: Tensor = None, training: bool = False
+    ) -> Tensor:
         """Adds positions to whole rows.
 
         Args:
@@ -134,7 +137,7 @@ class PositionedInput(keras.layers.Layer):
             embedded = embedded + codes[: ops.shape(embedded)[1]]
         return self.dropout(self._normed(embedded), training=training)
 
-    def at(self, embedded: Any, positions: Any) -> Any:
+    def at(self, embedded: Tensor, positions: Tensor) -> Tensor:
         """Adds positions to embedded tokens float32 [..., D], without dropout; the
         positions are int32 and broadcast to [...].
         """
@@ -143,7 +146,7 @@ class PositionedInput(keras.layers.Layer):
             embedded = embedded + ops.take(codes, positions, axis=0)
         return self._normed(embedded)
 
-    def _normed(self, states: Any) -> Any:
+    def _normed(self, states: Tensor) -> Tensor:
         return self.norm(states) if self.norm else states
 
 
@@ -177,7 +180,7 @@ class RelativePositions(keras.layers.Layer):
         )
         self.built = True
 
-    def call(self, queries: Any, keys: Any) -> Any:
+    def call(self, queries: Tensor, keys: Tensor) -> Tensor:
         """The bias of attention scores.
 
         Args:
@@ -232,14 +235,3 @@ def relative_buckets(
     logarithmic = np.minimum(logarithmic, buckets - 1)
     bucket = first_bucket + np.where(distances < exact, distances, logarithmic)
     return bucket.astype("int32")
-
-
-def make_relative_positions(
-    config: StackConfig, *, is_bidirectional: bool, name: str
-) -> RelativePositions | None:
-    """Makes the biases of a stack with relative positions; None for other stacks."""
-    if config.positions != "relative":
-        return None
-    return RelativePositions(
-        config=config, is_bidirectional=is_bidirectional, name=name
-    )

@@ -12,18 +12,21 @@ become the output:
 The recurrences compute in float32 whatever the precision of the network.
 """
 
+import functools
 from typing import Any
 
 import keras
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.cache import Cache
 from precis.model.network.config import RecurrentConfig
 from precis.model.network.convolutional_gate import ConvolutionalGate
-from precis.model.network.generator import AttentionMap, Generator, Memory
+from precis.model.network.generator import AttentionMap, Generator
 from precis.model.network.layers import (
     Dropout,
     Linear,
+    Memory,
     build_parts,
     padding_mask,
     score_bias,
@@ -33,7 +36,7 @@ from precis.model.network.positions import TokenEmbedding
 
 # The state of hypotheses between two steps: the states of all cells and the output of
 # the last step, each float32 [B, K, D].
-State = tuple[tuple[Any, ...], Any]
+State = tuple[tuple[Tensor, ...], Tensor]
 
 
 class Recurrent(Generator):
@@ -44,15 +47,18 @@ class Recurrent(Generator):
     def __init__(self, config: RecurrentConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         width, dropout = config.width, config.dropout
-        self.embedding = TokenEmbedding(
-            vocabulary_size=config.vocabulary_size,
-            width=width,
-            is_scaled=True,
-            name="embedding",
-        )
+        self.embedding = TokenEmbedding(config.vocabulary_size, width, name="embedding")
         self.input_dropout = Dropout(dropout, name="input_dropout", dtype="float32")
+        gru = functools.partial(
+            keras.layers.GRU,
+            width // 2,
+            return_sequences=True,
+            return_state=True,
+            dtype="float32",
+        )
+        both_ways = functools.partial(keras.layers.Bidirectional, dtype="float32")
         self.encoder = [
-            _encoder_layer(width, name=f"encoder_{i}")
+            both_ways(gru(name="gru"), name=f"encoder_{i}")
             for i in range(config.encoder_layers)
         ]
         self.convolutional_gate = None
@@ -91,7 +97,7 @@ class Recurrent(Generator):
         return list(self.encoder)
 
     def encode_with_attention(
-        self, source: Any, training: bool = False
+        self, source: Tensor, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
         """As in `Generator`; recurrent layers have no attention maps. The decoder
         inputs of the memory are its keys [B, S, D] and the first states of all cells,
@@ -113,14 +119,16 @@ class Recurrent(Generator):
         return Memory(states, tokens, mask, (self.key(states), first_cells)), []
 
     def decode(
-        self, target: Any, memory: Memory, training: bool = False
-    ) -> tuple[Any, Any, list[AttentionMap]]:
+        self, target: Tensor, memory: Memory, training: bool = False
+    ) -> tuple[Tensor, Tensor, list[AttentionMap]]:
         """As in `Generator`."""
         inputs = self.input_dropout(self.embedding(target), training=training)
-        source_bias = score_bias(memory.mask)[:, 0]
+        source_bias = memory.source_bias
         keys, _ = memory.decoder_inputs
 
-        def advance(carry: tuple[State, Any], tokens: Any) -> tuple[Any, Any]:
+        def advance(
+            carry: tuple[State, Tensor], tokens: Tensor
+        ) -> tuple[Tensor, Tensor]:
             after = self._advance(
                 tokens[:, None], carry[0], memory.states, keys, source_bias
             )
@@ -153,7 +161,7 @@ class Recurrent(Generator):
             shared={"output": self.prepare_output()},
         )
 
-    def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]:
+    def step(self, tokens: Tensor, cache: Cache, index: Tensor) -> tuple[Tensor, Cache]:
         """As in `Generator`."""
         source = cache.per_document
         inputs = self.embedding(tokens)
@@ -168,8 +176,8 @@ class Recurrent(Generator):
         return logits, cache._replace(per_beam={"state": state, "coverage": coverage})
 
     def _advance(
-        self, inputs: Any, state: State, memory: Any, keys: Any, bias: Any
-    ) -> tuple[State, Any]:
+        self, inputs: Tensor, state: State, memory: Tensor, keys: Tensor, bias: Tensor
+    ) -> tuple[State, Tensor]:
         """Moves K hypotheses by one step.
 
         Args:
@@ -186,7 +194,7 @@ class Recurrent(Generator):
         before, output = state
         inputs = ops.concatenate([inputs, output], axis=-1)
         rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
-        after: list[Any] = []
+        after: list[Tensor] = []
         for cell, states in zip(self.cells, before, strict=True):
             rows, new = cell(rows, [ops.reshape(states, (-1, width))])
             after += new
@@ -203,14 +211,3 @@ def _first_state(memory: Memory, beams: int) -> State:
     _, first_cells = memory.decoder_inputs
     cells = tuple(ops.repeat(cell[:, None], beams, axis=1) for cell in first_cells)
     return cells, ops.zeros_like(cells[0])
-
-
-def _encoder_layer(width: int, *, name: str) -> keras.layers.Layer:
-    half = keras.layers.GRU(
-        width // 2,
-        return_sequences=True,
-        return_state=True,
-        name="gru",
-        dtype="float32",
-    )
-    return keras.layers.Bidirectional(half, name=name, dtype="float32")

@@ -8,24 +8,23 @@ from typing import Any
 import keras
 from keras import ops
 
-from precis.model.network.blocks import Block
+from precis.model.backend import Tensor
+from precis.model.network.blocks import make_stack
 from precis.model.network.config import TransformerConfig
 from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.decoder_step import BlockGenerator
 from precis.model.network.encoder import add_encoder, read_tokens
-from precis.model.network.generator import AttentionMap, Memory
+from precis.model.network.generator import AttentionMap
 from precis.model.network.layers import (
+    Memory,
     build_parts,
     look_ahead_mask,
-    make_norm,
     padding_mask,
     score_bias,
     source_tokens,
 )
 from precis.model.network.positions import (
-    PositionedInput,
     TokenEmbedding,
-    make_relative_positions,
 )
 
 
@@ -54,25 +53,24 @@ class Transformer(BlockGenerator):
         target_embedding = self.embedding
         if not has_one_embedding:
             target_embedding = TokenEmbedding(
-                vocabulary_size=decoder.vocabulary_size,
-                width=decoder.width,
+                decoder.vocabulary_size,
+                decoder.width,
                 is_scaled=decoder.scaled_embedding,
                 has_logits_bias=config.logits_bias,
                 name="target_embedding",
             )
-        # The target is one longer than its pieces: it begins with the start token.
-        self.input_layer = PositionedInput(
-            config=decoder, max_tokens=config.max_target_tokens + 1, name="target_input"
-        )
-        self.relative_positions = make_relative_positions(
-            decoder, is_bidirectional=False, name="decoder_positions"
-        )
-        self.blocks = [
-            Block(config=decoder, memory_width=config.width, name=f"decoder_{i}")
-            for i in range(config.decoder_layers)
-        ]
-        self.last_norm = (
-            make_norm(decoder, name="decoder_norm") if decoder.norm_first else None
+        (
+            self.input_layer,
+            self.relative_positions,
+            self.blocks,
+            self.last_norm,
+        ) = make_stack(
+            decoder,
+            names=("target_input", "decoder_positions", "decoder", "decoder_norm"),
+            blocks=config.decoder_layers,
+            # The target is one longer than its pieces: it begins with the start token.
+            max_tokens=config.max_target_tokens + 1,
+            memory_width=config.width,
         )
         self.add_output(
             target_embedding,
@@ -97,7 +95,7 @@ class Transformer(BlockGenerator):
         return parts + [part for part in optional if part is not None]
 
     def encode_with_attention(
-        self, source: Any, training: bool = False
+        self, source: Tensor, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
         """As in `Generator`."""
         states, bias, weights = read_tokens(self, source, training=training)
@@ -111,8 +109,8 @@ class Transformer(BlockGenerator):
         return Memory(states, tokens, padding_mask(source)), maps
 
     def decode(
-        self, target: Any, memory: Memory, training: bool = False
-    ) -> tuple[Any, Any, list[AttentionMap]]:
+        self, target: Tensor, memory: Memory, training: bool = False
+    ) -> tuple[Tensor, Tensor, list[AttentionMap]]:
         """As in `Generator`."""
         inputs = self.input_layer(self.target_embedding(target), training=training)
         length = ops.shape(target)[1]
@@ -132,7 +130,7 @@ class Transformer(BlockGenerator):
             ]
         return self.normed(states), inputs, maps
 
-    def source_keys_values(self, memory: Memory) -> Sequence[tuple[Any, Any]]:
+    def source_keys_values(self, memory: Memory) -> Sequence[tuple[Tensor, Tensor]]:
         """As in `BlockGenerator`."""
         return [
             block.cross_attention.keys_values(memory.states)

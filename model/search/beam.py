@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.cache import Cache, reorder_beams
 from precis.model.search.compaction import first_room, run_in_segments
 from precis.model.search.config import SearchConfig, SpecialTokens
@@ -35,7 +36,9 @@ class Network(Protocol):
 
     def start(self, memory: Any, beams: int, length: int) -> Cache: ...
 
-    def step(self, tokens: Any, cache: Cache, index: Any) -> tuple[Any, Cache]: ...
+    def step(
+        self, tokens: Tensor, cache: Cache, index: Tensor
+    ) -> tuple[Tensor, Cache]: ...
 
 
 class GreedyState(NamedTuple):
@@ -49,10 +52,10 @@ class GreedyState(NamedTuple):
       cache: of the network.
     """
 
-    index: Any
-    tokens: Any
-    log_probs: Any
-    has_ended: Any
+    index: Tensor
+    tokens: Tensor
+    log_probs: Tensor
+    has_ended: Tensor
     cache: Cache
 
 
@@ -72,7 +75,7 @@ def greedy_search(
     """
     length = config.max_summary_tokens
 
-    def is_running(*values: Any) -> Any:
+    def is_running(*values: Any) -> Tensor:
         state = GreedyState(*values)
         any_open = ops.logical_not(ops.all(state.has_ended))
         return ops.logical_and(state.index < length, any_open)
@@ -162,8 +165,8 @@ def beam_search(
 
 def _score_next(
     network: Network,
-    tokens: Any,
-    index: Any,
+    tokens: Tensor,
+    index: Tensor,
     cache: Cache,
     config: SearchConfig,
     special: SpecialTokens,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.backend import with_unknown_size
+from precis.model.backend import Tensor, with_unknown_size
 from precis.model.cache import grow, select_documents
 from precis.model.search.config import SearchConfig
 from precis.model.search.hypotheses import BeamState, Hypotheses
@@ -30,7 +30,7 @@ class _Progress(NamedTuple):
     """
 
     state: BeamState
-    documents: Any
+    documents: Tensor
     results: Hypotheses
 
 
@@ -81,7 +81,7 @@ def run_in_segments(
 
 
 def _run_until(
-    end: Any, state: BeamState, advance: Callable[[BeamState], BeamState]
+    end: Tensor, state: BeamState, advance: Callable[[BeamState], BeamState]
 ) -> BeamState:
     """Takes steps until `end` tokens are written or every document is done."""
     return BeamState(
@@ -93,12 +93,14 @@ def _run_until(
     )
 
 
-def _is_running(state: BeamState, end: Any) -> Any:
+def _is_running(state: BeamState, end: Tensor) -> Tensor:
     any_open = ops.logical_not(ops.all(state.is_done))
     return ops.logical_and(state.index < end, any_open)
 
 
-def _update_results(results: Hypotheses, documents: Any, new: Hypotheses) -> Hypotheses:
+def _update_results(
+    results: Hypotheses, documents: Tensor, new: Hypotheses
+) -> Hypotheses:
     """Replaces the results of some documents, int32 [N]."""
     return Hypotheses(
         *(
@@ -108,14 +110,14 @@ def _update_results(results: Hypotheses, documents: Any, new: Hypotheses) -> Hyp
     )
 
 
-def _drop_done(state: BeamState, documents: Any) -> tuple[BeamState, Any]:
+def _drop_done(state: BeamState, documents: Tensor) -> tuple[BeamState, Tensor]:
     """Drops the documents that are done."""
     is_done = state.is_done  # [B]
     # One document always stays: a network need not support a step without any.
     is_first = ops.arange(ops.shape(is_done)[0]) == 0
     is_needed = ops.logical_and(ops.all(is_done), is_first)
 
-    def drop() -> tuple[BeamState, Any]:
+    def drop() -> tuple[BeamState, Tensor]:
         (kept,) = ops.nonzero(ops.logical_or(ops.logical_not(is_done), is_needed))
         kept = ops.cast(kept, "int32")
         live, finished, still_done = keras.tree.map_structure(

@@ -87,13 +87,8 @@ class SearchConfig:
                 f"min_summary_tokens ({self.min_summary_tokens}) must be at least 0 "
                 f"and below --max_summary_tokens ({self.max_summary_tokens})"
             )
-        check_at_least(
-            self,
-            0,
-            "no_repeat_ngram",
-            "common_pieces",
-            way_out="0 turns it off",
-        )
+        zero_or_more = ("no_repeat_ngram", "common_pieces")
+        check_at_least(self, 0, *zero_or_more, way_out="0 turns it off")
         if self.repetition_penalty <= 0:
             raise UsageError(
                 f"repetition_penalty must be above 0, not {self.repetition_penalty}; "
@@ -132,16 +127,16 @@ def check_vocabularies(config: SearchConfig, *, has_one_vocabulary: bool) -> Non
     Raises:
       UsageError: source and summary have a vocabulary each.
     """
-    if config.common_pieces and not has_one_vocabulary:
-        raise UsageError(
-            "common_pieces adds the pieces of the source to those of a summary, and "
-            "this network has a vocabulary for each; leave it at 0"
-        )
-    if config.supported_kinds and not has_one_vocabulary:
-        raise UsageError(
-            "--supported compares the pieces of summary and source, and this network "
-            "has a vocabulary for each; leave it empty"
-        )
+    settings = {
+        "common_pieces": config.common_pieces,
+        "--supported": config.supported_kinds,
+    }
+    for name, value in settings.items():
+        if value and not has_one_vocabulary:
+            raise UsageError(
+                f"{name} compares the pieces of summary and source, and this network "
+                "has a vocabulary for each; leave it out"
+            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,9 @@
 the repetition penalty, unsupported facts and forced tokens.
 """
 
-from typing import Any
-
 from keras import ops
 
-from precis.model.backend import after
+from precis.model.backend import Tensor, after
 from precis.model.cache import Cache
 from precis.model.logits import log_norm, logit_indices, lower_chosen
 from precis.model.search.config import SearchConfig, SpecialTokens
@@ -15,9 +13,9 @@ from precis.model.search.supported import lower_unsupported, must_continue
 
 
 def score_next(
-    logits: Any,
-    tokens: Any,
-    index: Any,
+    logits: Tensor,
+    tokens: Tensor,
+    index: Tensor,
     cache: Cache,
     *,
     config: SearchConfig,
@@ -43,13 +41,13 @@ def score_next(
 
 
 def _lower_forbidden(
-    logits: Any,
-    tokens: Any,
-    index: Any,
+    logits: Tensor,
+    tokens: Tensor,
+    index: Tensor,
     cache: Cache,
     config: SearchConfig,
     special: SpecialTokens,
-) -> Any:
+) -> Tensor:
     """Logits [B, K, V] with LOWEST_SCORE at forbidden tokens."""
     batch, beams = ops.shape(tokens)[:2]
     ids, is_forbidden = [], []  # int32 and bool, [B, K, M] each
@@ -81,7 +79,7 @@ def _lower_forbidden(
     )
 
 
-def completes_ngram(tokens: Any, index: Any, order: int) -> Any:
+def completes_ngram(tokens: Tensor, index: Tensor, order: int) -> Tensor:
     """Finds the written tokens that would complete a repeated n-gram as next token.
 
     Args:
@@ -109,8 +107,8 @@ def completes_ngram(tokens: Any, index: Any, order: int) -> Any:
 
 
 def _penalise_repetition(
-    logits: Any, norm: Any, tokens: Any, index: Any, config: SearchConfig
-) -> Any:
+    logits: Tensor, norm: Tensor, tokens: Tensor, index: Tensor, config: SearchConfig
+) -> Tensor:
     """Penalises the tokens that were written, the start token too (Keskar et al. 2019,
     section 4.1).
 
@@ -141,7 +139,7 @@ def _penalise_repetition(
 
 
 def _force_token(
-    scores: NextTokenScores, index: Any, config: SearchConfig, special: SpecialTokens
+    scores: NextTokenScores, index: Tensor, config: SearchConfig, special: SpecialTokens
 ) -> NextTokenScores:
     """Leaves one token, with log-probability 0, where the prefix or the last token
     stands.
@@ -154,7 +152,7 @@ def _force_token(
     by_index = [forced.get(place, -1) for place in range(length)]
     token = ops.take(ops.convert_to_tensor(by_index, dtype="int32"), index)
 
-    def force() -> Any:
+    def force() -> Tensor:
         is_token = ops.arange(ops.shape(scores.logits)[-1]) == token
         logits = ops.where(is_token, scores.norm, LOWEST_SCORE)
         return ops.broadcast_to(logits, ops.shape(scores.logits))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.cache import Cache, gather_beams
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import (
@@ -22,7 +23,7 @@ from precis.model.search.scores import (
 )
 
 
-class Live(NamedTuple):
+class LiveHypotheses(NamedTuple):
     """Hypotheses that have not ended.
 
     Attributes:
@@ -30,11 +31,11 @@ class Live(NamedTuple):
       log_probs: float32 [B, K].
     """
 
-    tokens: Any
-    log_probs: Any
+    tokens: Tensor
+    log_probs: Tensor
 
 
-class Finished(NamedTuple):
+class FinishedHypotheses(NamedTuple):
     """Hypotheses that have ended, best first.
 
     Attributes:
@@ -43,9 +44,9 @@ class Finished(NamedTuple):
       log_probs: float32 [B, K].
     """
 
-    tokens: Any
-    scores: Any
-    log_probs: Any
+    tokens: Tensor
+    scores: Tensor
+    log_probs: Tensor
 
 
 class BeamState(NamedTuple):
@@ -59,10 +60,10 @@ class BeamState(NamedTuple):
       cache: of the network, with the hypotheses in the order of `live`.
     """
 
-    index: Any
-    live: Live
-    finished: Finished
-    is_done: Any
+    index: Tensor
+    live: LiveHypotheses
+    finished: FinishedHypotheses
+    is_done: Tensor
     cache: Cache
 
 
@@ -75,9 +76,9 @@ class Candidates(NamedTuple):
       log_probs: float32 [B, 2K], of the continuation.
     """
 
-    parents: Any
-    tokens: Any
-    log_probs: Any
+    parents: Tensor
+    tokens: Tensor
+    log_probs: Tensor
 
 
 class Hypotheses(NamedTuple):
@@ -94,10 +95,10 @@ class Hypotheses(NamedTuple):
           token.
     """
 
-    tokens: Any
-    scores: Any
-    log_probs: Any
-    finished: Any
+    tokens: Tensor
+    scores: Tensor
+    log_probs: Tensor
+    finished: Tensor
 
 
 def start_state(
@@ -114,21 +115,21 @@ def start_state(
     empty = ops.full((batch, width), LOWEST_SCORE, dtype="float32")
     return BeamState(
         index=ops.convert_to_tensor(0, "int32"),
-        live=Live(tokens, ops.tile(first[None], (batch, 1))),
-        finished=Finished(tokens, empty, empty),
+        live=LiveHypotheses(tokens, ops.tile(first[None], (batch, 1))),
+        finished=FinishedHypotheses(tokens, empty, empty),
         is_done=ops.zeros((batch,), dtype="bool"),
         cache=cache,
     )
 
 
-def extend(tokens: Any, last: Any, index: Any) -> Any:
+def extend(tokens: Tensor, last: Tensor, index: Tensor) -> Tensor:
     """Writes tokens [B, K] behind place `index` of tokens [B, K, T + 1]."""
     is_next = ops.arange(tokens.shape[2]) == index + 1
     return ops.where(is_next, last[..., None], tokens)
 
 
 def choose_candidates(
-    scores: NextTokenScores, live_log_probs: Any, width: int
+    scores: NextTokenScores, live_log_probs: Tensor, width: int
 ) -> Candidates:
     """Chooses the 2K best continuations of each document: of the 2K best tokens of each
     of its K hypotheses the best.
@@ -154,7 +155,7 @@ def choose_candidates(
 
 def keep_live(
     state: BeamState, candidates: Candidates, end_id: int
-) -> tuple[Live, Any]:
+) -> tuple[LiveHypotheses, Tensor]:
     """Chooses the K best candidates that did not end.
 
     Returns:
@@ -170,12 +171,12 @@ def keep_live(
         gather_beams(candidates.tokens, order),
         state.index,
     )
-    return Live(tokens, log_probs), parents
+    return LiveHypotheses(tokens, log_probs), parents
 
 
 def keep_finished(
     state: BeamState, candidates: Candidates, config: SearchConfig, end_id: int
-) -> Finished:
+) -> FinishedHypotheses:
     """Adds the candidates that ended, of which only the K best count, and keeps the K
     best finished hypotheses.
 
@@ -204,12 +205,17 @@ def keep_finished(
     scores, order = ops.top_k(ops.concatenate([old.scores, scores], axis=1), k=width)
     tokens = ops.concatenate([old.tokens, tokens], axis=1)
     log_probs = ops.concatenate([old.log_probs, log_probs], axis=1)
-    return Finished(gather_beams(tokens, order), scores, gather_beams(log_probs, order))
+    return FinishedHypotheses(
+        gather_beams(tokens, order), scores, gather_beams(log_probs, order)
+    )
 
 
 def is_decided(
-    finished: Finished, live_log_probs: Any, index: Any, config: SearchConfig
-) -> Any:
+    finished: FinishedHypotheses,
+    live_log_probs: Tensor,
+    index: Tensor,
+    config: SearchConfig,
+) -> Tensor:
     """Whether no live hypothesis can still win, as `config.early_stopping` defines it.
 
     never: Log-probabilities only fall, so a live hypothesis ends at best with its
@@ -257,7 +263,7 @@ def rank_hypotheses(state: BeamState, config: SearchConfig, end_id: int) -> Hypo
         live_log_probs = ops.full_like(live_log_probs, LOWEST_SCORE)
     live_scores = live_log_probs / length_penalty(state.index, config)
 
-    def join(of_finished: Any, of_live: Any) -> Any:
+    def join(of_finished: Tensor, of_live: Tensor) -> Tensor:
         """[B, K, ...] twice -> [B, 2K, ...]."""
         return ops.concatenate([of_finished, of_live], axis=1)
 

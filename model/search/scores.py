@@ -1,10 +1,11 @@
 """Scores of tokens: which are possible, the best of them, and the length penalty."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.search.config import CANDIDATE_BLOCK, SearchConfig
 
 # The log-probability of a forbidden token. Finite, so that sums stay free of NaN; far
@@ -21,16 +22,16 @@ class NextTokenScores(NamedTuple):
       norm: float32 [B, K, 1], log(sum(exp(logits))) before any constraint.
     """
 
-    logits: Any
-    norm: Any
+    logits: Tensor
+    norm: Tensor
 
 
-def is_possible(log_probs: Any) -> Any:
+def is_possible(log_probs: Tensor) -> Tensor:
     """Whether hypotheses hold no forbidden token, bool of the same shape."""
     return log_probs > LOWEST_SCORE / 2
 
 
-def length_penalty(length: Any, config: SearchConfig) -> Any:
+def length_penalty(length: Tensor, config: SearchConfig) -> Tensor:
     """The divisor of a hypothesis's log-probability.
 
     wu ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14); average n^alpha, the
@@ -53,7 +54,7 @@ def length_penalty(length: Any, config: SearchConfig) -> Any:
 BLOCK = CANDIDATE_BLOCK
 
 
-def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
+def top_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The `count` largest scores of each row and their token ids; among equals the
     smaller id comes first.
 
@@ -84,7 +85,9 @@ def top_tokens(scores: Any, count: int) -> tuple[Any, Any]:
     return _top_of_blocks(scores, count, size, block)
 
 
-def _top_of_blocks(scores: Any, count: int, size: Any, block: int) -> tuple[Any, Any]:
+def _top_of_blocks(
+    scores: Tensor, count: int, size: Tensor, block: int
+) -> tuple[Tensor, Tensor]:
     """`top_tokens` of a vocabulary of `size` in blocks."""
     batch, beams = ops.shape(scores)[:2]
     blocks = ops.reshape(scores, (batch * beams, size // block, block))
@@ -92,24 +95,19 @@ def _top_of_blocks(scores: Any, count: int, size: Any, block: int) -> tuple[Any,
     # In the order of the vocabulary, so that equals stay in that of their ids.
     best = ops.sort(ops.cast(best, "int32"), axis=-1)  # [B * K, count]
     rows = ops.arange(batch * beams, dtype="int32")[:, None] * (size // block) + best
-    held = ops.take(
-        ops.reshape(blocks, (-1, block)), rows, axis=0
-    )  # [B * K, count, block]
-    values, places = ops.top_k(
-        ops.reshape(held, (batch * beams, count * block)), k=count
-    )
+    held = ops.take(ops.reshape(blocks, (-1, block)), rows, axis=0)
+    held = ops.reshape(held, (batch * beams, count * block))
+    values, places = ops.top_k(held, k=count)
     places = ops.cast(places, "int32")
     ids = ops.take_along_axis(best, places // block, axis=-1) * block + places % block
-    return ops.reshape(values, (batch, beams, count)), ops.reshape(
-        ids, (batch, beams, count)
-    )
+    shape = (batch, beams, count)
+    return ops.reshape(values, shape), ops.reshape(ids, shape)
 
 
 def _block_size(size: int) -> int:
     """The divisor of the vocabulary's size nearest to BLOCK, or the whole where none is
     near.
     """
-    divisors = [
-        block for block in range(BLOCK // 4, 4 * BLOCK + 1) if size % block == 0
-    ]
+    sizes = range(BLOCK // 4, 4 * BLOCK + 1)
+    divisors = [block for block in sizes if size % block == 0]
     return min(divisors, key=lambda block: abs(math.log(block / BLOCK)), default=size)

@@ -27,10 +27,11 @@ costs as much as a comparison with the source. Places of a hypothesis that write
     ##m                                                x              continued; may end
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras import ops
 
+from precis.model.backend import Tensor
 from precis.model.cache import Cache
 from precis.model.logits import restore_chosen
 from precis.model.search.scores import LOWEST_SCORE
@@ -65,9 +66,9 @@ class PieceTable(NamedTuple):
       capitalised: the same piece with a capital, or -1.
     """
 
-    classes: Any
-    marks: Any
-    capitalised: Any
+    classes: Tensor
+    marks: Tensor
+    capitalised: Tensor
 
 
 class Support(NamedTuple):
@@ -78,7 +79,7 @@ class Support(NamedTuple):
       table: of the vocabulary that sources and summaries share.
     """
 
-    source: Any
+    source: Tensor
     table: PieceTable
 
 
@@ -92,17 +93,17 @@ class SourceUnits(NamedTuple):
           elsewhere and where there is none.
     """
 
-    tokens: Any
-    joined: Any
-    capitalised: Any
+    tokens: Tensor
+    joined: Tensor
+    capitalised: Tensor
 
     @property
-    def begins(self) -> Any:
+    def begins(self) -> Tensor:
         """The first of each unit, bool [B, S]."""
         return (self.tokens >= 0) & ops.logical_not(self.joined)
 
     @property
-    def ends(self) -> Any:
+    def ends(self) -> Tensor:
         """The last of each unit, bool [B, S]."""
         return ops.logical_not(_behind(self.joined))
 
@@ -119,11 +120,11 @@ class WrittenUnit(NamedTuple):
       marks: int32 [B, K], of the last piece.
     """
 
-    places: Any
-    is_open: Any
-    may_end: Any
-    is_adjacent: Any
-    marks: Any
+    places: Tensor
+    is_open: Tensor
+    may_end: Tensor
+    is_adjacent: Tensor
+    marks: Tensor
 
 
 def start_facts(cache: Cache, support: Support | None, beams: int) -> Cache:
@@ -146,7 +147,7 @@ def start_facts(cache: Cache, support: Support | None, beams: int) -> Cache:
     )
 
 
-def source_units(source: Any, table: PieceTable) -> SourceUnits:
+def source_units(source: Tensor, table: PieceTable) -> SourceUnits:
     """Finds the units of sources, int32 [B, S]."""
     exists = source >= 0
     known = ops.maximum(source, 0)
@@ -165,7 +166,7 @@ def source_units(source: Any, table: PieceTable) -> SourceUnits:
     return SourceUnits(source, joined, ops.where(begins, capitalised, -1))
 
 
-def follow_facts(cache: Cache, tokens: Any) -> WrittenUnit | None:
+def follow_facts(cache: Cache, tokens: Tensor) -> WrittenUnit | None:
     """Reads the last token of each hypothesis.
 
     Args:
@@ -227,7 +228,7 @@ def keep_facts(cache: Cache, written: WrittenUnit | None) -> Cache:
     return cache._replace(per_beam={**cache.per_beam, FACTS: written})
 
 
-def must_continue(cache: Cache) -> Any:
+def must_continue(cache: Cache) -> Tensor:
     """Whether the unit of each hypothesis is incomplete, bool [B, K]; None where facts
     are not watched.
     """
@@ -236,7 +237,7 @@ def must_continue(cache: Cache) -> Any:
     return ops.logical_not(cache.per_beam[FACTS].may_end)
 
 
-def lower_unsupported(logits: Any, cache: Cache) -> Any:
+def lower_unsupported(logits: Tensor, cache: Cache) -> Tensor:
     """Lowers the logits of tokens that would invent a fact.
 
     Args:
@@ -278,7 +279,7 @@ def lower_unsupported(logits: Any, cache: Cache) -> Any:
 
 def _supported_tokens(
     written: WrittenUnit, units: SourceUnits, table: PieceTable
-) -> tuple[Any, Any]:
+) -> tuple[Tensor, Tensor]:
     """The tokens of the source that may be written next.
 
     Returns:
@@ -300,16 +301,16 @@ def _supported_tokens(
     return ids, ops.concatenate([goes_on | follows, opens], axis=-1)
 
 
-def _has(marks: Any, bit: int) -> Any:
+def _has(marks: Tensor, bit: int) -> Tensor:
     """Whether marks have a bit; bool of their shape."""
     return ops.not_equal(ops.bitwise_and(marks, bit), 0)
 
 
-def _before(values: Any) -> Any:
+def _before(values: Tensor) -> Tensor:
     """The value at the place before, False at the first place; bool [..., S]."""
     return ops.concatenate([ops.zeros_like(values[..., :1]), values[..., :-1]], axis=-1)
 
 
-def _behind(values: Any) -> Any:
+def _behind(values: Tensor) -> Tensor:
     """The value at the place behind, False at the last place; bool [..., S]."""
     return ops.concatenate([values[..., 1:], ops.zeros_like(values[..., :1])], axis=-1)

@@ -25,7 +25,7 @@ from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import say
-from precis.model.training.state import Position, Training
+from precis.model.training.state import Training, TrainingPosition
 
 SETTINGS_FILE = "settings.json"
 LOSSES_FILE = "losses.jsonl"
@@ -142,7 +142,7 @@ def restore_best(training: Training) -> int:
     return step
 
 
-def _restore_checkpoint(training: Training, path: str) -> Position | None:
+def _restore_checkpoint(training: Training, path: str) -> TrainingPosition | None:
     """Sets the variables to a checkpoint's values.
 
     Returns:
@@ -179,7 +179,7 @@ def _restore_checkpoint(training: Training, path: str) -> Position | None:
     }
     for name, variable in _named(training.variables):
         variable.assign(tensors[name.partition("/")[0]])
-    return Position(**state["position"])
+    return TrainingPosition(**state["position"])
 
 
 def _named(variables: Sequence[Any]) -> list[tuple[str, Any]]:

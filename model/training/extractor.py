@@ -36,7 +36,7 @@ from precis.model.inference.sentence_scorer import (
     save_scorer,
 )
 from precis.model.inference.sentence_vectors import SentenceEncoder
-from precis.model.network.build import build_extractor
+from precis.model.network.build import build_network
 from precis.model.network.config import ExtractorConfig
 from precis.model.network.extractor import Extractor
 from precis.model.progress.stages import stage
@@ -122,7 +122,7 @@ def prepare_extractor(
             "prepare another corpus"
         )
     encoder, config = reader.encoder, reader.config
-    network = build_extractor(config, seed=training.seed)
+    network = build_network(config, seed=training.seed)
     features = np.concatenate([article.features for article in train])
     network.feature_mean.assign(features.mean(axis=0))
     network.feature_scale.assign(1.0 / np.maximum(features.std(axis=0), 1e-3))

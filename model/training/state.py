@@ -17,7 +17,7 @@ Step = Callable[[Any], Figures]
 
 
 @dataclasses.dataclass(kw_only=True)
-class Position:
+class TrainingPosition:
     """How far a training has come.
 
     Attributes:
@@ -76,7 +76,7 @@ class Training:
     sources: Callable[[Any], Any] = lambda batch: None
     name_sources: Callable[[Any], str] = lambda sources: ""
     workers: Workers
-    position: Position = dataclasses.field(default_factory=Position)
+    position: TrainingPosition = dataclasses.field(default_factory=TrainingPosition)
     reports: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     @property

@@ -51,7 +51,7 @@ class Span(NamedTuple):
     mark: str
 
 
-class Document(NamedTuple):
+class ReportedDocument(NamedTuple):
     """A document on the page.
 
     Attributes:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from precis.pipelines.report.documents import Document
+from precis.pipelines.report.documents import ReportedDocument
 
 DOCUMENTS_A_BLOCK = 32
 # Some mail servers take no larger attachments, which grow by a third on their way.
@@ -30,7 +30,7 @@ def pack(content: Any) -> str:
 
 
 def pack_documents(
-    documents: Sequence[Document], most_bytes: int = MOST_BLOCK_BYTES
+    documents: Sequence[ReportedDocument], most_bytes: int = MOST_BLOCK_BYTES
 ) -> tuple[list[str], int]:
     """Packs documents into blocks, and says how many of them have their source there:
     those of the first blocks, as far as the size of all blocks allows.
@@ -55,7 +55,7 @@ def pack_documents(
     return whole, len(documents)
 
 
-def render(sections: Mapping[str, Any], documents: Sequence[Document]) -> bytes:
+def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -> bytes:
     """The page as HTML in UTF-8.
 
     Args:

@@ -18,7 +18,7 @@ from precis.pipelines.evaluate.evaluation_table import all_tables, notes
 from precis.pipelines.report import facts
 from precis.pipelines.report.articles import articles_of_rows
 from precis.pipelines.report.distributions import add_measures, distributions
-from precis.pipelines.report.documents import Document
+from precis.pipelines.report.documents import ReportedDocument
 from precis.pipelines.report.options import REPORT
 from precis.pipelines.report.page import pack_documents, render
 from precis.pipelines.report.reported_run import ReportedRun, open_reported_run
@@ -123,7 +123,7 @@ def report(**flags: Any) -> ReportResult:
 
 def _read_documents(
     run: ReportedRun, chosen: Mapping[int, bool], judgement: Judgement
-) -> dict[int, Document]:
+) -> dict[int, ReportedDocument]:
     """The documents on the page by the numbers of their rows, in the order of the page.
 
     Args:
@@ -135,13 +135,13 @@ def _read_documents(
     rows = [taken[number] for number in chosen]
     articles = articles_of_rows(rows, run.manifest)
     scores = judgement.scores_of(rows)
-    documents = map(Document, rows, articles, scores, chosen.values())
+    documents = map(ReportedDocument, rows, articles, scores, chosen.values())
     return dict(zip(chosen, documents, strict=True))
 
 
 def _sections(
     run: ReportedRun,
-    documents: Mapping[int, Document],
+    documents: Mapping[int, ReportedDocument],
     best: Sequence[int],
 ) -> dict[str, Any]:
     """What the template shows of a run besides its documents."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from precis.model.bundle.encoder_bundle import EncoderBundle
 from precis.model.extractive.features import FEATURE_COUNT
-from precis.model.network.build import build_encoder, build_extractor
+from precis.model.network.build import build_network
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.network.encoder import Encoder
 from precis.model.network.extractor import Extractor
@@ -32,7 +32,7 @@ def make_encoder(precision: str = "float32") -> Encoder:
     config = EncoderConfig(
         vocabulary_size=VOCABULARY, pad_id=0, max_source_tokens=TOKENS, **shape
     )
-    encoder = build_encoder(config, precision=precision)
+    encoder = build_network(config, precision=precision)
     scramble(encoder, seed=5)
     return encoder
 
@@ -59,7 +59,7 @@ def extractor_config(**changes) -> ExtractorConfig:
 
 
 def make_extractor(**changes) -> Extractor:
-    network = build_extractor(extractor_config(**changes))
+    network = build_network(extractor_config(**changes))
     scramble(network, seed=7)
     network.feature_mean.assign(np.linspace(-1, 1, FEATURE_COUNT))
     network.feature_scale.assign(np.linspace(0.5, 2, FEATURE_COUNT))

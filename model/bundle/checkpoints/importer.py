@@ -126,14 +126,13 @@ def load_checkpoint(
             config = dataclasses.replace(config, max_target_tokens=longest)
     config, tensors = _read_tensors(folder, config, family, max_source_tokens)
     # TensorFlow takes seconds to import. What cannot be read is refused earlier.
-    from precis.model.network.build import build_encoder, build_network
+    from precis.model.network.build import build_network
 
     with _naming(folder):
         if family.class_name:
             config = _with_output(config, tensors, family)
-        build: Any = build_network if family.class_name else build_encoder
         with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
-            network = build(config, precision=precision)
+            network = build_network(config, precision=precision)
         _assign(network, tensors, family)
     return Checkpoint(network, *search)
 

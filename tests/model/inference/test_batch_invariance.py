@@ -15,7 +15,7 @@ from support.summarize_runs import MAX_SOURCE_TOKENS, rows_of, story
 from precis.model.inference.batches import batches_by_length
 from precis.model.inference.bulk_summarizer import POOL_BATCHES
 from precis.model.inference.sentence_scorer import save_scorer
-from precis.model.network.build import build_extractor
+from precis.model.network.build import build_network
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +65,7 @@ def extractor(tmp_path_factory):
     folder = tmp_path_factory.mktemp("extractor")
     save_scorer(
         str(folder / "bundle"),
-        extractor=build_extractor(extractor_config()),
+        extractor=build_network(extractor_config()),
         encoder=make_encoder_bundle(folder / "pieces"),
         precision="float32",
         provenance={},

@@ -1,6 +1,5 @@
 """Buffers that a loop writes in place."""
 
-import pytest
 import tensorflow as tf
 
 from precis.model.backend import allocate_buffer, write_rows
@@ -29,27 +28,3 @@ def test_buffers_of_one_shape_are_not_shared():
                     part.numpy()[:, 0].tolist()
                     for part in write(size, tf.constant([row]))
                 ] == expected
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_a_loop_keeps_every_row_that_it_wrote(dtype):
-    @tf.function(autograph=False)
-    def fill():
-        def advance(index, buffer):
-            rows = tf.stack([index, index + 20])
-            values = tf.cast(tf.stack([[index, index], [2 * index, -index]]), dtype)
-            return index + 1, write_rows(buffer, rows, values)
-
-        return tf.while_loop(
-            lambda index, _: index < 20,
-            advance,
-            (tf.constant(0), allocate_buffer((41, 2), dtype)),
-        )[1]
-
-    expected = [[i, i] for i in range(20)] + [[2 * i, -i] for i in range(20)] + [[0, 0]]
-    for _ in range(2):  # the second call starts with zeros too
-        buffer = fill()
-        assert (
-            buffer.dtype == dtype
-            and tf.cast(buffer, "float32").numpy().tolist() == expected
-        )

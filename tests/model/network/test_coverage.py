@@ -1,12 +1,10 @@
 """Coverage, the sum of past copy distributions: its loss, and its sum in a search."""
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
 from support.small_network import (
     COVERED,
-    KINDS,
     SOURCE,
     TARGET,
     make_network,
@@ -61,13 +59,6 @@ def test_a_network_says_what_it_read_again(variant):
     assert results[:, 0].tolist() == [0.0, 0.0] and results[:, 1:].min() > 0.05
 
 
-@pytest.mark.parametrize("variant", ["plain", "gru"])
-def test_without_coverage_there_is_no_loss(variant):
-    prediction = network_of(variant).predict_next(SOURCE, TARGET)
-    assert prediction.coverage_loss is None
-    assert (prediction.pointer_output is None) == (variant == "plain")
-
-
 @pytest.mark.parametrize("variant", ["untied_pointer", "gru_coverage"])
 def test_coverage_that_is_not_trained_yet_changes_nothing(variant):
     """The coverage weight starts at 0, so training continues from a network without
@@ -102,15 +93,3 @@ def test_a_search_counts_the_coverage_of_each_hypothesis(variant):
         expected = counted.sum(2)  # [B, K, S]
         np.testing.assert_allclose(step.cache.per_beam["coverage"], expected, atol=1e-5)
     assert step.index == 5
-
-
-@pytest.mark.parametrize(
-    ("variant", "counts"),
-    [*((kind, False) for kind in KINDS), *((kind, True) for kind in COVERED)],
-)
-def test_coverage_is_counted_only_where_needed(variant, counts):
-    network = network_of(variant)
-    cache = network.start(network.encode(SOURCE), 3, 4)
-    assert [
-        tuple(leaf.shape) for leaf in keras.tree.flatten(cache.per_beam["coverage"])
-    ] == ([(2, 3, 6)] if counts else [])

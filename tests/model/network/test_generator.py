@@ -118,21 +118,6 @@ def test_a_seed_makes_weights_and_dropout():
     assert difference(noisy[0], noisy[1]) > 1e-4  # each call drops others
 
 
-@pytest.mark.parametrize("variant", ["decoder_only", "gru_gate"])
-def test_dropout_is_off_unless_training(variant):
-    network = make_network(variant, dropout=0.5)
-    without = logits_of(make_network(variant, dropout=0.0), SOURCE, TARGET)
-    np.testing.assert_array_equal(logits_of(network, SOURCE, TARGET), without)
-    noisy = logits_of(network, SOURCE, TARGET, training=True)
-    assert difference(noisy, without) > 1e-2
-    memory, noisy = (network.encode(SOURCE, training=on) for on in (False, True))
-    assert difference(memory.states, noisy.states) > 1e-2
-    decoded, noisy = (
-        network.decode(TARGET, memory, training=on)[0] for on in (False, True)
-    )
-    assert difference(decoded, noisy) > 1e-2
-
-
 def paths_of(weights):
     return [weight.path.split("/", 1)[1] for weight in weights]
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from keras import ops
 from support import plain_layers as plain
-from support.plain_network import scramble, weights_of
+from support.plain_network import scramble
 from support.small_network import small_config, values
 
-from precis.model.logits import log_norm, logit_indices
+from precis.model.logits import log_norm
 from precis.model.network import layers
 from precis.model.network.config import ACTIVATIONS
 
@@ -31,11 +31,6 @@ def built(layer, *, seed=1):
 def source_bias(mask=SOURCE_MASK):
     """The bias that masks padding: bool [B, S] -> float32 [B, 1, 1, S]."""
     return layers.score_bias(mask[:, None, None])
-
-
-def readable_by(queries, row):
-    """The mask of one document for that many queries, bool [T, S]."""
-    return np.tile(SOURCE_MASK[row], (queries, 1))
 
 
 def test_masks_by_hand():
@@ -59,55 +54,6 @@ def test_the_norm_of_logits_is_the_log_of_their_sum():
         rtol=1e-5,
         atol=1e-5,
     )
-
-
-def test_token_ids_become_places_in_the_logits():
-    ids = np.array([[[5, 6]], [[7, 5]]], "int32")
-    assert np.asarray(logit_indices(ids)).tolist() == [
-        [0, 0, 5],
-        [0, 0, 6],
-        [1, 0, 7],
-        [1, 0, 5],
-    ]
-
-
-@pytest.mark.parametrize(
-    ("settings", "memory_width"),
-    [
-        ({"heads": 1}, 8),
-        ({"heads": 4}, 6),
-        ({"heads": 3, "head_width": 5}, 8),
-        ({"biases": False, "scaled_scores": False}, 8),
-    ],
-)
-def test_heads_are_slices_of_the_weights(settings, memory_width):
-    config = small_config(**settings)
-    layer = built(
-        layers.MultiHeadAttention(
-            config=config, memory_width=memory_width, name="attention"
-        )
-    )
-    states, memory = values(2, 4, 8, seed=1), values(2, 5, memory_width, seed=2)
-    attended, weights = map(np.asarray, layer(states, memory, source_bias()))
-    assert weights.shape == (2, config.heads, 4, 5)
-    assert len(layer.weights) == (8 if config.biases else 4)
-    for b in range(2):
-        expected, expected_weights = plain.multi_head(
-            states[b], memory[b], readable_by(4, b), weights_of(layer), config
-        )
-        np.testing.assert_allclose(attended[b], expected, rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(weights[b], expected_weights, rtol=1e-5, atol=1e-5)
-
-
-def test_past_keys_and_values_stand_before_the_memory():
-    """The first two of five positions are given as keys and values."""
-    layer = built(layers.MultiHeadAttention(config=small_config(), name="attention"))
-    states, memory = values(2, 4, 8, seed=1), values(2, 5, 8, seed=2)
-    whole = layer(states, memory, source_bias())
-    past = layer.keys_values(ops.convert_to_tensor(memory[:, :2]))
-    parts = layer(states, memory[:, 2:], source_bias(), past=past)
-    for part, expected in zip(parts, whole, strict=True):
-        np.testing.assert_allclose(part, np.asarray(expected), rtol=1e-6, atol=1e-6)
 
 
 def test_dropout_in_a_residual_touches_the_update_only():

@@ -4,13 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-from keras import ops
 from support import plain_layers as plain
 from support.plain_network import scramble, weights_of
-from support.small_network import small_config, values
+from support.small_network import small_config
 
 from precis.model.network import positions
-from precis.model.network.config import POSITIONS
 
 
 @pytest.mark.parametrize("in_halves", [False, True])
@@ -22,55 +20,6 @@ def test_positions_are_sines_and_cosines(length, width, in_halves):
         plain.sinusoidal(place, width, in_halves=in_halves) for place in range(length)
     ]
     np.testing.assert_allclose(codes, expected, rtol=1e-6, atol=1e-6)
-
-
-def make_input(**settings):
-    config = small_config(dropout=0.5, **settings)
-    layer = positions.PositionedInput(config=config, max_tokens=5, name="source_input")
-    layer.build()
-    scramble(layer, seed=7)
-    return layer, config
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"embedding_norm": True}, {"embedding_norm": True, "rms_norm": True}],
-)
-@pytest.mark.parametrize("kind", POSITIONS)
-def test_positions_are_added_and_then_normed(kind, settings):
-    layer, config = make_input(positions=kind, norm_epsilon=0.2, **settings)
-    table = values(9, 8, seed=2).astype("float64")
-    weights = weights_of(layer)
-    names = {"positions"} if kind == "learned" else set()
-    if "rms_norm" in settings:
-        names |= {"norm/scale"}
-    elif settings:
-        names |= {"norm/gamma", "norm/beta"}
-    assert set(weights) == names
-    ids = np.array([3, 8, 0, 5])
-    embedded = ops.convert_to_tensor(
-        np.stack([table[ids], table[ids[::-1]]]), "float32"
-    )
-    expected = [
-        plain.embed(row, table, weights, config, is_scaled=False)
-        for row in (ids, ids[::-1])
-    ]
-    np.testing.assert_allclose(layer(embedded), expected, rtol=1e-5, atol=1e-5)
-    for index in range(4):
-        at_index = layer.at(embedded[:, index], ops.convert_to_tensor(index, "int32"))
-        np.testing.assert_allclose(
-            at_index, np.array(expected)[:, index], rtol=1e-5, atol=1e-5
-        )
-    # The second row begins at position 1.
-    shifted = layer(embedded, np.array([[0, 1, 2, 3], [1, 2, 3, 4]], "int32"))
-    second = plain.embed(ids[::-1], table, weights, config, is_scaled=False, first=1)
-    np.testing.assert_allclose(shifted, [expected[0], second], rtol=1e-5, atol=1e-5)
-    difference = np.abs(np.asarray(shifted)[1] - expected[1]).max()
-    assert (difference > 0.1) == (kind != "relative")
-
-
-def buckets_of(distances, **settings):
-    return positions.relative_buckets(np.array(distances), **settings).tolist()
 
 
 @pytest.mark.parametrize("is_bidirectional", [False, True])
@@ -85,7 +34,7 @@ def test_buckets_grow_as_the_paper_says(buckets, longest, is_bidirectional):
         "is_bidirectional": is_bidirectional,
     }
     distances = list(range(-longest, longest + 1))
-    result = buckets_of(distances, **settings)
+    result = positions.relative_buckets(np.array(distances), **settings).tolist()
     assert result == [plain.bucket(distance, **settings) for distance in distances]
     last = 2 * (buckets // 2) - 1 if is_bidirectional else buckets - 1
     assert set(result) <= set(range(buckets))
@@ -98,8 +47,8 @@ def test_the_biases_of_relative_positions(is_bidirectional):
     its own positions.
     """
     config = small_config(positions="relative", relative_buckets=8, relative_distance=6)
-    layer = positions.make_relative_positions(
-        config, is_bidirectional=is_bidirectional, name="encoder_positions"
+    layer = positions.RelativePositions(
+        config=config, is_bidirectional=is_bidirectional, name="encoder_positions"
     )
     layer.build()
     scramble(layer, seed=8)
@@ -134,11 +83,11 @@ def test_first_values_are_as_large_as_published():
         dataclasses.replace(config, positions=kind) for kind in ("learned", "relative")
     )
     embedding = positions.TokenEmbedding(
-        vocabulary_size=500, width=64, is_scaled=True, name="embedding"
+        vocabulary_size=500, width=64, name="embedding"
     )
     codes = positions.PositionedInput(config=learned, max_tokens=200, name="input")
-    biases = positions.make_relative_positions(
-        relative, is_bidirectional=True, name="n"
+    biases = positions.RelativePositions(
+        config=relative, is_bidirectional=True, name="n"
     )
     for layer in (embedding, codes, biases):
         layer.build()
@@ -148,7 +97,3 @@ def test_first_values_are_as_large_as_published():
         (biases.table, 0.02),
     ):
         assert np.std(np.asarray(table)) == pytest.approx(deviation, rel=0.1)
-    assert (
-        positions.make_relative_positions(learned, is_bidirectional=True, name="n")
-        is None
-    )

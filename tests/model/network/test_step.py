@@ -37,22 +37,6 @@ def test_steps_equal_teacher_forcing_however_a_search_moves_the_cache(variant):
     assert np.abs(expected[:, 0] - expected[:, 1]).max() > 0.1
 
 
-@pytest.mark.parametrize(
-    ("variant", "beams", "rooms"),
-    [
-        ("gru", 1, (2, 5)),
-        ("t5", 2, (1, 2, 3, 4, 5)),
-        ("decoder_only_relative", 5, (3, 40)),
-    ],
-)
-def test_other_numbers_of_hypotheses_and_rooms(variant, beams, rooms):
-    """A document may also be selected twice."""
-    network, walk = network_of(variant), random_walk(beams, steps=5)
-    actual = walk_steps(network, SOURCE, walk, rooms, selections={4: [0, 2, 1, 1]})
-    expected = teacher_forced(network, SOURCE, walk)
-    np.testing.assert_allclose(actual, expected, atol=1e-5)
-
-
 @pytest.mark.parametrize("variant", ["t5", "decoder_only_relative"])
 def test_documents_may_be_selected_after_slots_were_dropped(variant):
     """Of 24 slots after eight steps 12 are kept, different ones for each document. The
@@ -73,26 +57,6 @@ def test_documents_may_be_selected_after_slots_were_dropped(variant):
             assert (positions[0] != positions[2]).any()
             assert (positions[1] != positions[2]).any()
     assert step.index == 11 and step.documents == [2, 0]
-
-
-# The mask of the slots, or the state and the output of a recurrent network; the
-# coverage where the network reads it.
-@pytest.mark.parametrize(
-    ("variant", "numbers"),
-    [
-        ("pointer", 3 * 5),
-        ("decoder_only", 3 * 5),
-        ("gru", 3 * 8),
-        ("untied_pointer", 3 * 5 + 6),
-    ],
-)
-def test_a_search_does_not_reorder_keys_and_values(variant, numbers):
-    """The size of the reordered tensors per hypothesis."""
-    network = network_of(variant)
-    cache = network.start(network.encode(SOURCE), 3, 5)
-    leaves = keras.tree.flatten(cache.per_beam)
-    assert {tuple(leaf.shape[:2]) for leaf in leaves} == {(3, 3)}
-    assert sum(int(np.prod(leaf.shape[2:])) for leaf in leaves) == numbers
 
 
 # What a step computes in float32: the softmax of each attention and the two of the

@@ -137,17 +137,3 @@ def test_training_reaches_every_dropout(variant, dropouts, monkeypatch):
     monkeypatch.setattr(layers.Dropout, "call", watched)
     network(SOURCE, TARGET, training=True)
     assert calls == [True] * dropouts
-
-
-def test_recurrences_are_float32_whatever_the_precision():
-    network, exact = (
-        network_of("gru_gate", precision) for precision in ("mixed_bfloat16", "float32")
-    )
-    memory, expected = network.encode(SOURCE), exact.encode(SOURCE)
-    states, right = (
-        each.decode(TARGET, given)[0]
-        for each, given in ((network, memory), (exact, expected))
-    )
-    for actual, wanted in ((memory.states, expected.states), (states, right)):
-        np.testing.assert_allclose(actual, np.asarray(wanted), rtol=1e-6, atol=1e-6)
-    assert network.compute_dtype == "bfloat16" and exact.compute_dtype == "float32"

@@ -110,9 +110,6 @@ def test_one_graph_finds_the_same_whatever_else_is_in_the_batch(monkeypatch):
                 np.testing.assert_allclose(part[place], single[0], rtol=1e-6)
 
 
-# Segments
-
-
 @pytest.mark.parametrize("early", ["never", "first_k", "bound"])
 def test_documents_that_are_done_are_dropped_between_segments(monkeypatch, early):
     """The results stay at the places of their documents, with documents that end late

@@ -12,7 +12,6 @@ from support import plain_search
 from support.table_network import (
     TableNetwork,
     check,
-    constant_tables,
     plain_logits,
     random_options,
     random_tables,
@@ -72,32 +71,6 @@ def test_it_finds_what_the_definition_finds(whole):
     assert all(
         counts[kind] >= 5 for kind in ("finished", "unfinished", "none", "pads written")
     ), counts
-
-
-@pytest.mark.parametrize(
-    ("end", "pad", "length", "tokens"),
-    [
-        (2, 0, 3, [0, 0, 0]),
-        (2, 2, 3, [0, 0, 0]),
-        (0, 0, 3, [0, 0, 0]),
-        (0, 1, 3, [0, 1, 1]),
-    ],
-)
-def test_a_length_is_not_counted_by_padding(end, pad, length, tokens):
-    """The most likely token is always 0: the padding token, the end token or both."""
-    config = SearchConfig(
-        max_summary_tokens=length, no_repeat_ngram=0, length_penalty_form="average"
-    )
-    results = search(
-        constant_tables([0.5, 0.3, 0.2], length),
-        config,
-        SpecialTokens(start_id=1, end_id=end, pad_id=pad),
-    )
-    assert np.asarray(results.tokens).tolist() == [[tokens]]
-    assert float(results.scores[0, 0]) == pytest.approx(
-        np.log(0.5), abs=1e-6
-    )  # each token costs as much
-    assert bool(results.finished[0, 0]) == (end == 0)
 
 
 def test_it_stops_when_every_document_has_ended():

@@ -18,7 +18,7 @@ from precis.model.training.checkpoint import (
     save_training,
 )
 from precis.model.training.config import TrainingConfig
-from precis.model.training.state import Position, Training
+from precis.model.training.state import Training, TrainingPosition
 from precis.model.training.workers import Workers
 
 
@@ -58,7 +58,7 @@ def save(folder: Path, *steps: int, **position) -> Path:
     """Saves a checkpoint for each step, and returns the folder of the last."""
     for step in steps:
         training = make_training(folder, step)
-        training.position = Position(step=step, **position)
+        training.position = TrainingPosition(step=step, **position)
         training.reports = [{"step": each} for each in range(1, step + 1)]
         save_training(training)
     return folder / f"training/checkpoints/step-{step:08d}"
@@ -72,7 +72,9 @@ def restored(folder: Path, **settings) -> Training:
 
 def is_untouched(training: Training, folder: Path) -> bool:
     begun = values_of(training) != values_of(make_training(folder, 0))
-    return not begun and training.position == Position() and training.reports == []
+    return (
+        not begun and training.position == TrainingPosition() and training.reports == []
+    )
 
 
 def test_everything_is_restored_from_the_newest_checkpoint(tmp_path):
@@ -83,7 +85,7 @@ def test_everything_is_restored_from_the_newest_checkpoint(tmp_path):
         "state.safetensors",
     ]
     training = restored(tmp_path)
-    assert training.position == Position(step=7, best_score=0.25, **position)
+    assert training.position == TrainingPosition(step=7, best_score=0.25, **position)
     assert values_of(training) == values_of(make_training(tmp_path, 7))
     assert training.reports == [{"step": step} for step in range(1, 8)]
     assert is_untouched(restored(tmp_path / "none"), tmp_path)
@@ -169,7 +171,7 @@ def test_lines_behind_the_checkpoint_are_cut_away_and_validations_added(tmp_path
 def test_the_newest_and_the_best_are_kept(tmp_path, best, kept):
     save(tmp_path, 1, 2, 3, 4)
     training = make_training(tmp_path, 5, keep=2)
-    training.position = Position(step=5, best_step=best)
+    training.position = TrainingPosition(step=5, best_step=best)
     save_training(training)
     names = [path.rsplit("/", 1)[1] for path in list_checkpoints(training)]
     assert names == [f"step-{step:08d}" for step in kept]
@@ -180,10 +182,10 @@ def test_the_best_checkpoint_is_restored_or_refused(tmp_path):
     training = make_training(tmp_path, 9)
     # The present variables are the best, or none was validated.
     for best_step in (9, 0):
-        training.position = Position(step=9, best_step=best_step)
+        training.position = TrainingPosition(step=9, best_step=best_step)
         assert restore_best(training) == 9
     assert values_of(training) == values_of(make_training(tmp_path, 9))
-    training.position = Position(step=9, best_step=3)
+    training.position = TrainingPosition(step=9, best_step=3)
     assert restore_best(training) == 3
     assert values_of(training) == values_of(make_training(tmp_path, 3))
     (best / "state.safetensors").write_bytes(b"damaged")

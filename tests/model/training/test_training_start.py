@@ -13,7 +13,7 @@ from support.small_training import network_config, prepare_training
 from precis.model.bundle.encoder_bundle import save_encoder_bundle
 from precis.model.bundle.network_bundle import load_bundle, open_bundle, save_bundle
 from precis.model.errors import UsageError
-from precis.model.network.build import build_encoder, build_network
+from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
@@ -144,7 +144,7 @@ def encoder_bundle(tokenizers, tmp_path_factory) -> str:
         max_source_tokens=64,
         positions="learned",
     )
-    encoder = build_encoder(config)
+    encoder = build_network(config)
     scramble(encoder, seed=4)
     save_encoder_bundle(
         folder, encoder=encoder, tokenizer=tokenizers.source, provenance={}

@@ -12,7 +12,7 @@ import pytest
 from precis.model.text.article import Article
 from precis.pipelines.report import documents
 from precis.pipelines.report.distributions import add_measures, distributions
-from precis.pipelines.report.documents import Document, Span, cut, find_terms
+from precis.pipelines.report.documents import ReportedDocument, Span, cut, find_terms
 from precis.pipelines.report.page import DOCUMENTS_A_BLOCK, pack_documents
 from precis.pipelines.report.rows import Judgement, take_rows
 from precis.pipelines.run.key_tables import open_database
@@ -84,8 +84,8 @@ def test_terms_are_found_as_the_text_writes_them(text, term, found):
     assert [text[span.start : span.end] for span in spans] == [found] * bool(found)
 
 
-def document(row, article) -> Document:
-    return Document(row, article, {}, False)
+def document(row, article) -> ReportedDocument:
+    return ReportedDocument(row, article, {}, False)
 
 
 def test_written_lines_are_marked_with_the_sentences_behind_them():

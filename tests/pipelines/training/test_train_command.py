@@ -27,7 +27,7 @@ from support.small_training import (
 from precis.model.bundle.encoder_bundle import save_encoder_bundle
 from precis.model.bundle.network_bundle import load_bundle, save_bundle
 from precis.model.errors import UsageError
-from precis.model.network.build import build_encoder, build_network
+from precis.model.network.build import build_network
 from precis.model.network.config import EncoderConfig
 from precis.model.tokenization.folder import load_tokenizers
 from precis.pipelines.training.train import train
@@ -188,7 +188,7 @@ def test_an_encoder_that_stays_as_it_is_and_a_new_decoder(records_folder, tmp_pa
     config = EncoderConfig(
         vocabulary_size=VOCABULARY, pad_id=0, max_source_tokens=30, **shape
     )
-    encoder = build_encoder(config)
+    encoder = build_network(config)
     scramble(encoder, seed=4)
     folder = str(tmp_path / "encoder")
     save_encoder_bundle(folder, encoder=encoder, tokenizer=tokenizer, provenance={})
