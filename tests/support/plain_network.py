@@ -1,12 +1,12 @@
-"""The decoder-only network in plain numpy and float64, document by document and without
-padding; `plain_recurrent` has the recurrent network. transformers is the judge of
-encoder-decoders.
+"""The networks of blocks in plain numpy and float64, document by document and without
+padding; `plain_recurrent` has the recurrent network.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from support.plain_convolutional_gate import convolutional_gate
 from support.plain_layers import (
     Weights,
     below,
@@ -89,11 +89,70 @@ def finish(
     vocabulary = np.array([softmax(row) for row in logits])
     if not config.pointer:
         return Document(logits, vocabulary, maps)
-    generate, copy = pointer(
-        states, inputs, memory, np.ones(len(memory), bool), below(weights, "pointer")
-    )
-    mixed = mixture(generate[None], vocabulary[None], copy[None], source[None])[0]
+    generate, copy = pointer(states, inputs, memory, below(weights, "pointer"))
+    mixed = mixture(generate, vocabulary, copy, source)
     return Document(logits, mixed, [*maps, ("copy", 0, copy[None])])
+
+
+def numbers_of(
+    weights: Weights, name: str, length: int, config: Any, *, is_bidirectional: bool
+) -> np.ndarray | None:
+    """What relative positions add to scores, [H, T, T]."""
+    if config.positions != "relative":
+        return None
+    table, every = weights[f"{name}/table"], range(length)
+    return relative_numbers(
+        table, every, every, config, is_bidirectional=is_bidirectional
+    )
+
+
+def transformer(
+    config: Any, weights: Weights, source: np.ndarray, target: np.ndarray
+) -> Document:
+    """One document: source int [S] without padding and target [T]."""
+    decoder, is_shared, maps = config.decoder, config.shared_embedding, []
+    table = weights[f"{'' if is_shared else 'target_'}embedding/table"]
+    states = embed(
+        source,
+        weights["embedding/table"],
+        below(weights, "source_input"),
+        config,
+        is_scaled=config.scaled_embedding,
+    )
+    everything = np.ones((len(source), len(source)), bool)
+    numbers = numbers_of(
+        weights, "encoder_positions", len(source), config, is_bidirectional=True
+    )
+    for i in range(config.encoder_layers):
+        own = below(weights, f"encoder_{i}")
+        states, share = block(states, everything, own, config, numbers)
+        maps.append(("encoder", i, share))
+    memory = states
+    if config.norm_first:
+        memory = norm(states, below(weights, "encoder_norm"), config)
+    if config.convolutional_gate:
+        memory = convolutional_gate(memory, below(weights, "convolutional_gate"))
+    inputs = states = embed(
+        target,
+        table,
+        below(weights, "target_input"),
+        decoder,
+        is_scaled=(config if is_shared else decoder).scaled_embedding,
+    )
+    numbers = numbers_of(
+        weights, "decoder_positions", len(target), decoder, is_bidirectional=False
+    )
+    of_memory = {"memory": memory, "memory_readable": everything[0]}
+    for i in range(config.decoder_layers):
+        own = below(weights, f"decoder_{i}")
+        states, share, cross = block(
+            states, past(len(target)), own, decoder, numbers, **of_memory
+        )
+        maps += [("self", i, share), ("cross", i, cross)]
+    if decoder.norm_first:
+        states = norm(states, below(weights, "decoder_norm"), decoder)
+    parts = {"states": states, "inputs": inputs, "memory": memory}
+    return finish(config, weights, table=table, **parts, source=source, maps=maps)
 
 
 def decoder_only(
@@ -103,7 +162,7 @@ def decoder_only(
     what it says is read off behind the source.
     """
     sequence, length = np.concatenate([source, target]), len(source)
-    table, numbers, maps = weights["embedding/table"], None, []
+    table, maps = weights["embedding/table"], []
     entered = states = embed(
         sequence,
         table,
@@ -111,15 +170,9 @@ def decoder_only(
         config,
         is_scaled=config.scaled_embedding,
     )
-    if config.positions == "relative":
-        every = range(len(sequence))
-        numbers = relative_numbers(
-            weights["relative_positions/table"],
-            every,
-            every,
-            config,
-            is_bidirectional=False,
-        )
+    numbers = numbers_of(
+        weights, "relative_positions", len(sequence), config, is_bidirectional=False
+    )
     for i in range(config.layers):
         states, share = block(
             states, past(len(sequence)), below(weights, f"block_{i}"), config, numbers

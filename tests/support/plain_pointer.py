@@ -12,16 +12,13 @@ from support.plain_layers import Weights, dense, sigmoid, softmax
 def mixture(
     generate: np.ndarray, vocabulary: np.ndarray, copy: np.ndarray, source: np.ndarray
 ) -> np.ndarray:
-    """Equation 9 of See et al.: generate [B, T], vocabulary [B, T, V], copy [B, T, S],
-    source int [B, S] -> P [B, T, V].
+    """Equation 9 of See et al., of one document: generate [T], vocabulary [T, V], copy
+    [T, S], source int [S] -> P [T, V].
     """
-    mixed = np.zeros(vocabulary.shape)
-    for b in range(vocabulary.shape[0]):
-        for t in range(vocabulary.shape[1]):
-            for piece in range(vocabulary.shape[2]):
-                mixed[b, t, piece] = generate[b, t] * vocabulary[b, t, piece]
-            for s in range(source.shape[1]):
-                mixed[b, t, source[b, s]] += (1 - generate[b, t]) * copy[b, t, s]
+    mixed = generate[:, None] * vocabulary
+    for t in range(len(mixed)):
+        for s, token in enumerate(source):
+            mixed[t, token] += (1 - generate[t]) * copy[t, s]
     return mixed
 
 
@@ -29,29 +26,18 @@ def pointer(
     states: np.ndarray,
     inputs: np.ndarray,
     memory: np.ndarray,
-    readable: np.ndarray,
     weights: Weights,
 ) -> tuple[np.ndarray, ...]:
-    """One document: states and inputs [T, D], memory [S, D], readable bool [S] -> p_gen
-    [T] and the copy distributions [T, S].
+    """One document: states and inputs [T, D], memory [S, D] -> p_gen [T] and the copy
+    distributions [T, S].
     """
     length, width = states.shape
     query, key = dense(states, weights, "query"), dense(memory, weights, "key")
-    copy, generate, coverage = (
-        np.zeros((length, len(memory))),
-        np.zeros(length),
-        np.zeros(len(memory)),
-    )
-    open_positions = [s for s in range(len(memory)) if readable[s]]
+    copy, generate = np.zeros((length, len(memory))), np.zeros(length)
     for t in range(length):
-        scores = [
-            query[t] @ key[s] / math.sqrt(width)
-            + weights.get("coverage_weight", 0.0) * coverage[s]
-            for s in open_positions
-        ]
-        copy[t, open_positions] = softmax(np.array(scores))
-        coverage += copy[t]
-        context = sum(copy[t, s] * memory[s] for s in open_positions)
+        coverage = weights.get("coverage_weight", 0.0) * copy[:t].sum(axis=0)
+        copy[t] = softmax(key @ query[t] / math.sqrt(width) + coverage)
+        context = copy[t] @ memory
         kernel, depth = weights["gate/kernel"][:, 0], memory.shape[1]
         # w_c . context + w_s . state + w_x . input + b
         score = (

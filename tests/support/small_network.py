@@ -175,6 +175,7 @@ EACH = tuple(
 KINDS = ("pointer", "decoder_only", "gru")
 COVERED = ("untied_pointer", "decoder_only_relative", "gru_coverage")
 PLAIN: Mapping[str, Callable[..., Document]] = {
+    "transformer": plain_network.transformer,
     "decoder_only": plain_network.decoder_only,
     "recurrent": recurrent,
 }

@@ -173,17 +173,6 @@ def whole_tables(documents: int, length: int, size: int, *, seed: int) -> Tables
     return table, prints
 
 
-def constant_tables(probabilities: Sequence[float], length: int) -> Tables:
-    """Tables of one document whose next tokens have these probabilities, whatever came
-    before.
-    """
-    size = len(probabilities)
-    table = np.broadcast_to(
-        np.log(np.array(probabilities, "float32")), (1, length, size, size)
-    )
-    return table, np.zeros((1, PRINTS, size), "float32")
-
-
 def random_options(
     case: int, *, whole: bool = False
 ) -> tuple[SearchConfig, SpecialTokens, int]:

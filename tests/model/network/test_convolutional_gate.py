@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support import plain_convolutional_gate as plain
 from support.plain_network import scramble, weights_of
-from support.small_network import SOURCE, make_network, values
+from support.small_network import values
 
 from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.layers import score_bias
@@ -41,17 +41,3 @@ def test_the_gate_by_convolutions(lengths):
     # The gate nearly closes for some states and nearly opens for others.
     gates = np.concatenate(gates)
     assert 0 < gates.min() < 0.3 and 0.7 < gates.max() < 1
-
-
-def test_the_gate_changes_the_memory_of_decoder_and_pointer():
-    network = make_network("gate")
-    without = make_network("gate", convolutional_gate=False)
-    weights = {weight.path: weight for weight in network.weights}
-    for weight in without.weights:
-        weight.assign(weights[weight.path])
-    memory = network.encode(SOURCE)
-    ungated = without.encode(SOURCE).states
-    gated = network.convolutional_gate(ungated, score_bias(memory.mask))
-    np.testing.assert_allclose(memory.states, gated, rtol=1e-6, atol=1e-6)
-    paths = weights.keys() - {weight.path for weight in without.weights}
-    assert {path.split("/")[1] for path in paths} == {"convolutional_gate"}

@@ -5,7 +5,6 @@ precision, freezing.
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from keras import ops
 from support.small_network import (
     SOURCE,
@@ -17,7 +16,6 @@ from support.small_network import (
 
 from precis.model.network.build import build_network
 from precis.model.network.config import SOURCE_PADDING
-from precis.model.network.pointer import log_probs
 
 # Of each architecture the two variants that differ most, and special features.
 MIXED = ["pointer", "t5", "vocabularies", "decoder_only_relative", "gru_gate"]
@@ -57,51 +55,6 @@ def test_later_target_tokens_have_no_influence(variant):
         moved = np.abs(logits_of(network, SOURCE, changed) - base)
         assert moved[:, : t + 1].max() < 1e-5
         assert moved[:, t + 1 :].max() > 1e-2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "variant",
-    ["decoder_only_relative", "gelu_tanh"],
-)
-def test_gradients_are_differences_of_the_loss(variant):
-    """For every weight, along a random direction. Only networks with a differentiable
-    activation.
-    """
-    network, rng = make_network(variant), np.random.default_rng(3)
-    expected = np.roll(TARGET, -1, axis=1)
-
-    @tf.function(autograph=False)
-    def loss():
-        prediction = network.predict_next(SOURCE, TARGET)
-        logs, again = log_probs(prediction), prediction.coverage_loss
-        return -tf.reduce_sum(tf.gather(logs, expected, axis=2, batch_dims=2)) + (
-            0.0 if again is None else tf.reduce_sum(again)
-        )
-
-    with tf.GradientTape() as tape:
-        total = loss()
-    gradients = tape.gradient(
-        total, [weight.value for weight in network.trainable_variables]
-    )
-    for weight, gradient in zip(network.trainable_variables, gradients, strict=True):
-        value, gradient = (
-            weight.numpy(),
-            np.asarray(tf.convert_to_tensor(gradient), "float64"),
-        )
-        direction = rng.normal(size=value.shape)
-        direction *= 0.002 / np.linalg.norm(direction)
-        sides = []
-        for sign in (1, -1):
-            weight.assign(value + sign * direction)
-            sides.append(float(loss()))
-        weight.assign(value)
-        assert (gradient * direction).sum() == pytest.approx(
-            (sides[0] - sides[1]) / 2, rel=0.02, abs=6e-5
-        ), weight.path
-        assert np.abs(gradient).max() > 1e-4 or "key/bias" in weight.path, (
-            weight.path
-        )  # added to all keys, it changes nothing
 
 
 def test_a_seed_makes_weights_and_dropout():

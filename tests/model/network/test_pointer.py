@@ -5,9 +5,7 @@ positions. `test_coverage` has coverage.
 import numpy as np
 import pytest
 from keras import ops
-from support import plain_pointer as plain
-from support.plain_layers import softmax
-from support.plain_network import scramble, weights_of
+from support.plain_network import scramble
 from support.small_network import values
 
 from precis.model.network.layers import Memory
@@ -78,36 +76,6 @@ def test_the_logarithm_of_an_impossible_token_is_finite():
     )
     expected = [0.0, np.log(1e-30)]
     assert np.asarray(mixed)[0, 0].tolist() == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.parametrize(("has_coverage", "width"), [(False, 6), (True, D)])
-def test_the_pointer_by_loops(given, has_coverage, width):
-    """Also with a memory of another width, and padding is never copied."""
-    layer = make_layer(has_coverage=has_coverage, memory_width=width)
-    given["memory"] = values(B, S, width, seed=4)
-    weights = weights_of(layer)
-    p_gens, all_copies, source = point(layer, given)
-    mixed = probabilities(layer, given)
-    assert ("coverage_weight" in weights) == has_coverage
-    np.testing.assert_array_equal(source, SOURCE)
-    for b in range(B):
-        p_gen, copies = plain.pointer(
-            given["states"][b],
-            given["inputs"][b],
-            given["memory"][b],
-            READABLE[b],
-            weights,
-        )
-        np.testing.assert_allclose(np.asarray(p_gens)[b, :, 0], p_gen, atol=1e-6)
-        np.testing.assert_allclose(np.asarray(all_copies)[b], copies, atol=1e-6)
-        p_vocab = np.array(
-            [softmax(row) for row in given["logits"][b].astype("float64")]
-        )
-        expected = plain.mixture(
-            p_gen[None], p_vocab[None], copies[None], SOURCE[b : b + 1]
-        )[0]
-        np.testing.assert_allclose(mixed[b], expected, atol=1e-5)
-    np.testing.assert_allclose(mixed.sum(-1), 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("bias", [0.3, -200.0])
