@@ -28,11 +28,10 @@ shortlist          a network with the common pieces and those of the sources alo
 fact_pieces        which pieces of a vocabulary spell numbers and names
 summarizer         turns hypotheses into ranked texts
 merging            merges the summaries of passages
-composition        puts a summary together from rewritten sentences
-line_checks        whether a rewritten sentence is complete and says what it says
+composition        puts a summary together from rewritten sentences, of those that are
+                   complete and say what the sentences say
 search_cost        adds up tokens and seconds
 sentence_vectors   computes vectors of sentences with an encoder
 sentence_scorer    scores sentences with an extractor
-attention          reads attention weights
-heat_map           draws a map for each head
+attention          reads attention weights, and draws a map for each head
 """

@@ -1,7 +1,7 @@
 """`precis attention`: bundle + text -> a picture of the attention weights.
 
 The text is read and its summary written as by `precis summarize --text`. The pictures
-are those of `precis.model.inference.heat_map`.
+are those of `precis.model.inference.attention`.
 """
 
 import os
@@ -64,8 +64,7 @@ def attention(**flags: Any) -> AttentionResult:
     article = read_document(options.text, {"clean": options.clean})
     summary = _read_summary(options, article)
     # They import TensorFlow, which takes seconds; the flags are checked first.
-    from precis.model.inference.attention import mean_of_heads, read_attention
-    from precis.model.inference.heat_map import draw
+    from precis.model.inference.attention import draw, mean_of_heads, read_attention
 
     weights = read_attention(
         load_bundle(options.bundle),

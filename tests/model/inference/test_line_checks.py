@@ -2,7 +2,7 @@
 
 import pytest
 
-from precis.model.inference.line_checks import is_complete, keeps_words
+from precis.model.inference.composition import is_complete, keeps_words
 from precis.model.rouge import tokenize
 
 SENTENCE = (

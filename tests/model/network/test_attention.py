@@ -10,10 +10,11 @@ from precis.model.bundle.network_bundle import Bundle, save_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.attention import (
     HeadWeights,
+    draw,
     mean_of_heads,
+    most_read,
     read_attention,
 )
-from precis.model.inference.heat_map import draw, most_read
 from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig
 from precis.model.tokenization.folder import load_tokenizers
