@@ -9,17 +9,11 @@ from support.shared_networks import eagerly
 from support.small_search import (
     CONFIG,
     random_sources,
-    small_search,
 )
 
 from precis.model.errors import DataError
 from precis.model.inference.batches import Hypothesis, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer, load_searcher
-
-
-@pytest.fixture(scope="module")
-def search(tmp_path_factory):
-    return small_search(tmp_path_factory.mktemp("bundle"))
 
 
 @pytest.fixture

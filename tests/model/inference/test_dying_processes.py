@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 import numpy as np
 import pytest
 from support import poisoned_search
-from support.small_search import random_sources, small_search
+from support.small_search import random_sources
 from support.waiting import wait_until
 
 from precis.model.errors import JobError
@@ -18,11 +18,6 @@ from precis.model.inference import bulk_summarizer
 from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.inference.processes import Processes
 from precis.model.isolation import Failure
-
-
-@pytest.fixture(scope="module")
-def search(tmp_path_factory):
-    return small_search(tmp_path_factory.mktemp("bundle"))
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from support.processes import is_running
-from support.small_search import small_search
 from support.waiting import wait_until
 
 from precis.model.inference import process_limits
@@ -21,11 +20,6 @@ from precis.model.inference.process_limits import count_processes
 from precis.model.inference.processes import search_context
 
 ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="module")
-def search(tmp_path_factory):
-    return small_search(tmp_path_factory.mktemp("bundle"))
 
 
 PROGRAM = """

@@ -1,16 +1,15 @@
 """The summarizer: token ids become distinct texts with the scores of the searcher."""
 
 from support.shared_networks import eagerly
-from support.small_search import CONFIG, TOKENIZER, random_sources, small_search
+from support.small_search import CONFIG, TOKENIZER, random_sources
 
 from precis.model.bundle.network_bundle import load_bundle
 from precis.model.inference.batches import Hypothesis
 from precis.model.inference.summarizer import Summarizer, distinct_summaries
 
 
-def test_summaries_are_the_texts_of_the_hypotheses(tmp_path):
-    small_search(tmp_path)
-    summarizer = Summarizer(load_bundle(str(tmp_path)).network, TOKENIZER, CONFIG)
+def test_summaries_are_the_texts_of_the_hypotheses(search):
+    summarizer = Summarizer(load_bundle(search.bundle).network, TOKENIZER, CONFIG)
     sources = random_sources(6)
     with eagerly():
         summaries = summarizer.summarize(sources)
