@@ -309,11 +309,6 @@ def show_report(result: Any, values: Values) -> None:
     """`precis report`: what the page shows and leaves out."""
     shown = f"{result.documents:,} of {result.rows:,} documents"
     print(f"report: {shown}, {result.bytes / 1e6:.1f} MB")
-    if without_source := result.documents - result.with_source:
-        print(
-            f"left out for the size of the page: {without_source:,} sources; fewer "
-            "--documents make room"
-        )
     if result.missing_articles:
         print(
             f"without their article: {result.missing_articles:,} documents, as "

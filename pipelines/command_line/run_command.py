@@ -4,13 +4,20 @@
 
 import datetime
 import importlib
+import importlib.metadata
 import logging
 import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from precis.model.config import install_command, installed_version, suggestion
+from precis.model.config import (
+    DISTRIBUTION,
+    install_command,
+    installed_version,
+    suggestion,
+)
 from precis.model.credentials import RedactingFormatter, redact
 from precis.model.errors import PrecisError, UsageError, describe_system_error
 from precis.model.progress.stages import stage
@@ -23,19 +30,8 @@ from precis.pipelines.run.job_progress import complain, load_tensorflow, shown
 from precis.pipelines.run.options import ProgressOptions, split_progress
 from precis.pipelines.summarize.options import OneDocumentOptions, split_document
 
-# The packages that each extra brings, by their import names.
-_EXTRAS = {
-    "beam": ("apache_beam",),
-    "gcs": ("gcsfs",),
-    "report": ("matplotlib",),
-    "s3": ("s3fs",),
-    "tables": ("deltalake", "pyiceberg"),
-    "tfds": ("tensorflow_datasets",),
-    "train": (
-        *("keras", "safetensors", "sklearn", "tensorboard", "tensorflow"),
-        *("tensorflow_text", "tokenizers"),
-    ),
-}
+# The distributions of packages that are not named alike.
+_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def run_command(arguments: list[str]) -> int:
@@ -102,8 +98,11 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
         return command.show(result, {**flags, "started": started}) or 0
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        extras = [extra for extra, packages in _EXTRAS.items() if package in packages]
-        if not extras:
+        wanted = _DISTRIBUTIONS.get(package, package.replace("_", "-"))
+        pattern = re.compile(rf"{wanted}(?![\w-]).*extra == .(\w+)")
+        lines = importlib.metadata.requires(DISTRIBUTION) or ()
+        extras = [found[1] for found in map(pattern.match, lines) if found]
+        if not package or not extras:
             raise
         way_out = install_command(extras[0])
         return _fail(program, UsageError(f"{package} is not installed; {way_out}"))

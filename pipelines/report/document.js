@@ -33,8 +33,8 @@ async function openDocument(number) {
 function left(found) {
   const source = found.source;
   const side = element("section", { class: "source", "aria-label": "Source" }, element("h3", {}, "Source"));
-  if (!source?.pieces) {
-    const reason = source ? `Not at hand: ${source.note}` : "Left out to keep the page small; fewer --documents make room.";
+  if (!source.pieces) {
+    const reason = `Not at hand: ${source.note}`;
     side.append(element("p", { class: "warning" }, reason));
     return side;
   }

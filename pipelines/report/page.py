@@ -17,8 +17,6 @@ from typing import Any
 from precis.pipelines.report.documents import ReportedDocument
 
 DOCUMENTS_A_BLOCK = 32
-# Some mail servers take no larger attachments, which grow by a third on their way.
-MOST_BLOCK_BYTES = 18_000_000
 
 
 def pack(content: Any) -> str:
@@ -29,30 +27,14 @@ def pack(content: Any) -> str:
     return base64.b64encode(data).decode()
 
 
-def pack_documents(
-    documents: Sequence[ReportedDocument], most_bytes: int = MOST_BLOCK_BYTES
-) -> tuple[list[str], int]:
-    """Packs documents into blocks, and says how many of them have their source there:
-    those of the first blocks, as far as the size of all blocks allows.
-
-    Args:
-      documents: in the order of the page.
-      most_bytes: the size of the blocks with sources.
-    """
-    bare, whole = [], []
-    for start in range(0, len(documents), DOCUMENTS_A_BLOCK):
-        part = documents[start : start + DOCUMENTS_A_BLOCK]
-        details = [each.details() for each in part]
-        bare.append(pack(details))
-        # Beside its details a source repeats much of them, and compresses well.
-        pairs = zip(details, part, strict=True)
-        whole.append(pack([{**each, "source": of.source()} for each, of in pairs]))
-    size = sum(map(len, bare))
-    for number, block in enumerate(bare):
-        size += len(whole[number]) - len(block)
-        if size > most_bytes:
-            return whole[:number] + bare[number:], number * DOCUMENTS_A_BLOCK
-    return whole, len(documents)
+def pack_documents(documents: Sequence[ReportedDocument]) -> list[str]:
+    """Packs documents with their sources into blocks, in the order of the page."""
+    # Beside its details a source repeats much of them, and compresses well.
+    packed = [{**each.details(), "source": each.source()} for each in documents]
+    return [
+        pack(packed[start : start + DOCUMENTS_A_BLOCK])
+        for start in range(0, len(packed), DOCUMENTS_A_BLOCK)
+    ]
 
 
 def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -> bytes:

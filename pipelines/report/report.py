@@ -49,7 +49,6 @@ class ReportResult(NamedTuple):
       bytes: its size.
       rows: of the run.
       documents: on the page.
-      with_source: of these, those with room for their source.
       missing_articles: documents whose article could not be read again.
       missing_reason: why the first of them could not.
     """
@@ -58,7 +57,6 @@ class ReportResult(NamedTuple):
     bytes: int
     rows: int
     documents: int
-    with_source: int
     missing_articles: int
     missing_reason: str
 
@@ -96,14 +94,12 @@ def report(**flags: Any) -> ReportResult:
             documents = _read_documents(run, chosen, judgement)
             measures = list(distributions(database))
     with stage("write", is_brief=True):
-        blocks, with_source = pack_documents(list(documents.values()))
         sections = {
             **_sections(run, documents, best),
             "distributions": measures,
             "cards": facts.headline_cards(run, flagged),
             "judged_by": _ORDERS[2 if by_log_prob else bool(system)],
-            "blocks": blocks,
-            "without_source": len(documents) - with_source,
+            "blocks": pack_documents(list(documents.values())),
         }
         content = render(sections, list(documents.values()))
         with files.write_aside(options.page) as file:
@@ -115,7 +111,6 @@ def report(**flags: Any) -> ReportResult:
         len(content),
         run.run.rows,
         len(documents),
-        with_source,
         len(missing),
         missing[0] if missing else "",
     )

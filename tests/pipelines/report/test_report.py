@@ -32,7 +32,6 @@ def page(folder) -> str:
     text = Path(result.path).read_text(encoding="utf-8")
     assert result.bytes == len(text.encode())
     assert (result.rows, result.documents) == (STORMS + 1, STORMS + 1)
-    assert result.with_source == STORMS + 1
     assert (result.missing_articles, result.missing_reason) == (0, "")
     return text
 

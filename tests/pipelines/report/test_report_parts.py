@@ -3,7 +3,6 @@ maps by words, blocks of documents.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,6 @@ from precis.model.text.article import Article
 from precis.pipelines.report import documents
 from precis.pipelines.report.distributions import add_measures, distributions
 from precis.pipelines.report.documents import ReportedDocument, Span, cut, find_terms
-from precis.pipelines.report.page import DOCUMENTS_A_BLOCK, pack_documents
 from precis.pipelines.report.rows import Judgement, take_rows
 from precis.pipelines.run.key_tables import open_database
 
@@ -200,31 +198,6 @@ def test_the_chosen_rows_are_read_from_the_tables():
         7: "d7",
         0: "d0",
     }
-
-
-class _Noise(NamedTuple):
-    """A document whose source cannot be compressed."""
-
-    number: int
-
-    def details(self):
-        return {"number": self.number}
-
-    def source(self):
-        return {"text": np.random.default_rng(self.number).bytes(500).hex()}
-
-
-def test_blocks_leave_out_the_sources_of_the_last_documents():
-    noises = [_Noise(number) for number in range(3 * DOCUMENTS_A_BLOCK - 5)]
-    whole, with_source = pack_documents(noises)
-    assert (len(whole), with_source) == (3, len(noises))
-    room = len(whole[0]) + 1000
-    some, with_source = pack_documents(noises, room)
-    assert (len(some), with_source) == (3, DOCUMENTS_A_BLOCK)
-    assert some[0] == whole[0]
-    assert sum(map(len, some)) <= room
-    none, with_source = pack_documents(noises, 300)
-    assert (len(none), with_source) == (3, 0)
 
 
 def test_a_row_has_no_scores_where_its_id_was_scored_twice():
