@@ -7,7 +7,6 @@ command began.
 import datetime
 import itertools
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -271,8 +270,6 @@ def show_training(
 
 def show_load(result: Any, values: Values) -> None:
     """`precis load`: what became of the table."""
-    from precis.pipelines.warehouse.options import reading_command
-
     change = (
         f"rows {result.rows:,}, in place of {result.replaced:,} earlier ones, as "
         f"version {result.version}"
@@ -282,7 +279,7 @@ def show_load(result: Any, values: Values) -> None:
     elif result.was_noop:
         change = f"in the table already, version {result.version}; nothing was written"
     print(f"run {result.run_id}: {change}")
-    end_with(values["table"], sys.executable, "-c", reading_command(values["table"]))
+    print(f"wrote {values['table']}")
 
 
 def show_loaders(result: Any, values: Values) -> None:

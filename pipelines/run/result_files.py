@@ -92,26 +92,6 @@ def description_damage(output: str, kind: str, success: Success) -> str:
     return ""
 
 
-def check_description(output: str, kind: str, *, way_out: str, flag: str = "") -> None:
-    """Refuses a finished result whose description is not the one that _SUCCESS names.
-
-    Args:
-      output: its folder; without _SUCCESS there is nothing to compare.
-      kind: `records` or `summaries`.
-      way_out: what to do about it, for the message.
-      flag: that names the folder, for the message.
-
-    Raises:
-      DataError: the description is missing or was changed.
-    """
-    success = read_success(output)
-    damage = description_damage(output, kind, success) if success else ""
-    if damage:
-        named_by = f"{flag}: " if flag else ""
-        path = files.join(output, DESCRIPTION_FILES[kind])
-        raise DataError(f"{named_by}{path}: {damage}; {way_out}")
-
-
 def damaged_files(output: str, kind: str, success: Success) -> list[str]:
     """The files of a finished result that are missing or have another content.
 

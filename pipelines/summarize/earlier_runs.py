@@ -92,7 +92,7 @@ def _own_parts(job: Job) -> list[RunPart]:
 
 def _usable_parts(folder: str, settings: SummarySettings) -> list[RunPart]:
     """The parts of a run; none where its settings differ, which is said."""
-    run = open_run(folder, flag="--reuse")
+    run = open_run(folder)
     if run.manifest.get("settings_id") == settings.settings_id:
         return list(run.parts)
     described = run.manifest.get("settings", {})
@@ -138,7 +138,7 @@ def _is_finished(folder: str) -> bool:
 
 
 def _created_at(folder: str) -> str:
-    return str(open_run(folder, flag="--reuse").manifest["created_at"])
+    return str(open_run(folder).manifest["created_at"])
 
 
 def check_part(part: RunPart) -> None:

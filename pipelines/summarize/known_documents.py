@@ -216,7 +216,7 @@ class CopyWorker(TaskWorker):
                 yield from read_part(
                     files.join(self.summary_run.job.output, file["file"]),
                     partition=file.get("partition", {}),
-                    types=self.summary_run.layout.partitioning.types,
+                    types=self.summary_run.layout.partition_types,
                 )
 
 

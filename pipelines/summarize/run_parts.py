@@ -39,7 +39,7 @@ from precis.pipelines.run.result_files import (
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.finished_run import RunPart
 from precis.pipelines.tables.part_writing import PartWriter
-from precis.pipelines.tables.partitions import PartLayout, check_partitions
+from precis.pipelines.tables.partitions import PartLayout
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 
 SUMMARIZE_STEP = "summarize"
@@ -189,7 +189,6 @@ def write_manifest(
 
     Raises:
       JobError: a record of the corpus is not accounted for.
-      DataError: there are too many partitions.
     """
     reports = [
         *sorted(summarized, key=lambda report: report.task),
@@ -203,9 +202,6 @@ def write_manifest(
     published = data_files(file for report in reports for file in report.files)
     check_sources(sources, what="the run")
     check_rows(sources, sums("rows"), published)
-    partitioning = run.layout.partitioning
-    folders = {files.sha256_json(file.get("partition")) for file in published}
-    check_partitions(len(folders), partitioning.names)
     options = run.settings.options
     # How much of the corpus `--limit` read, from 0 to 1; 0 without it.
     shares = [report.figures.get("share", 0) for report in reports]
@@ -240,7 +236,7 @@ def write_manifest(
         "fallbacks": sums("fallbacks"),
         "search": describe(search) if options.bundle else None,
         "limited_to_share": max(shares, default=0) or None,
-        "partition_by": partitioning.types,
+        "partition_by": run.layout.partition_types,
         "files": published,
         "dead_letters": [file for report in reports for file in report.dead_letters],
     }

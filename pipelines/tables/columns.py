@@ -50,34 +50,21 @@ def _columns(table: str, **nested: Sequence[pa.Field]) -> list[pa.Field]:
 # The measures of every summary; `model.quality.measures.Quality` defines them.
 _MEASURES = _columns("""
     words                int32    length of the summary in words
-    novel_1grams_percent double?  1-grams of the summary's sentences that the article
-                                  does not have (See et al. 2017); null where there are
-                                  none
-    novel_2grams_percent double?  2-grams of the summary's sentences that the article
-                                  does not have (See et al. 2017); null where there are
-                                  none
-    novel_3grams_percent double?  3-grams of the summary's sentences that the article
-                                  does not have (See et al. 2017); null where there are
-                                  none
-    novel_4grams_percent double?  4-grams of the summary's sentences that the article
-                                  does not have (See et al. 2017); null where there are
-                                  none
+    novel_1grams_percent double?  1-grams that the article lacks (See et al. 2017); null
+                                  where there are none
+    novel_2grams_percent double?  2-grams that the article lacks; null as above
+    novel_3grams_percent double?  3-grams that the article lacks; null as above
+    novel_4grams_percent double?  4-grams that the article lacks; null as above
     coverage             double?  share of the words within an extractive fragment
                                   (Grusky et al. 2018); null without words
-    density              double?  mean squared length of the fragments, by words (Grusky
-                                  et al. 2018); null without words
-    compression          double?  words of the article over words of the summary; null
-                                  without words
-    length_ratio         double?  words of the summary over words of the article; null
-                                  where the article has none
-    repetition_rate      double   share of the trigrams that the summary has written
-                                  before
-    unsupported_numbers  strings  numbers that the article does not hold, whatever their
-                                  form
-    unsupported_dates    strings  weekdays, months and days of a month that the article
-                                  does not hold
-    unsupported_names    strings? capitalised names that the article does not hold; null
-                                  where the summary has no capital letter
+    density              double?  mean squared length of these fragments; null as above
+    compression          double?  words of the article per word; null without words
+    length_ratio         double?  words per word of the article; null where it has none
+    repetition_rate      double   share of the trigrams that stand there before
+    unsupported_numbers  strings  numbers that the article does not hold, in any form
+    unsupported_dates    strings  weekdays, months and days that the article lacks
+    unsupported_names    strings? capitalised names that the article lacks; null where
+                                  the summary has no capital letter
 """)
 _NETWORK_MEASURES = _columns(f"""
     mean_log_prob float  mean log-probability of the tokens with the end token, rounded
@@ -86,9 +73,7 @@ _NETWORK_MEASURES = _columns(f"""
     beam_margin   float? score of the best hypothesis less that of the second, rounded
                          to {MARGIN_DECIMALS} decimals; null with beam width 1
 """)
-_FLAGS = _columns("""
-    flags strings what the measures warn of; the names stand below
-""")
+_FLAGS = _columns("flags strings what the measures warn of; the names stand below")
 # Of summaries that are only compared, the measures that `precis evaluate` shows.
 _COMPARED = [
     *(_MEASURES[place] for place in (0, 2, 9)),  # words, 2-grams, repetition
@@ -99,8 +84,7 @@ SUMMARY_COLUMNS = _columns(
     """
     document_id          string   the source's own id, unique if the source's ids are,
                                   or the sha256 of the normalised article
-    split                string   train, validation, test, or another name that the
-                                  source uses
+    split                string   train, validation, test, or a name of the source
     source_file          string   the file of the corpus that holds the document
     source_position      string   place in source_file: byte, record, or row of a row
                                   group, each from 0
@@ -108,12 +92,9 @@ SUMMARY_COLUMNS = _columns(
     duplicate_of         string?  with --deduplicate, document_id of the first document
                                   of the corpus with the same content; null for that
                                   document itself
-    source_tokens        int32?   length of the article in tokens; null where no network
-                                  read it
-    seen_tokens          int32?   those of them that the network read, each counted
-                                  once; null as above
-    seen_ratio           double?  seen_tokens / source_tokens, from 0 to 1; null as
-                                  above
+    source_tokens        int32?   tokens of the article; null where no network read it
+    seen_tokens          int32?   those that the network read, once each; null as above
+    seen_ratio           double?  seen_tokens / source_tokens; null as above
     chunks               int32?   passages that the network read, whose summaries are
                                   merged; null as above
     abstractive_method   string?  what the network wrote of: whole, sentences that the
@@ -126,19 +107,16 @@ SUMMARY_COLUMNS = _columns(
                                   than the article, in words
     summary_method       string   abstractive, the name of an extractive method, or
                                   source where the article is its own summary
-    quality_flags        strings  what is to be said against `summary`; the names stand
-                                  below
-    extractive_summary   string   sentences of extractive_method in document order, one
-                                  a line
-    extractive_method    string   name of the method behind extractive_summary
+    quality_flags        strings  what speaks against `summary`; the names stand below
+    extractive_summary   string   sentences of extractive_method, one a line
+    extractive_method    string   the method behind extractive_summary
     extractive           list     the sentences that every method chose
     abstractive_summary  string?  the best candidate; null where no network read the
                                   article
     abstractive          list?    the candidates, best first, or the merged summary;
                                   null as above
     extractive_quality   struct   measures of extractive_summary
-    abstractive_quality  struct?  measures of abstractive_summary; null where there is
-                                  none
+    abstractive_quality  struct?  measures of abstractive_summary; null without one
     other_quality        list     measures of the summaries by the other extractive
                                   methods, and of `summary` where it is the article
     keyphrases           list?    phrases that say what the article is about, each
@@ -147,15 +125,12 @@ SUMMARY_COLUMNS = _columns(
                                   stems; null without a bundle for keyphrases or a
                                   reference
     reference_summary    string?  the highlights, one sentence a line; null if none
-    reference_quality    struct?  measures of reference_summary; null where there is
-                                  none, or where measuring failed
+    reference_quality    struct?  measures of reference_summary; null without one, or
+                                  where measuring failed
     model_id             string?  fingerprint of the bundle; null without a network
-    extractive_model_id  string?  fingerprint of the bundle behind the method neural;
-                                  null without one
-    keyphrase_model_id   string?  fingerprint of the bundle behind keyphrases; null
-                                  without one
-    decode_id            string?  fingerprint of the decoding settings; null without a
-                                  network
+    extractive_model_id  string?  that of the bundle behind neural; null without one
+    keyphrase_model_id   string?  that of the bundle behind keyphrases, or null
+    decode_id            string?  that of the decoding settings; null without a network
     settings_id          string   fingerprint of all settings that a summary depends on,
                                   those of models and search included
     reused_from          string?  run_id of the earlier run that computed the summaries;
@@ -164,10 +139,9 @@ SUMMARY_COLUMNS = _columns(
     schema_version       int32    version of this schema
     """,
     extractive=_columns(f"""
-    method string name of the extractive method that chose the sentence
+    method string extractive method that chose the sentence
     rank   int32  place among the method's sentences by score, from 1
-    score  double the method's score of the sentence, rounded to {SCORE_DIGITS}
-                  significant digits
+    score  double by the method, rounded to {SCORE_DIGITS} significant digits
     start  int64  offset of the first character in the article as it was read
     end    int64  offset past the last character: article[start:end] is text
     text   string the sentence, as it stands in the article
@@ -190,15 +164,11 @@ SUMMARY_COLUMNS = _columns(
     extractive_quality=[*_MEASURES, *_FLAGS],
     abstractive_quality=[*_MEASURES, *_NETWORK_MEASURES, *_FLAGS],
     other_quality=[
-        *_columns("""
-    system string an extractive method as in extractive[].method, or source where the
-                  article is its own summary
-        """),
+        *_columns("system string as extractive[].method; or source, as summary_method"),
         *_COMPARED,
     ],
     keyphrases=_columns(f"""
-    method string classifier, or frequency: the baseline, only where there is a
-                  reference
+    method string classifier; or frequency, the baseline, only beside a reference
     phrase string the phrase, as the document writes it most often
     score  double probability by the classifier, or one over the rank by frequency,
                   rounded to {SCORE_DIGITS} significant digits
@@ -207,25 +177,21 @@ SUMMARY_COLUMNS = _columns(
 )
 
 SCORES_COLUMNS = _columns("""
-    document_id          string   the document; with run_id it names the row of the
-                                  summaries
+    document_id          string   the document; with run_id it names its summaries
     run_id               string   the run that wrote the summary
     system               string   an extractive method as in extractive[].method, or
                                   abstractive, or summary; or reference, which has
                                   measures and no ROUGE
     rouge1               double?  F1 of ROUGE-1, 0 to 1; null for the reference
     rouge2               double?  F1 of ROUGE-2, 0 to 1; null as above
-    rougeL               double?  F1 of ROUGE-L of the unsplit texts, 0 to 1; what
-                                  papers on news call ROUGE-L is rougeLsum; null as
-                                  above
-    rougeLsum            double?  F1 of ROUGE-Lsum of the texts split at line breaks, 0
-                                  to 1; null as above
+    rougeL               double?  F1 of ROUGE-L of the unsplit texts; null as above
+    rougeLsum            double?  F1 of ROUGE-Lsum, of texts split at line breaks, which
+                                  papers on news call ROUGE-L; null as above
     words                int32?   length of the text in words; null where the run does
                                   not hold its measures
-    novel_2grams_percent double?  2-grams that the article does not have; null as above
-                                  or where there are none
-    repetition_rate      double?  share of the trigrams that the text has written
-                                  before; null as words
+    novel_2grams_percent double?  2-grams that the article lacks; null as above or where
+                                  there are none
+    repetition_rate      double?  share of the repeated trigrams; null as words
     flags                strings? what the measures warn of; null as words
 """)
 

@@ -24,10 +24,11 @@ from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DESCRIPTION_FILES,
     SUCCESS_FILE,
-    check_description,
     damage_of,
+    description_damage,
     listed_names,
     other_files,
+    read_success,
 )
 from precis.pipelines.tables.part_files import is_pattern, read_part
 from precis.pipelines.tables.partitions import with_partition
@@ -35,12 +36,16 @@ from precis.pipelines.tables.schema import described
 
 MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
 _FIELDS = {
-    **{"counts": dict, "dead_letters": list, "failures": dict, "files": list},
+    **dict.fromkeys(("counts", "failures"), dict),
+    **dict.fromkeys(("dead_letters", "files"), list),
     **{"run_id": str, "schema_version": int},
 }
 _BATCH_ROWS = 1024
 _READ_AHEAD_BYTES = 4 << 20
-_SAME_COMMAND = "run the same `precis summarize` again, which repairs it"
+_WAY_OUT = (
+    "run the `precis summarize` of that run again, which repairs it; `precis verify` "
+    "names all that is wrong"
+)
 
 
 class RunPart(NamedTuple):
@@ -60,7 +65,7 @@ class RunPart(NamedTuple):
     partition: Mapping[str, Any]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class FinishedRun:
     """A run whose manifest is the one that `_SUCCESS` names.
 
@@ -68,15 +73,11 @@ class FinishedRun:
       folder: where it lies.
       manifest: the content of manifest.json.
       parts: its Parquet files.
-      way_out: what to do where a file of it is damaged.
-      flag: that names the folder, for messages, with a colon behind it; or "".
     """
 
     folder: str
     manifest: Mapping[str, Any]
     parts: Sequence[RunPart]
-    way_out: str
-    flag: str = ""
 
     @property
     def run_id(self) -> str:
@@ -100,29 +101,14 @@ class FinishedRun:
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
-        """The columns of all parts as they are stored, those of the folders last.
-
-        Raises:
-          DataError: a part has other rows than listed, or columns than the first one.
-        """
-        schema = None
-        for part in self.parts:
-            with files.open_read(part.path) as file:
-                metadata = pq.ParquetFile(file).metadata
-            if metadata.num_rows != part.rows:
-                raise DataError(
-                    f"{self.flag}{part.path}: has {metadata.num_rows} rows and the "
-                    f"manifest says {part.rows}; {self.way_out}"
-                )
-            rows = metadata.schema.to_arrow_schema().empty_table()
-            own = with_partition(rows, part.partition, self._partition_types).schema
-            if schema is not None and not own.equals(schema):
-                raise DataError(
-                    f"{self.flag}{part.path}: has other columns than "
-                    f"{self.parts[0].path}; {self.way_out}"
-                )
-            schema = own
-        return described((schema or pa.schema([])).remove_metadata())
+        """The columns of all parts as they are stored, those of the folders last."""
+        if not self.parts:
+            return pa.schema([])
+        part = self.parts[0]
+        with files.open_read(part.path) as file:
+            rows = pq.ParquetFile(file).schema_arrow.empty_table()
+        rows = with_partition(rows, part.partition, self._partition_types)
+        return described(rows.schema.remove_metadata())
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows as they are stored, in the order of the parts.
@@ -148,11 +134,9 @@ class FinishedRun:
         Args:
           columns: as in `part_files.read_part`.
         """
-        types = self._partition_types
         for part in self.parts:
-            yield from read_part(
-                part.path, columns, partition=part.partition, types=types
-            )
+            of_part = {"partition": part.partition, "types": self._partition_types}
+            yield from read_part(part.path, columns, **of_part)
 
     def dead_letters(self) -> Iterator[dict[str, Any]]:
         """The dead letters in the order of their files.
@@ -186,83 +170,57 @@ class FinishedRun:
         damage = damage_of(self.folder, file)
         if damage:
             path = files.join(self.folder, file["file"])
-            raise DataError(f"{self.flag}{path}: {damage}; {self.way_out}")
+            raise DataError(f"{path}: {damage}; {_WAY_OUT}")
 
     @property
     def _partition_types(self) -> Mapping[str, str]:
         return self.manifest.get("partition_by") or {}
 
 
-def open_run(folder: str, *, flag: str = "", instead: str = "") -> FinishedRun:
+def open_run(folder: str) -> FinishedRun:
     """Reads the manifest of a finished run.
-
-    Args:
-      folder: of the run.
-      flag: that names it, for messages.
-      instead: another way out where the run is not finished.
 
     Raises:
       UsageError: the folder holds no finished run.
       DataError: the manifest is damaged or names a file outside of the run.
     """
-    named_by = f"{flag}: " if flag else ""
     path = files.join(folder, MANIFEST_FILE)
     if not any(files.exists(p) for p in (path, files.join(folder, DATA_FOLDER))):
-        if not files.exists(folder):
-            raise UsageError(
-                f"{named_by}{folder} does not exist; give the --output of `precis "
-                "summarize`"
-            )
+        reason = "does not exist"
+        if files.exists(folder):
+            reason = f"holds no run: {MANIFEST_FILE} is not there"
+        raise UsageError(f"{folder} {reason}; give the --output of `precis summarize`")
+    success = read_success(folder)
+    if not success:
         raise UsageError(
-            f"{named_by}{folder} holds no run: {MANIFEST_FILE} is not there; give the "
-            "--output of `precis summarize`"
+            f"the run {folder} is not finished: {SUCCESS_FILE} is not there; run the "
+            "same `precis summarize` again to finish it"
         )
-    if not files.exists(files.join(folder, SUCCESS_FILE)):
-        raise UsageError(
-            f"{named_by}the run {folder} is not finished: {SUCCESS_FILE} is not there; "
-            f"run the same `precis summarize` again to finish it{instead}"
-        )
-    check_description(folder, "summaries", way_out=_way_out(folder, flag), flag=flag)
-    return read_run(folder, flag=flag)
+    if damage := description_damage(folder, "summaries", success):
+        raise DataError(f"{path}: {damage}; {_WAY_OUT}")
+    return read_run(folder)
 
 
-def read_run(folder: str, *, flag: str = "") -> FinishedRun:
+def read_run(folder: str) -> FinishedRun:
     """Reads the manifest of a run, whether its `_SUCCESS` is there or not.
-
-    Args:
-      folder, flag: as in `open_run`.
 
     Raises:
       DataError: the manifest is damaged or names a file outside of the run.
     """
     path = files.join(folder, MANIFEST_FILE)
-    way_out = _way_out(folder, flag)
-    manifest = files.read_object(path, way_out=way_out, fields=_FIELDS)
-    with files.naming_damage(path, way_out=way_out):
+    manifest = files.read_object(path, way_out=_WAY_OUT, fields=_FIELDS)
+    parts = []
+    with files.naming_damage(path, way_out=_WAY_OUT):
         listed_names(path, manifest)
-        parts = [_part(folder, file) for file in manifest["files"]]
-    return FinishedRun(
-        folder=folder,
-        manifest=manifest,
-        parts=parts,
-        way_out=way_out,
-        flag=f"{flag}: " if flag else "",
-    )
-
-
-def _part(folder: str, file: Mapping[str, Any]) -> RunPart:
-    """A part as the manifest describes it."""
-    name = file["file"]
-    # The order of the columns is that of the folders.
-    columns = [part.partition("=")[0] for part in name.split("/")[:-1] if "=" in part]
-    partition = {column: file["partition"][column] for column in columns}
-    path = files.join(folder, name)
-    return RunPart(name, path, int(file["rows"]), file["sha256"], partition)
-
-
-def _way_out(folder: str, flag: str) -> str:
-    same = "repair that run by its own command" if flag else _SAME_COMMAND
-    return f"{same}; `precis verify {folder}` names all that is wrong"
+        for file in manifest["files"]:
+            # The order of the columns is that of the folders.
+            folders = [name.partition("=") for name in file["file"].split("/")[:-1]]
+            values = {
+                name: file["partition"][name] for name, sign, _ in folders if sign
+            }
+            part = (file["file"], files.join(folder, file["file"]), int(file["rows"]))
+            parts.append(RunPart(*part, file["sha256"], values))
+    return FinishedRun(folder, manifest, parts)
 
 
 def parquet_files(source: str) -> list[str]:
@@ -277,10 +235,8 @@ def parquet_files(source: str) -> list[str]:
         if not paths:
             raise UsageError(f"no file matches {source}")
         return paths
-    pattern = files.join(source, DATA_FOLDER, "**", "*.parquet")
-    instead = f", or score what there is with --input '{pattern}' --output DIR"
-    run = open_run(source, instead=instead)
+    run = open_run(source)
     run.check_parts()
     if not run.parts:
-        raise UsageError(f"no file matches {pattern}")
+        raise UsageError(f"{source} has no rows")
     return sorted(part.path for part in run.parts)

@@ -60,8 +60,14 @@ def flatten(table: pa.Table) -> pa.Table:
     for field, column in zip(table.schema, table.columns, strict=True):
         array = column.combine_chunks()
         # `flatten` makes the fields of a null struct null.
-        children = array.flatten() if _is_spread(field) else [array]
-        columns += map(_as_text, children)
+        for child in array.flatten() if _is_spread(field) else [array]:
+            if pa.types.is_nested(child.type):
+                values = child.to_pylist()
+                texts = [
+                    v if v is None else as_json_text(v, child.type) for v in values
+                ]
+                child = pa.array(texts, pa.string())
+            columns.append(child)
     return pa.Table.from_arrays(columns, schema=flat_schema(table.schema))
 
 
@@ -75,17 +81,18 @@ def unflatten(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """
     columns = []
     for field in schema:
-        flat = [
-            _from_text(table.column(child.name).combine_chunks(), child.type)
-            for child in _flat_fields(field)
-        ]
-        if not _is_spread(field):
-            columns += flat
-            continue
-        mask = flat[_witness(field)].is_null() if field.nullable else None
-        columns.append(
-            pa.StructArray.from_arrays(flat, fields=list(field.type), mask=mask)
-        )
+        flat = []
+        for child in _flat_fields(field):
+            array = table.column(child.name).combine_chunks()
+            if pa.types.is_nested(child.type):
+                texts = array.to_pylist()
+                array = pa.array([t and orjson.loads(t) for t in texts], child.type)
+            flat.append(array)
+        array = flat[0]
+        if _is_spread(field):
+            mask = flat[_witness(field)].is_null() if field.nullable else None
+            array = pa.StructArray.from_arrays(flat, fields=[*field.type], mask=mask)
+        columns.append(array)
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -121,35 +128,14 @@ def _is_spread(field: pa.Field) -> bool:
 
     Those of a struct do, unless a null struct would look like a struct of nulls.
     """
-    if not pa.types.is_struct(field.type):
-        return False
-    return not field.nullable or _witness(field) >= 0
+    is_struct = pa.types.is_struct(field.type)
+    return is_struct and (not field.nullable or _witness(field) >= 0)
 
 
 def _witness(field: pa.Field) -> int:
     """The first field of a struct that is null only where the struct is; -1 if none."""
-    return next(
-        (number for number, child in enumerate(field.type) if not child.nullable), -1
-    )
-
-
-def _as_text(array: pa.Array) -> pa.Array:
-    """An array as JSON text if it is nested, else as it is."""
-    kind = array.type
-    if not pa.types.is_nested(kind):
-        return array
-    texts = [
-        None if value is None else as_json_text(value, kind)
-        for value in array.to_pylist()
-    ]
-    return pa.array(texts, pa.string())
-
-
-def _from_text(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    if not pa.types.is_nested(kind):
-        return array
-    texts = array.to_pylist()
-    return pa.array([text and orjson.loads(text) for text in texts], kind)
+    required = [n for n, child in enumerate(field.type) if not child.nullable]
+    return min(required, default=-1)
 
 
 def _to_json(value: Any, kind: pa.DataType) -> Any:

@@ -5,7 +5,7 @@ the columns of the folder.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,14 +40,10 @@ def read_part(
         # Threads of Arrow may outlive the command and abort it at its end.
         parquet = pq.ParquetFile(opened, pre_buffer=False)
         for group in range(parquet.num_row_groups):
-            rows = with_partition(
-                read_row_groups(parquet, [group], columns), partition, types
-            )
-            if columns is not None:
-                rows = rows.select(
-                    [name for name in columns if name in rows.schema.names]
-                )
-            yield rows
+            rows = read_row_groups(parquet, [group], columns)
+            rows = with_partition(rows, partition, types)
+            names = rows.column_names if columns is None else columns
+            yield rows.select([name for name in names if name in rows.column_names])
 
 
 def read_row_groups(
@@ -63,25 +59,24 @@ def read_row_groups(
       columns: as in `read_part`.
     """
     stored = parquet.schema_arrow
+    wanted = {*stored.names, *SUMMARY_SCHEMA.names} if columns is None else {*columns}
     if not is_flat(stored):
-        if columns is not None:
-            columns = [name for name in columns if name in stored.names]
-        return parquet.read_row_groups(groups, columns=columns, use_threads=False)
+        names = [name for name in stored.names if name in wanted]
+        return parquet.read_row_groups(groups, columns=names, use_threads=False)
     flat = {field: flat_names(field) for field in SUMMARY_SCHEMA}
-    known = {name for names in flat.values() for name in names}
     nested = [
         field
         for field, names in flat.items()
-        if (columns is None or field.name in columns) and set(names) <= {*stored.names}
+        if field.name in wanted and {*names} <= {*stored.names}
     ]
     # The types that kept fields had before they were flat are not known.
     others = [
         name
         for name in stored.names
-        if name not in known and (columns is None or name in columns)
+        if name in wanted and not any(name in names for names in flat.values())
     ]
-    wanted = [name for field in nested for name in flat[field]] + others
-    rows = parquet.read_row_groups(groups, columns=wanted, use_threads=False)
+    names = [name for field in nested for name in flat[field]] + others
+    rows = parquet.read_row_groups(groups, columns=names, use_threads=False)
     restored = unflatten(rows, pa.schema(nested))
     for name in others:
         restored = restored.append_column(rows.schema.field(name), rows.column(name))
@@ -106,9 +101,7 @@ class RowRange(NamedTuple):
 
 def is_pattern(source: str) -> bool:
     """Whether an input names Parquet files and not the folder of a run."""
-    return source.endswith(".parquet") or any(
-        character in source for character in "*?["
-    )
+    return source.endswith(".parquet") or bool({*source} & {*"*?["})
 
 
 def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange]:
@@ -125,7 +118,16 @@ def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange
     ranges: list[RowRange] = []
     for path in paths:
         with files.open_read(path) as file:
-            parquet = _open_parquet(file, path, needed)
+            try:
+                parquet = pq.ParquetFile(file)
+            except pa.ArrowInvalid as error:
+                raise UsageError(f"{path} is no Parquet file: {error}") from error
+            missing = [n for n in needed if n not in parquet.schema_arrow.names]
+            if missing:
+                raise UsageError(
+                    f"{path} has no column {missing[0]!r}; give files written by "
+                    "`precis summarize`"
+                )
             total = parquet.metadata.num_rows
             largest_group = max(_row_group_sizes(parquet), default=0)
         size = max(_ROWS_A_TASK, -(-largest_group // _TASKS_A_ROW_GROUP))
@@ -134,27 +136,8 @@ def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange
     return ranges
 
 
-def _open_parquet(file: IO[bytes], path: str, needed: Sequence[str]) -> pq.ParquetFile:
-    try:
-        parquet = pq.ParquetFile(file)
-    except pa.ArrowInvalid as error:
-        raise UsageError(f"{path} is no Parquet file: {error}") from error
-    for name in needed:
-        if name not in parquet.schema_arrow.names:
-            raise UsageError(
-                f"{path} has no column {name!r}; "
-                "give files written by `precis summarize`"
-            )
-    return parquet
-
-
 def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of a task, with those of the columns that the file has."""
-    return read_table(rows, columns).to_pylist()
-
-
-def read_table(rows: RowRange, columns: Sequence[str]) -> pa.Table:
-    """The rows of a task as a table."""
     with files.open_read(rows.path) as file:
         parquet = pq.ParquetFile(file)
         ends = np.cumsum(_row_group_sizes(parquet))
@@ -162,7 +145,7 @@ def read_table(rows: RowRange, columns: Sequence[str]) -> pa.Table:
         first, last = np.searchsorted(ends, places, side="right").tolist()
         table = read_row_groups(parquet, list(range(first, last + 1)), columns)
     start = rows.first - (int(ends[first - 1]) if first else 0)
-    return table.slice(start, rows.rows)
+    return table.slice(start, rows.rows).to_pylist()
 
 
 def _row_group_sizes(parquet: pq.ParquetFile) -> list[int]:

@@ -16,14 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
-from precis.model.errors import JobError, UsageError
+from precis.model.errors import DataError, JobError, UsageError
 from precis.model.isolation import Failure, isolate
 from precis.pipelines.run.result_files import DATA_FOLDER, PublishedFile, describe_file
 from precis.pipelines.tables.flat_columns import flatten
-from precis.pipelines.tables.partitions import PartLayout, check_partitions
+from precis.pipelines.tables.partitions import PartLayout
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 
 WRITE = "write"
+MAX_PARTITIONS = 10_000
 
 
 def isolated_table(
@@ -44,19 +45,12 @@ def isolated_table(
     # Here a DataError concerns a row: its values do not fit the schema.
     stops = (UsageError, JobError, OSError)
     failures = isolate(rows, convert, stage=WRITE, stops=stops)
-    if len(tables) == 1:
-        return tables[0], failures
-    table = pa.concat_tables([summary_table([], schema), *tables])
+    table = pa.concat_tables(tables or [summary_table([], schema)])
     return table.combine_chunks(), failures
 
 
 # Texts that are not looked up; lists and what is within them are none either.
-_TEXTS = (
-    "summary",
-    "extractive_summary",
-    "abstractive_summary",
-    "reference_summary",
-)
+_TEXTS = ("summary", "extractive_summary", "abstractive_summary", "reference_summary")
 # Rows of a row group are sorted by them, which makes page statistics narrow.
 SORT_KEY = ("document_id", "source_file", "source_position")
 
@@ -116,11 +110,11 @@ class PartWriter(contextlib.ExitStack):
         """Takes rows with all columns.
 
         Raises:
-          DataError: there are too many partitions, or one that makes no folder.
+          DataError: there are too many partitions.
         """
         if not rows.num_rows:
             return
-        for key, of_partition in self._layout.partitioning.split(rows):
+        for key, of_partition in self._layout.split(rows):
             part = self._parts.get(key) or self._begin(key)
             part.waiting.append(of_partition)
             part.waiting_bytes += of_partition.nbytes
@@ -136,23 +130,26 @@ class PartWriter(contextlib.ExitStack):
                 self._write_group(part)
             part.block.close()
             file = describe_file(self._output, part.name, rows=part.rows)
-            values = self._layout.partitioning.values(key)
+            values = self._layout.values(key)
             if values:
                 file["partition"] = values
             published.append(file)
         return published
 
     def _begin(self, key: str) -> _Part:
-        partitioning = self._layout.partitioning
-        folder = partitioning.folder(key)
         # An empty text and a null have one folder.
-        values = partitioning.values(key).values()
+        values = self._layout.values(key).values()
         empty = "".join(f"-empty{n}" for n, value in enumerate(values) if value == "")
         file = f"{self._name.removesuffix('.parquet')}{empty}.parquet"
-        name = files.join(DATA_FOLDER, *filter(None, [folder]), file)
+        name = files.join(DATA_FOLDER, self._layout.folder(key), file)
         part = _Part(name, self.enter_context(contextlib.ExitStack()))
         self._parts[key] = part
-        check_partitions(len(self._parts), partitioning.names)
+        if len(self._parts) > MAX_PARTITIONS:
+            raise DataError(
+                f"--partition_by {','.join(self._layout.partition_types)} makes more "
+                f"than {MAX_PARTITIONS:,} partitions of a task, each of which is a "
+                "folder with a file; partition by columns with fewer values"
+            )
         return part
 
     def _write_group(self, part: _Part) -> None:
@@ -166,42 +163,34 @@ class PartWriter(contextlib.ExitStack):
             path = files.join(self._output, part.name)
             file = part.block.enter_context(files.write_aside(path))
             part.writer = part.block.enter_context(self._open(file, schema))
-        part.writer.write_table(
-            _file_rows(table, self._layout, schema), row_group_size=table.num_rows
-        )
+        stored = table.drop_columns(self._layout.row_columns)
+        stored = flatten(stored) if self._layout.is_flat else stored
+        # The cast leaves out descriptions.
+        part.writer.write_table(stored.cast(schema), row_group_size=table.num_rows)
         part.rows += table.num_rows
 
     def _open(self, file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
-        order = [pq.SortingColumn(schema.get_field_index(name)) for name in SORT_KEY]
         plain = [
             field.name
             for field in self._layout.schema
-            if field.name not in _TEXTS and not pa.types.is_nested(field.type)
+            if field.name in schema.names
+            and field.name not in _TEXTS
+            and not pa.types.is_nested(field.type)
         ]
         writer = pq.ParquetWriter(
             file,
             schema,
             compression="zstd",
             use_compliant_nested_type=True,
-            sorting_columns=order,
+            sorting_columns=[
+                pq.SortingColumn(schema.get_field_index(name)) for name in SORT_KEY
+            ],
             write_page_index=True,
             write_page_checksum=True,
             # Arrow reads our types without its own schema, which takes 7 KB of a
             # footer. Kept fields may have others.
             store_schema=bool(self._layout.kept),
-            write_statistics=[name for name in plain if name in schema.names],
+            write_statistics=plain,
         )
-        writer.add_key_value_metadata({**_as_text(schema.metadata), **self._facts})
+        writer.add_key_value_metadata({**schema.metadata, **self._facts})
         return writer
-
-
-def _file_rows(table: pa.Table, layout: PartLayout, schema: pa.Schema) -> pa.Table:
-    """Rows as the file has them."""
-    table = table.drop_columns(list(layout.partitioning.row_columns))
-    if layout.is_flat:
-        table = flatten(table)
-    return table.cast(schema)  # leaves out descriptions
-
-
-def _as_text(metadata: Mapping[bytes, bytes]) -> dict[str, str]:
-    return {name.decode(): value.decode() for name, value in metadata.items()}

@@ -93,13 +93,10 @@ def summary_table(
         kept from the source may be NaN there.
     """
     for number, row in enumerate(rows):
-        if row.keys() != {*schema.names}:
-            unknown = sorted(row.keys() - {*schema.names})
-            missing = sorted({*schema.names} - row.keys())
-            fault = f"not in the schema; known: {', '.join(schema.names)}"
-            fault = fault if unknown else "missing"
-            name = (*unknown, *missing)[0]
-            raise DataError(f"row {number}: column {name!r} is {fault}")
+        if other := sorted(row.keys() ^ {*schema.names}):
+            known = f"not in the schema; known: {', '.join(schema.names)}"
+            fault = "missing" if other[0] in schema.names else known
+            raise DataError(f"row {number}: column {other[0]!r} is {fault}")
     columns = [_array([row[field.name] for row in rows], field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 

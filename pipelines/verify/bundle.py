@@ -16,13 +16,17 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.folder import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER
-from precis.pipelines.verify.folder import Finding, check_others
+from precis.pipelines.verify.folder import Finding, check_others, differs_from
 
 _CARD_WAY_OUT = "; if you edited it, write its `sha256sum` there"
 
 
 def check_bundle(folder: str) -> Iterator[Finding]:
-    """Checks a bundle, and those that it consists of."""
+    """Checks a bundle, and those that it consists of.
+
+    Raises:
+      DataError: a list of its files names one outside of it.
+    """
     try:
         manifest = read_manifest(folder)
         checksums = read_checksums(folder)
@@ -37,18 +41,12 @@ def check_bundle(folder: str) -> Iterator[Finding]:
     named = {**checksums, **manifest["sha256"]}
     for name, checksum in named.items():
         listed_in = MANIFEST_FILE if name in manifest["sha256"] else CHECKSUMS_FILE
-        try:
-            path = files.path_within(folder, name, listed_in=listed_in)
-        except DataError as error:
-            yield Finding(listed_in, str(error).removeprefix(f"{listed_in}: "))
-            continue
+        path = files.path_within(folder, name, listed_in=listed_in)
         if not files.exists(path):
             yield Finding(name, "is missing")
         elif files.sha256_file(path) != checksum:
-            differs = (
-                f"its checksum is not that in {listed_in}; one of them was changed"
-            )
-            yield Finding(name, differs + _CARD_WAY_OUT * (name == CARD_FILE))
+            way_out = _CARD_WAY_OUT if name == CARD_FILE else ""
+            yield Finding(name, differs_from(listed_in) + way_out)
         if checksums and checksums.get(name) != checksum:
             problem = f"it and {MANIFEST_FILE} have different checksums of {name}"
             yield Finding(CHECKSUMS_FILE, problem)

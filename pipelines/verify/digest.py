@@ -93,22 +93,21 @@ def _encode(array: pa.Array) -> list[bytes]:
         values = _encode_list(array)
     elif pa.types.is_floating(kind):
         values = _encode_fractions(array)
-    elif _fits_int64(kind):
-        values = _encode_integers(array)
+    elif pa.types.is_boolean(kind) or (
+        pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
+    ):
+        numbers = array.cast(pa.int64()).fill_null(0).to_pylist()
+        values = [
+            b"i%b" % number.to_bytes(8, "little", signed=True) for number in numbers
+        ]
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        contents = array.cast(pa.large_binary()).fill_null(b"").to_pylist()
-        values = [b"%d:%b" % (len(content), content) for content in contents]
+        values = [_text(text or "") for text in array.to_pylist()]
     else:
         values = [b"v" + _text(str(value)) for value in array.to_pylist()]
     if not array.null_count:
         return values
     is_valid = array.is_valid().to_pylist()
     return [value if v else _NULL for value, v in zip(values, is_valid, strict=True)]
-
-
-def _fits_int64(kind: pa.DataType) -> bool:
-    is_integer = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
-    return bool(is_integer or pa.types.is_boolean(kind))
 
 
 def _text(text: str) -> bytes:
@@ -136,14 +135,6 @@ def _encode_list(array: pa.ListArray) -> list[bytes]:
     return encoded
 
 
-def _encode_integers(array: pa.Array) -> list[bytes]:
-    numbers = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    encoded = np.empty(len(numbers), [("kind", "S1"), ("value", "<i8")])
-    encoded["kind"] = b"i"
-    encoded["value"] = numbers
-    return _pieces(encoded)
-
-
 def _encode_fractions(array: pa.Array) -> list[bytes]:
     """Numbers as four significant digits and an exponent: 0.012346 as (1235, -5).
 
@@ -165,10 +156,4 @@ def _encode_fractions(array: pa.Array) -> list[bytes]:
     encoded["d"][is_zero] = encoded["e"][is_zero] = 0
     encoded["e"][~is_finite] = 1000
     encoded["d"][~is_finite] = np.nan_to_num(np.sign(numbers[~is_finite]), nan=7)
-    return _pieces(encoded)
-
-
-def _pieces(encoded: np.ndarray) -> list[bytes]:
-    """The bytes of each element."""
-    content, size = encoded.tobytes(), encoded.itemsize
-    return [content[start : start + size] for start in range(0, len(content), size)]
+    return [number.tobytes() for number in encoded]

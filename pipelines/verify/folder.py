@@ -8,20 +8,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.errors import DataError
 from precis.model.progress.stages import stage
-from precis.pipelines.run.job import JOB_FILE, LOCK_FILE, TASKS_FOLDER
 from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
+    JOB_FILE,
+    LOCK_FILE,
     SUCCESS_FILE,
+    TASKS_FOLDER,
     damage_of,
     listed_files,
+    listed_names,
     other_files,
 )
 
 # So many lines say the same of one file; a last one counts the others.
 MOST_ALIKE = 20
-_LISTED_FIELDS = {"file": str, "bytes": int, "sha256": str}
 
 
 class Finding(NamedTuple):
@@ -41,7 +42,9 @@ class Finding(NamedTuple):
 
 
 def as_lines(findings: Iterable[Finding]) -> list[str]:
-    """A line for each finding, and one for those that are like twenty others."""
+    """A line for each finding, and one for those that are like twenty others. Line
+    breaks and other control characters are escaped.
+    """
     alike: dict[tuple[str, str], list[str]] = {}
     for finding in findings:
         places = alike.setdefault((finding.file, finding.problem), [])
@@ -52,64 +55,50 @@ def as_lines(findings: Iterable[Finding]) -> list[str]:
         if len(places) > MOST_ALIKE:
             more = len(places) - MOST_ALIKE
             lines.append(f"{file}: {problem}, in {more} more places")
-    return list(map(_one_line, lines))
+    return [
+        "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+        for line in lines
+    ]
 
 
-def _one_line(text: str) -> str:
-    """A text whose line breaks and other control characters are escaped."""
-    return "".join(
-        character if character.isprintable() else ascii(character)[1:-1]
-        for character in text
-    )
-
-
-def check_success(
+def check_files(
     folder: str, kind: str, description: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Compares _SUCCESS with the description of a result, byte for byte.
+    """Compares _SUCCESS, byte for byte, and the files that a description lists with
+    those that are there.
 
     Args:
       folder: of the result.
       kind: `records` or `summaries`.
       description: the content of its description file.
-    """
-    path, name = files.join(folder, SUCCESS_FILE), DESCRIPTION_FILES[kind]
-    if not files.exists(path):
-        yield Finding(SUCCESS_FILE, "is missing: the result is not finished")
-        return
-    content = files.read_bytes(path).decode(errors="replace")
-    checksum = files.sha256_file(files.join(folder, name))
-    if checksum not in content.split():
-        problem = f"its checksum is not that in {SUCCESS_FILE}; one of them was changed"
-        yield Finding(name, problem)
-    elif content != f"{description.get('fingerprint')}\n{checksum}\n":
-        problem = f"is not the fingerprint and the checksum of {name}"
-        yield Finding(SUCCESS_FILE, problem)
-
-
-def check_listed(
-    folder: str, kind: str, description: Mapping[str, Any]
-) -> Iterator[Finding]:
-    """Compares the files that a description lists with those that are there.
 
     Raises:
-      DataError: the list is damaged, or names a file outside of the folder.
+      DataError: the description names a file outside of the folder.
+      ValueError, KeyError, TypeError, AttributeError: its list of files is damaged.
     """
-    name = DESCRIPTION_FILES[kind]
-    try:
-        listed = listed_files(description)
-        for file in listed:
-            files.check_fields(file, _LISTED_FIELDS)
-            files.path_within(folder, file["file"], listed_in=name)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{name}: its list of files is damaged: {error}") from error
-    with stage("check", total=len(listed), unit="files") as checking:
-        for file in listed:
+    path, name = files.join(folder, SUCCESS_FILE), DESCRIPTION_FILES[kind]
+    checksum = files.sha256_file(files.join(folder, name))
+    is_finished = files.exists(path)
+    success = files.read_bytes(path).decode(errors="replace") if is_finished else ""
+    if not is_finished:
+        yield Finding(SUCCESS_FILE, "is missing: the result is not finished")
+    elif checksum not in success.split():
+        yield Finding(name, differs_from(SUCCESS_FILE))
+    elif success != f"{description.get('fingerprint')}\n{checksum}\n":
+        problem = f"is not the fingerprint and the checksum of {name}"
+        yield Finding(SUCCESS_FILE, problem)
+    names = listed_names(files.join(folder, name), description)
+    with stage("check", total=len(names), unit="files") as checking:
+        for file in listed_files(description):
             damage = checking.counted(damage_of(folder, file))
             if damage:
                 yield Finding(file["file"], damage)
-    expected = {name, SUCCESS_FILE, *(file["file"] for file in listed)}
-    yield from check_others(folder, expected)
+    yield from check_others(folder, {name, SUCCESS_FILE, *names})
+
+
+def differs_from(other: str) -> str:
+    """The problem of a file whose checksum is not the one in another file."""
+    return f"its checksum is not that in {other}; one of them was changed"
 
 
 def check_others(folder: str, expected: Collection[str]) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ import dataclasses
 
 from precis.model.config import flag, required
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.run.options import finished_run
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,12 +40,7 @@ class ComparedCorpusOptions(CorpusOptions):
 class DigestOptions:
     """Run"""
 
-    run: str = required(
-        "run folder written by `precis summarize`",
-        is_positional=True,
-        metavar="DIR",
-        is_common=True,
-    )
+    run: str = finished_run()
 
 
 VERIFY = (VerifyOptions, ComparedCorpusOptions)

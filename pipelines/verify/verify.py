@@ -14,6 +14,7 @@ from precis.model.records.dataset import FORMAT_VERSION, SENTENCE_PAIRS, Dataset
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.run.accounts import check_sources, read_sources, total_counts
+from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.run.options import option_names, read_flags
 from precis.pipelines.run.result_files import (
     DATA_FOLDER,
@@ -25,12 +26,7 @@ from precis.pipelines.run.result_files import (
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 from precis.pipelines.verify import rows
 from precis.pipelines.verify.bundle import check_bundle
-from precis.pipelines.verify.folder import (
-    Finding,
-    as_lines,
-    check_listed,
-    check_success,
-)
+from precis.pipelines.verify.folder import Finding, as_lines, check_files
 from precis.pipelines.verify.options import VERIFY, ComparedCorpusOptions
 
 MANIFEST = DESCRIPTION_FILES["summaries"]
@@ -44,17 +40,7 @@ _TELLING = {
     RECORDS: (DATASET, TOKENIZER_FOLDER),
     RUN: (SUCCESS_FILE, DATA_FOLDER, DEAD_LETTERS_FOLDER, TASKS_FOLDER),
 }
-_VERSIONS = {
-    MANIFEST: ("schema_version", SCHEMA_VERSION),
-    DATASET: ("format_version", FORMAT_VERSION),
-}
 _WAY_OUT = "run the same command again, which repairs it"
-_COUNTERS = ("counts", "failures", "fallbacks", "quality_flags", "summary_methods")
-_RUN_FIELDS = {
-    **dict.fromkeys((*_COUNTERS, "provenance", "settings", "sources"), dict),
-    **dict.fromkeys(("fingerprint", "run_id", "settings_id"), str),
-    **dict.fromkeys(("dead_letters", "files"), list),
-}
 
 
 class Verification(NamedTuple):
@@ -88,7 +74,14 @@ def verify(**flags: Any) -> Verification:
     """
     options, _ = read_flags(VERIFY, flags)
     folder = options.folder.rstrip("/") or "/"
-    kind = _kind_of(folder)
+    marks = ((kind, name) for kind, names in _TELLING.items() for name in names)
+    kind = next((k for k, name in marks if files.exists(files.join(folder, name))), "")
+    if not kind:
+        raise UsageError(
+            f"{folder} is neither a run nor records nor a bundle; name the --output of "
+            "`precis summarize`, `precis prepare`, `precis import` or a training; "
+            "exports and evaluations cannot be verified, but made again"
+        )
     if kind != RUN and flags.get("corpus"):
         raise UsageError(f"--corpus goes with a run, and {folder} is a {kind}")
     if kind == RUN:
@@ -96,9 +89,12 @@ def verify(**flags: Any) -> Verification:
     else:
         checks = {RECORDS: _check_records, BUNDLE: check_bundle}[kind](folder)
     findings = []
+    description = files.join(folder, DATASET if kind == RECORDS else MANIFEST)
     try:
-        for finding in checks:
-            findings.append(finding)
+        # Values of a description that was edited can be of any type.
+        with files.naming_damage(description, way_out=_WAY_OUT):
+            for finding in checks:
+                findings.append(finding)
     except DataError as error:  # A description that nothing can be compared with.
         text = str(error).removeprefix(f"{folder}/")
         name, _, problem = text.partition(": ")
@@ -114,23 +110,9 @@ def verify(**flags: Any) -> Verification:
     )
 
 
-def _kind_of(folder: str) -> str:
-    """What a folder is.
-
-    Raises:
-      UsageError: it is nothing that can be verified.
-    """
-    for kind, names in _TELLING.items():
-        if any(files.exists(files.join(folder, name)) for name in names):
-            return kind
-    raise UsageError(
-        f"{folder} is neither a run nor records nor a bundle; name the --output of "
-        "`precis summarize`, `precis prepare`, `precis import` or a training; exports "
-        "and evaluations cannot be verified, but made again"
-    )
-
-
-def _read_description(folder: str, name: str) -> dict[str, Any]:
+def _read_description(
+    folder: str, name: str, version_field: str, version: int
+) -> dict[str, Any]:
     """The content of manifest.json or dataset.json.
 
     Raises:
@@ -140,56 +122,37 @@ def _read_description(folder: str, name: str) -> dict[str, Any]:
     if not files.exists(path):
         raise DataError(f"{path}: is missing: the result is not finished; {_WAY_OUT}")
     content = files.read_object(path, way_out=_WAY_OUT)
-    field, known = _VERSIONS[name]
-    if content.get(field) != known:
-        version = content.get(field)
+    if (other := content.get(version_field)) != version:
         raise DataError(
-            f"{name}: its {field} is {version}, and this precis checks {known}"
+            f"{name}: its {version_field} is {other}, and this precis checks {version}"
         )
     return content
 
 
 def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
     """Checks a run, and with the flag `corpus` compares it with its documents."""
-    manifest = _read_description(folder, MANIFEST)
-    yield from check_success(folder, "summaries", manifest)
-    with files.naming_damage(files.join(folder, MANIFEST), way_out=_WAY_OUT):
-        files.check_fields(manifest, _RUN_FIELDS)
-        files.check_fields(manifest["provenance"], {"flags": dict})
-        counters = [manifest[name] for name in _COUNTERS]
-        for counter in (*counters, *manifest["sources"].values()):
-            files.check_fields(counter, dict.fromkeys(counter, int))
-        for file in (*manifest["files"], *manifest["dead_letters"]):
-            files.check_fields(file, {"rows": int})
-    damaged = list(check_listed(folder, "summaries", manifest))
-    yield from damaged
-    names = {finding.file for finding in damaged}
-    if any(file["file"] in names for file in manifest.get("source_files", ())):
+    manifest = _read_description(folder, MANIFEST, "schema_version", SCHEMA_VERSION)
+    damaged = set()
+    for finding in check_files(folder, "summaries", manifest):
+        damaged.add(finding.file)
+        yield finding
+    if damaged & {file["file"] for file in manifest.get("source_files", ())}:
         return  # Nothing can be compared without the counts of the source files.
     manifest["sources"] = read_sources(folder, manifest)
     yield from _check_manifest(manifest)
-    listed, dead_letters = (
-        [file for file in manifest[kind] if file["file"] not in names]
-        for kind in ("files", "dead_letters")
-    )
     corpus = _run_corpus(manifest, flags)
-    with rows.open_tables() as connection:
-        is_compared = corpus is not None
-        yield from rows.add_parts(connection, folder, listed, is_compared=is_compared)
-        yield from rows.add_dead_letters(connection, folder, dead_letters)
-        yield from rows.wrong_rows(connection, manifest["run_id"])
-        count = (
-            connection.table("rows").shape[0]
-            + connection.table("dead_letters").shape[0]
+    with open_database() as connection:
+        listed = (manifest["files"], manifest["dead_letters"])
+        unread = rows.read_files(
+            connection, folder, *listed, damaged, is_compared=corpus is not None
         )
-        is_complete = count == sum(
-            file["rows"] for file in (*manifest["files"], *manifest["dead_letters"])
-        )
+        yield from unread
+        yield from rows.wrong_rows(connection, str(manifest["run_id"]))
+        names = {file["file"] for each in listed for file in each}
+        is_complete = not unread and not damaged & names
         if is_complete:
             expected = _expected_counts(manifest)
-            yield from rows.compare_counts(
-                connection, rows.RUN_COUNTS, expected, MANIFEST
-            )
+            yield from rows.compare_counts(connection, expected, MANIFEST)
         if corpus is not None:
             yield from rows.compare_documents(
                 connection, manifest, corpus, are_all_expected=is_complete
@@ -202,11 +165,10 @@ def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(MANIFEST, "its run_id is not that of its fingerprint")
     if manifest["settings_id"] != files.sha256_json(manifest["settings"])[:16]:
         yield Finding(MANIFEST, "its settings_id is not that of its settings")
-    for source, counts in manifest["sources"].items():
-        try:
-            check_sources({source: counts}, what="the run")
-        except JobError as error:
-            yield Finding(MANIFEST, str(error).partition(";")[0])
+    try:
+        check_sources(manifest["sources"], what="the run")
+    except JobError as error:
+        yield Finding(MANIFEST, str(error).partition(";")[0])
     for name, total in total_counts(manifest["sources"]).items():
         count = manifest["counts"].get(name)
         if count != total:
@@ -215,17 +177,16 @@ def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _expected_counts(manifest: Mapping[str, Any]) -> dict[str, int]:
-    """The counts of a manifest by the names of RUN_COUNTS."""
-    of_manifest = {
-        f"{group}.{name}": count
-        for group in _COUNTERS[1:]
-        for name, count in manifest[group].items()
-    }
-    totals = {
-        f"counts.{name}": manifest["counts"].get(name, 0)
-        for name in ("empty", "failed", "truncated")
-    }
-    expected = Counter({**of_manifest, **totals})
+    """The counts of a manifest by the names that `rows.compare_counts` knows."""
+    expected = Counter(
+        {
+            f"{group}.{name}": count
+            for group in ("failures", "quality_flags", "summary_methods")
+            for name, count in manifest[group].items()
+        }
+    )
+    for name in ("empty", "failed", "truncated"):
+        expected[f"counts.{name}"] = manifest["counts"].get(name, 0)
     for source, counts in manifest["sources"].items():
         for outcome in ("written", "reused", "duplicates"):
             expected[f"rows of {source}"] += counts.get(outcome, 0)
@@ -251,14 +212,12 @@ def _run_corpus(
 
 def _check_records(folder: str) -> Iterator[Finding]:
     """Checks a folder of records."""
-    content = _read_description(folder, DATASET)
-    yield from check_success(folder, "records", content)
-    with files.naming_damage(files.join(folder, DATASET), way_out=_WAY_OUT):
-        info = DatasetInfo.from_json(content)
-        for file in info.dead_letters:
-            files.check_fields(file, {"rows": int})
-    damaged = list(check_listed(folder, "records", content))
-    yield from damaged
+    content = _read_description(folder, DATASET, "format_version", FORMAT_VERSION)
+    info = DatasetInfo.from_json(content)
+    damaged = set()
+    for finding in check_files(folder, "records", content):
+        damaged.add(finding.file)
+        yield finding
     records = sum(info.records(split) for split in info.splits)
     written = info.counts.get("written", -1)
     # Of single sentences a document makes one record or several.
@@ -266,16 +225,14 @@ def _check_records(folder: str) -> Iterator[Finding]:
     if is_too_few or (info.target != SENTENCE_PAIRS and records != written):
         problem = f"counts.written is {written}, and the shards have {records} records"
         yield Finding(DATASET, problem)
-    names = {finding.file for finding in damaged}
-    dead_letters = [file for file in info.dead_letters if file["file"] not in names]
-    with rows.open_tables() as connection:
-        yield from rows.add_dead_letters(connection, folder, dead_letters)
+    with open_database() as connection:
+        dead_letters = info.dead_letters
+        unread = rows.read_files(connection, folder, (), dead_letters, damaged)
+        yield from unread
         yield from rows.wrong_rows(connection, info.fingerprint[:16])
-        count = connection.table("dead_letters").shape[0]
-        if count == sum(file["rows"] for file in info.dead_letters):
+        if not unread and not damaged & {file["file"] for file in dead_letters}:
             expected = {f"failures.{name}": n for name, n in info.failures.items()}
             for name in ("empty", "failed"):
                 expected[f"counts.{name}"] = info.counts.get(name, 0)
-            yield from rows.compare_counts(
-                connection, rows.LETTER_COUNTS, expected, DATASET
-            )
+            kinds = ("counts.", "failures.")
+            yield from rows.compare_counts(connection, expected, DATASET, kinds=kinds)

@@ -1,7 +1,7 @@
 """Finished runs become snapshots of warehouse tables.
 
 load       `precis load`: puts a run into the table of an address, once
-rows       the keys of the rows, and what a load has done
+rows       the rows of a run, their keys, and what it is
 iceberg    Apache Iceberg: catalogue, columns, merge, commit
 delta      Delta Lake
 
@@ -10,5 +10,4 @@ delta      Delta Lake
 sql/         the statements, a template for each warehouse; names and types as data
 dialects     quoting and types of a warehouse, from dialects.toml
 sql_table    all that the templates know of a run
-copied_rows  the rows for COPY of PostgreSQL
 """

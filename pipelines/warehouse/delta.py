@@ -13,18 +13,17 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from precis.model.errors import DataError, JobError
 from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.warehouse.options import TableAddress
-from precis.pipelines.warehouse.rows import (
-    TableResult,
-    check_keys,
-    counted_rows,
-    run_facts,
-)
+from precis.pipelines.warehouse.rows import check_keys, counted_rows, run_facts
 
 
 def load_delta(
     run: FinishedRun, address: TableAddress, key: Sequence[str]
-) -> TableResult:
+) -> tuple[str, int | None]:
     """Loads a run, or finds that the table holds it already.
+
+    Returns:
+      The version of the table, and how many rows were replaced; None if the table holds
+      the run already.
 
     Raises:
       DataError: the run is damaged, its key is not unique, or its types do not fit.
@@ -34,10 +33,7 @@ def load_delta(
     application = f"precis/{run.run_id}/{run.files_sha256}"
     table = DeltaTable(folder) if DeltaTable.is_deltatable(folder) else None
     if table and table.transaction_version(application) is not None:
-        version = str(table.version())
-        return TableResult(
-            run_id=run.run_id, version=version, rows=run.rows, was_noop=True
-        )
+        return str(table.version()), None
     check_keys(run, key)
     properties = CommitProperties(
         custom_metadata=run_facts(run), app_transactions=[Transaction(application, 1)]
@@ -51,11 +47,8 @@ def load_delta(
             f"loaded; load the run again ({error})"
         ) from error
     except DeltaError as error:
-        raise _refusal(folder, error) from error
-    version = str(DeltaTable(folder).version())
-    return TableResult(
-        run_id=run.run_id, version=version, rows=run.rows, replaced=replaced
-    )
+        raise _refusal(folder, str(error)) from error
+    return str(DeltaTable(folder).version()), replaced
 
 
 def _write(
@@ -93,20 +86,19 @@ def _check_types(run: FinishedRun, folder: str, table: DeltaTable | None) -> Non
     try:
         fields = Schema.from_arrow(run.schema).fields
     except Exception as error:  # deltalake has no class for it.
-        raise _refusal(folder, error) from error
+        raise _refusal(folder, str(error)) from error
     there = table.schema().fields if table else ()
     known = {field.name: field.type.type for field in there}
     for field in fields:
-        kind = field.type.type
-        if known.get(field.name, kind) != kind:
-            raise DataError(
-                f"column {field.name!r} is {kind} in the run and {known[field.name]} "
-                "in the table; load the run into another table"
-            )
+        kind, other = field.type.type, known.get(field.name, field.type.type)
+        if kind != other:
+            reason = f"column {field.name!r} is {kind} in the run and {other} there"
+            raise _refusal(folder, reason)
 
 
-def _refusal(folder: str, error: Exception) -> DataError:
-    reason = str(error).splitlines()[0]  # Below it stands a stack of Rust.
+def _refusal(folder: str, reason: str) -> DataError:
+    # Below the first line of deltalake's errors stands a stack of Rust.
     return DataError(
-        f"{folder} does not take the run: {reason}; load the run into another table"
+        f"{folder} does not take the run: {reason.splitlines()[0]}; load the run into "
+        "another table"
     )

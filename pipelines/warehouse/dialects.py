@@ -1,7 +1,7 @@
 """The warehouses: how they write names and texts, and what they call types.
 
 list<struct<rank: int32, text: string>>
-    bigquery     ARRAY<STRUCT<`rank` INT64 NOT NULL, `text` STRING NOT NULL>>
+    bigquery     ARRAY<STRUCT<`rank` INT64, `text` STRING>>
     databricks   ARRAY<STRUCT<`rank`: INT, `text`: STRING>>
     duckdb       STRUCT("rank" INTEGER, "text" VARCHAR)[]
     clickhouse   Array(Tuple(`rank` Int32, `text` String))
@@ -9,6 +9,7 @@ list<struct<rank: int32, text: string>>
     postgresql   JSONB
 """
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -46,21 +47,21 @@ class Dialect:
         Raises:
           UsageError: a name would end the line of a command.
         """
-        return ".".join(map(self._quoted, names))
-
-    def _quoted(self, name: str) -> str:
-        if {*name} & {*"\n\r\0"}:
-            raise UsageError(
-                f"{name!r} holds a line break or NUL, which names in SQL cannot have; "
-                "give the field another name in the corpus, or leave it out of "
-                "--keep_fields"
-            )
         quote, within = self.rules["quote"], self.rules["quote_in_name"]
-        if self.rules["is_upper_case"] and name.isascii() and name.isidentifier():
-            name = name.upper()
-        if within:
-            name = name.replace("\\", "\\\\")
-        return f"{quote}{name.replace(quote, within or 2 * quote)}{quote}"
+        quoted = []
+        for name in names:
+            if {*name} & {*"\n\r\0"}:
+                raise UsageError(
+                    f"{name!r} holds a line break or NUL, which names in SQL cannot "
+                    "have; give the field another name in the corpus, or leave it out "
+                    "of --keep_fields"
+                )
+            if self.rules["is_upper_case"] and name.isascii() and name.isidentifier():
+                name = name.upper()
+            if within:
+                name = name.replace("\\", "\\\\")
+            quoted.append(f"{quote}{name.replace(quote, within or 2 * quote)}{quote}")
+        return ".".join(quoted)
 
     def literal(self, text: str) -> str:
         """A text between single quotes."""
@@ -70,34 +71,42 @@ class Dialect:
         escaped = escaped.replace("\n", "\\n").replace("\r", "\\r")
         return f"'{escaped}'"
 
-    def column_type(self, field: pa.Field) -> str:
-        """The type of a column, without NOT NULL.
-
-        Raises:
-          UsageError: the warehouse has no type for it.
-        """
-        return self._type(field.type, field.name, may_be_null=field.nullable)
-
-    def _type(self, kind: pa.DataType, column: str, *, may_be_null: bool) -> str:
-        """A type.
+    def type_of(self, kind: pa.DataType, column: str, *, may_be_null: bool) -> str:
+        """A type, without NOT NULL.
 
         Args:
           kind: of Arrow.
           column: where it stands, for the error.
           may_be_null: whether it, or a struct that it is in, may be null.
+
+        Raises:
+          UsageError: the warehouse has no type for it.
         """
         if pa.types.is_struct(kind):
             # They are made for JSON too, to find a type without a counterpart.
-            fields = [self._struct_field(each, column, may_be_null) for each in kind]
+            fields = [
+                self.rules["field"].format(
+                    name=self.quoted(each.name),
+                    type=self.type_of(
+                        each.type,
+                        f"{column}.{each.name}",
+                        may_be_null=may_be_null or each.nullable,
+                    ),
+                )
+                for each in kind
+            ]
             return self.rules["struct"].format(", ".join(fields))
         if pa.types.is_list(kind):
             item = kind.value_field
-            of_item = self._type(item.type, column, may_be_null=item.nullable)
+            of_item = self.type_of(item.type, column, may_be_null=item.nullable)
             return self.rules["list"].format(of_item)
         if pa.types.is_decimal(kind):
             name = self._decimal(kind)
         else:
-            name = self.types.get(_kind_name(kind), "")
+            # Without width and unit: `timestamp` or `timestamp_utc`, `time`, `date`.
+            plain = re.sub(r"(^date|^time)(32|64)|\[.*", r"\1", str(kind))
+            has_zone = getattr(kind, "tz", None) is not None
+            name = self.types.get(f"{plain}_utc" if has_zone else plain, "")
         if not name:
             raise UsageError(
                 f"column {column!r} is {kind}, for which {self.name} has no type; "
@@ -106,18 +115,6 @@ class Dialect:
             )
         return self.rules["nullable"].format(name) if may_be_null else name
 
-    def _struct_field(self, field: pa.Field, column: str, may_be_null: bool) -> str:
-        kind = self._type(
-            field.type,
-            f"{column}.{field.name}",
-            may_be_null=may_be_null or field.nullable,
-        )
-        text = self.rules["field"].format(name=self.quoted(field.name), type=kind)
-        # A list is never null where fields can be NOT NULL.
-        may_be_missing = field.nullable or pa.types.is_list(field.type)
-        is_required = self.rules["has_required_fields"] and not may_be_missing
-        return f"{text} NOT NULL" if is_required else text
-
     def _decimal(self, kind: Any) -> str:
         whole = kind.precision - kind.scale
         for name, most_whole, most_scale, most_digits in self.rules["decimals"]:
@@ -125,12 +122,3 @@ class Dialect:
             if fits and kind.precision <= most_digits:
                 return f"{name}({kind.precision}, {kind.scale})"
         return ""
-
-
-def _kind_name(kind: pa.DataType) -> str:
-    """The name of a plain type, as dialects.toml has it."""
-    if pa.types.is_timestamp(kind):
-        return "timestamp_utc" if kind.tz else "timestamp"
-    if pa.types.is_date(kind):
-        return "date"
-    return "time" if pa.types.is_time(kind) else str(kind)

@@ -17,43 +17,29 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import (
-    CommitFailedException,
-    ResolveError,
-    TableAlreadyExistsError,
-    ValidationError,
-    ValidationException,
-)
-from pyiceberg.io import FileIO
+from pyiceberg.exceptions import ResolveError, ValidationError
 from pyiceberg.io.pyarrow import (
     UnsupportedPyArrowTypeException,
     parquet_file_to_data_file,
     pyarrow_to_schema,
     schema_to_pyarrow,
 )
+from pyiceberg.manifest import DataFile
 from pyiceberg.table import FileScanTask, Table, Transaction
 from pyiceberg.table.locations import load_location_provider
-from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import ancestors_of
 from sqlalchemy.exc import OperationalError
 
 from precis.model.errors import DataError, JobError, UsageError
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.tables.finished_run import FinishedRun
-from precis.pipelines.warehouse.options import (
-    ICEBERG,
-    LOCAL_CATALOG,
-    TableAddress,
-    catalog_settings,
-)
+from precis.pipelines.warehouse.options import ICEBERG, TableAddress
 from precis.pipelines.warehouse.rows import (
-    TableResult,
     check_keys,
     counted_rows,
     key_rows,
@@ -61,23 +47,25 @@ from precis.pipelines.warehouse.rows import (
     sql_names,
 )
 
+# The name under which the tables stand in the catalogue of a folder.
+LOCAL_CATALOG = "precis"
 _BATCH_ROWS = 1024
 # Rows in memory that become a data file.
 _FILE_BYTES = 128 << 20
-_CONFLICTS = (CommitFailedException, TableAlreadyExistsError, ValidationException)
 _REFUSALS = (
-    ResolveError,
-    UnsupportedPyArrowTypeException,
-    ValidationError,
-    ValueError,
-    TypeError,
+    *(ResolveError, UnsupportedPyArrowTypeException, ValidationError),
+    *(ValueError, TypeError),
 )
 
 
 def load_iceberg(
     run: FinishedRun, address: TableAddress, key: Sequence[str]
-) -> TableResult:
+) -> tuple[str, int | None]:
     """Loads a run, or finds that the table holds it already.
+
+    Returns:
+      The id of the snapshot, and how many rows it replaced; None if the table holds the
+      run already.
 
     Raises:
       UsageError: no such catalogue, or a table that takes no such run.
@@ -89,9 +77,7 @@ def load_iceberg(
     name = address.identifier
     table = catalog.load_table(name) if catalog.table_exists(name) else None
     if table and (earlier := _earlier_load(table, run)):
-        return TableResult(
-            run_id=run.run_id, version=earlier, rows=run.rows, was_noop=True
-        )
+        return earlier, None
     check_keys(run, key)
     try:
         transaction = _begin(catalog, name, table, run, key)
@@ -102,20 +88,13 @@ def load_iceberg(
         ) from error
     try:
         transaction.commit_transaction()
-    except _CONFLICTS as error:
-        raise JobError(
-            f"another writer changed {name} at the same time, and nothing was loaded; "
-            f"load the run again ({error})"
-        ) from error
     except Exception as error:
         raise JobError(
-            f"{name}: the catalogue failed during the commit, which may have arrived "
-            f"({type(error).__name__}: {error}); load the run again: nothing happens "
-            "if it has"
+            f"{name}: another writer changed the table at the same time, or the "
+            f"catalogue gave no answer ({type(error).__name__}: {error}); load the run "
+            "again: nothing happens if this commit has arrived"
         ) from error
-    return TableResult(
-        run_id=run.run_id, version=version, rows=run.rows, replaced=replaced
-    )
+    return version, replaced
 
 
 def open_catalog(address: TableAddress) -> Catalog:
@@ -135,9 +114,14 @@ def open_catalog(address: TableAddress) -> Catalog:
                 f"it in .pyiceberg.yaml or in variables such as {variable}, or name a "
                 "folder: iceberg+sqlite://FOLDER/NAMESPACE.TABLE"
             ) from error
-    os.makedirs(address.place, exist_ok=True)
+    folder = os.path.abspath(address.place)
+    os.makedirs(folder, exist_ok=True)
+    settings = {
+        "uri": f"sqlite:///{folder}/catalog.db",
+        "warehouse": f"file://{folder}",
+    }
     try:
-        return load_catalog(LOCAL_CATALOG, **catalog_settings(address.place))
+        return load_catalog(LOCAL_CATALOG, type="sql", **settings)
     except OperationalError as error:
         raise UsageError(
             f"--table: the catalogue in {address.place} cannot be written: "
@@ -154,17 +138,12 @@ def _earlier_load(table: Table, run: FinishedRun) -> str | None:
     recorded = json.loads(table.properties.get(f"precis.run.{run.run_id}", "{}"))
     if recorded.get("files_sha256") != run.files_sha256:
         return None
-    there = table.snapshot_by_id(recorded["snapshot_id"])
+    snapshot = table.snapshot_by_id(recorded["snapshot_id"])
     line = list(ancestors_of(table.current_snapshot(), table.metadata))
     # Where snapshots were expired, the line ends before the oldest commits.
-    is_older = there and line and _number(there) < _number(line[-1])
-    is_rolled_back = there and there not in line and not is_older
-    return None if is_rolled_back else str(recorded["snapshot_id"])
-
-
-def _number(snapshot: Any) -> int:
-    """The place of a snapshot among the commits of its table."""
-    return snapshot.sequence_number or 0
+    is_older = snapshot and line and snapshot.timestamp_ms < line[-1].timestamp_ms
+    is_known = not snapshot or snapshot in line or is_older
+    return str(recorded["snapshot_id"]) if is_known else None
 
 
 def _begin(
@@ -182,7 +161,7 @@ def _begin(
 
     Raises:
       UsageError: the table has another key.
-      DataError: a column has a type that the table's column cannot take.
+      _REFUSALS: a column has a type that the table's column cannot take.
     """
     fields = map(_optional, run.schema)
     schema = pa.schema([each.with_nullable(each.name not in key) for each in fields])
@@ -195,14 +174,7 @@ def _begin(
             )
         transaction = table.transaction()
         with transaction.update_schema() as update:
-            for field in schema:
-                try:
-                    update.union_by_name(pa.schema([field]))
-                except _REFUSALS as error:
-                    raise DataError(
-                        f"{name} does not take column {field.name!r}: {error}; load "
-                        "the run into another table"
-                    ) from error
+            update.union_by_name(schema)
         return transaction
     catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
     transaction = catalog.create_table_transaction(name, schema)
@@ -240,14 +212,13 @@ def _stage(
     Returns:
       The id of the snapshot, and how many rows it replaces.
     """
-    metadata, io = transaction.table_metadata, transaction._table.io
     old = list(table.scan().plan_files()) if table else []
-    replaced = _rows_to_replace(metadata, io, old, run, key)
-    schema = schema_to_pyarrow(metadata.schema())
+    replaced = _rows_to_replace(transaction, old, run, key)
+    schema = schema_to_pyarrow(transaction.table_metadata.schema())
 
     def rows() -> Iterator[pa.Table]:
         for number, places in replaced.items():
-            yield from _other_rows(io, old[number], schema, places)
+            yield from _other_rows(transaction, old[number], schema, places)
         for batch in counted_rows(run):
             yield _conform(batch, schema)
 
@@ -255,8 +226,8 @@ def _stage(
     # beside the rows of a load that ran at the same time and may have the same keys.
     update = transaction.update_snapshot(snapshot_properties=run_facts(run)).overwrite()
     with update:
-        for path in _write_files(metadata, io, rows()):
-            update.append_data_file(parquet_file_to_data_file(io, metadata, path))
+        for file in _write_files(transaction, rows()):
+            update.append_data_file(file)
         for number in replaced:
             update.delete_data_file(old[number].file)
     recorded = {"snapshot_id": update.snapshot_id, "files_sha256": run.files_sha256}
@@ -265,8 +236,7 @@ def _stage(
 
 
 def _rows_to_replace(
-    metadata: TableMetadata,
-    io: FileIO,
+    transaction: Transaction,
     old: Sequence[FileScanTask],
     run: FinishedRun,
     key: Sequence[str],
@@ -275,53 +245,56 @@ def _rows_to_replace(
     if not old:
         return {}
     for task in old:
-        _check_names(metadata, io, task)
-    keys = schema_to_pyarrow(metadata.schema().select(*key), include_field_ids=False)
+        _check_names(transaction, task)
+    schema = transaction.table_metadata.schema()
+    keys = schema_to_pyarrow(schema.select(*key), include_field_ids=False)
     numbered = pa.schema([*keys, ("file", pa.int64()), ("row", pa.int64())])
 
     def rows() -> Iterator[pa.RecordBatch]:
         for number, task in enumerate(old):
-            first = 0
-            for table in _read(io, task, keys):
-                places = np.arange(first, first + len(table))
-                first += len(table)
-                columns = [*table.columns, np.full(len(table), number), places]
-                yield from pa.table(columns, schema=numbered).to_batches()
+            table = pa.concat_tables(_read(transaction, task, keys))
+            places = [np.full(len(table), number), np.arange(len(table))]
+            columns = [*table.columns, *places]
+            yield from pa.table(columns, schema=numbered).to_batches()
 
     with open_database() as connection:
         connection.register("run", key_rows(run, key))
         connection.register("old", pa.RecordBatchReader.from_batches(numbered, rows()))
         hits = connection.execute(
-            f"SELECT file, row FROM old SEMI JOIN run USING ({sql_names(key)})"
-        ).fetchnumpy()
-    return {
-        int(number): np.sort(hits["row"][hits["file"] == number])
-        for number in np.unique(hits["file"])
-    }
+            "SELECT file, list(row ORDER BY row) FROM old SEMI JOIN run "
+            f"USING ({sql_names(key)}) GROUP BY file"
+        ).fetchall()
+    return {number: np.array(places) for number, places in hits}
 
 
-def _check_names(metadata: TableMetadata, io: FileIO, task: FileScanTask) -> None:
+def _check_names(transaction: Transaction, task: FileScanTask) -> None:
     """Refuses a data file whose columns were renamed since it was written."""
-    with io.new_input(task.file.file_path).open() as file:
-        schema = pq.read_schema(file)
-    written = pyarrow_to_schema(schema, metadata.name_mapping())
+    metadata = transaction.table_metadata
+    with transaction._table.io.new_input(task.file.file_path).open() as file:
+        written = pyarrow_to_schema(pq.read_schema(file), metadata.name_mapping())
     for field_id in written.field_ids:
         name = written.find_column_name(field_id)
         if name != metadata.schema().find_column_name(field_id):
             raise _outdated(task, f"column {name!r} was renamed or removed")
 
 
-def _read(io: FileIO, task: FileScanTask, schema: pa.Schema) -> Iterator[pa.Table]:
+def _read(
+    transaction: Transaction, task: FileScanTask, schema: pa.Schema
+) -> Iterator[pa.Table]:
     """The columns of a data file, in batches; null where it has no such column."""
-    with io.new_input(task.file.file_path).open() as file:
+    with transaction._table.io.new_input(task.file.file_path).open() as file:
         parquet = pq.ParquetFile(file, pre_buffer=False)
         names = [name for name in schema.names if name in parquet.schema_arrow.names]
+        yield schema.empty_table()
         for batch in parquet.iter_batches(_BATCH_ROWS, columns=names):
             yield _conform(batch, schema)
 
 
 def _other_rows(
-    io: FileIO, task: FileScanTask, schema: pa.Schema, replaced: np.ndarray
+    transaction: Transaction,
+    task: FileScanTask,
+    schema: pa.Schema,
+    replaced: np.ndarray,
 ) -> Iterator[pa.Table]:
     """The rows of a data file that stay.
 
@@ -333,7 +306,7 @@ def _other_rows(
     if len(replaced) == task.file.record_count:
         return
     first = 0
-    for rows in _read(io, task, schema):
+    for rows in _read(transaction, task, schema):
         stays = ~np.isin(np.arange(first, first + len(rows)), replaced)
         yield rows.filter(pa.array(stays))
         first += len(rows)
@@ -358,25 +331,25 @@ def _conform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
 
 
 def _write_files(
-    metadata: TableMetadata, io: FileIO, tables: Iterable[pa.Table]
-) -> Iterator[str]:
-    """Writes rows to new data files, and yields the path of each.
+    transaction: Transaction, tables: Iterable[pa.Table]
+) -> Iterator[DataFile]:
+    """Writes rows to new data files.
 
     Nothing of it belongs to the table until a snapshot names the files.
     """
+    metadata, io = transaction.table_metadata, transaction._table.io
     locations = load_location_provider(metadata.location, metadata.properties)
     for rows in _gather(tables):
-        for part in _by_partition(metadata, rows):
+        for part in _by_partition(transaction, rows):
             path = locations.new_data_location(f"{uuid.uuid4()}.parquet")
             with io.new_output(path).create() as stream:
                 pq.write_table(part, stream, compression="zstd")
-            yield path
+            yield parquet_file_to_data_file(io, metadata, path)
 
 
 def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Joins tables to some of `_FILE_BYTES`."""
-    waiting: list[pa.Table] = []
-    size = 0
+    waiting, size = [], 0
     for table in tables:
         waiting.append(table)
         size += table.nbytes
@@ -387,11 +360,11 @@ def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(waiting)
 
 
-def _by_partition(metadata: TableMetadata, rows: pa.Table) -> Iterator[pa.Table]:
+def _by_partition(transaction: Transaction, rows: pa.Table) -> Iterator[pa.Table]:
     """The rows of each partition of a table."""
-    schema, spec = metadata.schema(), metadata.spec()
+    schema = transaction.table_metadata.schema()
     values = {}
-    for field in spec.fields:
+    for field in transaction.table_metadata.spec().fields:
         column = schema.find_column_name(field.source_id)
         if column is None or not field.transform.preserves_order:
             raise ValueError(f"it is partitioned by {field.transform} of {column!r}")

@@ -1,22 +1,23 @@
 """`precis loaders`: a finished run -> the SQL that loads it into a warehouse."""
 
-import dataclasses
 import glob
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
+import pyarrow as pa
 
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import check_apart
-from precis.pipelines.tables.finished_run import open_run
-from precis.pipelines.warehouse.copied_rows import copy_rows
+from precis.pipelines.tables.finished_run import FinishedRun, open_run
+from precis.pipelines.tables.flat_columns import as_json_text
 from precis.pipelines.warehouse.dialects import SQL_FOLDER, Dialect
 from precis.pipelines.warehouse.options import (
     CLICKHOUSE,
@@ -27,18 +28,16 @@ from precis.pipelines.warehouse.options import (
 from precis.pipelines.warehouse.rows import check_keys
 from precis.pipelines.warehouse.sql_table import define_table
 
-# The files in the order in which they are run, which is that of the alphabet, and the
-# macros of the templates.
-_SCRIPTS = {
-    "create.sql": "create",
-    "load.sql": "load",
-    "merge.sql": "merge",
-    "view.sql": "views",
-}
+# The macros of the templates, in the order in which their statements are run, which is
+# the alphabet's.
+_SCRIPTS = ("create", "load", "merge", "view")
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+# An escape of JSON; an even number of backslashes before the `u` is text.
+_ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class LoaderFiles:
+class LoaderFiles(NamedTuple):
     """What loads a run.
 
     Attributes:
@@ -50,7 +49,7 @@ class LoaderFiles:
 
     files: Mapping[str, str]
     rows: int
-    replaced_nuls: int = 0
+    replaced_nuls: int
 
 
 def loaders(**flags: Any) -> LoaderFiles:
@@ -69,8 +68,8 @@ def loaders(**flags: Any) -> LoaderFiles:
     """
     (options,) = read_flags(LOADERS, flags)
     for flag in ("output", "copy_rows"):
-        if path := getattr(options, flag):
-            check_apart(path, flag=f"--{flag}", result=options.run)
+        if place := getattr(options, flag):
+            check_apart(place, flag=f"--{flag}", result=options.run)
     dialect = Dialect(options.for_)
     location = _location(options, dialect)
     run = open_run(options.run)
@@ -98,12 +97,55 @@ def loaders(**flags: Any) -> LoaderFiles:
     environment.filters["escape_pattern"] = glob.escape
     template = environment.get_template(f"{dialect.name}.sql")
     macros = template.make_module({"table": table})
-    texts = {name: str(getattr(macros, script)()) for name, script in _SCRIPTS.items()}
+    texts = {f"{name}.sql": str(getattr(macros, name)()) for name in _SCRIPTS}
     replaced = copy_rows(run, options.copy_rows) if options.copy_rows else 0
     if options.output:
         for name, text in texts.items():
             files.write_bytes(files.join(options.output, name), text.encode())
-    return LoaderFiles(files=texts, rows=run.rows, replaced_nuls=replaced)
+    return LoaderFiles(texts, run.rows, replaced)
+
+
+def copy_rows(run: FinishedRun, path: str) -> int:
+    r"""Writes the rows of a run in the text format of PostgreSQL's COPY.
+
+        d00	0	test	Rain fell.\nNobody came.	["too_short"]	\N
+
+    A row is a line and a column ends with a tab. A backslash, a tab and a line break
+    within a text are written with a backslash; \N is null. The format of CSV is not
+    used, because psql before version 18 ends at a text that has \. on a line. Nested
+    columns are JSON.
+
+    PostgreSQL has no texts with the character NUL. It becomes U+FFFD, so that offsets
+    stay as they are.
+
+    Returns:
+      How many characters NUL were replaced.
+    """
+    replaced = 0
+    with files.write_aside(path) as file:
+        for batch in run.batches():
+            columns = [
+                [_text(value, field.type) for value in values.to_pylist()]
+                for field, values in zip(batch.schema, batch.columns, strict=True)
+            ]
+            rows = zip(*columns, strict=True)
+            lines = "".join("\t".join(row) + "\n" for row in rows)
+            replaced += lines.count("\0")
+            file.write(lines.replace("\0", "\ufffd").encode())
+    return replaced
+
+
+def _text(value: Any, kind: pa.DataType) -> str:
+    """A value as it stands in the file."""
+    if value is None:
+        return "\\N"
+    if pa.types.is_binary(kind):
+        text = f"\\x{value.hex()}"
+    elif pa.types.is_nested(kind):
+        text = _ESCAPED_NUL.sub("\\1\0", as_json_text(value, kind))
+    else:
+        text = str(value)
+    return text.translate(_ESCAPES)
 
 
 def _location(options: LoadersOptions, dialect: Dialect) -> str:

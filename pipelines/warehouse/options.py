@@ -12,10 +12,8 @@ is the table news.daily in /data.
 """
 
 import dataclasses
-import json
-import os
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from precis.model.config import check_choices, flag, required
 from precis.model.errors import UsageError
@@ -24,8 +22,6 @@ from precis.pipelines.run.options import finished_run
 ICEBERG = "iceberg"
 ICEBERG_SQLITE = "iceberg+sqlite"
 DELTA = "delta"
-# The name under which the tables stand in the catalogue of a folder.
-LOCAL_CATALOG = "precis"
 
 
 class TableAddress(NamedTuple):
@@ -62,39 +58,45 @@ def read_address(text: str) -> TableAddress:
     return TableAddress(scheme, place, identifier)
 
 
-def catalog_settings(folder: str) -> dict[str, str]:
-    """What pyiceberg must know of the catalogue in a folder."""
-    folder = os.path.abspath(folder)
-    return {
-        "type": "sql",
-        "uri": f"sqlite:///{folder}/catalog.db",
-        "warehouse": f"file://{folder}",
-    }
-
-
-def reading_command(text: str) -> str:
-    """Python that prints rows of a table."""
-    scheme, place, identifier = read_address(text)
-    if scheme == DELTA:
-        return (
-            f"import deltalake; table = deltalake.DeltaTable({json.dumps(place)}); "
-            "print(table.to_pyarrow_dataset().head(3).to_pylist())"
-        )
-    catalog = json.dumps(place)
-    if scheme == ICEBERG_SQLITE:
-        catalog = f'"{LOCAL_CATALOG}", **{json.dumps(catalog_settings(place))}'
-    return (
-        "from pyiceberg.catalog import load_catalog; "
-        f"table = load_catalog({catalog}).load_table({json.dumps(identifier)}); "
-        "print(table.scan(limit=3).to_arrow().to_pylist())"
+def _table_key(default: str) -> Any:
+    """The flag --table_key."""
+    return flag(
+        default,
+        "columns that tell the rows of the table apart; rows of the table with the key "
+        "of a row of the run are replaced",
+        metavar="COLUMN,...",
+        takes_list=True,
+        is_common=True,
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LoadOptions:
-    """Table"""
+class _KeyedRunOptions:
+    """What both commands have"""
 
     run: str = finished_run()
+    table_key: str = _table_key("document_id,source_file,source_position")
+
+    def __post_init__(self) -> None:
+        if not self.run:
+            raise UsageError("DIR is empty; give the --output of `precis summarize`")
+        if not self.key:
+            raise UsageError(
+                "--table_key is empty; name the columns that tell rows apart, as in "
+                "document_id,source_file,source_position"
+            )
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The names in `table_key`, in order."""
+        names = (name.strip() for name in self.table_key.split(","))
+        return tuple(filter(None, names))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoadOptions(_KeyedRunOptions):
+    """Table"""
+
     table: str = required(
         "table that takes the run: iceberg://CATALOG/NAMESPACE.TABLE, "
         "iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is made if it "
@@ -102,41 +104,22 @@ class LoadOptions:
         metavar="TABLE",
         is_common=True,
     )
-    table_key: str = flag(
-        "document_id,source_file,source_position",
-        "columns that tell the rows of the table apart; rows of the table with the key "
-        "of a row of the run are replaced",
-        metavar="COLUMN,...",
-        is_common=True,
-        takes_list=True,
-    )
-
-    def __post_init__(self) -> None:
-        _check_run_and_key(self.run, self.key)
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The names in `table_key`, in order."""
-        return _names(self.table_key)
 
 
 LOAD = (LoadOptions,)
 
 
-BIGQUERY = "bigquery"
-SNOWFLAKE = "snowflake"
-DATABRICKS = "databricks"
-DUCKDB = "duckdb"
-POSTGRESQL = "postgresql"
-CLICKHOUSE = "clickhouse"
-WAREHOUSES = (BIGQUERY, SNOWFLAKE, DATABRICKS, DUCKDB, POSTGRESQL, CLICKHOUSE)
+DUCKDB, POSTGRESQL, CLICKHOUSE = "duckdb", "postgresql", "clickhouse"
+WAREHOUSES = ("bigquery", "snowflake", "databricks", DUCKDB, POSTGRESQL, CLICKHOUSE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LoadersOptions:
+class LoadersOptions(_KeyedRunOptions):
     """Loaders"""
 
-    run: str = finished_run()
+    table_key: str = _table_key(
+        "document_id,source_file,source_position,model_id,decode_id,schema_version"
+    )
     for_: str = required(
         "the warehouse whose SQL is written",
         choices=WAREHOUSES,
@@ -174,28 +157,16 @@ class LoadersOptions:
         is_common=True,
         is_written=True,
     )
-    table_key: str = flag(
-        "document_id,source_file,source_position,model_id,decode_id,schema_version",
-        "columns that tell the rows of the table apart; rows of the table with the key "
-        "of a row of the run are replaced",
-        metavar="COLUMN,...",
-        takes_list=True,
-        is_common=True,
-    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_choices(self)
-        _check_run_and_key(self.run, self.key)
         is_copied = self.for_ == POSTGRESQL
-        if is_copied != bool(self.copy_rows):
+        if is_copied != bool(self.copy_rows) or (is_copied and self.location):
             raise UsageError(
                 "--copy_rows FILE takes the rows for PostgreSQL, which reads no "
-                "Parquet; other warehouses read the files of the run"
-            )
-        if is_copied and self.location:
-            raise UsageError(
-                "--location is not for PostgreSQL, which reads the file of "
-                "--copy_rows; leave it out"
+                "Parquet and so no --location; other warehouses read the files of the "
+                "run"
             )
         if re.search(r"://|[\n\r]", self.copy_rows):
             raise UsageError(
@@ -203,24 +174,5 @@ class LoadersOptions:
                 "file on the machine that runs psql"
             )
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The names in `table_key`, in order."""
-        return _names(self.table_key)
-
 
 LOADERS = (LoadersOptions,)
-
-
-def _names(table_key: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in table_key.split(",") if name.strip())
-
-
-def _check_run_and_key(run: str, key: tuple[str, ...]) -> None:
-    if not run:
-        raise UsageError("DIR is empty; give the --output of `precis summarize`")
-    if not key:
-        raise UsageError(
-            "--table_key is empty; name the columns that tell rows apart, as in "
-            "document_id,source_file,source_position"
-        )

@@ -1,6 +1,5 @@
-"""What loads of all formats share: the keys of the rows, and what a load did."""
+"""What loads of all formats share: the rows of a run, their keys, and what it is."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -11,36 +10,16 @@ from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.tables.finished_run import FinishedRun
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TableResult:
-    """A load of a run.
-
-    Attributes:
-      run_id: the run.
-      version: the snapshot of the table that holds the run: the id of an Iceberg
-          snapshot, the version of a Delta table. Empty if the run has no rows.
-      rows: the rows of the run.
-      replaced: the rows of earlier runs that had a key of this run.
-      was_noop: whether the table had the run already, and nothing was written.
-    """
-
-    run_id: str
-    version: str
-    rows: int
-    replaced: int = 0
-    was_noop: bool = False
-
-
 def run_facts(run: FinishedRun) -> dict[str, str]:
     """What a snapshot says of the run that it holds."""
-    fingerprint = run.manifest.get("fingerprint", run.run_id)
-    return {
-        "precis.run_id": run.run_id,
-        "precis.fingerprint": str(fingerprint),
-        "precis.version": str(run.manifest["precis_version"]),
-        "precis.schema_version": str(run.manifest["schema_version"]),
-        "precis.files_sha256": run.files_sha256,
+    facts = {
+        "run_id": run.run_id,
+        "fingerprint": run.manifest.get("fingerprint", run.run_id),
+        "version": run.manifest["precis_version"],
+        "schema_version": run.manifest["schema_version"],
+        "files_sha256": run.files_sha256,
     }
+    return {f"precis.{name}": str(value) for name, value in facts.items()}
 
 
 def counted_rows(run: FinishedRun) -> Iterator[pa.RecordBatch]:
@@ -72,7 +51,7 @@ def check_keys(
       may_be_null: whether a key may be null; two nulls are equal.
 
     Raises:
-      UsageError: a column that the run does not have, or whose type makes no key.
+      UsageError: a column that the run does not have.
       DataError: the run is damaged, two rows have the same key, or a key is null.
     """
     run.check_parts()
@@ -81,12 +60,6 @@ def check_keys(
             raise UsageError(
                 f"--table_key: {run.folder} has no column {name!r}; it has "
                 f"{', '.join(run.schema.names)}"
-            )
-        kind = run.schema.field(name).type
-        if pa.types.is_nested(kind) or pa.types.is_floating(kind):
-            raise UsageError(
-                f"--table_key: column {name!r} is {kind}; a key is made of strings, "
-                "integers and dates"
             )
     with open_database() as connection:
         connection.register("run", key_rows(run, key))
@@ -97,7 +70,7 @@ def check_keys(
         )
         for name in () if may_be_null else key:
             nulls = f"FROM keys WHERE {sql_names([name])} IS NULL LIMIT 1"
-            if connection.execute(nulls).fetchall():
+            if connection.execute(nulls).fetchone():
                 raise DataError(
                     f"{run.folder}: column {name!r} of the key is null in at least one "
                     "row; name other columns with --table_key"

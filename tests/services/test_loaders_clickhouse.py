@@ -5,16 +5,7 @@ import json
 
 import pytest
 from chdb.session import Session
-from support.loader_runs import (
-    KEPT,
-    ODD_NAME,
-    ODD_SCHEMA,
-    make_row,
-    read_rows,
-    write_partitions,
-    write_rows,
-)
-from support.warehouse_runs import write_run
+from support.loader_runs import check_loads, make_row, write_rows
 
 from precis.pipelines.warehouse.loaders import loaders
 
@@ -25,30 +16,13 @@ _QUERY_SETTINGS = (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def session(tmp_path_factory):
     # There is one session in a process.
     opened = Session(str(tmp_path_factory.mktemp("clickhouse")))
+    opened.query("CREATE DATABASE news")
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def database(session):
-    session.query("DROP DATABASE IF EXISTS news")
-    session.query("CREATE DATABASE news")
-    return session
-
-
-def load(session, run, **flags):
-    table = {"table": "news.daily", **flags}
-    for text in loaders(run=run, for_="clickhouse", **table).files.values():
-        session.query(text)
-
-
-def rows_in(session, query="SELECT * EXCEPT thumbnail FROM news.daily FINAL"):
-    answer = session.query(f"{query} {_QUERY_SETTINGS}", "JSONEachRow")
-    return [json.loads(line) for line in answer.data().split("\n") if line]
 
 
 def as_clickhouse(row):
@@ -85,84 +59,39 @@ def as_clickhouse(row):
     return {name: value for name, value in row.items() if name != "thumbnail"}
 
 
-def compared(rows):
-    """Rows by document, without the bytes, which are no JSON."""
-    found = {}
-    for row in rows:
-        row.pop("thumbnail", None)
-        found[row["document_id"]] = row
-    assert len(found) == len(rows)
-    return found
+def test_clickhouse_has_every_value_and_the_second_load_changes_nothing(
+    session, tmp_path
+):
+    def load(run, table="summaries"):
+        texts = loaders(run=run, for_="clickhouse", table=f"news.{table}").files
+        for text in texts.values():
+            session.query(text)
 
+    def select(query):
+        answer = session.query(f"{query} {_QUERY_SETTINGS}", "JSONEachRow")
+        return [json.loads(line) for line in answer.data().split("\n") if line]
 
-def test_every_value_is_there_after_two_loads(database, tmp_path):
-    run = write_rows(tmp_path / "a", range(8))
-    expected = {key: as_clickhouse(row) for key, row in read_rows(run).items()}
-    for _ in range(2):
-        load(database, run)
-        assert compared(rows_in(database)) == expected
-    (row,) = rows_in(
-        database,
-        "SELECT hex(thumbnail) AS bytes FROM news.daily FINAL "
-        "WHERE thumbnail IS NOT NULL LIMIT 1",
+    def rows_in(table):
+        # Bytes are no JSON, and a view has FINAL in itself.
+        is_view = table.endswith(("_flat", "_extractive"))
+        columns = "*" if table.endswith("_extractive") else "* EXCEPT thumbnail"
+        return select(
+            f"SELECT {columns} FROM news.{table} {'' if is_view else 'FINAL'}"
+        )
+
+    check_loads(tmp_path, load, rows_in, as_clickhouse)
+    # Also when ClickHouse has merged its parts.
+    rows = select("SELECT document_id FROM news.summaries FINAL ORDER BY document_id")
+    session.query("OPTIMIZE TABLE news.summaries FINAL")
+    assert select("SELECT document_id FROM news.summaries ORDER BY document_id") == rows
+    (row,) = select(
+        "SELECT hex(thumbnail) AS bytes FROM news.summaries FINAL "
+        "WHERE thumbnail IS NOT NULL LIMIT 1"
     )
     assert bytes.fromhex(row["bytes"]) == make_row(1)["thumbnail"]
-    # The staging table is gone.
-    names = [row["name"] for row in rows_in(database, "SHOW TABLES FROM news")]
-    assert names == ["daily", "daily_abstractive", "daily_extractive", "daily_flat"]
-
-
-def test_a_later_run_replaces_its_rows_and_no_others(database, tmp_path):
-    first = write_rows(tmp_path / "a", range(8))
-    second = write_rows(tmp_path / "b", range(6, 10), split="new")
-    load(database, first)
-    load(database, second)
-    rows = read_rows(first) | read_rows(second)
-    expected = {key: as_clickhouse(row) for key, row in rows.items()}
-    assert compared(rows_in(database)) == expected
-    # Also when ClickHouse has merged its parts.
-    database.query("OPTIMIZE TABLE news.daily FINAL")
-    assert (
-        compared(rows_in(database, "SELECT * EXCEPT thumbnail FROM news.daily"))
-        == expected
-    )
-
-
-def test_the_views_and_the_columns_of_folders(database, tmp_path):
-    run = write_partitions(tmp_path / "a")
-    for _ in range(2):
-        load(database, run)
-    flat = rows_in(database, "SELECT * EXCEPT thumbnail FROM news.daily_flat")
-    places = sorted([(row["split"], row["day"]) for row in flat], key=str)
-    assert set(places) == {("", "2026-03-04"), ("a/b's", "2026-03-04"), ("test", None)}
-    rows = [make_row(number) for number in range(3)]
-    words = {row["document_id"]: row["abstractive_quality_words"] for row in flat}
-    assert words == {
-        row["document_id"]: (row["abstractive_quality"] or {}).get("words")
-        for row in rows
-    }
-    assert {field.name for field in KEPT} - set(flat[0]) == {"thumbnail"}
-    items = rows_in(
-        database,
-        "SELECT document_id, extractive_position, extractive_text "
-        "FROM news.daily_extractive ORDER BY 1, 2",
-    )
-    assert [tuple(item.values()) for item in items] == [
-        (row["document_id"], place, item["text"])
-        for row in sorted(rows, key=lambda row: row["document_id"])
-        for place, item in enumerate(row["extractive"])
-    ]
-
-
-def test_a_name_with_quotes_is_a_column(database, tmp_path):
-    rows = [make_row(1, **{ODD_NAME: "x"})]
-    load(database, write_run(tmp_path / "a", rows, schema=ODD_SCHEMA))
-    (row,) = rows_in(database)
-    assert row[ODD_NAME] == "x"
-
-
-def test_a_moment_is_in_utc(database, tmp_path):
+    names = {row["name"] for row in select("SHOW TABLES FROM news")}
+    assert not any("staging" in name for name in names)
     moment = datetime.datetime(1969, 12, 31, 23, 59, 59, tzinfo=datetime.UTC)
-    load(database, write_rows(tmp_path / "a", [1], published=moment))
-    (row,) = rows_in(database, "SELECT published FROM news.daily FINAL")
+    load(write_rows(tmp_path / "f", [1], published=moment), "moments")
+    (row,) = select("SELECT published FROM news.moments FINAL")
     assert row["published"] == "1969-12-31T23:59:59.000000Z"

@@ -3,7 +3,7 @@
 import datetime
 import decimal
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,14 +110,9 @@ def make_row(number: int, run_id: str = "a", **columns: Any) -> dict[str, Any]:
     return {**row, **columns}
 
 
-def make_rows(numbers: Sequence[int], run_id: str = "a", **columns: Any) -> list[dict]:
-    """A row for each number."""
-    return [make_row(number, run_id, **columns) for number in numbers]
-
-
 def write_rows(folder: Path, numbers: Sequence[int], **columns: Any) -> str:
     """Writes a run with these rows in two parts; its name is the run_id."""
-    rows = make_rows(numbers, folder.name, **columns)
+    rows = [make_row(number, folder.name, **columns) for number in numbers]
     half = len(rows) // 2
     parts = {
         f"data/part-{folder.name}-00000-of-00002.parquet": rows[:half],
@@ -161,6 +156,67 @@ def read_rows(run: str) -> dict[str, dict[str, Any]]:
         for row in pq.ParquetFile(path).read().to_pylist()
     ]
     return {row["document_id"]: row for row in rows}
+
+
+def by_document(rows: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Rows by document, of which each has one."""
+    rows = list(rows)
+    found = {row["document_id"]: row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def check_loads(
+    folder: Path,
+    load: Callable[..., Any],
+    rows_in: Callable[[str], list[dict[str, Any]]],
+    as_stored: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> None:
+    """Asserts that a database has every value of the runs that it loads.
+
+    Args:
+      folder: for the runs.
+      load: loads a run into a table, `summaries` if the second argument is left out.
+      rows_in: gives the rows of a table or a view.
+      as_stored: a row as the database has it.
+    """
+    runs = [write_rows(folder / "a", range(8))]
+    runs.append(write_rows(folder / "b", range(6, 10), split="new"))
+    rows: dict[str, dict[str, Any]] = {}
+    for run in (runs[0], runs[0], runs[1]):
+        load(run)
+        read = {key: as_stored(row) for key, row in read_rows(run).items()}
+        rows |= read
+        assert by_document(rows_in("summaries")) == rows
+    flat = by_document(rows_in("summaries_flat"))
+    for document, row in rows.items():
+        quality = row["abstractive_quality"] or {}
+        for name in ("words", "flags", "compression"):
+            of_view = flat[document][f"abstractive_quality_{name}"]
+            assert of_view == quality.get(name), name
+        for name in {field.name for field in KEPT} & row.keys():
+            assert flat[document][name] == row[name]
+    items = [
+        tuple(row[f"extractive_{name}"] for name in ("position", "rank", "text"))
+        for row in sorted(rows_in("summaries_extractive"), key=_item)
+    ]
+    assert items == [
+        (place, item["rank"], item["text"])
+        for _, row in sorted(rows.items())
+        for place, item in enumerate(row["extractive"])
+    ]
+    for name in ("c", "d"):
+        load(write_partitions(folder / name), "folders")
+    places = sorted((row["split"], str(row["day"])) for row in rows_in("folders"))
+    assert places == [("", "2026-03-04"), ("a/b's", "2026-03-04"), ("test", "None")]
+    odd = [make_row(1, **{ODD_NAME: "x"})]
+    load(write_run(folder / "e", odd, schema=ODD_SCHEMA), "odd")
+    (row,) = rows_in("odd")
+    assert row[ODD_NAME] == "x"
+
+
+def _item(row: dict[str, Any]) -> tuple[str, int]:
+    return row["document_id"], row["extractive_position"]
 
 
 def flags_for(name: str, tmp_path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-{% from "common.sql" import selected, insert_staging, definitions, merge_rows, flat_views, field with context %}
+{% from "common.sql" import selected, insert_staging, definitions, merge_rows, views_of with context %}
 
 {# An array is never null. #}
 {% macro definition(column) -%}
@@ -33,7 +33,7 @@ FROM FILES ({{ files(group) }});
 {% else %}
 CREATE OR REPLACE EXTERNAL TABLE {{ table.external }} (
 {%- for column in table.columns if column.field not in group.values -%}
-{{ column.name }} {{ column.type | replace(" NOT NULL", "") }}{{ ", " if not loop.last }}
+{{ column.name }} {{ column.type }}{{ ", " if not loop.last }}
 {%- endfor %})
 OPTIONS ({{ files(group) }});
 {{ insert_staging() }}
@@ -53,6 +53,6 @@ DROP EXTERNAL TABLE {{ table.external }};
 CROSS JOIN UNNEST({{ list }}) AS list_item WITH OFFSET AS list_position
 {%- endmacro %}
 
-{% macro views() %}
-{{ flat_views(field, items, "list_item", "list_position") }}
+{% macro view() %}
+{{ views_of(items, "list_item", "list_position") }}
 {%- endmacro %}

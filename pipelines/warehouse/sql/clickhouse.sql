@@ -1,4 +1,4 @@
-{% from "common.sql" import definitions, selected, insert_staging, insert_rows, flat_views with context %}
+{% from "common.sql" import definitions, selected, insert_staging, insert_rows, views_of with context %}
 
 {# The type says Nullable of what may be null. #}
 {% macro plain(column) -%}
@@ -65,6 +65,6 @@ ARRAY JOIN {{ list }} AS list_item, arrayEnumerate({{ list }}) AS list_number
 {%- endmacro %}
 
 {# FINAL leaves out rows that a later load replaced. #}
-{% macro views() %}
-{{ flat_views(field, items, "list_item", "list_number - 1", " FINAL") }}
+{% macro view() %}
+{{ views_of(items, "list_item", "list_number - 1", " FINAL", field=field) }}
 {%- endmacro %}

@@ -1,5 +1,5 @@
 {# What several warehouses write alike. Each file beside this one has the macros create,
-   load, merge and views; `table` is a SqlTable of sql_table.py. #}
+   load, merge and view; `table` is made by sql_table.py. #}
 
 {% macro columns(lines) -%}
 (
@@ -69,30 +69,39 @@ SELECT
 FROM {{ table.staging }}
 {%- endmacro %}
 
-{# A view of all columns, and one of the items of each list of structs.
+{# A view of all columns and of the fields of structs, and for each list of structs a
+   view of its items.
 
-   field(of, column)  a field of the struct `of` as an expression
    items(list)        the clause of FROM that has the items of a list
-   item, position     an item of that clause, and its place from 0 #}
-{% macro flat_views(field, items, item, position, end="") %}
-{% for view in table.views %}
-CREATE OR REPLACE VIEW {{ view.name }} AS
+   item, position     an item of that clause, and its place from 0
+   end                what stands behind the name of the table
+   field(of, column)  a field of the struct `of` as an expression #}
+{% macro views_of(items, item, position, end="", field=plain_field) %}
+CREATE OR REPLACE VIEW {{ table.flat_view }} AS
 SELECT
-{% for column in view.columns %}
-{{ "  " }}{% if column.struct -%}
-  {{ field("source." ~ column.struct, column) }}
-  {%- elif column.is_item -%}
-  {{ field(item, column) }}
-  {%- elif column.is_position -%}
-  {{ position }}
-  {%- else -%}
-  source.{{ column.name }}
-  {%- endif %} AS {{ column.alias }}{{ "," if not loop.last }}
+{% for column in table.columns %}
+{% for each in column.fields if not column.is_list %}
+  {{ field("source." ~ column.name, each) }} AS {{ each.alias }}{{ "," if not loop.last }}
+{% else %}
+  source.{{ column.name }} AS {{ column.alias }}
+{%- endfor %}
+{{ "," if not loop.last }}
 {% endfor %}
-FROM {{ table.name }} AS source{{ end }}{{ items("source." ~ view.list) if view.list }};
+FROM {{ table.name }} AS source{{ end }};
+{% for list in table.columns if list.is_list and list.fields %}
+CREATE OR REPLACE VIEW {{ list.view }} AS
+SELECT
+{% for column in table.key %}
+  source.{{ column.name }} AS {{ column.alias }},
+{% endfor %}
+  {{ position }} AS {{ list.position }},
+{% for column in list.fields %}
+  {{ field(item, column) }} AS {{ column.alias }}{{ "," if not loop.last }}
+{% endfor %}
+FROM {{ table.name }} AS source{{ end }}{{ items("source." ~ list.name) }};
 {% endfor %}
 {% endmacro %}
 
-{% macro field(of, column) -%}
+{% macro plain_field(of, column) -%}
 {{ of }}.{{ column.name }}
 {%- endmacro %}

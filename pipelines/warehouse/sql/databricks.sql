@@ -1,4 +1,4 @@
-{% from "common.sql" import definition, definitions, merge_rows, flat_views, field with context %}
+{% from "common.sql" import definition, definitions, merge_rows, views_of with context %}
 
 {% macro described(column) -%}
 {{ definition(column) }}{{ " COMMENT " ~ column.comment if column.comment }}
@@ -41,6 +41,6 @@ COPY_OPTIONS ('force' = 'true');
 LATERAL VIEW POSEXPLODE({{ list }}) list AS list_position, list_item
 {%- endmacro %}
 
-{% macro views() %}
-{{ flat_views(field, items, "list.list_item", "list.list_position") }}
+{% macro view() %}
+{{ views_of(items, "list.list_item", "list.list_position") }}
 {%- endmacro %}

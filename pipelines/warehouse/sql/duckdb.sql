@@ -1,4 +1,4 @@
-{% from "common.sql" import definition, definitions, selected, insert_staging, comments, merge_rows, flat_views, field with context %}
+{% from "common.sql" import definition, definitions, selected, insert_staging, comments, merge_rows, views_of with context %}
 
 {% macro create() %}
 CREATE TABLE IF NOT EXISTS {{ table.name }} {{ definitions(definition) }};
@@ -27,6 +27,6 @@ FROM read_parquet([
 CROSS JOIN LATERAL UNNEST({{ list }}) WITH ORDINALITY AS list(item, number)
 {%- endmacro %}
 
-{% macro views() %}
-{{ flat_views(field, items, "list.item", "list.number - 1") }}
+{% macro view() %}
+{{ views_of(items, "list.item", "list.number - 1") }}
 {%- endmacro %}

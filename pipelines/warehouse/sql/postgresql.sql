@@ -1,4 +1,4 @@
-{% from "common.sql" import definition, definitions, comments, insert_rows, flat_views with context %}
+{% from "common.sql" import definition, definitions, comments, insert_rows, views_of with context %}
 
 {# psql reads a file in the encoding of the session. #}
 {% macro encoding() %}
@@ -63,7 +63,7 @@ CAST({{ of }} ->> {{ column.text }} AS {{ column.type }})
 CROSS JOIN LATERAL jsonb_array_elements({{ list }}) WITH ORDINALITY AS list(item, number)
 {%- endmacro %}
 
-{% macro views() %}
+{% macro view() %}
 {{ encoding() -}}
-{{ flat_views(field, items, "list.item", "list.number - 1") }}
+{{ views_of(items, "list.item", "list.number - 1", field=field) }}
 {%- endmacro %}

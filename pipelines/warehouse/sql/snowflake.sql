@@ -1,4 +1,4 @@
-{% from "common.sql" import definition, definitions, merge_rows, flat_views with context %}
+{% from "common.sql" import definition, definitions, merge_rows, views_of with context %}
 
 {% macro described(column) -%}
 {{ definition(column) }}{{ " COMMENT " ~ column.comment if column.comment }}
@@ -44,6 +44,6 @@ CAST(GET({{ of }}, {{ column.text }}) AS {{ column.type }})
 , LATERAL FLATTEN(INPUT => {{ list }}) AS list
 {%- endmacro %}
 
-{% macro views() %}
-{{ flat_views(field, items, "list.VALUE", "list.INDEX") }}
+{% macro view() %}
+{{ views_of(items, "list.VALUE", "list.INDEX", field=field) }}
 {%- endmacro %}

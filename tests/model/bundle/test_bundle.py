@@ -409,6 +409,6 @@ def test_a_network_that_cannot_be_built_is_refused(changes, bundle):
 @pytest.mark.parametrize("content", [b"[1]", b"null", b"{}", b'{"counts": [1]}'])
 def test_a_damaged_manifest_of_a_run_is_refused(content, tmp_path):
     (tmp_path / "manifest.json").write_bytes(content)
-    message = r"manifest.json: damaged \(.*\); run the same `precis summ"
+    message = r"manifest.json: damaged \(.*\); run the `precis summariz"
     with pytest.raises(DataError, match=message):
         read_run(str(tmp_path))

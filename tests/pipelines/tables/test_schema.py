@@ -1,5 +1,6 @@
-"""Tests of the Parquet schema and its writer."""
+"""Tests of the Parquet schema, its writer, and the rounding of scores."""
 
+import math
 import re
 from pathlib import Path
 
@@ -10,96 +11,20 @@ import pytest
 from precis.model.errors import DataError
 from precis.model.quality.flags import FLAGS
 from precis.pipelines.tables import schema
-
-MEASURES = {
-    "words": 2,
-    "novel_1grams_percent": 0.0,
-    "novel_2grams_percent": 50.0,
-    "novel_3grams_percent": None,
-    "novel_4grams_percent": None,
-    "coverage": 1.0,
-    "density": 2.0,
-    "compression": 4.5,
-    "length_ratio": 0.25,
-    "repetition_rate": 0.0,
-    "unsupported_numbers": ["two"],
-    "unsupported_dates": [],
-    "unsupported_names": None,
-    "flags": ["unsupported_number"],
-}
+from precis.pipelines.tables.columns import round_margin, round_score
 
 
-def sentence(**changes):
-    values = {
-        "method": "lead",
-        "rank": 1,
-        "score": 1.0,
-        "start": 0,
-        "end": 4,
-        "text": "One.",
-    }
-    return values | changes
+def some_value(kind):
+    """A value of a type, without a null in it."""
+    if pa.types.is_list(kind):
+        return [some_value(kind.value_type)]
+    if pa.types.is_struct(kind):
+        return {field.name: some_value(field.type) for field in kind}
+    return pa.scalar(1, pa.int8()).cast(kind).as_py()
 
 
-ROW = {
-    "document_id": "d1",
-    "split": "test",
-    "content_sha256": "0" * 64,
-    "source_tokens": 12,
-    "seen_tokens": 10,
-    "seen_ratio": 10 / 12,
-    "chunks": 1,
-    "abstractive_method": "head",
-    "truncated": True,
-    "article_words": 9,
-    "summary": "One.\nTwo.",
-    "summary_method": "lead",
-    "quality_flags": ["too_short"],
-    "extractive_summary": "One.\nTwo.",
-    "extractive_method": "lead",
-    "extractive": [
-        sentence(),
-        sentence(rank=2, score=0.5, start=5, end=9, text="Two."),
-    ],
-    "abstractive_summary": "Both.",
-    "abstractive": [
-        {
-            "rank": 1,
-            "score": -0.5,
-            "text": "Both.",
-            "support": [{"start": 0, "end": 9}],
-        }
-    ],
-    "extractive_quality": MEASURES,
-    "abstractive_quality": {**MEASURES, "mean_log_prob": -0.5, "beam_margin": None},
-    "other_quality": [
-        {
-            "system": "frequency",
-            "words": 1,
-            "novel_2grams_percent": None,
-            "repetition_rate": 0.0,
-            "flags": ["too_short"],
-        }
-    ],
-    "reference_quality": {
-        name: MEASURES[name]
-        for name in ("words", "novel_2grams_percent", "repetition_rate", "flags")
-    },
-    "keyphrases": [{"method": "classifier", "phrase": "one", "score": 0.5}],
-    "reference_keyphrases": ["one"],
-    "reference_summary": "One and two.",
-    "model_id": "m",
-    "extractive_model_id": "e",
-    "keyphrase_model_id": "p",
-    "decode_id": "k",
-    "run_id": "r",
-    "schema_version": 2,
-    "source_file": "news.jsonl",
-    "source_position": "byte 12",
-    "duplicate_of": None,
-    "settings_id": "5" * 16,
-    "reused_from": None,
-}
+ROW = {field.name: some_value(field.type) for field in schema.SUMMARY_SCHEMA}
+MEASURES = ROW["extractive_quality"]
 
 
 def summary_row(**changes):
@@ -108,20 +33,9 @@ def summary_row(**changes):
 
 def test_a_row_is_the_same_after_writing_and_reading(tmp_path):
     path = str(tmp_path / "a.parquet")
-    # What is null without a network, without keyphrases and without a reference.
-    names = (
-        "source_tokens seen_tokens seen_ratio chunks abstractive_method truncated "
-        "abstractive_summary abstractive abstractive_quality model_id decode_id "
-        "extractive_model_id keyphrase_model_id reference_summary reference_quality "
-        "keyphrases reference_keyphrases"
-    )
-    without_network = dict.fromkeys(names.split())
-    empty = {"extractive": [], "abstractive": [], "quality_flags": [], "keyphrases": []}
-    rows = [
-        summary_row(),
-        summary_row(document_id="d2", **without_network),
-        summary_row(document_id="d3", **empty),
-    ]
+    nulls = {field.name: None for field in schema.SUMMARY_SCHEMA if field.nullable}
+    empty = {name: [] for name, value in ROW.items() if isinstance(value, list)}
+    rows = [ROW, summary_row(document_id="d2", **nulls), summary_row(**empty)]
     table = schema.summary_table(rows)
     assert schema.write_parquet(path, [table], schema.SUMMARY_SCHEMA) == 3
     assert pq.read_table(path).to_pylist() == rows
@@ -146,6 +60,10 @@ def test_a_file_has_a_row_group_per_batch_zstd_and_compliant_lists(tmp_path):
 
 def without(values, name):
     return {key: value for key, value in values.items() if key != name}
+
+
+def sentence(**changes):
+    return ROW["extractive"][0] | changes
 
 
 def measures(**changes):
@@ -225,3 +143,21 @@ def test_the_page_has_every_column_and_flag_and_no_others():
         assert rows == list(documented_rows(columns))
     rows = [line for line in flags.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{name}` | {meaning} |" for name, meaning in FLAGS.items()]
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        *((-12.3456, -12.35), (0.99996, 1.0), (0.000123449, 0.0001234)),
+        *((-1.23456e-20, -1.235e-20), (123456.0, 123500.0), (1, 1.0), (0.0, 0.0)),
+        (-math.inf, -math.inf),
+    ],
+)
+def test_a_score_has_four_significant_digits(score, expected):
+    assert round_score(score) == expected
+    assert isinstance(round_score(score), float)
+
+
+def test_a_margin_has_three_decimals_or_is_unknown():
+    margins = [round_margin(margin) for margin in (0.00049, -1.23456, None)]
+    assert margins == [0.0, -1.235, None]
