@@ -5,28 +5,19 @@ from collections.abc import Iterable, Sequence
 from precis.model.keyphrases.candidates import find_candidates, normalise_phrase
 
 
-def reference_keyphrases(sentences: Sequence[str], highlights: str) -> set[str]:
-    """The candidates of a document that its reference summary names, in normalised
-    form.
+def reference_phrases(sentences: Sequence[str], highlights: str) -> dict[str, str]:
+    """The candidates of a document that its reference names: their normalised forms,
+    each with the form of its first occurrence in the reference, in its order.
 
     Args:
       sentences: of the article.
       highlights: the reference, one sentence per line.
     """
-    return set(named_phrases(highlights, set(find_candidates(sentences).normalised())))
-
-
-def reference_phrases(sentences: Sequence[str], highlights: str) -> list[str]:
-    """`reference_keyphrases` in the written form and the order of the reference; a
-    repeated phrase has the form of its first occurrence.
-    """
-    names = set(find_candidates(sentences).normalised())
-    return list(named_phrases(highlights, names).values())
+    return named_phrases(highlights, set(find_candidates(sentences).normalised()))
 
 
 def named_phrases(highlights: str, names: set[str]) -> dict[str, str]:
-    """The phrases among `names` that a reference names, each with the form of its first
-    occurrence, in order.
+    """The phrases among `names` that a reference names, as `reference_phrases`.
 
     Of nested phrases only the longest counts: `Steven Leifman` names neither `Steven`
     nor `Leifman`, unless the reference has them elsewhere too. If all counted, no name
@@ -69,11 +60,9 @@ def f1(predicted: Iterable[str], references: Iterable[str]) -> float:
     Args:
       predicted: phrases in any written form; two are equal if their normalised forms
           are.
-      references: normalised forms, as `reference_keyphrases` returns them.
+      references: normalised forms, those of `reference_phrases`.
     """
     predicted_names = {normalise_phrase(phrase) for phrase in predicted}
     reference_names = set(references)
-    if not predicted_names and not reference_names:
-        return 0.0
     hits = len(predicted_names & reference_names)
-    return 2 * hits / (len(predicted_names) + len(reference_names))
+    return 2 * hits / max(len(predicted_names) + len(reference_names), 1)

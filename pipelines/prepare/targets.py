@@ -25,7 +25,9 @@ def _headline(article: Article, highlights: str) -> str:
 
 
 def _keyphrases(article: Article, highlights: str) -> str:
-    return PHRASE_SEPARATOR.join(reference_phrases(article.sentence_lines, highlights))
+    return PHRASE_SEPARATOR.join(
+        reference_phrases(article.sentence_lines, highlights).values()
+    )
 
 
 # By name: a function of the article and its normalised reference, one sentence a line.

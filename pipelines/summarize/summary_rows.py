@@ -195,7 +195,7 @@ class SummaryRow:
         `precis evaluate`.
         """
         from precis.model.keyphrases.candidates import frequent_keyphrases
-        from precis.model.keyphrases.references import reference_keyphrases
+        from precis.model.keyphrases.references import reference_phrases
 
         count = self._settings.options.keyphrases
         texts = [sentence.text for sentence in self.article.sentences]
@@ -203,7 +203,7 @@ class SummaryRow:
         if reference:
             for rank, phrase in enumerate(frequent_keyphrases(texts, count), start=1):
                 scored.append(("frequency", phrase, 1 / rank))
-            named = sorted(reference_keyphrases(texts, reference))
+            named = sorted(reference_phrases(texts, reference))
             self.columns["reference_keyphrases"] = named
         self.columns["keyphrases"] = [
             {"method": method, "phrase": phrase, "score": round_score(score)}

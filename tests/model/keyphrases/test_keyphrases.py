@@ -18,7 +18,6 @@ from precis.model.keyphrases.features import (
 )
 from precis.model.keyphrases.references import (
     f1,
-    reference_keyphrases,
     reference_phrases,
 )
 from precis.model.text.article import Article
@@ -259,7 +258,7 @@ JUDGE = [
 def test_a_reference_names_the_longest_candidates(reference, story, expected):
     story = JUDGE if story is None else story
     names = set(filter(None, expected.split("|")))
-    assert reference_keyphrases(story, reference) == names
+    assert set(reference_phrases(story, reference)) == names
 
 
 def test_the_phrases_of_a_reference_are_in_its_written_form_and_order():
@@ -267,15 +266,9 @@ def test_the_phrases_of_a_reference_are_in_its_written_form_and_order():
         "The jail's lawyers met Steven Leifman .\n"
         "A Judge and another judge met Leifman , rain fell ."
     )
-    assert reference_phrases(JUDGE, reference) == (
+    assert list(reference_phrases(JUDGE, reference).values()) == (
         "jail|lawyers|met|Steven Leifman|Judge|Leifman".split("|")
     )
-    for number in range(20):
-        texts, highlights = sentences_of(number), document(number).highlights
-        phrases = reference_phrases(texts, highlights)
-        names = set(map(normalise_phrase, phrases))
-        assert names == reference_keyphrases(texts, highlights)
-        assert len(phrases) == len(set(phrases))
 
 
 def test_the_f1_of_a_document():

@@ -17,7 +17,7 @@ from precis.model.keyphrases.features import (
     FEATURES,
     candidate_features,
 )
-from precis.model.keyphrases.references import f1, reference_keyphrases
+from precis.model.keyphrases.references import f1, reference_phrases
 from precis.model.keyphrases.training import read_sample, train_classifier
 from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
@@ -61,7 +61,7 @@ def test_columns_and_probabilities_by_hand(model):
 
 def test_the_model_is_better_than_the_baseline_on_unseen_articles(model):
     unseen = [sentences_and_highlights(index) for index in range(1000, 1040)]
-    references = [reference_keyphrases(*each) for each in unseen]
+    references = [reference_phrases(*each) for each in unseen]
     assert all(references)
     for count in (5, 10):
         gains = []
@@ -91,7 +91,7 @@ def test_probabilities_add_up_to_the_number_of_keyphrases(model, documents):
         ).sum()
         for sentences, _ in documents
     )
-    counts = [len(reference_keyphrases(*each)) for each in documents]
+    counts = [len(reference_phrases(*each)) for each in documents]
     assert expected == pytest.approx(sum(counts), rel=0.03)
 
 

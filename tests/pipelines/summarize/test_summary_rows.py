@@ -20,7 +20,7 @@ from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.inference.summarizer import Summary
 from precis.model.keyphrases.candidates import frequent_keyphrases
 from precis.model.keyphrases.classifier import KeyphraseModel
-from precis.model.keyphrases.references import reference_keyphrases
+from precis.model.keyphrases.references import reference_phrases
 from precis.model.keyphrases.training import train_classifier
 from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
@@ -82,7 +82,7 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
     ]
     frequent = frequent_keyphrases(TEXTS, 2)
     assert phrases["frequency"] == [(frequent[0], 1.0), (frequent[1], 0.5)]
-    named = reference_keyphrases(TEXTS, story(0)["highlights"])
+    named = reference_phrases(TEXTS, story(0)["highlights"])
     assert row["reference_keyphrases"] == sorted(named) != []
     methods = {phrase["method"] for phrase in without_reference["keyphrases"]}
     assert methods == {"classifier"}
