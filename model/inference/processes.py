@@ -14,6 +14,7 @@ import functools
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.forkserver
+import multiprocessing.resource_tracker
 import os
 import pickle
 import signal
@@ -167,6 +168,8 @@ def without_interrupts() -> Iterator[None]:
     """Ctrl-C does not reach the processes that this thread starts in the block: Python
     would print a traceback before it comes to `_serve`.
     """
+    # When Python starts this one by itself, it lets Ctrl-C through again.
+    multiprocessing.resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
