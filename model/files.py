@@ -161,10 +161,12 @@ def naming_damage(path: str, *, way_out: str) -> Iterator[None]:
       way_out: what to do about a damaged file.
 
     Raises:
-      DataError: a value in the file is missing, or is not what the block expects.
+      DataError: the file or a value in it is missing, or is not what the block expects.
     """
     try:
         yield
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: missing; {way_out}") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         reason = repr(error) if isinstance(error, KeyError) else str(error)
         raise DataError(f"{path}: damaged ({reason}); {way_out}") from error

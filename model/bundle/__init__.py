@@ -1,8 +1,7 @@
 """Bundles: a trained model as a folder.
 
 manifest           the files of a bundle of any kind, and their checksums
-network_bundle     the bundle of a network that writes summaries
-encoder_bundle     the bundle of an encoder alone
+network_bundle     the bundle of a network that writes summaries, or of an encoder
 summarizer_bundle  an extractor and a writer together
 card               the model card of a bundle
 checkpoints        checkpoints of Hugging Face, read as networks and written from them

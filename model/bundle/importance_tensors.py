@@ -19,7 +19,6 @@ from precis.model.extractive.importance import (
     ImportanceNetwork,
     Lexicon,
 )
-from precis.model.extractive.ngrams import Gram
 
 _LAYERS = 3
 
@@ -40,21 +39,21 @@ def importance_config(model: ImportanceModel) -> dict[str, Any]:
 def importance_tensors(model: ImportanceModel) -> dict[str, np.ndarray]:
     """The tensors of a model by name."""
     tensors = {"importance/length_weights": model.length_weights}
-    parts = (
+    for name, network, lexicon in (
         ("words", model.words, model.word_lexicon),
         ("pairs", model.pairs, model.pair_lexicon),
-    )
-    for name, network, lexicon in parts:
-        prefix = f"importance/{name}"
-        tensors[f"{prefix}/mean"] = network.mean
-        tensors[f"{prefix}/scale"] = network.scale
-        for layer in range(_LAYERS):
-            tensors[f"{prefix}/kernel_{layer}"] = network.kernels[layer]
-            tensors[f"{prefix}/bias_{layer}"] = network.biases[layer]
-        lines = "\n".join(map(_line, lexicon.counts)).encode()
-        tensors[f"{prefix}/lexicon_text"] = np.frombuffer(lines, np.uint8)
+    ):
+        grams: list[Any] = list(lexicon.counts)  # A word, or the words of a pair.
+        texts = (each if isinstance(each, str) else " ".join(each) for each in grams)
+        lines = "\n".join(texts).encode()
         counts = np.array(list(lexicon.counts.values()), np.int32).reshape(-1, 2)
-        tensors[f"{prefix}/lexicon_counts"] = counts
+        of_part = {"mean": network.mean, "scale": network.scale}
+        for layer in range(_LAYERS):
+            of_part[f"kernel_{layer}"] = network.kernels[layer]
+            of_part[f"bias_{layer}"] = network.biases[layer]
+        of_part["lexicon_text"] = np.frombuffer(lines, np.uint8)
+        of_part["lexicon_counts"] = counts
+        tensors |= {f"importance/{name}/{each}": of_part[each] for each in of_part}
     return tensors
 
 
@@ -77,45 +76,27 @@ def read_importance(
             f"{folder}: trained on other features of words than this precis computes; "
             "train it again"
         )
-    shares = config["taken_shares"]
-    return ImportanceModel(
-        words=_read_network("importance/words", tensors),
-        pairs=_read_network("importance/pairs", tensors),
-        word_lexicon=_read_lexicon("words", tensors, config["documents"], shares[0]),
-        pair_lexicon=_read_lexicon("pairs", tensors, config["documents"], shares[1]),
-        length_weights=tensors["importance/length_weights"],
-    )
-
-
-def _read_network(prefix: str, tensors: Mapping[str, np.ndarray]) -> ImportanceNetwork:
-    return ImportanceNetwork(
-        mean=tensors[f"{prefix}/mean"],
-        scale=tensors[f"{prefix}/scale"],
-        kernels=tuple(tensors[f"{prefix}/kernel_{layer}"] for layer in range(_LAYERS)),
-        biases=tuple(tensors[f"{prefix}/bias_{layer}"] for layer in range(_LAYERS)),
-    )
-
-
-def _read_lexicon(
-    name: str, tensors: Mapping[str, np.ndarray], documents: int, taken_share: float
-) -> Lexicon:
-    text = tensors[f"importance/{name}/lexicon_text"].tobytes().decode()
-    counts = tensors[f"importance/{name}/lexicon_counts"].tolist()
-    lines = text.split("\n") if counts else []
-    return Lexicon(
-        documents,
-        taken_share,
-        {
-            _gram(line): (articles, taken)
-            for line, (articles, taken) in zip(lines, counts, strict=True)
-        },
-    )
-
-
-def _line(gram: Gram) -> str:
-    """A word, or the words of a pair with a space between them."""
-    return gram if isinstance(gram, str) else " ".join(gram)  # type: ignore[arg-type]
-
-
-def _gram(line: str) -> Gram:
-    return tuple(line.split(" ")) if " " in line else line
+    networks: list[Any] = []
+    lexicons: list[Any] = []
+    for part, taken_share in zip(
+        ("words", "pairs"), config["taken_shares"], strict=True
+    ):
+        prefix = f"importance/{part}"
+        networks.append(
+            ImportanceNetwork(
+                mean=tensors[f"{prefix}/mean"],
+                scale=tensors[f"{prefix}/scale"],
+                kernels=tuple(tensors[f"{prefix}/kernel_{n}"] for n in range(_LAYERS)),
+                biases=tuple(tensors[f"{prefix}/bias_{n}"] for n in range(_LAYERS)),
+            )
+        )
+        text = tensors[f"{prefix}/lexicon_text"].tobytes().decode()
+        counts: dict[Any, tuple[int, int]] = {}
+        numbers = tensors[f"{prefix}/lexicon_counts"].tolist()
+        lines = text.split("\n") if numbers else []
+        for line, (articles, taken) in zip(lines, numbers, strict=True):
+            gram = tuple(line.split(" ")) if " " in line else line
+            counts[gram] = articles, taken
+        lexicons.append(Lexicon(config["documents"], taken_share, counts))
+    length_weights = tensors["importance/length_weights"]
+    return ImportanceModel._make([*networks, *lexicons, length_weights])

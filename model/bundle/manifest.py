@@ -16,7 +16,6 @@ The kind of a bundle says what kind of model it holds and which command takes it
 summarizer is two bundles in one folder, without weights itself (`summarizer_bundle`).
 `save_bundle_files` writes a bundle of any kind; `open_bundle_config`, `open_tokenizer`
 and `open_weights` check each file against the manifest before they return its content.
-`network_bundle` and `encoder_bundle` build on these functions.
 """
 
 import hashlib
@@ -34,6 +33,7 @@ from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
     AnyTokenizer,
+    TokenizerPair,
     load_tokenizer,
     tokenizer_files,
 )
@@ -89,10 +89,11 @@ def save_bundle_files(
     *,
     kind: str,
     config: Mapping[str, Any],
-    weights: Mapping[str, np.ndarray],
+    weights: Mapping[str, np.ndarray] | None = None,
     provenance: Mapping[str, Any],
     tokenizer: AnyTokenizer | None = None,
     source_tokenizer: AnyTokenizer | None = None,
+    parts: Sequence[str] = (),
 ) -> str:
     """Writes a bundle of any kind.
 
@@ -100,10 +101,11 @@ def save_bundle_files(
       folder: the bundle; files of the same names are replaced.
       kind: one of TAKEN_BY.
       config: the further fields of config.json.
-      weights: the tensors by name.
+      weights: the tensors by name; None where the bundle consists of others.
       provenance: what the model was made from and how, for the manifest.
       tokenizer: of summaries; None where models of this kind have no tokenizer.
       source_tokenizer: of sources, where it is a different one.
+      parts: the folders of the bundles that it consists of, which are there already.
 
     Returns:
       The model_id.
@@ -113,34 +115,36 @@ def save_bundle_files(
     """
     import safetensors.numpy
 
-    check_finite(
-        files.join(folder, WEIGHTS_FILE),
-        weights.items(),
-        way_out="no bundle is written; train from weights that are finite",
-    )
+    path = files.join(folder, WEIGHTS_FILE)
+    way_out = "no bundle is written; train from weights that are finite"
+    check_finite(path, (weights or {}).items(), way_out=way_out)
     # Without a manifest the folder is no bundle while its files are replaced.
     files.remove(files.join(folder, MANIFEST_FILE))
     content = {"format_version": FORMAT_VERSION, "kind": kind, **config}
     files.write_json(files.join(folder, CONFIG_FILE), content)
-    files.write_bytes(
-        files.join(folder, WEIGHTS_FILE), safetensors.numpy.save(dict(weights))
-    )
-    checksums = {
-        name: files.sha256_file(files.join(folder, name))
-        for name in (CONFIG_FILE, WEIGHTS_FILE)
-    }
-    fingerprints = _save_tokenizers(folder, tokenizer, source_tokenizer)
-    manifest = {
-        "format_version": FORMAT_VERSION,
-        "kind": kind,
-        "parameters": sum(values.size for values in weights.values()),
-        "sha256": checksums,
-        **{f"{name}_fingerprint": value for name, value in fingerprints.items()},
-        "provenance": provenance,
-    }
+    manifest = {"format_version": FORMAT_VERSION, "kind": kind}
+    names = [CONFIG_FILE, *(files.join(part, MANIFEST_FILE) for part in parts)]
+    if weights is not None:
+        files.write_bytes(path, safetensors.numpy.save(dict(weights)))
+        manifest["parameters"] = sum(values.size for values in weights.values())
+        names.append(WEIGHTS_FILE)
+    for name, saved in (
+        (TOKENIZER_FOLDER, tokenizer),
+        (SOURCE_TOKENIZER_FOLDER, source_tokenizer),
+    ):
+        files.remove(files.join(folder, name))
+        if saved is not None:
+            saved.save(files.join(folder, name))
+            manifest[f"{name}_fingerprint"] = saved.fingerprint
+    manifest["sha256"] = _sha256_of(folder, names)
+    manifest["provenance"] = provenance
     manifest["model_id"] = content_model_id(manifest)
-    publish_manifest(folder, manifest, content)
+    publish_manifest(folder, manifest, content, parts=parts)
     return str(manifest["model_id"])
+
+
+def _sha256_of(folder: str, names: Iterable[str]) -> dict[str, str]:
+    return {name: files.sha256_file(files.join(folder, name)) for name in names}
 
 
 def publish_manifest(
@@ -148,44 +152,29 @@ def publish_manifest(
     manifest: Mapping[str, Any],
     config: Mapping[str, Any],
     *,
-    parts: Mapping[str, Mapping[str, Any]] | None = None,
+    parts: Sequence[str] = (),
 ) -> None:
     """Writes the card and the checksums, and the manifest last, which makes a bundle of
     the folder.
 
     Args:
       folder: the bundle.
-      manifest, config, parts: as in `card_text`.
+      manifest, config: as in `card_text`.
+      parts: as in `save_bundle_files`.
     """
-    card = card_text(manifest, config, parts=parts)
+    of_parts = {name: read_manifest(files.join(folder, name)) for name in parts}
+    card = card_text(manifest, config, parts=of_parts)
     files.write_bytes(files.join(folder, CARD_FILE), card.encode())
     names = [CARD_FILE]
     for name in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER):
         if f"{name}_fingerprint" in manifest:
             tokenizer = tokenizer_files(files.join(folder, name))
             names += [files.join(name, file) for file in tokenizer]
-    checksums = {name: files.sha256_file(files.join(folder, name)) for name in names}
     content = files.json_bytes(manifest)
+    checksums = {**manifest["sha256"], **_sha256_of(folder, names)}
     checksums[MANIFEST_FILE] = hashlib.sha256(content).hexdigest()
-    write_checksums(folder, {**manifest["sha256"], **checksums})
+    files.write_bytes(files.join(folder, CHECKSUMS_FILE), _as_bytes(checksums))
     files.write_bytes(files.join(folder, MANIFEST_FILE), content)
-
-
-def _save_tokenizers(
-    folder: str, tokenizer: AnyTokenizer | None, source_tokenizer: AnyTokenizer | None
-) -> dict[str, str]:
-    """Writes the tokenizers, removes old ones, and returns fingerprints by folder."""
-    tokenizers = {
-        TOKENIZER_FOLDER: tokenizer,
-        SOURCE_TOKENIZER_FOLDER: source_tokenizer,
-    }
-    fingerprints = {}
-    for name, saved in tokenizers.items():
-        files.remove(files.join(folder, name))
-        if saved is not None:
-            saved.save(files.join(folder, name))
-            fingerprints[name] = saved.fingerprint
-    return fingerprints
 
 
 def read_manifest(folder: str) -> dict[str, Any]:
@@ -208,20 +197,23 @@ def read_manifest(folder: str) -> dict[str, Any]:
             f"{folder}: this is no complete bundle (no {MANIFEST_FILE}); {way_out}"
         )
     manifest = files.read_object(path, way_out=BUNDLE_WAY_OUT)
-    if not _is_bundle(manifest):
-        kind = manifest.get("kind", "another kind")
+    version = manifest.get("format_version")
+    if not _is_bundle(manifest) or version != FORMAT_VERSION:
         raise UsageError(
-            f"{folder}: this is no bundle, its {MANIFEST_FILE} is that of {kind}; "
+            f"{folder}: this precis reads no such bundle, its {MANIFEST_FILE} has the "
+            f"kind {manifest.get('kind')} and the format_version {version}; "
             "name the --output of a `precis train` command or of `precis import`"
-        )
-    if manifest.get("format_version") != FORMAT_VERSION:
-        raise UsageError(
-            f"{path}: format_version is {manifest.get('format_version')} "
-            f"and this precis reads {FORMAT_VERSION}; train it again"
         )
     with files.naming_damage(path, way_out=BUNDLE_WAY_OUT):
         files.check_fields(manifest, _FIELDS)
-    _check_model_id(path, manifest)
+    computed = content_model_id(manifest)
+    # The id of a bundle of keyphrases is that of the values in its files, and
+    # `KeyphraseModel` checks it.
+    if manifest.get("kind") != KEYPHRASES and manifest["model_id"] != computed:
+        raise DataError(
+            f"{path}: its model_id is {manifest['model_id']}, and that of its files is "
+            f"{computed}; {BUNDLE_WAY_OUT}"
+        )
     return manifest
 
 
@@ -233,22 +225,6 @@ def content_model_id(manifest: Mapping[str, Any]) -> str:
         if f"{name}_fingerprint" in manifest
     }
     return files.sha256_json({**manifest["sha256"], **fingerprints})[:16]
-
-
-def _check_model_id(path: str, manifest: Mapping[str, Any]) -> None:
-    """Refuses a model_id that is not that of the checksums beside it.
-
-    The id of a bundle of keyphrases is that of the values in its files, and
-    `KeyphraseModel` checks it.
-    """
-    if manifest.get("kind") == KEYPHRASES:
-        return
-    computed = content_model_id(manifest)
-    if manifest["model_id"] != computed:
-        raise DataError(
-            f"{path}: its model_id is {manifest['model_id']}, and that of its files is "
-            f"{computed}; {BUNDLE_WAY_OUT}"
-        )
 
 
 def _is_bundle(manifest: Mapping[str, Any]) -> bool:
@@ -289,28 +265,17 @@ def open_bundle_config(folder: str, *kinds: str) -> BundleConfig:
     check_file(folder, CONFIG_FILE, manifest)
     path = files.join(folder, CONFIG_FILE)
     config = files.read_object(path, way_out=BUNDLE_WAY_OUT)
-    kind = str(config.get("kind", ABSTRACTIVE))
-    if kind != manifest.get("kind", ABSTRACTIVE):
-        raise DataError(
-            f"{path}: its kind is {kind!r}, and {MANIFEST_FILE} names "
-            f"{manifest.get('kind')!r}; {BUNDLE_WAY_OUT}"
-        )
+    kind = str(manifest.get("kind", ABSTRACTIVE))
     if kind not in kinds:
+        way_out = f"{TAKEN_BY.get(kind, 'only a newer precis')} takes it"
+        parts = [SUMMARIZER_PARTS[name] for name in kinds if name in SUMMARIZER_PARTS]
+        if kind == SUMMARIZER and parts:
+            way_out = f"name {files.join(folder, parts[0])}"
         raise UsageError(
             f"{folder}: this bundle is of the kind {kind}, and {' or '.join(kinds)} is "
-            f"asked for here; {_way_out_of_kind(folder, kind, kinds)}"
+            f"asked for here; {way_out}"
         )
     return BundleConfig(kind, config, manifest["model_id"])
-
-
-def _way_out_of_kind(folder: str, kind: str, asked: Sequence[str]) -> str:
-    """What to do about a bundle of another kind than those that are asked for."""
-    if kind not in TAKEN_BY:
-        return "only a newer precis knows it"
-    parts = [SUMMARIZER_PARTS[name] for name in asked if name in SUMMARIZER_PARTS]
-    if kind == SUMMARIZER and parts:
-        return f"name {files.join(folder, parts[0])}"
-    return f"{TAKEN_BY[kind]} takes it"
 
 
 def naming_config(folder: str) -> AbstractContextManager[None]:
@@ -340,9 +305,12 @@ def open_tokenizer(folder: str, name: str = TOKENIZER_FOLDER) -> AnyTokenizer:
     return tokenizer
 
 
-def has_source_tokenizer(folder: str) -> bool:
-    """Whether a bundle has a separate tokenizer for sources."""
-    return f"{SOURCE_TOKENIZER_FOLDER}_fingerprint" in read_manifest(folder)
+def open_tokenizers(folder: str) -> TokenizerPair:
+    """Reads the tokenizers of a bundle; raises as `open_tokenizer`."""
+    source = target = open_tokenizer(folder)
+    if f"{SOURCE_TOKENIZER_FOLDER}_fingerprint" in read_manifest(folder):
+        source = open_tokenizer(folder, SOURCE_TOKENIZER_FOLDER)
+    return TokenizerPair(source=source, target=target)
 
 
 def open_weights(folder: str) -> dict[str, np.ndarray]:
@@ -389,11 +357,6 @@ def check_file(folder: str, name: str, manifest: Mapping[str, Any]) -> None:
             f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; "
             f"{BUNDLE_WAY_OUT}"
         )
-
-
-def write_checksums(folder: str, checksums: Mapping[str, str]) -> None:
-    """Writes the sha256 of files, by their names in the folder."""
-    files.write_bytes(files.join(folder, CHECKSUMS_FILE), _as_bytes(checksums))
 
 
 def read_checksums(folder: str) -> dict[str, str]:

@@ -1,6 +1,8 @@
-"""The bundle of a network that writes summaries.
+"""The bundle of a network that writes summaries, and that of an encoder alone, which
+other networks are trained from.
 
-The files are those of every bundle (`manifest`). config.json holds further fields:
+The files are those of every bundle (`manifest`). config.json of a network that writes
+holds further fields:
 
     architecture     transformer, decoder_only or recurrent
     network          the configuration of the network
@@ -8,8 +10,11 @@ The files are those of every bundle (`manifest`). config.json holds further fiel
     special          the special tokens, of an imported network
     task_prefixes    the task prefixes that the network was trained with, if any
 
-`open_bundle` reads everything but the weights and needs no TensorFlow. `load_bundle`
-also builds the network.
+That of an encoder holds its configuration under `encoder`. The bundle of an
+encoder-decoder can be opened in its place: then its encoder is taken.
+
+`open_bundle` and `open_encoder` need no TensorFlow. `load_bundle` and
+`load_encoder_bundle` also build the layers.
 """
 
 import dataclasses
@@ -22,33 +27,37 @@ import numpy as np
 from precis.model import files
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
-    has_source_tokenizer,
+    ENCODER,
     naming_config,
     open_bundle_config,
-    open_tokenizer,
+    open_tokenizers,
     open_weights,
     save_bundle_files,
 )
 from precis.model.errors import UsageError
 from precis.model.network.architectures import architecture_of, read_config
-from precis.model.network.config import NetworkConfig
+from precis.model.network.config import EncoderConfig, NetworkConfig
 from precis.model.search.config import (
     REMOVED_SETTINGS,
     SearchConfig,
     SpecialTokens,
 )
-from precis.model.tokenization.folder import SOURCE_TOKENIZER_FOLDER, AnyTokenizer
+from precis.model.tokenization.folder import AnyTokenizer
 
-# TensorFlow takes seconds to import, and only `load_bundle` needs it.
+# TensorFlow takes seconds to import, and only the functions that load need it.
 if TYPE_CHECKING:
+    from precis.model.network.encoder import Encoder
     from precis.model.network.generator import Generator
+
+# The only architecture that has a separate encoder.
+_ENCODER_DECODER = "transformer"
 
 
 class Bundle(NamedTuple):
-    """A network that is ready to summarize.
+    """A network that writes summaries.
 
     Attributes:
-      network: the network with its weights.
+      config: the configuration of the network.
       tokenizer: the tokenizer of summaries.
       source_tokenizer: the tokenizer of sources; most often the same object.
       model_id: as in `BundleConfig`.
@@ -56,22 +65,7 @@ class Bundle(NamedTuple):
           defines them.
       task_prefixes: the texts that name the task, each put in front of a document. The
           first is the default.
-    """
-
-    network: "Generator"
-    tokenizer: AnyTokenizer
-    source_tokenizer: AnyTokenizer
-    model_id: str
-    special: SpecialTokens | None
-    task_prefixes: tuple[str, ...] = ()
-
-
-class BundleWithoutWeights(NamedTuple):
-    """Everything in the bundle of a network except its weights.
-
-    Attributes:
-      config: the configuration of the network.
-      tokenizer, source_tokenizer, model_id, special, task_prefixes: as in `Bundle`.
+      network: the `Generator` with its weights; None where `open_bundle` read it.
     """
 
     config: NetworkConfig
@@ -79,7 +73,37 @@ class BundleWithoutWeights(NamedTuple):
     source_tokenizer: AnyTokenizer
     model_id: str
     special: SpecialTokens | None
-    task_prefixes: tuple[str, ...]
+    task_prefixes: tuple[str, ...] = ()
+    network: Any = None
+
+
+class EncoderBundle(NamedTuple):
+    """An encoder and its tokenizer.
+
+    Attributes:
+      encoder: the encoder with its weights.
+      tokenizer: the tokenizer of its text.
+      model_id: names the bundle, as in `BundleConfig`.
+    """
+
+    encoder: "Encoder"
+    tokenizer: AnyTokenizer
+    model_id: str
+
+
+class StoredEncoder(NamedTuple):
+    """An encoder as a bundle stores it, before any Keras layer is built.
+
+    Attributes:
+      config: the configuration of the encoder.
+      weights: by path. The bundle of an encoder-decoder also holds decoder weights.
+      tokenizer, model_id: as in `EncoderBundle`.
+    """
+
+    config: EncoderConfig
+    weights: dict[str, np.ndarray]
+    tokenizer: AnyTokenizer
+    model_id: str
 
 
 def save_bundle(
@@ -130,7 +154,7 @@ def save_bundle(
     )
 
 
-def open_bundle(folder: str) -> BundleWithoutWeights:
+def open_bundle(folder: str) -> Bundle:
     """Reads the bundle of a network, without its weights.
 
     Raises:
@@ -140,33 +164,21 @@ def open_bundle(folder: str) -> BundleWithoutWeights:
     _, config, model_id = open_bundle_config(folder, ABSTRACTIVE)
     with naming_config(folder):
         files.check_fields(config, {"network": dict})
-        architecture = config.get("architecture", "transformer")
+        architecture = config.get("architecture", _ENCODER_DECODER)
         network = read_config(architecture, config["network"])
-        special = _special_tokens(config.get("special", {}))
-        task_prefixes = tuple(config.get("task_prefixes", ()))
-    tokenizer = open_tokenizer(folder)
-    source_tokenizer = tokenizer
-    if has_source_tokenizer(folder):
-        source_tokenizer = open_tokenizer(folder, SOURCE_TOKENIZER_FOLDER)
-    return BundleWithoutWeights(
-        config=network,
-        tokenizer=tokenizer,
-        source_tokenizer=source_tokenizer,
-        model_id=model_id,
-        special=special,
-        task_prefixes=task_prefixes,
-    )
-
-
-def _special_tokens(fields: Mapping[str, Any]) -> SpecialTokens | None:
-    """The special tokens from their JSON, where tuples are lists; None without any."""
-    if not fields:
-        return None
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in fields.items()
-    }
-    return SpecialTokens(**values)
+        special: dict[str, Any] = {  # The tuples are lists in JSON.
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in config.get("special", {}).items()
+        }
+        tokenizers = open_tokenizers(folder)
+        return Bundle(
+            config=network,
+            tokenizer=tokenizers.target,
+            source_tokenizer=tokenizers.source,
+            model_id=model_id,
+            special=SpecialTokens(**special) if special else None,
+            task_prefixes=tuple(config.get("task_prefixes", ())),
+        )
 
 
 def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
@@ -180,22 +192,15 @@ def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
       UsageError: the folder is no complete bundle of a network.
       DataError: a file differs from the manifest.
     """
-    contents = open_bundle(folder)
+    bundle = open_bundle(folder)
     weights = open_weights(folder)
     from precis.model.network.build import build_network
 
     with naming_config(folder):
-        network = build_network(contents.config, precision=precision)
+        network = build_network(bundle.config, precision=precision)
         for weight in network.weights:
             weight.assign(weights[weight.path])
-    return Bundle(
-        network=network,
-        tokenizer=contents.tokenizer,
-        source_tokenizer=contents.source_tokenizer,
-        model_id=contents.model_id,
-        special=contents.special,
-        task_prefixes=contents.task_prefixes,
-    )
+    return bundle._replace(network=network)
 
 
 def read_decoding(folder: str) -> dict[str, Any]:
@@ -234,7 +239,7 @@ def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     return {**read_decoding(os.fspath(bundle)), **flags}
 
 
-def check_prefix(prefix: str, contents: BundleWithoutWeights) -> None:
+def check_prefix(prefix: str, bundle: Bundle) -> None:
     """Refuses a task prefix that a network was not trained with.
 
     An imported network takes any prefix: its checkpoint does not list all of them.
@@ -242,11 +247,85 @@ def check_prefix(prefix: str, contents: BundleWithoutWeights) -> None:
     Raises:
       UsageError: the network does not know the prefix.
     """
-    if contents.special is not None:
+    if bundle.special is not None:
         return
-    if prefix not in (contents.task_prefixes or ("",)):
-        known = ", ".join(map(repr, contents.task_prefixes)) or "none"
+    if prefix not in (bundle.task_prefixes or ("",)):
+        known = ", ".join(map(repr, bundle.task_prefixes)) or "none"
         raise UsageError(
             f"--task_prefix {prefix!r} is not one that the network was trained with; "
             f"it knows {known}"
         )
+
+
+def save_encoder_bundle(
+    folder: str,
+    *,
+    encoder: "Encoder",
+    tokenizer: AnyTokenizer,
+    provenance: dict[str, Any],
+) -> str:
+    """Writes the bundle of an encoder; the arguments are those of `save_bundle`.
+
+    Returns:
+      The model_id.
+    """
+    return save_bundle_files(
+        folder,
+        kind=ENCODER,
+        config={"encoder": dataclasses.asdict(encoder.config)},
+        weights={weight.path: weight.numpy() for weight in encoder.weights},
+        provenance=provenance,
+        tokenizer=tokenizer,
+    )
+
+
+def open_encoder(folder: str) -> StoredEncoder:
+    """Reads the encoder of a bundle: of an encoder alone, or of an encoder-decoder.
+
+    Raises:
+      UsageError: the folder is no complete bundle of either kind.
+      DataError: a file differs from the manifest.
+    """
+    kind, config, model_id = open_bundle_config(folder, ENCODER, ABSTRACTIVE)
+    architecture = config.get("architecture", _ENCODER_DECODER)
+    if kind == ABSTRACTIVE and architecture != _ENCODER_DECODER:
+        raise UsageError(
+            f"{folder}: a network of the architecture {architecture} "
+            "has no encoder to take; name another bundle"
+        )
+    with naming_config(folder):
+        if kind == ENCODER:
+            encoder_config = EncoderConfig(**config["encoder"])
+        else:
+            encoder_config = read_config(_ENCODER_DECODER, config["network"]).encoder
+    return StoredEncoder(
+        config=encoder_config,
+        weights=open_weights(folder),
+        tokenizer=open_tokenizers(folder).source,
+        model_id=model_id,
+    )
+
+
+def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBundle:
+    """Reads the encoder of a bundle and builds its layers.
+
+    Args:
+      folder: the bundle, as in `open_encoder`.
+      precision: what the layers compute in, as in `build_network`.
+
+    Raises:
+      UsageError, DataError: as `open_encoder`.
+    """
+    stored = open_encoder(folder)
+    from precis.model.network.build import build_network
+
+    with naming_config(folder):
+        encoder = build_network(stored.config, precision=precision)
+        # The path of a weight begins with the name of its network, which differs
+        # between the bundle of an encoder and that of an encoder-decoder.
+        weights = {
+            path.split("/", 1)[1]: weight for path, weight in stored.weights.items()
+        }
+        for weight in encoder.weights:
+            weight.assign(weights[weight.path.split("/", 1)[1]])
+    return EncoderBundle(encoder, stored.tokenizer, stored.model_id)

@@ -19,18 +19,14 @@ from typing import Any, NamedTuple
 from precis.model import files
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
-    CONFIG_FILE,
     EXTRACTIVE,
-    FORMAT_VERSION,
     MANIFEST_FILE,
     SUMMARIZER,
     SUMMARIZER_PARTS,
     check_file,
-    content_model_id,
-    naming_config,
     open_bundle_config,
-    publish_manifest,
     read_manifest,
+    save_bundle_files,
 )
 from precis.model.bundle.network_bundle import read_decoding, with_decoding_of_bundle
 
@@ -76,26 +72,14 @@ def save_summarizer_bundle(folder: str, *, provenance: Mapping[str, Any]) -> str
     """
     for kind, name in SUMMARIZER_PARTS.items():
         open_bundle_config(files.join(folder, name), kind)
-    # Without a manifest the folder is no bundle while its files are replaced.
-    files.remove(files.join(folder, MANIFEST_FILE))
-    config = {"extractor": SUMMARIZER_PARTS[EXTRACTIVE]}
-    config["writer"] = SUMMARIZER_PARTS[ABSTRACTIVE]
-    content = {"format_version": FORMAT_VERSION, "kind": SUMMARIZER, **config}
-    files.write_json(files.join(folder, CONFIG_FILE), content)
-    manifests = [files.join(name, MANIFEST_FILE) for name in config.values()]
-    manifest = {
-        "format_version": FORMAT_VERSION,
-        "kind": SUMMARIZER,
-        "sha256": {
-            name: files.sha256_file(files.join(folder, name))
-            for name in (CONFIG_FILE, *manifests)
-        },
-        "provenance": provenance,
-    }
-    manifest["model_id"] = content_model_id(manifest)
-    parts = {name: read_manifest(files.join(folder, name)) for name in config.values()}
-    publish_manifest(folder, manifest, content, parts=parts)
-    return str(manifest["model_id"])
+    extractor, writer = SUMMARIZER_PARTS[EXTRACTIVE], SUMMARIZER_PARTS[ABSTRACTIVE]
+    return save_bundle_files(
+        folder,
+        kind=SUMMARIZER,
+        config={"extractor": extractor, "writer": writer},
+        provenance=provenance,
+        parts=(extractor, writer),
+    )
 
 
 def open_summarizer_bundle(folder: str) -> SummarizerBundle:
@@ -105,17 +89,15 @@ def open_summarizer_bundle(folder: str) -> SummarizerBundle:
       UsageError: the folder is no complete bundle of a summarizer.
       DataError: config.json or one of the two manifests is missing or another one.
     """
-    _, config, model_id = open_bundle_config(folder, SUMMARIZER)
+    model_id = open_bundle_config(folder, SUMMARIZER).model_id
     manifest = read_manifest(folder)
-    paths = {}
-    with naming_config(folder):
-        files.check_fields(config, dict.fromkeys(SUMMARIZER_PARTS.values(), str))
     for part in SUMMARIZER_PARTS.values():
-        name = config[part]
-        listed_in = files.join(folder, CONFIG_FILE)
-        paths[part] = files.path_within(folder, name, listed_in=listed_in)
-        check_file(folder, files.join(name, MANIFEST_FILE), manifest)
-    return SummarizerBundle(**paths, model_id=model_id)
+        check_file(folder, files.join(part, MANIFEST_FILE), manifest)
+    return SummarizerBundle(
+        extractor=files.join(folder, SUMMARIZER_PARTS[EXTRACTIVE]),
+        writer=files.join(folder, SUMMARIZER_PARTS[ABSTRACTIVE]),
+        model_id=model_id,
+    )
 
 
 def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from precis.model.bundle.encoder_bundle import EncoderBundle
 from precis.model.bundle.importance_tensors import (
     importance_config,
     importance_tensors,
@@ -26,6 +25,7 @@ from precis.model.bundle.manifest import (
     open_weights,
     save_bundle_files,
 )
+from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.errors import UsageError
 from precis.model.extractive.features import (
     FEATURE_COUNT,

@@ -36,9 +36,8 @@ _FIELDS = {
     "tokenizer_fingerprint": str,
     "fingerprint": str,
 }
-_SHARD_FIELDS = {"file": str, "records": int, "bytes": int, "sha256": str}
 SUCCESS_FILE = "_SUCCESS"
-_LISTS = ("files", "dead_letters")
+_AGAIN = "run the same `precis prepare` command again"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,14 +153,13 @@ class DatasetInfo:
               type.
         """
         files.check_fields(content, _FIELDS)
-        for entry in content["splits"].values():
-            for shard in entry["shards"]:
-                files.check_fields(shard, _SHARD_FIELDS)
         splits = {
             split: tuple(Shard(**shard) for shard in entry["shards"])
             for split, entry in content["splits"].items()
         }
-        lists = {name: tuple(content.get(name, ())) for name in _LISTS}
+        lists = {
+            name: tuple(content.get(name, ())) for name in ("files", "dead_letters")
+        }
         lengths = {
             name: Lengths(
                 **{**content[name], "deciles": tuple(content[name]["deciles"])}
@@ -212,18 +210,15 @@ def summarise_lengths(
     if not total:
         return Lengths(mean=0.0, max=0, deciles=(0,) * 11)
     lengths = np.array(sorted(records_of_length))
-    cumulative = np.cumsum([records_of_length[length] for length in lengths.tolist()])
+    counts = np.array([records_of_length[length] for length in lengths.tolist()])
     # The nearest rank, counted from 1, without interpolation.
     ranks = [-(-total * tenth // 10) for tenth in range(11)]
-    deciles = lengths[np.searchsorted(cumulative, ranks)].tolist()
-    mean = sum(length * count for length, count in records_of_length.items()) / total
-    cut = sum(
-        count
-        for length, count in records_of_length.items()
-        if limit is not None and length > limit
-    )
+    deciles = lengths[np.searchsorted(np.cumsum(counts), ranks)].tolist()
     return Lengths(
-        mean=round(mean, 3), max=int(lengths[-1]), deciles=tuple(deciles), cut=cut
+        mean=round(int(lengths @ counts) / total, 3),
+        max=int(lengths[-1]),
+        deciles=tuple(deciles),
+        cut=0 if limit is None else int(counts[lengths > limit].sum()),
     )
 
 
@@ -241,59 +236,49 @@ def load_dataset(folder: str) -> DatasetInfo:
           tokenizer than the one that encoded the records.
     """
     path = files.join(folder, DATASET_FILE)
-    again = "run the same `precis prepare` command again"
+    success_path = files.join(folder, SUCCESS_FILE)
     if not files.exists(path):
         raise UsageError(
             f"{folder}: there are no records here (no {DATASET_FILE}); "
             "name the folder that `precis prepare` wrote"
         )
-    if not files.exists(files.join(folder, SUCCESS_FILE)):
+    if not files.exists(success_path):
         raise DataError(
             f"{folder}: unfinished (no {SUCCESS_FILE}); "
-            f"{again}, it goes on where it stopped"
+            f"{_AGAIN}, it goes on where it stopped"
         )
-    _check_description(folder)
-    way_out = f"{again}, which repairs it"
-    content = files.read_object(path, way_out=way_out, fields={"format_version": int})
-    version = content["format_version"]
-    if version != FORMAT_VERSION:
-        raise DataError(
-            f"{path}: format_version is {version} "
-            f"and this precis reads {FORMAT_VERSION}; {again}"
+    # _SUCCESS holds the checksum of dataset.json; that of early versions is empty.
+    checksums = files.read_bytes(success_path).decode(errors="replace").split()[1:2]
+    with files.naming_damage(path, way_out=f"{_AGAIN}, which repairs it"):
+        if checksums and files.sha256_file(path) != checksums[0]:
+            raise ValueError(f"its checksum is not that in {SUCCESS_FILE}")
+        content = files.read_object(
+            path, way_out=_AGAIN, fields={"format_version": int}
         )
-    with files.naming_damage(path, way_out=way_out):
+        if content["format_version"] != FORMAT_VERSION:
+            raise ValueError(
+                f"format_version is {content['format_version']} "
+                f"and this precis reads {FORMAT_VERSION}"
+            )
         info = DatasetInfo.from_json(content)
     _check_tokenizers(folder, info)
     return info
 
 
-def _check_description(folder: str) -> None:
-    """Compares dataset.json with its checksum in _SUCCESS, where one is there."""
-    lines = files.read_bytes(files.join(folder, SUCCESS_FILE)).decode(errors="replace")
-    checksums = lines.split()[1:2]
-    path = files.join(folder, DATASET_FILE)
-    if checksums and files.sha256_file(path) != checksums[0]:
-        raise DataError(
-            f"{path}: was changed since it was written: its checksum is not that in "
-            f"{SUCCESS_FILE}; run the same `precis prepare` command again"
-        )
-
-
 def _check_tokenizers(folder: str, info: DatasetInfo) -> None:
     """Checks that the tokenizers of a folder are those that encoded its records."""
     tokenizers = load_tokenizers(folder)
-    expected_target = info.tokenizer_fingerprint
-    expected_source = info.source_tokenizer_fingerprint or expected_target
+    target = info.tokenizer_fingerprint
+    source = info.source_tokenizer_fingerprint or target
     for name, tokenizer, expected in (
-        (TOKENIZER_FOLDER, tokenizers.target, expected_target),
-        (SOURCE_TOKENIZER_FOLDER, tokenizers.source, expected_source),
+        (TOKENIZER_FOLDER, tokenizers.target, target),
+        (SOURCE_TOKENIZER_FOLDER, tokenizers.source, source),
     ):
         if tokenizer.fingerprint != expected:
             raise DataError(
                 f"{files.join(folder, name)}: fingerprint {tokenizer.fingerprint[:12]} "
                 f"is not {expected[:12]}, that of the tokenizer the records were "
-                "encoded with; restore the tokenizer folder or run the same "
-                "`precis prepare` command again, which repairs it"
+                f"encoded with; restore that folder or {_AGAIN}, which repairs it"
             )
 
 

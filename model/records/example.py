@@ -21,8 +21,9 @@ Records that were prepared with oracle labels hold two more features:
 `sentences` are all sentences of the article. `oracle` are the positions of those that
 form the best extractive summary, in the order in which greedy search takes them.
 
-Records are written without TensorFlow: the wire format takes few lines, and writing
-token ids as one array is faster. It is defined by
+Records are written without TensorFlow: `tf.train.Example` puts source_tokens before
+source, so that its bytes differ, and takes 1.2 to 1.7 times as long (2026-11-26, user
+time, medians of 5 passes over 2,000 records). The wire format is defined by
 https://protobuf.dev/programming-guides/encoding and
 tensorflow/core/example/{example,feature}.proto.
 

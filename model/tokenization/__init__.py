@@ -4,10 +4,8 @@ source              encodes sources, which it cuts at a network's length, and ta
 folder              saves and loads one or two tokenizers of either kind
 wordpiece           the tokenizer of this project, WordPiece without loss
 vocabulary          counts words and learns the vocabulary of `wordpiece`
-piece_learner       the pieces of that vocabulary
 imported            the tokenizer of a checkpoint, run by the `tokenizers` library
 exported            writes a tokenizer as files that transformers reads
 checkpoint_files    reads the tokenizer of a checkpoint from its files
-definitions         definitions of byte-level BPE and of BERT's WordPiece
 sentencepiece       definitions of SentencePiece models
 """

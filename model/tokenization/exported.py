@@ -54,6 +54,8 @@ def save_for_transformers(
       pad_id, end_id: the tokens that fill up a batch and end a summary.
       max_source_tokens: where `truncation=True` cuts a text.
     """
+    from tokenizers import Tokenizer as Library
+
     definition = definition_of(tokenizer)
     settings: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -61,8 +63,9 @@ def save_for_transformers(
         "model_input_names": ["input_ids", "attention_mask"],
         "model_max_length": max_source_tokens,
     }
+    library = Library.from_str(json.dumps(definition))
     for name, token in (("pad_token", pad_id), ("eos_token", end_id)):
-        piece = stored_piece(tokenizer, token)
+        piece = library.id_to_token(token)
         if piece is not None:
             settings[name] = piece
     if isinstance(tokenizer, Tokenizer):
@@ -74,13 +77,6 @@ def save_for_transformers(
         (json.dumps(definition, ensure_ascii=False, indent=1) + "\n").encode(),
     )
     files.write_json(files.join(folder, SETTINGS_FILE), settings)
-
-
-def stored_piece(tokenizer: AnyTokenizer, token: int) -> str | None:
-    """The piece of a token as its vocabulary stores it; None where there is none."""
-    if isinstance(tokenizer, Tokenizer):
-        return tokenizer.vocabulary[token]
-    return tokenizer.stored_piece(token)
 
 
 def _wordpiece_definition(tokenizer: Tokenizer) -> str:

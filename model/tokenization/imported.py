@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from precis.model import files
-from precis.model.errors import DataError
 from precis.model.tokenization.wordpiece import LINE_BREAK, SPACE, UNREADABLE
 
 FORMAT_VERSION = 1
@@ -36,16 +35,15 @@ class ImportedTokenizer:
           definition: a tokenizer in the JSON format of the `tokenizers` library.
 
         Raises:
-          DataError: the library cannot read it.
+          ValueError: the library cannot read it.
         """
         from tokenizers import Tokenizer
 
         try:
             self._tokenizer = Tokenizer.from_str(definition)
-        except Exception as error:  # the library raises no narrower one
-            raise DataError(
-                f"the tokenizers library cannot read this tokenizer ({error}); "
-                "restore the file, or update the library"
+        except Exception as error:  # The library raises no narrower error.
+            raise ValueError(
+                f"the tokenizers library cannot read this tokenizer: {error}"
             ) from error
         # A definition may state a maximum length. `cut` takes that of the network.
         self._tokenizer.no_truncation()
@@ -65,29 +63,33 @@ class ImportedTokenizer:
     def words(self) -> tuple[str | None, ...]:
         """The word or punctuation mark that each id stands for by itself.
 
-        None for special tokens, for parts of words, and for ids without a token.
+        None for special tokens, for parts of words, and for ids without a token. A
+        vocabulary marks either the pieces that continue a word or those that begin one:
+
+            WordPiece    rain -> rain     ##ing -> None
+            others       ▁rain -> rain    ing   -> None    , -> ,
         """
-        definition = json.loads(self._tokenizer.to_str())
         added = self._tokenizer.get_added_tokens_decoder()
-        words: dict[int, str | None] = {}
-        for piece, token in self._tokenizer.get_vocab(with_added_tokens=True).items():
-            if token in added and added[token].special:
-                continue
-            if self._is_byte_level:
-                piece = self._tokenizer.decoder.decode([piece])
-            if definition["model"]["type"] == "WordPiece":
-                prefix = definition["model"]["continuing_subword_prefix"]
-                words[token] = _word_of(piece, continuation=prefix)
-            else:
-                space = " " if self._is_byte_level else SPACE
-                words[token] = _word_of(piece, space=space)
-        return tuple(words.get(token) for token in range(self.vocabulary_size))
+        model = self.definition["model"]
+        continuation = model.get("continuing_subword_prefix")
+        is_wordpiece = model["type"] == "WordPiece"
+
+        def word(token: int) -> str | None:
+            piece = self.piece(token)
+            is_special = token in added and added[token].special
+            if is_special or UNREADABLE in piece:  # Its bytes are no whole character.
+                return None
+            if is_wordpiece:
+                return None if piece.startswith(continuation) else piece or None
+            begins = piece.startswith(SPACE) or not any(map(str.isalnum, piece))
+            return piece.strip(SPACE + LINE_BREAK) or None if begins else None
+
+        return tuple(map(word, range(self.vocabulary_size)))
 
     @functools.cached_property
     def _is_byte_level(self) -> bool:
         """Whether a piece is a sequence of bytes, each written as a letter."""
-        decoder = json.loads(self._tokenizer.to_str())["decoder"]
-        return "ByteLevel" in json.dumps(decoder)
+        return "ByteLevel" in json.dumps(self.definition["decoder"])
 
     def piece(self, token: int) -> str:
         """The readable text of a token, with ▁ for a space.
@@ -105,11 +107,6 @@ class ImportedTokenizer:
         """The tokenizer in the JSON format of the `tokenizers` library."""
         definition: dict[str, Any] = json.loads(self._tokenizer.to_str())
         return definition
-
-    def stored_piece(self, token: int) -> str | None:
-        """The piece of a token as the vocabulary stores it; None without one."""
-        piece: str | None = self._tokenizer.id_to_token(token)
-        return piece
 
     def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The token ids of texts, int32 [S] each.
@@ -181,51 +178,19 @@ class ImportedTokenizer:
           DataError: the file is damaged, or of another format version.
         """
         path = files.join(folder, DEFINITION_FILE)
-        content = files.read_object(
-            path,
-            way_out="copy the bundle again or import it again",
-            fields={"format_version": int, "definition": dict},
-        )
+        way_out = "copy the bundle again or import it again"
+        fields = {"format_version": int, "definition": dict}
+        content = files.read_object(path, way_out=way_out, fields=fields)
         version, definition = content["format_version"], content["definition"]
-        if version != FORMAT_VERSION:
-            raise DataError(
-                f"{path}: format_version is {version} and this precis reads "
-                f"{FORMAT_VERSION}; import the checkpoint again"
-            )
-        try:
+        with files.naming_damage(path, way_out=way_out):
+            if version != FORMAT_VERSION:
+                raise ValueError(
+                    f"format_version is {version} and this precis reads "
+                    f"{FORMAT_VERSION}"
+                )
             return cls(json.dumps(definition))
-        except DataError as error:
-            raise DataError(f"{path}: {error}") from error
 
     @functools.cached_property
     def _bytes(self) -> bytes:
-        content = {
-            "format_version": FORMAT_VERSION,
-            "definition": json.loads(self._tokenizer.to_str()),
-        }
+        content = {"format_version": FORMAT_VERSION, "definition": self.definition}
         return (json.dumps(content, ensure_ascii=False) + "\n").encode()
-
-
-def _word_of(piece: str, *, space: str = "", continuation: str = "") -> str | None:
-    """The word or punctuation mark that a piece stands for by itself, or None.
-
-    A vocabulary marks either the pieces that continue a word or those that begin one:
-
-        continuation="##"    rain -> rain     ##ing -> None
-        space="▁"            ▁rain -> rain    ing   -> None    , -> ,
-
-    Args:
-      piece: the text of the piece.
-      space: the mark at the beginning of a word. A piece without it is a word only if
-          it is punctuation.
-      continuation: the mark of a piece that continues a word.
-    """
-    if UNREADABLE in piece:  # The bytes are not a whole character.
-        return None
-    if continuation:
-        return None if piece.startswith(continuation) else piece
-    if piece.startswith(space):
-        return piece.strip(space) or None
-    if any(character.isalnum() for character in piece):
-        return None
-    return piece.strip() or None

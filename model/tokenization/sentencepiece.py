@@ -14,21 +14,15 @@ A model is one Protocol Buffers message. These fields of it are read:
 """
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from precis.model.errors import DataError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_SIZES = {1: 8, 5: 4}  # Bytes of a value of fixed size, by the wire type.
 _UNIGRAM = 1  # a model_type
-_NORMAL = 1  # types of pieces
-_CONTROL = 3
-_USER_DEFINED = 4
-PAD = "<pad>"
-END = "</s>"
+_NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4  # types of pieces
+PAD, END = "<pad>", "</s>"
 
 
 class Piece(NamedTuple):
@@ -69,120 +63,77 @@ def sentencepiece_definition(
           are read.
 
     Raises:
-      DataError: the model is damaged or is not of the type Unigram, or the checkpoint
-          has another model_type.
+      ValueError: the model is not of the type Unigram, or the checkpoint has another
+          model_type.
+      Exception: the model is damaged; protobuf and `tokenizers` have no common error.
     """
-    if model_type not in _BUILDERS:
-        raise DataError(
-            f"such a model is read for {', '.join(_BUILDERS)}, not for {model_type}; "
+    if model_type not in ("t5", "mt5", "pegasus"):
+        raise ValueError(
+            f"such a model is read for t5, mt5 and pegasus, not for {model_type}; "
             "save the tokenizer as tokenizer.json where it is known: transformers' "
             "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)"
         )
     model = read_model(content)
-    try:
-        return _BUILDERS[model_type](model, settings).to_str()
-    except Exception as error:  # The library raises no narrower error.
-        raise DataError(
-            f"the tokenizers library cannot take this model ({error}); "
-            "download it again"
-        ) from error
+    if model_type == "pegasus":
+        return _pegasus(model, settings.get("offset", 103)).to_str()
+    # The model of mT5 holds the tokens for masked spans itself.
+    default = 100 if model_type == "t5" else 0
+    return _t5(model, settings.get("extra_ids", default)).to_str()
 
 
 def read_model(content: bytes) -> SentencePieceModel:
-    """Reads a model of the type Unigram.
-
-    Raises:
-      DataError: the model is damaged, is of another type, or lacks <pad> or </s>.
-    """
-    try:
-        message = list(_fields(content))
-        fields = {
-            number: dict(_fields(value))
-            for number, value in message
-            if number in (2, 3)
-        }
-        pieces = tuple(_piece(value) for number, value in message if number == 1)
-    except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:
-        raise DataError(
-            f"damaged, or no model of SentencePiece ({error!r}); download it again"
-        ) from error
-    trainer = fields.get(2, {})
-    normalizer = fields.get(3, {})
-    kind = trainer.get(3, _UNIGRAM)
-    if kind != _UNIGRAM:
-        raise DataError(
-            f"its model_type is {kind}, and only Unigram, {_UNIGRAM}, is read; "
+    """Reads a model of the type Unigram; raises as `sentencepiece_definition`."""
+    message = list(_fields(content))
+    fields = {
+        number: dict(_fields(value)) for number, value in message if number in (2, 3)
+    }
+    trainer, normalizer = fields.get(2, {}), fields.get(3, {})
+    if trainer.get(3, _UNIGRAM) != _UNIGRAM:
+        raise ValueError(
+            f"its model_type is {trainer[3]}, and only Unigram, {_UNIGRAM}, is read; "
             "take the checkpoint's tokenizer.json"
         )
-    texts = {piece.text for piece in pieces}
-    for token in (PAD, END):
-        if token not in texts:
-            raise DataError(
-                f"it does not hold {token}, which T5 and PEGASUS have; "
-                "take the checkpoint's own"
-            )
+    pieces = tuple(_piece(value) for number, value in message if number == 1)
+    missing = {PAD, END} - {piece.text for piece in pieces}
+    if missing:
+        raise ValueError(
+            f"it does not hold {' and '.join(sorted(missing))}, which T5 and PEGASUS "
+            "have"
+        )
     return SentencePieceModel(pieces, trainer.get(40, 0), normalizer.get(2, b""))
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The number and the value of each field of a message.
-
-    A value is an int where the field is a varint, and bytes otherwise.
+    """The number and the value of each field of a message; the value is bytes where the
+    field is a text or a message, and an int otherwise.
     """
-    position = 0
-    while position < len(message):
-        key, position = _varint(message, position)
-        number, wire_type = key >> 3, key & 7
-        if wire_type == 0:
-            value, position = _varint(message, position)
-            yield number, value
-            continue
-        if wire_type == 2:
-            size, position = _varint(message, position)
-        else:
-            size = _SIZES[wire_type]
-        if position + size > len(message):
-            raise ValueError(f"field {number} ends behind byte {len(message)}")
-        yield number, message[position : position + size]
-        position += size
+    from google.protobuf.empty_pb2 import Empty
+    from google.protobuf.unknown_fields import UnknownFieldSet
 
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    """The varint at a position of a message, and the position after it.
-
-    A varint is a number, seven bits in each byte, the lowest first.
-    """
-    value = 0
-    for shift in range(0, 64, 7):
-        byte = message[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    raise ValueError(f"no number at byte {position}")
+    # A message without fields of its own takes each field for one of a later version.
+    for field in UnknownFieldSet(Empty.FromString(message)):
+        yield field.field_number, field.data
 
 
 def _piece(message: bytes) -> Piece:
     fields = dict(_fields(message))
-    (score,) = struct.unpack("<f", fields.get(2, bytes(4)))
-    return Piece(fields[1].decode(), score, fields.get(3, _NORMAL))
+    (score,) = struct.unpack("<f", struct.pack("<I", fields.get(2, 0)))
+    return Piece(str(fields[1], "utf-8"), score, fields.get(3, _NORMAL))
 
 
-def _t5(
-    model: SentencePieceModel, settings: Mapping[str, Any], *, extra_ids: int = 100
-) -> "Tokenizer":
-    """The tokenizer of T5.
+def _t5(model: SentencePieceModel, extra_ids: int) -> "Tokenizer":
+    """The tokenizer of T5 and mT5.
 
     The tokens for masked spans, <extra_id_0> and so on, follow the pieces in descending
     order. User-defined symbols of the model are tokens wherever they occur in a text.
     """
     from tokenizers import AddedToken, normalizers, pre_tokenizers
 
-    extra = [
-        f"<extra_id_{number}>"
-        for number in reversed(range(settings.get("extra_ids", extra_ids)))
+    extra = [f"<extra_id_{number}>" for number in reversed(range(extra_ids))]
+    scored = [
+        *(piece[:2] for piece in model.pieces),
+        *((token, 0.0) for token in extra),
     ]
-    scored = [*_scored(model.pieces), *((token, 0.0) for token in extra)]
     tokenizer = _unigram(scored, model.unknown_id)
     if model.characters:
         tokenizer.normalizer = normalizers.Precompiled(model.characters)
@@ -195,15 +146,10 @@ def _t5(
     )
     user_defined = [piece.text for piece in model.pieces if piece.type == _USER_DEFINED]
     tokenizer.add_tokens([AddedToken(text, normalized=False) for text in user_defined])
-    return _with_end(tokenizer, pair=f"$A {END} $B {END}")
+    return tokenizer
 
 
-def _mt5(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokenizer":
-    """The tokenizer of mT5, whose model holds the tokens for masked spans."""
-    return _t5(model, settings, extra_ids=0)
-
-
-def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokenizer":
+def _pegasus(model: SentencePieceModel, offset: int) -> "Tokenizer":
     """The tokenizer of PEGASUS.
 
     Two masks and a number of unused tokens stand between the first two pieces, <pad>
@@ -211,10 +157,9 @@ def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokeniz
     """
     from tokenizers import Regex, normalizers
 
-    offset = settings.get("offset", 103)
     unused = [(f"<unk_{number}>", -100.0) for number in range(2, offset)]
     first = [(token, 0.0) for token in (PAD, END, "<mask_1>", "<mask_2>")] + unused
-    scored = [*first, *_scored(model.pieces[2:])]
+    scored = [*first, *(piece[:2] for piece in model.pieces[2:])]
     tokenizer = _unigram(scored, model.unknown_id + offset)
     characters = (
         normalizers.Precompiled(model.characters)
@@ -227,36 +172,21 @@ def _pegasus(model: SentencePieceModel, settings: Mapping[str, Any]) -> "Tokeniz
     tokenizer.add_special_tokens(
         [*(token for token, _ in first), model.pieces[model.unknown_id].text]
     )
-    return _with_end(tokenizer, pair=f"$A $B {END}")
-
-
-def _with_end(tokenizer: "Tokenizer", *, pair: str) -> "Tokenizer":
-    """The tokenizer with an end token behind each text."""
-    from tokenizers import processors
-
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"$A {END}",
-        pair=pair,
-        special_tokens=[(END, tokenizer.token_to_id(END))],
-    )
     return tokenizer
 
 
 def _unigram(scored: Sequence[tuple[str, float]], unknown_id: int) -> "Tokenizer":
-    """A Unigram model that writes ▁ before a text and for each space in it."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    """A Unigram model that writes ▁ before a text and for each space in it, and an end
+    token behind the text.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
     tokenizer = Tokenizer(
         models.Unigram(list(scored), unk_id=unknown_id, byte_fallback=False)
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {END}", special_tokens=[(END, tokenizer.token_to_id(END))]
+    )
     return tokenizer
-
-
-def _scored(pieces: Sequence[Piece]) -> list[tuple[str, float]]:
-    return [(piece.text, piece.score) for piece in pieces]
-
-
-_Builder = Callable[[SentencePieceModel, Mapping[str, Any]], "Tokenizer"]
-_BUILDERS: Mapping[str, _Builder] = {"t5": _t5, "mt5": _mt5, "pegasus": _pegasus}

@@ -17,6 +17,7 @@ import hashlib
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -57,15 +58,19 @@ class Tokenizer:
           a text: none, unlike an imported tokenizer.
     """
 
+    pad_id, unknown_id, start_id, end_id = range(4)
     surrounding_ids: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
     def __init__(self, vocabulary: Sequence[str], *, lower_case: bool = False) -> None:
+        """Stores its arguments.
+
+        Raises:
+          ValueError: a piece is empty, has a line break or stands there twice, or the
+              reserved tokens do not come first.
+        """
         self.vocabulary = tuple(vocabulary)
         self.lower_case = lower_case
         _check_vocabulary(self.vocabulary)
-        self.pad_id, self.unknown_id, self.start_id, self.end_id = range(
-            len(RESERVED_TOKENS)
-        )
 
     @property
     def vocabulary_size(self) -> int:
@@ -161,20 +166,12 @@ class Tokenizer:
         """
         settings = _read_settings(files.join(folder, SETTINGS_FILE))
         path = files.join(folder, VOCABULARY_FILE)
-        _refuse_missing(path)
-        content = files.read_bytes(path)
-        if hashlib.sha256(content).hexdigest() != settings["vocabulary_sha256"]:
-            raise DataError(
-                f"{path}: not the vocabulary that {SETTINGS_FILE} beside it names "
-                "(sha256 differs); restore both files"
-            )
-        try:
+        with files.naming_damage(path, way_out=_WAY_OUT):
+            content = files.read_bytes(path)
+            if hashlib.sha256(content).hexdigest() != settings["vocabulary_sha256"]:
+                raise ValueError(f"its sha256 is not that in {SETTINGS_FILE} beside it")
             pieces = content.decode().split("\n")[:-1]
             return cls(pieces, lower_case=settings["lower_case"])
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path}: not UTF-8 ({error}); {_WAY_OUT}") from error
-        except DataError as error:
-            raise DataError(f"{path}: {error}") from error
 
     @functools.cached_property
     def _operation(self) -> Any:
@@ -195,13 +192,8 @@ class Tokenizer:
             token: piece.removeprefix(JOINER) or piece
             for token, piece in enumerate(self.vocabulary)
         }
-        reserved = {
-            self.pad_id: "",
-            self.start_id: "",
-            self.end_id: "",
-            self.unknown_id: SPACE + UNREADABLE,
-        }
-        return pieces | reserved
+        reserved = dict.fromkeys((self.pad_id, self.start_id, self.end_id), "")
+        return pieces | reserved | {self.unknown_id: SPACE + UNREADABLE}
 
     @functools.cached_property
     def _vocabulary_bytes(self) -> bytes:
@@ -242,48 +234,24 @@ def _hide_spaces(joined: str) -> str:
 
 def _check_vocabulary(vocabulary: Sequence[str]) -> None:
     if vocabulary[: len(RESERVED_TOKENS)] != RESERVED_TOKENS:
-        raise DataError(
-            f"the vocabulary does not begin with {' '.join(RESERVED_TOKENS)}; "
-            "put the reserved tokens first"
-        )
-    earlier: set[str] = set()
-    for piece in vocabulary:
-        if piece in earlier:
-            raise DataError(
-                f"the vocabulary holds {piece!r} twice; "
-                "remove one, as a piece has one id"
+        raise ValueError(f"it does not begin with {' '.join(RESERVED_TOKENS)}")
+    for piece, count in Counter(vocabulary).items():
+        if count > 1 or not piece or "\n" in piece:
+            raise ValueError(
+                f"it holds {piece!r} {count} times; a piece is a line of text that is "
+                "not empty, once"
             )
-        earlier.add(piece)
-    for token, piece in enumerate(vocabulary):
-        if not piece or "\n" in piece:
-            raise DataError(
-                f"piece {token} of the vocabulary is {piece!r}; "
-                "a piece is one line of text that is not empty"
-            )
-
-
-def _refuse_missing(path: str) -> None:
-    if not files.exists(path):
-        raise DataError(
-            f"{path}: there is no such file; a tokenizer folder holds "
-            f"{SETTINGS_FILE} and {VOCABULARY_FILE}"
-        )
 
 
 def _read_settings(path: str) -> dict[str, Any]:
-    _refuse_missing(path)
     settings = files.read_object(path, way_out=_WAY_OUT)
     for name, expected in (("kind", KIND), ("format_version", FORMAT_VERSION)):
-        value = settings.get(name)
-        if value != expected:
+        if settings.get(name) != expected:
             # Checkpoints of other projects also have a file of this name.
-            way_out = (
-                "import a checkpoint with `precis import`"
-                if value is None
-                else "use the precis version that wrote it"
-            )
             raise DataError(
-                f"{path}: {name} is {value!r} and must be {expected!r}; {way_out}"
+                f"{path}: {name} is {settings.get(name)!r} and must be {expected!r}; "
+                "use the precis version that wrote it, or import a checkpoint with "
+                "`precis import`"
             )
     with files.naming_damage(path, way_out=_WAY_OUT):
         files.check_fields(settings, {"lower_case": bool, "vocabulary_sha256": str})

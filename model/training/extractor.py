@@ -22,8 +22,8 @@ import numpy as np
 import tensorflow as tf
 
 from precis.model import files
-from precis.model.bundle.encoder_bundle import EncoderBundle, load_encoder_bundle
 from precis.model.bundle.manifest import TRAINING_FOLDER
+from precis.model.bundle.network_bundle import EncoderBundle, load_encoder_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.features import FEATURE_COUNT, features_of_all

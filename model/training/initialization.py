@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from precis.model import files
-from precis.model.bundle.encoder_bundle import open_encoder
 from precis.model.bundle.manifest import open_weights
-from precis.model.bundle.network_bundle import open_bundle, read_decoding
+from precis.model.bundle.network_bundle import open_bundle, open_encoder, read_decoding
 from precis.model.errors import UsageError
 from precis.model.network.config import (
     EncoderConfig,

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle.card import CARD_FILE, card_text, stated_choices
+from precis.model.bundle.card import CARD_FILE, card_text
 from precis.model.bundle.checkpoints.exporter import (
     checkpoint_settings,
     checkpoint_tensors,
@@ -147,16 +147,13 @@ def export(**flags: Any) -> dict[str, Any]:
 
 
 def _card(bundle: str, manifest: dict[str, Any], task_prefix: str) -> str:
-    """The model card of the bundle, with the licence and the language that the bundle's
-    own card states.
-    """
+    """The model card of the bundle."""
     text = f"{task_prefix!r} + article" if task_prefix else "article"
     return card_text(
         manifest,
         open_bundle_config(bundle, ABSTRACTIVE).config,
         library="transformers",
         use=_USE.strip().replace("TEXT", text),
-        **stated_choices(bundle),
     )
 
 

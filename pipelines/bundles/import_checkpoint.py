@@ -15,9 +15,8 @@ from precis.model.bundle.checkpoints.importer import (
     read_settings,
     weight_files,
 )
-from precis.model.bundle.encoder_bundle import save_encoder_bundle
 from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, refuse_other_kind
-from precis.model.bundle.network_bundle import save_bundle
+from precis.model.bundle.network_bundle import save_bundle, save_encoder_bundle
 from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
 from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files

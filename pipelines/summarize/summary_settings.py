@@ -15,7 +15,7 @@ from precis.model.bundle.manifest import (
     read_manifest,
 )
 from precis.model.bundle.network_bundle import (
-    BundleWithoutWeights,
+    Bundle,
     check_prefix,
     open_bundle,
 )
@@ -159,7 +159,7 @@ def summary_settings(
 
 
 def check_network(
-    contents: BundleWithoutWeights, options: SummarizeOptions, decoding: SearchConfig
+    contents: Bundle, options: SummarizeOptions, decoding: SearchConfig
 ) -> None:
     """Checks how a network is searched.
 

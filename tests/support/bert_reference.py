@@ -27,93 +27,47 @@ from support.small_encoder_checkpoint import PIECES
 
 TEXTS = 16
 SMALL = {"vocab_size": 83, "max_position_embeddings": 40, "pad_token_id": 0}
+
+
+def shape(width: int, layers: int, heads: int, inner: int, **more: Any) -> dict:
+    """The settings of BERT and RoBERTa for the sizes of a network."""
+    sizes = {"hidden_size": width, "num_hidden_layers": layers}
+    return {**sizes, "num_attention_heads": heads, "intermediate_size": inner, **more}
+
+
+DISTIL = {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 56}
+SINUSOIDAL = {**DISTIL, "n_layers": 1, "n_heads": 2, "sinusoidal_pos_embds": True}
+ODD = {"layer_norm_eps": 1e-3, "type_vocab_size": 3, "pad_token_id": 5}
 # The class that is saved, the class that is run, and the settings that differ from the
 # defaults of transformers.
 CHECKPOINTS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "plain": (
-        "BertModel",
-        "BertModel",
-        {
-            "hidden_size": 32,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "intermediate_size": 64,
-        },
-    ),
+    "plain": ("BertModel", "BertModel", shape(32, 2, 4, 64)),
     "with_head": (
-        "BertForMaskedLM",
-        "BertModel",
-        {
-            "hidden_size": 48,
-            "num_hidden_layers": 3,
-            "num_attention_heads": 2,
-            "intermediate_size": 40,
-            "hidden_act": "gelu_new",
-        },
+        *("BertForMaskedLM", "BertModel"),
+        shape(48, 3, 2, 40, hidden_act="gelu_new"),
     ),
     "classifier": (
-        "BertForSequenceClassification",
-        "BertModel",
-        {
-            "hidden_size": 24,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 8,
-            "intermediate_size": 96,
-            "hidden_act": "relu",
-            "layer_norm_eps": 1e-3,
-            "type_vocab_size": 3,
-            "pad_token_id": 5,
-        },
+        *("BertForSequenceClassification", "BertModel"),
+        shape(24, 1, 8, 96, hidden_act="relu", **ODD),
     ),
-    "deep_bfloat16": (
-        "BertModel",
-        "BertModel",
-        {
-            "hidden_size": 16,
-            "num_hidden_layers": 8,
-            "num_attention_heads": 1,
-            "intermediate_size": 32,
-            "hidden_act": "silu",
-        },
-    ),
+    "deep_bfloat16": ("BertModel", "BertModel", shape(16, 8, 1, 32, hidden_act="silu")),
     "roberta": (
-        "RobertaForMaskedLM",
-        "RobertaModel",
-        {
-            "hidden_size": 32,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "intermediate_size": 64,
-            "pad_token_id": 1,
-        },
+        *("RobertaForMaskedLM", "RobertaModel"),
+        shape(32, 2, 4, 64, pad_token_id=1),
     ),
-    "distilbert": (
-        "DistilBertForMaskedLM",
-        "DistilBertModel",
-        {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 56},
-    ),
+    "distilbert": ("DistilBertForMaskedLM", "DistilBertModel", DISTIL),
     "distilbert_sinusoidal": (
-        "DistilBertModel",
-        "DistilBertModel",
-        {
-            "dim": 32,
-            "n_layers": 1,
-            "n_heads": 2,
-            "hidden_dim": 56,
-            "activation": "relu",
-            "sinusoidal_pos_embds": True,
-        },
+        *("DistilBertModel", "DistilBertModel"),
+        {**SINUSOIDAL, "activation": "relu"},
     ),
 }
 # The settings of tokenizers that change their ids.
+CASED = {"do_lower_case": False}
+PLAIN = {**CASED, "strip_accents": True, "tokenize_chinese_chars": False}
 TOKENIZERS: dict[str, dict[str, Any]] = {
     "uncased": {},
-    "cased": {"do_lower_case": False},
-    "cased_without_accents": {
-        "do_lower_case": False,
-        "strip_accents": True,
-        "tokenize_chinese_chars": False,
-    },
+    "cased": CASED,
+    "cased_without_accents": PLAIN,
 }
 
 

@@ -58,30 +58,17 @@ OPEN = {"forced_eos_token_id": None}
 
 # The generation settings of facebook/bart-large-cnn, google/pegasus-cnn_dailymail and,
 # for summaries, of google-t5/t5-base, at the size of these networks.
-BART = {
-    "num_beams": 4,
-    "max_length": 22,
-    "min_length": 6,
-    "length_penalty": 2.0,
-    "early_stopping": True,
-    "no_repeat_ngram_size": 3,
-    "forced_bos_token_id": 0,
-    "forced_eos_token_id": 2,
-}
-PEGASUS = {
-    "num_beams": 8,
-    "max_length": 24,
-    "min_length": 8,
-    "length_penalty": 0.8,
-    "forced_eos_token_id": 1,
-}
+NGRAMS = {"early_stopping": True, "no_repeat_ngram_size": 3}
+BART = {"num_beams": 4, "max_length": 22, "min_length": 6, "length_penalty": 2.0}
+BART |= {**NGRAMS, "forced_bos_token_id": 0, "forced_eos_token_id": 2}
+PEGASUS = {"num_beams": 8, "max_length": 24, "min_length": 8, "length_penalty": 0.8}
+PEGASUS |= {"forced_eos_token_id": 1}
 T5 = {
     "num_beams": 4,
     "max_length": 24,
     "min_length": 7,
     "length_penalty": 2.0,
-    "early_stopping": True,
-    "no_repeat_ngram_size": 3,
+    **NGRAMS,
 }
 
 
@@ -101,14 +88,8 @@ LONG = search(
     2, 34, length_penalty=1.0, early_stopping=True, num_return_sequences=2, **OPEN
 )
 
-T5_SHAPE = {
-    "d_model": 32,
-    "d_kv": 8,
-    "d_ff": 48,
-    "num_heads": 4,
-    "num_layers": 2,
-    "num_decoder_layers": 2,
-}
+T5_SHAPE = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_heads": 4}
+T5_SHAPE |= {"num_layers": 2, "num_decoder_layers": 2}
 # Few buckets and a short longest distance: the sources reach beyond it, and every
 # bucket is met.
 NEAR = {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 12}
@@ -119,11 +100,23 @@ TASK = {
     }
 }
 
+SCALED = {"scale_embedding": True}
+RELU = {"activation_function": "relu"}
+BUCKETS = ("relative_attention_num_buckets", "relative_attention_max_distance")
+# The heads together are wider than the network, and the sides differ.
+WIDE = {"d_kv": 12, "num_heads": 5, "num_layers": 3, "num_decoder_layers": 1}
+WIDE |= {"layer_norm_epsilon": 1e-3, BUCKETS[0]: 16, BUCKETS[1]: 20}
+FLAN = {"d_kv": 6, "num_heads": 3, "num_decoder_layers": 1}
+FLAN |= {"feed_forward_proj": "gated-gelu"}
+UNTIED = {"tie_word_embeddings": False}
+SILU = {"num_layers": 3, "feed_forward_proj": "gated-silu", **UNTIED}
+GELU = {"d_kv": 16, "num_heads": 2, "feed_forward_proj": "gelu", **UNTIED}
+FIRST = {"early_stopping": False}
+SOME = {"num_beams": 4, "max_new_tokens": 13, "min_new_tokens": 6, **OPEN, **FIRST}
+
 CHECKPOINTS: dict[str, Case] = {
     "bart": Case(
-        kind="bart",
-        shape=sizes((2, 64, 4), (2, 64, 4)),
-        generation=BART,
+        *("bart", sizes((2, 64, 4), (2, 64, 4)), BART),
         runs=(
             {},
             search(1, 18, no_repeat_ngram_size=0, repetition_penalty=1.3, **OPEN),
@@ -133,9 +126,7 @@ CHECKPOINTS: dict[str, Case] = {
         ),
     ),
     "bart_lopsided": Case(
-        kind="bart",
-        shape={**sizes((3, 48, 2), (1, 80, 8)), "activation_function": "relu"},
-        generation=BART,
+        *("bart", {**sizes((3, 48, 2), (1, 80, 8)), **RELU}, BART),
         end=1.0,
         runs=(
             search(5, 16, repetition_penalty=0.8, min_length=10, **OPEN)
@@ -145,21 +136,16 @@ CHECKPOINTS: dict[str, Case] = {
         ),
     ),
     "bart_untied": Case(
-        kind="bart",
-        shape=sizes((1, 40, 4), (2, 56, 2)),
-        generation=BART,
+        *("bart", sizes((1, 40, 4), (2, 56, 2)), BART),
         is_untied=True,
         runs=(
             search(1, 20, repetition_penalty=1.3, suppress_tokens=[4, 8, 15, 16, 23]),
-            {"num_beams": 4, "max_new_tokens": 13, "min_new_tokens": 6, **OPEN}
-            | {"early_stopping": False},
+            SOME,
             search(5, 14, forced_bos_token_id=7, early_stopping=True),
         ),
     ),
     "bart_scaled": Case(
-        kind="bart",
-        shape={**sizes((1, 64, 8), (3, 32, 4)), "scale_embedding": True},
-        generation=BART,
+        *("bart", {**sizes((1, 64, 8), (3, 32, 4)), **SCALED}, BART),
         bfloat16=True,
         runs=(
             search(
@@ -169,61 +155,32 @@ CHECKPOINTS: dict[str, Case] = {
         ),
     ),
     "pegasus": Case(
-        kind="pegasus",
-        shape={
-            **sizes((2, 64, 4), (2, 64, 4)),
-            "activation_function": "relu",
-            "scale_embedding": True,
-        },
-        generation=PEGASUS,
+        *("pegasus", {**sizes((2, 64, 4), (2, 64, 4)), **RELU, **SCALED}, PEGASUS),
         end=8.0,
         runs=({}, GREEDY, N_BEST),
     ),
     "pegasus_lopsided": Case(
-        kind="pegasus",
-        shape={**sizes((3, 48, 2), (1, 80, 8)), "activation_function": "gelu_new"},
-        generation=PEGASUS,
+        "pegasus",
+        {**sizes((3, 48, 2), (1, 80, 8)), "activation_function": "gelu_new"},
+        PEGASUS,
         end=12.0,
         runs=(LONG,),
     ),
     "pegasus_untied": Case(
-        kind="pegasus",
-        shape={**sizes((1, 40, 8), (2, 56, 4)), "scale_embedding": True},
-        generation=PEGASUS,
+        *("pegasus", {**sizes((1, 40, 8), (2, 56, 4)), **SCALED}, PEGASUS),
         is_untied=True,
         end=8.0,
         runs=({**BEAM, "early_stopping": True, "length_penalty": -1.0},),
     ),
     "t5": Case(
-        kind="t5",
-        shape={**T5_SHAPE, **NEAR},
-        generation=T5,
-        runs=({}, GREEDY, N_BEST),
-        target_tokens=30,
+        *("t5", {**T5_SHAPE, **NEAR}, T5), ({}, GREEDY, N_BEST), target_tokens=30
     ),
-    # The heads together are wider than the network, and the sides differ.
     "t5_wide": Case(
-        kind="t5",
-        shape={
-            **T5_SHAPE,
-            "d_kv": 12,
-            "num_heads": 5,
-            "num_layers": 3,
-            "num_decoder_layers": 1,
-            "layer_norm_epsilon": 1e-3,
-            "relative_attention_num_buckets": 16,
-            "relative_attention_max_distance": 20,
-        },
-        generation=T5,
-        target_tokens=30,
-        runs=({},),
-        files=TASK,
+        *("t5", {**T5_SHAPE, **WIDE}, T5), ({},), target_tokens=30, files=TASK
     ),
     # The buckets as published: the last ones of both sides are met.
     "t5_buckets": Case(
-        kind="t5",
-        shape=T5_SHAPE,
-        generation=T5,
+        *("t5", T5_SHAPE, T5),
         source_tokens=160,
         target_tokens=150,
         runs=(
@@ -233,55 +190,25 @@ CHECKPOINTS: dict[str, Case] = {
     # As the published files are: config.json says that the output is not tied, and
     # nothing of scaling.
     "flan": Case(
-        kind="t5",
-        shape={
-            **T5_SHAPE,
-            **NEAR,
-            "d_kv": 6,
-            "num_heads": 3,
-            "num_decoder_layers": 1,
-            "feed_forward_proj": "gated-gelu",
-        },
-        generation=T5,
+        *("t5", {**T5_SHAPE, **NEAR, **FLAN}, T5),
         is_untied=True,
         target_tokens=30,
         runs=({}, BEAM),
-        files={"tie_word_embeddings": False, "scale_decoder_outputs": None, **TASK},
+        files={**UNTIED, "scale_decoder_outputs": None, **TASK},
     ),
     # As transformers writes it today: config.json says that the output is tied and not
     # scaled.
     "flan_silu": Case(
-        kind="t5",
-        shape={
-            **T5_SHAPE,
-            **NEAR,
-            "num_layers": 3,
-            "feed_forward_proj": "gated-silu",
-            "tie_word_embeddings": False,
-        },
-        generation=T5,
+        *("t5", {**T5_SHAPE, **NEAR, **SILU}, T5),
         is_untied=True,
         bfloat16=True,
         runs=({**BEAM, "early_stopping": "never"},),
     ),
     "flan_tied": Case(
-        kind="t5",
-        shape={
-            **T5_SHAPE,
-            **NEAR,
-            "d_kv": 16,
-            "num_heads": 2,
-            "feed_forward_proj": "gelu",
-            "tie_word_embeddings": False,
-        },
-        generation=T5,
-        runs=({**N_BEST, "early_stopping": False, "length_penalty": -1.0},),
+        *("t5", {**T5_SHAPE, **NEAR, **GELU}, T5),
+        runs=({**N_BEST, **FIRST, "length_penalty": -1.0},),
     ),
     "mt5": Case(
-        kind="mt5",
-        shape={**T5_SHAPE, **NEAR, "d_kv": 4},
-        generation=T5,
-        is_untied=True,
-        runs=({},),
+        *("mt5", {**T5_SHAPE, **NEAR, "d_kv": 4}, T5), is_untied=True, runs=({},)
     ),
 }

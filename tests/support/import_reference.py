@@ -43,11 +43,8 @@ def make_model(case: Case, seed: int) -> Any:
     config = AutoConfig.for_model(case.kind, vocab_size=VOCABULARY, **settings)
     config.decoder_start_token_id = 2 if case.kind == "bart" else 0
     model = AutoModelForSeq2SeqLM.from_config(config).eval()
-    generation = {
-        **case.generation,
-        "decoder_start_token_id": config.decoder_start_token_id,
-    }
-    for key, value in generation.items():
+    start = {"decoder_start_token_id": config.decoder_start_token_id}
+    for key, value in {**case.generation, **start}.items():
         setattr(model.generation_config, key, value)
     with torch.no_grad():
         for path, weight in model.named_parameters():
@@ -129,11 +126,8 @@ def inputs(
     for number, row in enumerate(source):
         length = rng.integers(3, case.source_tokens + 1)
         first = [0] if case.kind == "bart" else []
-        row[:length] = [
-            *first,
-            *rng.integers(3, VOCABULARY, length - 1 - len(first)),
-            end,
-        ]
+        middle = rng.integers(3, VOCABULARY, length - 1 - len(first))
+        row[:length] = [*first, *middle, end]
         if number % 3 == 0:
             row[1] = pad
     target = rng.integers(3, VOCABULARY, (DOCUMENTS, case.target_tokens))
@@ -157,31 +151,18 @@ def write_reference(folder: Path, case: Case, seed: int) -> None:
     )
     model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32).eval()
     ids = model.generation_config
-    source, target = inputs(
-        case,
-        seed,
-        pad=ids.pad_token_id,
-        start=ids.decoder_start_token_id,
-        end=ids.eos_token_id,
-    )
-    source_ids = torch.tensor(np.where(source < 0, ids.pad_token_id, source))
+    pad, start, end = ids.pad_token_id, ids.decoder_start_token_id, ids.eos_token_id
+    source, target = inputs(case, seed, pad=pad, start=start, end=end)
+    source_ids = torch.tensor(np.where(source < 0, pad, source))
     mask = torch.tensor(source >= 0).long()
     with torch.no_grad():
-        whole = model(
-            input_ids=source_ids,
-            attention_mask=mask,
-            decoder_input_ids=torch.tensor(target),
-        )
+        targets = {"decoder_input_ids": torch.tensor(target)}
+        whole = model(input_ids=source_ids, attention_mask=mask, **targets)
         runs = [
             _search(model, source_ids, mask, settings, case) for settings in case.runs
         ]
-    np.savez(
-        folder / "reference.npz",
-        source=source,
-        target=target,
-        states=whole.encoder_last_hidden_state,
-        logits=whole.logits,
-    )
+    results = {"states": whole.encoder_last_hidden_state, "logits": whole.logits}
+    np.savez(folder / "reference.npz", source=source, target=target, **results)
     (folder / "runs.json").write_text(json.dumps(runs))
 
 

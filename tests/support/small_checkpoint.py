@@ -122,36 +122,30 @@ def _bart_shapes(kind: str) -> dict[str, tuple[int, ...]]:
         "model.shared.weight": (VOCABULARY, WIDTH),
     }
 
-    def norm(name: str) -> None:
-        shapes.update({f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)})
-
-    def linear(name: str, before: int, after: int) -> None:
-        shapes.update({f"{name}.weight": (after, before), f"{name}.bias": (after,)})
+    def add(name: str, *weight: int) -> None:
+        shapes.update({f"{name}.weight": weight, f"{name}.bias": weight[:1]})
 
     for side, layers, inner in (("encoder", 2, INNER[0]), ("decoder", 1, INNER[1])):
+        here = f"model.{side}"
         if kind == "bart":
-            shapes[f"model.{side}.embed_positions.weight"] = (POSITIONS + 2, WIDTH)
-        norm(
-            f"model.{side}.layernorm_embedding"
-            if kind == "bart"
-            else f"model.{side}.layer_norm"
-        )
+            shapes[f"{here}.embed_positions.weight"] = (POSITIONS + 2, WIDTH)
+        add(f"{here}.layer{'norm_embedding' if kind == 'bart' else '_norm'}", WIDTH)
         for layer in range(layers):
-            block = f"model.{side}.layers.{layer}"
+            block = f"{here}.layers.{layer}"
             for attention in ("self_attn", "encoder_attn")[: 1 + (side == "decoder")]:
                 for part in ("q_proj", "k_proj", "v_proj", "out_proj"):
-                    linear(f"{block}.{attention}.{part}", WIDTH, WIDTH)
-                norm(f"{block}.{attention}_layer_norm")
-            linear(f"{block}.fc1", WIDTH, inner)
-            linear(f"{block}.fc2", inner, WIDTH)
-            norm(f"{block}.final_layer_norm")
+                    add(f"{block}.{attention}.{part}", WIDTH, WIDTH)
+                add(f"{block}.{attention}_layer_norm", WIDTH)
+            add(f"{block}.fc1", inner, WIDTH)
+            add(f"{block}.fc2", WIDTH, inner)
+            add(f"{block}.final_layer_norm", WIDTH)
     return shapes
 
 
 def _t5_shapes(settings: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    heads = settings["num_heads"]
+    heads, width = settings["num_heads"], settings["d_ff"]
     inner = heads * settings["d_kv"]
-    width = settings["d_ff"]
+    buckets = settings["relative_attention_num_buckets"]
     is_gated = settings["feed_forward_proj"].startswith("gated")
     shapes: dict[str, tuple[int, ...]] = {"shared.weight": (VOCABULARY, WIDTH)}
     if not settings.get("tie_word_embeddings", True):
@@ -161,31 +155,24 @@ def _t5_shapes(settings: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         ("decoder", settings["num_decoder_layers"]),
     ):
         attentions = ("SelfAttention", "EncDecAttention")[: 1 + (side == "decoder")]
-        shapes[
-            f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-        ] = (settings["relative_attention_num_buckets"], heads)
+        first = f"{side}.block.0.layer.0.SelfAttention"
+        shapes[f"{first}.relative_attention_bias.weight"] = (buckets, heads)
         shapes[f"{side}.final_layer_norm.weight"] = (WIDTH,)
         for layer in range(layers):
             block = f"{side}.block.{layer}.layer"
             for place, attention in enumerate(attentions):
-                shapes |= {
-                    f"{block}.{place}.{attention}.{part}.weight": (inner, WIDTH)
-                    for part in "qkv"
-                }
+                for part in "qkv":
+                    shapes[f"{block}.{place}.{attention}.{part}.weight"] = (
+                        inner,
+                        WIDTH,
+                    )
                 shapes[f"{block}.{place}.{attention}.o.weight"] = (WIDTH, inner)
+            dense = f"{block}.{len(attentions)}.DenseReluDense"
             for part in ("wi_0", "wi_1") if is_gated else ("wi",):
-                shapes[f"{block}.{len(attentions)}.DenseReluDense.{part}.weight"] = (
-                    width,
-                    WIDTH,
-                )
-            shapes[f"{block}.{len(attentions)}.DenseReluDense.wo.weight"] = (
-                WIDTH,
-                width,
-            )
-            shapes |= {
-                f"{block}.{place}.layer_norm.weight": (WIDTH,)
-                for place in range(len(attentions) + 1)
-            }
+                shapes[f"{dense}.{part}.weight"] = (width, WIDTH)
+            shapes[f"{dense}.wo.weight"] = (WIDTH, width)
+            for place in range(len(attentions) + 1):
+                shapes[f"{block}.{place}.layer_norm.weight"] = (WIDTH,)
     return shapes
 
 

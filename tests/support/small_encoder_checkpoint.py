@@ -58,58 +58,40 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "layer_norm_eps": 0.5,  # not a setting of DistilBERT
     },
 }
-# The linear layers of a layer, name -> (inputs, outputs), and its norms, name -> None.
-_BERT_LAYER: dict[str, tuple[int, int] | None] = {
-    "attention.self.query": (WIDTH, WIDTH),
-    "attention.self.key": (WIDTH, WIDTH),
-    "attention.self.value": (WIDTH, WIDTH),
-    "attention.output.dense": (WIDTH, WIDTH),
-    "attention.output.LayerNorm": None,
-    "intermediate.dense": (WIDTH, INNER),
-    "output.dense": (INNER, WIDTH),
-    "output.LayerNorm": None,
+# The linear layers and the norms of a layer by name, with the shapes of their weights.
+_SQUARE, _NORM, _IN, _OUT = (WIDTH, WIDTH), (WIDTH,), (INNER, WIDTH), (WIDTH, INNER)
+_BERT_LAYER: dict[str, tuple[int, ...]] = {
+    **{f"attention.self.{name}": _SQUARE for name in ("query", "key", "value")},
+    **{"attention.output.dense": _SQUARE, "attention.output.LayerNorm": _NORM},
+    **{"intermediate.dense": _IN, "output.dense": _OUT, "output.LayerNorm": _NORM},
 }
-_DISTILBERT_LAYER: dict[str, tuple[int, int] | None] = {
-    "attention.q_lin": (WIDTH, WIDTH),
-    "attention.k_lin": (WIDTH, WIDTH),
-    "attention.v_lin": (WIDTH, WIDTH),
-    "attention.out_lin": (WIDTH, WIDTH),
-    "sa_layer_norm": None,
-    "ffn.lin1": (WIDTH, INNER),
-    "ffn.lin2": (INNER, WIDTH),
-    "output_layer_norm": None,
+_DISTILBERT_LAYER: dict[str, tuple[int, ...]] = {
+    **{f"attention.{name}_lin": _SQUARE for name in ("q", "k", "v", "out")},
+    **{"sa_layer_norm": _NORM, "ffn.lin1": _IN, "ffn.lin2": _OUT},
+    "output_layer_norm": _NORM,
 }
 
 
 def tensors(kind: str = "bert", seed: int = 3) -> dict[str, np.ndarray]:
     """The tensors of an encoder, without a prefix, with different random numbers."""
     rng = np.random.default_rng(seed)
+    positions = SETTINGS[kind]["max_position_embeddings"]
     shapes: dict[str, tuple[int, ...]] = {
         "embeddings.word_embeddings.weight": (VOCABULARY, WIDTH),
-        "embeddings.position_embeddings.weight": (
-            SETTINGS[kind]["max_position_embeddings"],
-            WIDTH,
-        ),
-        "embeddings.LayerNorm.weight": (WIDTH,),
-        "embeddings.LayerNorm.bias": (WIDTH,),
+        "embeddings.position_embeddings.weight": (positions, WIDTH),
+        "embeddings.LayerNorm.weight": _NORM,
+        "embeddings.LayerNorm.bias": _NORM,
     }
+    layers, parts = "transformer.layer", _DISTILBERT_LAYER
     if kind != "distilbert":
-        shapes["embeddings.token_type_embeddings.weight"] = (
-            1 if kind == "roberta" else 2,
-            WIDTH,
-        )
-    layers, parts = (
-        ("transformer.layer", _DISTILBERT_LAYER)
-        if kind == "distilbert"
-        else ("encoder.layer", _BERT_LAYER)
-    )
+        types = 1 if kind == "roberta" else 2
+        shapes["embeddings.token_type_embeddings.weight"] = (types, WIDTH)
+        layers, parts = "encoder.layer", _BERT_LAYER
     for layer in range(LAYERS):
-        for name, sizes in parts.items():
-            before, after = sizes or (0, WIDTH)
-            shapes[f"{layers}.{layer}.{name}.weight"] = (
-                (after, before) if sizes else (WIDTH,)
-            )
-            shapes[f"{layers}.{layer}.{name}.bias"] = (after,)
+        for name, shape in parts.items():
+            shapes[f"{layers}.{layer}.{name}.weight"] = shape
+            # The bias of a linear layer has one value for each output.
+            shapes[f"{layers}.{layer}.{name}.bias"] = shape[:1]
     made = {
         name: (0.5 * rng.normal(size=shape)).astype("float32")
         for name, shape in shapes.items()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from precis.model.bundle.encoder_bundle import EncoderBundle
+from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.network.build import build_network
 from precis.model.network.config import EncoderConfig, ExtractorConfig

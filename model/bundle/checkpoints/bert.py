@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from precis.model.bundle.checkpoints.family import Family, Field, attention_names
+from precis.model.bundle.checkpoints.family import Family, Field
 from precis.model.errors import DataError
 
 _ROBERTA_PAD = 1
@@ -19,6 +19,12 @@ _ROBERTA_PAD = 1
 _HEADS = (
     r"(pooler|cls|classifier|qa_outputs|lm_head|pre_classifier"
     r"|vocab_(transform|layer_norm|projector))\.|embeddings\.position_ids"
+)
+# The parts of a block.
+_PARTS = (
+    *("attention/query", "attention/key", "attention/value", "attention/output"),
+    *("attention_residual/norm", "feed_forward/inner", "feed_forward/outer"),
+    "feed_forward_residual/norm",
 )
 _POSITIONS = "embeddings.position_embeddings.weight"
 
@@ -53,6 +59,24 @@ def _read_roberta(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**_check_encoder(settings), "max_source_tokens": rows - _ROBERTA_PAD - 1}
 
 
+def _names(block: str, parts: str) -> dict[str, str]:
+    """The names of tensors by the paths of weights.
+
+    Args:
+      block: the name of a block, with # for its number.
+      parts: the names in a block, in the order of `_PARTS`.
+    """
+    return {
+        "embedding/table": "embeddings.word_embeddings.weight",
+        "source_input/positions": _POSITIONS,
+        "source_input/norm": "embeddings.LayerNorm",
+        **{
+            f"encoder_#/{here}": f"{block}.{there}"
+            for here, there in zip(_PARTS, parts.split(), strict=True)
+        },
+    }
+
+
 BERT = Family(
     title="BERT",
     fields=(
@@ -69,22 +93,12 @@ BERT = Family(
     ),
     fixed={"positions": "learned", "scaled_embedding": False, "embedding_norm": True},
     read=_check_encoder,
-    names={
-        "embedding/table": "embeddings.word_embeddings.weight",
-        "source_input/positions": _POSITIONS,
-        "source_input/norm": "embeddings.LayerNorm",
-        **attention_names(
-            "encoder_#/attention",
-            "encoder.layer.#.attention",
-            *("self.query", "self.key", "self.value", "output.dense"),
-        ),
-        "encoder_#/attention_residual/norm": (
-            "encoder.layer.#.attention.output.LayerNorm"
-        ),
-        "encoder_#/feed_forward/inner": "encoder.layer.#.intermediate.dense",
-        "encoder_#/feed_forward/outer": "encoder.layer.#.output.dense",
-        "encoder_#/feed_forward_residual/norm": "encoder.layer.#.output.LayerNorm",
-    },
+    names=_names(
+        "encoder.layer.#",
+        "attention.self.query attention.self.key attention.self.value "
+        "attention.output.dense attention.output.LayerNorm "
+        "intermediate.dense output.dense output.LayerNorm",
+    ),
     prefix="bert.",
     ignored=_HEADS,
     added={_POSITIONS: "embeddings.token_type_embeddings.weight"},
@@ -115,20 +129,11 @@ DISTILBERT = Family(
     ),
     fixed={**BERT.fixed, "norm_epsilon": 1e-12},
     read=_check_encoder,
-    names={
-        "embedding/table": "embeddings.word_embeddings.weight",
-        "source_input/positions": _POSITIONS,
-        "source_input/norm": "embeddings.LayerNorm",
-        **attention_names(
-            "encoder_#/attention",
-            "transformer.layer.#.attention",
-            *("q_lin", "k_lin", "v_lin", "out_lin"),
-        ),
-        "encoder_#/attention_residual/norm": "transformer.layer.#.sa_layer_norm",
-        "encoder_#/feed_forward/inner": "transformer.layer.#.ffn.lin1",
-        "encoder_#/feed_forward/outer": "transformer.layer.#.ffn.lin2",
-        "encoder_#/feed_forward_residual/norm": "transformer.layer.#.output_layer_norm",
-    },
+    names=_names(
+        "transformer.layer.#",
+        "attention.q_lin attention.k_lin attention.v_lin attention.out_lin "
+        "sa_layer_norm ffn.lin1 ffn.lin2 output_layer_norm",
+    ),
     prefix="distilbert.",
     ignored=_HEADS,
 )

@@ -25,7 +25,6 @@ _FREE_FIELDS = {
     *("decoder_stack", "dropout", "logits_bias", "tied_output"),
     *("max_source_tokens", "max_target_tokens"),
 }
-_RELATIVE_FIELDS = {"relative_buckets", "relative_distance"}
 
 
 def checkpoint_settings(
@@ -80,42 +79,33 @@ def _differences(config: TransformerConfig, settings: Mapping[str, Any]) -> list
         read: Any = FAMILIES[settings["model_type"]].network(settings)
     except (DataError, UsageError) as error:
         return [str(error)]
-    here, there = _computation(config), _computation(read)
-    differences = [
-        f"{name} is {here[name]} here and {there[name]} there"
-        for name in here
-        if here[name] != there[name]
-    ]
+    differences: list[str] = []
+    for side, ours, theirs in (
+        ("", config, read),
+        ("decoder ", config.decoder, read.decoder),
+    ):
+        there = _computation(theirs)
+        for name, value in _computation(ours).items():
+            text = f"{name} is {value} here and {there.get(name)} there"
+            # What holds for both sides is said once.
+            if value != there.get(name) and text not in differences:
+                differences.append(side + text)
     if config.scaled_output and not config.tied_output:
         differences.append("a separate output layer is scaled here and not there")
     return differences
 
 
-def _computation(config: TransformerConfig) -> dict[str, Any]:
-    """The fields of a network that decide what it computes; those of the decoder are
-    "the same" where they do not differ from the encoder's.
-    """
-    values = {**vars(config), **_stack_values(config)}
-    of_decoder = {
-        f"decoder {name}": "the same" if value == values[name] else value
-        for name, value in _stack_values(config.decoder).items()
-    }
-    return {
-        name: value
-        for name, value in {**values, **of_decoder}.items()
-        if name.removeprefix("decoder ") not in _FREE_FIELDS
-    }
-
-
-def _stack_values(stack: StackConfig) -> dict[str, Any]:
-    """The fields of a stack, those without an effect as None."""
+def _computation(stack: StackConfig) -> dict[str, Any]:
+    """The fields that decide what a network or a stack computes."""
     values = {
         field.name: getattr(stack, field.name)
-        for field in dataclasses.fields(StackConfig)
+        for field in dataclasses.fields(stack)
+        if field.name not in _FREE_FIELDS
     }
-    if stack.positions != "relative":
-        values |= dict.fromkeys(_RELATIVE_FIELDS)
-    return {**values, "head_width": stack.head_width or stack.width // stack.heads}
+    values["head_width"] = stack.head_width or stack.width // stack.heads
+    if stack.positions != "relative":  # Then these have no effect.
+        del values["relative_buckets"], values["relative_distance"]
+    return values
 
 
 def checkpoint_tensors(

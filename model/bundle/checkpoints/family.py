@@ -48,10 +48,6 @@ class Field(NamedTuple):
     default: Any = _NEEDED
 
 
-def _nothing(_: Any) -> dict[str, Any]:
-    return {}
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Family:
     """The checkpoints of one model_type.
@@ -84,8 +80,8 @@ class Family:
     class_name: str = ""
     fields: tuple[Field, ...]
     fixed: Mapping[str, Any]
-    read: Callable[[Mapping[str, Any]], dict[str, Any]] = _nothing
-    write: Callable[[TransformerConfig], dict[str, Any]] = _nothing
+    read: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}
+    write: Callable[[TransformerConfig], dict[str, Any]] = lambda _: {}
     names: Mapping[str, str]
     prefix: str = ""
     without_prefix: tuple[str, ...] = ()

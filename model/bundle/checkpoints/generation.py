@@ -5,6 +5,8 @@ What is read is the search that transformers does with a checkpoint for summarie
 the caller sets nothing.
 """
 
+import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,34 +30,15 @@ DEFAULTS: Mapping[str, Any] = {
     "length_penalty_form": "average",
     "unfinished": "compete",
 }
-# Settings that no search here supports, with the value that turns each of them off.
-# None, 0 and empty values turn all of them off.
-UNKNOWN_HERE: Mapping[str, Any] = {
-    "do_sample": False,
-    "num_beam_groups": 1,
-    "diversity_penalty": 0.0,
-    "encoder_no_repeat_ngram_size": 0,
-    "encoder_repetition_penalty": 1.0,
-    "exponential_decay_length_penalty": None,
-    "bad_words_ids": None,
-    "begin_suppress_tokens": None,
-    "sequence_bias": None,
-    "constraints": None,
-    "force_words_ids": None,
-    "guidance_scale": 1.0,
-    "penalty_alpha": None,
-    "renormalize_logits": False,
-    "stop_strings": None,
-    "max_time": None,
-    "dola_layers": None,
-    "prompt_lookup_num_tokens": None,
-    "watermarking_config": None,
-}
-# What no search of transformers has -> the value that turns it off.
-_UNKNOWN_THERE: Mapping[str, Any] = {
-    "supported": "",
-    "common_pieces": 0,
-}
+# Settings that no search here supports. None, 0 and empty values turn them off, and 1
+# the last three.
+UNKNOWN_HERE = """
+    do_sample diversity_penalty encoder_no_repeat_ngram_size bad_words_ids max_time
+    exponential_decay_length_penalty begin_suppress_tokens sequence_bias constraints
+    force_words_ids penalty_alpha renormalize_logits stop_strings dola_layers
+    prompt_lookup_num_tokens watermarking_config
+    num_beam_groups encoder_repetition_penalty guidance_scale
+""".split()
 
 
 def task_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -89,18 +72,18 @@ def read_generation(
       DataError: no search here supports a setting, or two settings contradict.
     """
     general = settings if generation is None else generation
-    values = _without_none({**general, **task_settings(settings)})
-    for name, neutral in UNKNOWN_HERE.items():
-        if values.get(name) and values[name] != neutral:
+    values = {**general, **task_settings(settings)}
+    values = {name: value for name, value in values.items() if value is not None}
+    for name in UNKNOWN_HERE:
+        is_off = not values.get(name) or (
+            name in UNKNOWN_HERE[-3:] and values[name] == 1
+        )
+        if not is_off:
             raise DataError(
                 f"{name} is {values[name]!r}, and no search here has it; "
-                f"take it out of generation_config.json, or set {neutral!r}"
+                "take it out of generation_config.json"
             )
     return _search_config(values), _special_tokens(settings, values)
-
-
-def _without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _search_config(values: Mapping[str, Any]) -> SearchConfig:
@@ -147,14 +130,10 @@ def _special_tokens(
       settings: config.json, for the tokens that `values` lacks.
       values: the generation settings without None.
     """
-    both = {**_without_none(settings), **values}
-    needed = {
-        "decoder_start_token_id": both.get(
-            "decoder_start_token_id", both.get("bos_token_id")
-        ),
-        "eos_token_id": _single_token(both, "eos_token_id"),
-        "pad_token_id": both.get("pad_token_id"),
-    }
+    names = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
+    needed = {name: _single_token({**settings, **values}, name) for name in names}
+    if needed["decoder_start_token_id"] is None:
+        needed["decoder_start_token_id"] = {**settings, **values}.get("bos_token_id")
     for name, token in needed.items():
         if token is None:
             raise DataError(f"{name} is missing; add it to config.json")
@@ -167,10 +146,11 @@ def _special_tokens(
                 f"the special token {token} is none of the {settings['vocab_size']} "
                 "of vocab_size; correct generation_config.json"
             )
+    start, end, pad = needed.values()
     return SpecialTokens(
-        start_id=needed["decoder_start_token_id"],
-        end_id=needed["eos_token_id"],
-        pad_id=needed["pad_token_id"],
+        start_id=start,
+        end_id=end,
+        pad_id=pad,
         suppressed=suppressed,
         prefix=() if first is None else (first,),
         last_id=last,
@@ -198,9 +178,11 @@ def generation_settings(config: SearchConfig, special: SpecialTokens) -> dict[st
       special: the special tokens of the network.
 
     Raises:
-      UsageError: transformers has no such search.
+      UsageError: transformers has no such search: what is written would be read as
+          another one.
     """
-    _check(config, special)
+    early_stopping = {here: there for there, here in _EARLY_STOPPING.items()}
+    first = special.prefix[0] if special.prefix else None
     settings: dict[str, Any] = {
         **{there: getattr(config, here) for here, there, _ in _FIELDS},
         "bos_token_id": special.start_id,
@@ -209,51 +191,37 @@ def generation_settings(config: SearchConfig, special: SpecialTokens) -> dict[st
         "pad_token_id": special.pad_id,
         "do_sample": False,
         "max_new_tokens": config.max_summary_tokens,
+        "min_new_tokens": config.min_summary_tokens or None,
+        "early_stopping": early_stopping[config.early_stopping],
+        "forced_bos_token_id": first,
+        "forced_eos_token_id": special.last_id,
+        "suppress_tokens": list(special.suppressed) or None,
     }
     if config.length_penalty_form == "none":
         settings["length_penalty"] = 0.0
     if config.beam_width == 1:
-        del settings["length_penalty"]
-    else:
-        names = {here: there for there, here in _EARLY_STOPPING.items()}
-        settings["early_stopping"] = names[config.early_stopping]
-    if config.min_summary_tokens:
-        settings["min_new_tokens"] = config.min_summary_tokens
-    if special.prefix:
-        settings["forced_bos_token_id"] = special.prefix[0]
-    if special.last_id is not None:
-        settings["forced_eos_token_id"] = special.last_id
-    if special.suppressed:
-        settings["suppress_tokens"] = list(special.suppressed)
+        del settings["length_penalty"], settings["early_stopping"]
+    settings = {name: value for name, value in settings.items() if value is not None}
+    read, read_special = read_generation({"vocab_size": math.inf}, settings)
+    here = {**_effects(config), "the first tokens": special.prefix}
+    there = {**_effects(read), "the first tokens": read_special.prefix}
+    for name, value in here.items():
+        if value != there[name]:
+            raise UsageError(
+                f"transformers has no such search: {name} is {value} here and "
+                f"{there[name]} there; take that, or use `precis summarize`"
+            )
     return settings
 
 
-def _check(config: SearchConfig, special: SpecialTokens) -> None:
-    """Refuses a search that transformers does not have."""
-    for name, neutral in _UNKNOWN_THERE.items():
-        if getattr(config, name) != neutral:
-            raise UsageError(
-                f"{name} {getattr(config, name)} is no setting of `generate` of "
-                "transformers; leave it out, or use `precis summarize`"
-            )
-    if len(special.prefix) > 1:
-        raise UsageError(
-            f"a summary begins with {len(special.prefix)} given tokens, and `generate` "
-            "of transformers knows one; use `precis summarize`"
-        )
-    for name, value in DEFAULTS.items():
-        is_off = name == "length_penalty_form" and config.length_penalty_form == "none"
-        is_other = getattr(config, name) != value and not is_off
-        if is_other and config.beam_width > 1:
-            raise UsageError(
-                f"{name} {getattr(config, name)} is none of `generate` of "
-                f"transformers; take {name} {value}, with `precis summarize` "
-                "too, for the same summaries"
-            )
-    form = _penalty_form(config.beam_width)
-    if config.repetition_penalty != 1 and config.repetition_penalty_form != form:
-        raise UsageError(
-            f"repetition_penalty_form {config.repetition_penalty_form}: `generate` "
-            f"of transformers multiplies {form} with --beam_width "
-            f"{config.beam_width}; take that form"
-        )
+def _effects(config: SearchConfig) -> dict[str, Any]:
+    """The settings of a search that have an effect."""
+    settings = dataclasses.asdict(config)
+    if config.length_penalty_form == "none":
+        settings |= {"length_penalty_form": "average", "length_penalty": 0.0}
+    if config.repetition_penalty == 1:
+        del settings["repetition_penalty_form"]
+    if config.beam_width == 1:
+        for name in (*DEFAULTS, "length_penalty", "early_stopping"):
+            del settings[name]
+    return settings

@@ -65,19 +65,14 @@ def read_settings(folder: str) -> dict[str, Any]:
       UsageError: the folder is no checkpoint, or has an unknown model_type.
       DataError: config.json is damaged.
     """
-    if not files.exists(folder):
-        raise UsageError(
-            f"{folder}: there is no such folder; "
-            "name one that a checkpoint was downloaded to"
-        )
     if not files.exists(files.join(folder, CONFIG_FILE)):
         raise UsageError(
             f"{folder}: this is no checkpoint (no {CONFIG_FILE}); "
-            f"name the folder that holds {CONFIG_FILE} and the weights"
+            "name a folder that a checkpoint was downloaded to"
         )
     settings = files.read_object(files.join(folder, CONFIG_FILE), way_out=_WAY_OUT)
     model_type = settings.get("model_type")
-    if not isinstance(model_type, str) or model_type not in FAMILIES:
+    if model_type not in list(FAMILIES):  # It may be of any type.
         raise UsageError(
             f"{folder}: model_type is {model_type!r}, and what can be imported is "
             f"{', '.join(FAMILIES)}; take such a checkpoint"
@@ -104,37 +99,49 @@ def load_checkpoint(
     """
     settings = read_settings(folder)
     family = FAMILIES[settings["model_type"]]
-    config: Any
+    is_writer = bool(family.class_name)
     with _naming(folder):
-        if family.class_name and settings.get("is_encoder_decoder") is False:
+        if is_writer and settings.get("is_encoder_decoder") is False:
             raise DataError(
                 f"{CONFIG_FILE}: is_encoder_decoder is false, and one side alone "
                 "writes no summaries; take the whole checkpoint"
             )
-        with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
-            try:
-                config = family.network(settings)
-            except KeyError as error:
-                raise DataError(
-                    f"{CONFIG_FILE}: {error.args[0]} is missing; {_WAY_OUT}"
-                ) from error
-    search: tuple[Any, ...] = ()
-    if family.class_name:
-        search = _read_search(folder, settings)
-        if config.positions != "learned":  # The number of positions is no limit.
+        config = _read_config(family, settings)
+        search: tuple[Any, ...] = _read_search(folder, settings) if is_writer else ()
+        are_learned = config.positions == "learned"
+        if is_writer and not are_learned:  # The number of positions is no limit.
             longest = max(config.max_target_tokens, search[0].max_summary_tokens)
             config = dataclasses.replace(config, max_target_tokens=longest)
-    config, tensors = _read_tensors(folder, config, family, max_source_tokens)
-    # TensorFlow takes seconds to import. What cannot be read is refused earlier.
-    from precis.model.network.build import build_network
-
+    if are_learned and max_source_tokens > config.max_source_tokens:
+        raise UsageError(
+            f"{folder}: --max_source_tokens is {max_source_tokens}, "
+            f"and this checkpoint has learned {config.max_source_tokens} positions; "
+            "ask for no more, or leave it at 0 for all of them"
+        )
+    tensors = read_tensors(folder, family)
     with _naming(folder):
-        if family.class_name:
+        if max_source_tokens:
+            if are_learned:
+                _cut_positions(tensors, family, config, max_source_tokens)
+            config = dataclasses.replace(config, max_source_tokens=max_source_tokens)
+        if is_writer:
             config = _with_output(config, tensors, family)
+        # TensorFlow takes seconds to import. What cannot be read is refused earlier.
+        from precis.model.network.build import build_network
+
         with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
             network = build_network(config, precision=precision)
         _assign(network, tensors, family)
     return Checkpoint(network, *search)
+
+
+def _read_config(family: Family, settings: Mapping[str, Any]) -> Any:
+    """The configuration of the network, or of the encoder."""
+    with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
+        try:
+            return family.network(settings)
+        except KeyError as error:
+            raise ValueError(f"{error.args[0]} is missing") from error
 
 
 def _read_search(
@@ -145,40 +152,25 @@ def _read_search(
     generation, name = None, CONFIG_FILE
     if files.exists(path):
         generation, name = files.read_object(path, way_out=_WAY_OUT), GENERATION_FILE
-    with _naming(folder):
-        with files.naming_damage(name, way_out=_WAY_OUT):
-            search = read_generation(settings, generation)
+    with files.naming_damage(name, way_out=_WAY_OUT):
+        search = read_generation(settings, generation)
         return *search, task_settings(settings).get("prefix") or ""
 
 
-def _read_tensors(
-    folder: str,
-    config: TransformerConfig | EncoderConfig,
+def _cut_positions(
+    tensors: dict[str, np.ndarray],
     family: Family,
+    config: TransformerConfig | EncoderConfig,
     max_source_tokens: int,
-) -> tuple[TransformerConfig | EncoderConfig, dict[str, np.ndarray]]:
-    """Reads the tensors and applies `max_source_tokens`, unless it is 0.
+) -> None:
+    """Cuts the table of learned positions at a number of tokens.
 
-    Returns:
-      The configuration with the source length, and the tensors by current name.
+    A table with another number of rows than config.json says stays as it is, and is
+    refused later.
     """
-    are_learned = config.positions == "learned"
-    if are_learned and max_source_tokens > config.max_source_tokens:
-        raise UsageError(
-            f"{folder}: --max_source_tokens is {max_source_tokens}, "
-            f"and this checkpoint has learned {config.max_source_tokens} positions; "
-            "ask for no more, or leave it at 0 for all of them"
-        )
-    tensors = read_tensors(folder, family)
-    if not max_source_tokens:
-        return config, tensors
-    if are_learned:
-        name = family.names["source_input/positions"]
-        rows = config.max_source_tokens + family.first_position
-        # A table with another number of rows stays as it is, and is refused later.
-        if name in tensors and len(tensors[name]) == rows:
-            tensors[name] = tensors[name][: max_source_tokens + family.first_position]
-    return dataclasses.replace(config, max_source_tokens=max_source_tokens), tensors
+    name, first = family.names["source_input/positions"], family.first_position
+    if len(tensors.get(name, ())) == config.max_source_tokens + first:
+        tensors[name] = tensors[name][: max_source_tokens + first]
 
 
 def weight_files(folder: str) -> list[str]:
@@ -186,7 +178,7 @@ def weight_files(folder: str) -> list[str]:
 
     Raises:
       UsageError: there are none, or only a pickle.
-      DataError: a file that the index names is missing or lies elsewhere.
+      DataError: a file that the index names lies elsewhere.
     """
     if files.exists(files.join(folder, WEIGHTS_FILE)):
         return [WEIGHTS_FILE]
@@ -196,11 +188,7 @@ def weight_files(folder: str) -> list[str]:
         with files.naming_damage(path, way_out=_WAY_OUT):
             names = sorted(set(content["weight_map"].values()))
         for name in names:
-            if not files.exists(files.path_within(folder, name, listed_in=path)):
-                raise DataError(
-                    f"{files.join(folder, name)}: missing, and {INDEX_FILE} names it; "
-                    f"{_WAY_OUT}"
-                )
+            files.path_within(folder, name, listed_in=path)
         return names
     if files.glob(files.join(folder, "pytorch_model*.bin")):
         raise UsageError(
@@ -228,10 +216,11 @@ def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
     tensors: dict[str, np.ndarray] = {}
     for file in weight_files(folder):
         path = files.join(folder, file)
-        try:
-            entries = deserialize(files.read_bytes(path))
-        except SafetensorError as error:
-            raise DataError(f"{path}: damaged ({error}); {_WAY_OUT}") from error
+        with files.naming_damage(path, way_out=_WAY_OUT):
+            try:
+                entries = deserialize(files.read_bytes(path))
+            except SafetensorError as error:
+                raise ValueError(error) from error
         for stored_name, entry in entries:
             name = family.current_name(stored_name)
             if family.is_ignored(name):
@@ -263,26 +252,23 @@ def _with_output(
       DataError: the copies of the table differ, or a separate output would be scaled.
     """
     table, *inputs, output = family.embedding
-    stored = [name for name in (table, *inputs) if name in tensors]
     is_tied = config.tied_output
     if is_tied and output in tensors:
-        is_tied = _first_other(tensors, output, stored) is None
-    # The copies; where there is a separate output, the table itself is not read if
-    # there are any.
-    copies = [name for name in inputs if name in tensors]
-    if is_tied and output in tensors:
-        copies.append(output)
-    if copies:
-        first = table if is_tied and table in tensors else copies[0]
-        other = _first_other(tensors, first, copies)
-        if other:
+        stored = [tensors[name] for name in (table, *inputs) if name in tensors]
+        is_tied = all(np.array_equal(tensors[output], each) for each in stored)
+    # Where there is a separate output, the table itself is not read if it has copies.
+    copies = [
+        name for name in (family.embedding if is_tied else inputs) if name in tensors
+    ]
+    for name in copies:
+        if not np.array_equal(tensors[name], tensors[copies[0]]):
             raise DataError(
-                f"{first} and {other} differ, and a network here has one "
+                f"{copies[0]} and {name} differ, and a network here has one "
                 "embedding for source and target; it cannot be imported"
             )
-        tensors[table] = tensors[first]
-        for name in copies:
-            del tensors[name]
+    if copies:
+        values = [tensors.pop(name) for name in copies]
+        tensors[table] = values[0]
     if is_tied == config.tied_output:
         return config
     if config.scaled_output:
@@ -293,19 +279,6 @@ def _with_output(
         )
     # A separate output layer has its own bias.
     return dataclasses.replace(config, tied_output=is_tied, logits_bias=False)
-
-
-def _first_other(
-    tensors: Mapping[str, np.ndarray], name: str, others: Iterable[str]
-) -> str | None:
-    """The first of the others that has other values than a tensor."""
-    return next(
-        (other for other in others if not _equal(tensors[other], tensors[name])), None
-    )
-
-
-def _equal(first: np.ndarray, second: np.ndarray) -> bool:
-    return first is second or np.array_equal(first, second)
 
 
 def _assign(network: Any, tensors: Mapping[str, np.ndarray], family: Family) -> None:

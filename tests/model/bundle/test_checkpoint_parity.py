@@ -7,7 +7,6 @@ its own.
 """
 
 import importlib.util
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,7 @@ from precis.model.bundle.checkpoints.importer import (
     Checkpoint,
     load_checkpoint,
 )
-from precis.model.bundle.encoder_bundle import load_encoder_bundle
-from precis.model.bundle.network_bundle import load_bundle
+from precis.model.bundle.network_bundle import load_bundle, load_encoder_bundle
 from precis.model.inference.searcher import Searcher
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.search.config import SearchConfig
@@ -66,10 +64,11 @@ def is_tie(
     rng = np.random.default_rng(0)
     try:
         for _ in range(20):
+            factors = (1 + 1e-6 * rng.normal(size=each.shape) for each in weights)
             network.set_weights(
                 [
-                    each * (1 + 1e-6 * rng.normal(size=each.shape)).astype("float32")
-                    for each in weights
+                    each * factor.astype("float32")
+                    for each, factor in zip(weights, factors, strict=True)
                 ]
             )
             (hypotheses,) = searcher.search([source])
@@ -202,13 +201,10 @@ ODD = [
 def texts() -> list[str]:
     """Sentences of the built-in corpus, hand-written and generated, all different."""
     first = len(hand_written())
-    generated = (document(first + index) for index in range(200))
-    sentences = dict.fromkeys(
-        sentence.text
-        for sample in itertools.chain(hand_written(), generated)
-        for sentence in Article.from_text(sample.article).sentences
-    )
-    chosen = [*ODD, *sentences][:SENTENCES]
+    samples = [*hand_written(), *(document(first + index) for index in range(200))]
+    articles = (Article.from_text(sample.article) for sample in samples)
+    sentences = (each.text for article in articles for each in article.sentences)
+    chosen = [*ODD, *dict.fromkeys(sentences)][:SENTENCES]
     assert len(chosen) == SENTENCES
     return chosen
 
@@ -232,13 +228,8 @@ def test_every_hidden_state_is_that_of_transformers(name, encoders):
     assert 0.4 < readable.mean() < 0.7 and reference["states"][-1].std() > 0.3
     layers = zip(states_of(encoder, ids), reference["states"], strict=True)
     for layer, (states, expected) in enumerate(layers):
-        np.testing.assert_allclose(
-            states[readable],
-            expected[readable],
-            rtol=1e-4,
-            atol=1e-4,
-            err_msg=f"layer {layer}",
-        )
+        close = {"rtol": 1e-4, "atol": 1e-4, "err_msg": f"layer {layer}"}
+        np.testing.assert_allclose(states[readable], expected[readable], **close)
 
 
 @pytest.mark.parametrize("name", bert_reference.TOKENIZERS)
@@ -298,11 +289,7 @@ UNTIED = {"tied_output": False, "scaled_output": False}
         ("bart", {}, {}),  # as long as the network can write
         ("bart", UNLIKE, {**SHORT, "beam_width": 5, "n_best": 3, "length_penalty": 2}),
         ("pegasus", {"max_source_tokens": 90}, {**SHORT, "early_stopping": "bound"}),
-        (
-            "t5",
-            {},
-            {**SHORT, "min_summary_tokens": 6, "early_stopping": "first_k"},
-        ),
+        ("t5", {}, {**SHORT, "min_summary_tokens": 6, "early_stopping": "first_k"}),
         ("t5", GATED, {**SHORT, "beam_width": 3, "length_penalty_form": "none"}),
         ("t5", UNTIED, {**SHORT, "beam_width": 1, "no_repeat_ngram": 2}),
         ("t5", {"scaled_output": False}, SHORT),
@@ -325,12 +312,9 @@ def test_a_network_of_a_layout_writes_the_same_beams(
 
     loaded = load_bundle(bundle)
     limit = loaded.network.config.max_source_tokens
-    sources = [
-        source.ids
-        for source in encode_sources(
-            loaded.source_tokenizer, texts, max_source_tokens=limit
-        )
-    ]
+    tokenizer = loaded.source_tokenizer
+    encoded = encode_sources(tokenizer, texts, max_source_tokens=limit)
+    sources = [source.ids for source in encoded]
     assert there["sources"] == [source.tolist() for source in sources]
     assert read_folder(out, "tokenizer_config.json")["model_max_length"] == limit
     assert max(map(len, sources)) == limit
@@ -339,9 +323,8 @@ def test_a_network_of_a_layout_writes_the_same_beams(
         config=SearchConfig(**manifest["decoding"]),
         special=special_tokens(loaded.tokenizer, loaded.special),
     )
-    written = [
-        [list(each.tokens) for each in ranked] for ranked in searcher.search(sources)
-    ]
+    results = searcher.search(sources)
+    written = [[list(each.tokens) for each in ranked] for ranked in results]
     assert len({str(rows) for rows in written}) > 10
     expected = [[ended(row, 3, 0) for row in rows] for rows in there["written"]]
     differ = [n for n, rows in enumerate(written) if rows != expected[n]]

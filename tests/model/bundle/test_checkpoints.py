@@ -137,38 +137,38 @@ ONLY_NEEDED = {name: None for name in KINDS["t5"] if name not in NEEDED}
 @pytest.mark.parametrize(
     ("kind", "settings", "expected"),
     [
-        ("bart", {}, {"max_source_tokens": 40, "max_target_tokens": 39}),
-        ("bart", {}, {"pad_id": 1, "dropout": 0.1, "logits_bias": True}),
-        ("bart", {"decoder_attention_heads": 2}, {"heads": 2}),
-        ("bart", {"tie_word_embeddings": False}, {"logits_bias": False}),
-        ("bart", {"activation_function": "gelu_new"}, {"activation": "gelu_tanh"}),
-        ("bart", {"activation_function": "swish"}, {"activation": "silu"}),
-        ("bart", {"scale_embedding": True}, {"scaled_embedding": True}),
-        ("pegasus", {"pad_token_id": "gone"}, {"pad_id": 0, "activation": "relu"}),
-        ("t5", {}, {"dropout": 0.2, "max_source_tokens": 40, "max_target_tokens": 40}),
-        ("t5", ONLY_NEEDED, {"decoder_layers": 2, "max_source_tokens": 512}),
-        ("t5", ONLY_NEEDED, {"relative_buckets": 32, "relative_distance": 128}),
-        ("t5", {"num_decoder_layers": None}, {"decoder_layers": 2}),
-        ("t5", {"dropout_rate": "gone"}, {"dropout": 0.1}),
-        ("t5", {"layer_norm_epsilon": "gone"}, {"norm_epsilon": 1e-6}),
-        ("t5", {"relative_attention_max_distance": "gone"}, {"relative_distance": 128}),
-        ("t5", {"feed_forward_proj": "gone"}, {"activation": "relu"}),
-        ("t5", {"feed_forward_proj": "gelu"}, {"activation": "gelu"}),
-        ("t5", {"feed_forward_proj": "gated-gelu"}, {"activation": "gelu_tanh"}),
-        ("t5", {"feed_forward_proj": "gated-relu"}, {"gated_feed_forward": True}),
-        ("mt5", {"feed_forward_proj": "gone"}, {"activation": "gelu_tanh"}),
+        (
+            "bart",
+            {},
+            "max_source_tokens 40 max_target_tokens 39 pad_id 1 logits_bias 1",
+        ),
+        ("bart", {"decoder_attention_heads": 2}, "heads 2 dropout 0.1"),
+        ("bart", {"tie_word_embeddings": False}, "logits_bias 0"),
+        ("bart", {"activation_function": "gelu_new"}, "activation gelu_tanh"),
+        ("bart", {"activation_function": "swish"}, "activation silu"),
+        ("bart", {"scale_embedding": True}, "scaled_embedding 1"),
+        ("pegasus", {"pad_token_id": "gone"}, "pad_id 0 activation relu"),
+        ("t5", {}, "dropout 0.2 max_source_tokens 40 max_target_tokens 40"),
+        ("t5", ONLY_NEEDED, "decoder_layers 2 max_source_tokens 512 dropout 0.1"),
+        ("t5", ONLY_NEEDED, "relative_buckets 32 relative_distance 128"),
+        ("t5", ONLY_NEEDED, "norm_epsilon 1e-6 activation relu gated_feed_forward 0"),
+        ("t5", {"num_decoder_layers": None}, "decoder_layers 2"),
+        ("t5", {"feed_forward_proj": "gelu"}, "activation gelu"),
+        ("t5", {"feed_forward_proj": "gated-gelu"}, "activation gelu_tanh"),
+        ("t5", {"feed_forward_proj": "gated-relu"}, "gated_feed_forward 1"),
+        ("mt5", {"feed_forward_proj": "gone"}, "activation gelu_tanh"),
         # Whether the output is scaled, as older files and today's say it.
-        ("t5", {"tie_word_embeddings": None}, {"scaled_output": True}),
-        ("t5", {"tie_word_embeddings": False}, {"scaled_output": False}),
-        ("t5", {"scale_decoder_outputs": False}, {"scaled_output": False}),
-        ("flan", {"scale_decoder_outputs": True}, {"scaled_output": True}),
-        ("mt5", {"scale_decoder_outputs": True}, {"scaled_output": False}),
-        ("bert", {}, {"dropout": 0.3, "norm_epsilon": 1e-12}),
-        ("bert", {"hidden_dropout_prob": "gone"}, {"dropout": 0.1}),
-        ("bert", {"layer_norm_eps": "gone"}, {"norm_epsilon": 1e-12}),
-        ("bert", {"hidden_act": "gone"}, {"activation": "gelu"}),
-        ("roberta", {"pad_token_id": "gone"}, {"pad_id": 1, "max_source_tokens": 24}),
-        ("distilbert", {}, {"dropout": 0.2, "norm_epsilon": 1e-12}),
+        ("t5", {"tie_word_embeddings": None}, "scaled_output 1"),
+        ("t5", {"tie_word_embeddings": False}, "scaled_output 0"),
+        ("t5", {"scale_decoder_outputs": False}, "scaled_output 0"),
+        ("flan", {"scale_decoder_outputs": True}, "scaled_output 1"),
+        ("mt5", {"scale_decoder_outputs": True}, "scaled_output 0"),
+        ("bert", {}, "dropout 0.3 norm_epsilon 1e-12"),
+        ("bert", {"hidden_dropout_prob": "gone"}, "dropout 0.1"),
+        ("bert", {"layer_norm_eps": "gone"}, "norm_epsilon 1e-12"),
+        ("bert", {"hidden_act": "gone"}, "activation gelu"),
+        ("roberta", {"pad_token_id": "gone"}, "pad_id 1 max_source_tokens 24"),
+        ("distilbert", {}, "dropout 0.2 norm_epsilon 1e-12"),
     ],
 )
 def test_fields_of_a_config(kind, settings, expected):
@@ -177,7 +177,10 @@ def test_fields_of_a_config(kind, settings, expected):
         both = {name: value for name, value in both.items() if value is not None}
     both = {name: value for name, value in both.items() if value != "gone"}
     config = FAMILIES[ALL[kind]["model_type"]].network(both)
-    assert {name: getattr(config, name) for name in expected} == expected
+    names, values = expected.split()[::2], expected.split()[1::2]
+    for name, value in zip(names, values, strict=True):
+        field = getattr(config, name)
+        assert field == (value if isinstance(field, str) else float(value)), name
 
 
 def test_learned_positions_are_cut_at_the_source_length(tmp_path):
@@ -223,7 +226,7 @@ def test_names_without_their_prefix_and_several_files(checkpoints, tmp_path):
     np.testing.assert_equal(weights_of(load_checkpoint(folder)), weights)
     (tmp_path / "b.safetensors").unlink()
     for weight_map, message in (
-        (listed, "b.safetensors: missing, and model.safetensors.index.json names it"),
+        (listed, "b.safetensors: missing; download the checkpoint again"),
         (
             {**listed, "x": "../b"},
             "it names the file '../b', which does not lie within",
@@ -392,24 +395,27 @@ def test_settings_for_summaries_override_the_general_settings():
 
 
 # What is refused.
+LAYER, EXTRA = "model.encoder.layers.0.", "encoder.block.0.layer.1.DenseReluDense.wi_1"
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "message"),
     [
         ("bart", {"final_logits_bias": ones(1, 299)}, r"\[1, 299\], .* for \[1, 300\]"),
         (
             "bart",
-            {"model.encoder.layers.1.fc1.bias": None},
-            "lacks encoder.layers.1.fc1.bias, which config.json asks for; download",
+            {f"{LAYER}fc1.bias": None},
+            "lacks encoder.layers.0.fc1.bias, which con",
         ),
         (
             "bart",
-            {name: None for name in tensors()},
-            r"lacks decoder.embed_positions.weight, .* and \d+ more, which config.json",
+            dict.fromkeys(tensors()),
+            r"lacks decoder.embed_p.* and \d+ more, which",
         ),
         (
             "bart",
-            {"model.encoder.layers.2.fc1.bias": ones(12)},
-            "holds encoder.layers.2.fc1.bias, which no network of this kind",
+            {f"{LAYER}x": ones(12)},
+            "holds encoder.layers.0.x, which no network of",
         ),
         (
             "bart",
@@ -424,35 +430,31 @@ def test_settings_for_summaries_override_the_general_settings():
         (
             "bart",
             {SHARED: TABLE.astype("int8")},
-            "shared.weight: its number format is I8, and only floating-point weights",
+            "its number format is I8, and only flo",
         ),
         (
             "bart",
-            {"model.encoder.layers.0.fc1.bias": np.full(12, np.nan, "float16")},
-            "the tensor model.encoder.layers.0.fc1.bias holds NaN; download",
+            {f"{LAYER}fc1.bias": np.full(12, np.nan, "float16")},
+            "fc1.bias holds NaN",
         ),
         (
             "bart",
-            {"model.encoder.layers.0.fc1.bias": np.full(12, -np.inf, "float32")},
-            "the tensor model.encoder.layers.0.fc1.bias holds infinity; download",
+            {f"{LAYER}fc1.bias": -np.inf * ones(12)},
+            "fc1.bias holds infinity; down",
         ),
         (
             "bart",
             {SIDES[0]: OTHER},
-            "encoder.embed_tokens.weight differ, and a network here has one embedding",
+            "encoder.embed_tokens.weight differ, and a network",
         ),
         ("bart", {**COPIES, SIDES[1]: OTHER, OUTPUT: 3 * TABLE}, "embed_tokens.* diff"),
         ("pegasus", {"model.encoder.layer_norm.bias": None}, "lacks encoder.layer_no"),
         ("t5", {f"decoder.{DISTANCES}": None}, f"lacks decoder.{DISTANCES}, which"),
         ("t5", {f"encoder.{DISTANCES}": ones(9, 2)}, r"shape \[9, 2\], .* \[8, 2\]"),
+        ("t5", {f"{EXTRA}.weight": ones(12, 8)}, "holds encoder.block.0.layer"),
         (
             "t5",
-            {"encoder.block.0.layer.1.DenseReluDense.wi_1.weight": ones(12, 8)},
-            "holds encoder.block.0.layer",
-        ),
-        (
-            "t5",
-            {"lm_head.weight": OTHER},
+            {OUTPUT: OTHER},
             "lm_head.weight differs from the embedding table, and config.json scales "
             "the output as where they are one; .*: tie_word_embeddings false",
         ),
@@ -476,6 +478,8 @@ def test_a_cut_position_table_must_have_the_length_of_config_json(tmp_path):
 
 
 TASKS = "task_specific_params"
+HALF = {TASKS: {"summarization": {"diversity_penalty": 0.5}}}
+DOUBLE = {"feed_forward_proj": "double-gated-gelu"}
 
 
 @pytest.mark.parametrize(
@@ -485,37 +489,28 @@ TASKS = "task_specific_params"
         (
             "bart",
             {"encoder_attention_heads": 3},
-            "width must be a multiple of the number of heads, but 8 is not one of 3",
+            "the width must be a multiple of the n",
         ),
         ("bart", {"eos_token_id": None}, "eos_token_id is missing; add it to config"),
         ("bart", {"d_model": "8"}, r"config.json: damaged \(.*; download the checkpoi"),
-        (
-            "pegasus",
-            {"d_model": 9, "encoder_attention_heads": 3},
-            "multiple of the num",
-        ),
-        (
-            "t5",
-            {"feed_forward_proj": "double-gated-gelu"},
-            "feed_forward_proj is 'double-gated-gelu', and only an activation, or",
-        ),
+        ("t5", DOUBLE, "feed_forward_proj is 'double-gated-gelu', and only an activat"),
         ("t5", {"feed_forward_proj": "gated-mish"}, "feed_forward_proj 'mish' is not"),
         (
             "t5",
             {"is_encoder_decoder": False},
-            "is_encoder_decoder is false, and one side alone writes no summaries; take",
+            "is_encoder_decoder is false, and one side",
         ),
         ("t5", {TASKS: {"summarization": "short"}}, "is 'short', and must be settings"),
         ("t5", {TASKS: {"summarization": {"prefix": 3}}}, "is {'prefix': 3}, and must"),
         (
             "t5",
-            {TASKS: {"summarization": {"diversity_penalty": 0.5}}},
-            "diversity_penalty is 0.5, and no search here has it",
+            HALF,
+            "diversity_penalty is 0.5, and no search here has it; take it out",
         ),
         (
             "bert",
             {"position_embedding_type": "relative_key"},
-            "position_embedding_type is 'relative_key', and only absolute positions",
+            "is 'relative_key', and on",
         ),
         (
             "bert",
@@ -559,10 +554,8 @@ def test_unsupported_configurations_are_refused(kind, settings, message, tmp_pat
             {"min_length": 9, "max_length": 8},
             r"cannot be: min_summary_tokens \(8\) must",
         ),
-        *(
-            ({name: 3}, f"{name} is 3, and no search here has it")
-            for name in UNKNOWN_HERE
-        ),
+        ({"do_sample": True}, "do_sample is True, and no search here has it"),
+        *(({name: 3}, f"{name} is 3, and no search here") for name in UNKNOWN_HERE),
     ],
 )
 def test_unsupported_generation_settings_are_refused(generation, message):
@@ -572,16 +565,13 @@ def test_unsupported_generation_settings_are_refused(generation, message):
 
 NO_T5 = {"model_type": "t5", "vocab_size": 9}
 TYPE_OF = "model_type is {}, and what can be imported is bart, pegasus, t5, mt5, bert"
+NO_CONFIG = r"c: this is no checkpoint \(no config.json\); name a folder that a checkpo"
 
 
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        (None, "c: there is no such folder; name one that a checkpoint was downloaded"),
-        (
-            {},
-            r"c: this is no checkpoint \(no config.json\); name the folder that holds",
-        ),
+        ({}, NO_CONFIG),
         ({"config.json": "{"}, r"config.json: damaged \(not JSON: .*\); download the"),
         (
             {"config.json": []},
@@ -589,7 +579,10 @@ TYPE_OF = "model_type is {}, and what can be imported is bart, pegasus, t5, mt5,
         ),
         ({"config.json": {"model_type": ["a"]}}, TYPE_OF.format(r"\['a'\]")),
         ({"config.json": {"model_type": "mpnet"}}, TYPE_OF.format("'mpnet'")),
-        ({"config.json": NO_T5}, "config.json: num_layers is missing; download the"),
+        (
+            {"config.json": NO_T5},
+            r"config.json: damaged \(num_layers is missing\); down",
+        ),
         ({"generation_config.json": {"max_length": "x"}}, r"generation.*damaged \(.*"),
         ({"generation_config.json": {"early_stopping": []}}, r"generation.*damaged \("),
         (
@@ -605,18 +598,14 @@ TYPE_OF = "model_type is {}, and what can be imported is bart, pegasus, t5, mt5,
     ],
 )
 def test_folders_that_are_no_checkpoint_are_refused(files, message, tmp_path):
-    folder = tmp_path / "c"
-    if files is not None:
-        folder.mkdir()
-        for name, content in (
-            {"config.json": SETTINGS} if files else {} | files
-        ).items():
-            (folder / name).write_text(json.dumps(content))
-        for name, content in files.items():
-            text = content if isinstance(content, str) else json.dumps(content)
-            (folder / name).write_text(text)
+    with pytest.raises(UsageError, match=NO_CONFIG):
+        load_checkpoint(str(tmp_path / "c"))
+    (tmp_path / "c").mkdir()
+    for name, content in ({"config.json": SETTINGS, **files} if files else {}).items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (tmp_path / "c" / name).write_text(text)
     with pytest.raises((DataError, UsageError), match=message):
-        load_checkpoint(str(folder))
+        load_checkpoint(str(tmp_path / "c"))
 
 
 # Networks and searches of this project as those of transformers.
@@ -693,21 +682,27 @@ def test_a_search_is_read_again_as_it_was(flags):
         (
             {"length_penalty_form": "wu"},
             {},
-            "form wu is none of .*take length_penalty_f",
+            "length_penalty_form is wu here and average",
         ),
-        ({"unfinished": "last"}, {}, "unfinished last is none.*take unfinished compe"),
-        ({"supported": "names"}, {}, "supported names is no setting of `genera"),
-        ({"common_pieces": 9}, {}, "common_pieces 9 is no setting"),
+        ({"unfinished": "last"}, {}, "unfinished is last here and compete there"),
+        ({"supported": "names"}, {}, "supported is names here and  there"),
+        ({"common_pieces": 9}, {}, "common_pieces is 9 here and 0 there"),
         (
             {"repetition_penalty": 2.0, "repetition_penalty_form": "logits"},
             {},
-            "repetition_penalty_form logits: .*multiplies log_probs",
+            "repetition_penalty_form is logits here and log_probs there",
         ),
-        (GREEDY, {"prefix": (4, 5)}, "begins with 2 given tokens"),
+        (
+            GREEDY,
+            {"prefix": (4, 5)},
+            r"the first tokens is \(4, 5\) here and \(4,\) there",
+        ),
     ],
 )
 def test_a_search_that_transformers_does_not_have_is_refused(flags, special, message):
-    with pytest.raises(UsageError, match=message):
-        generation_settings(
-            SearchConfig(**{**KNOWN, **flags}), dataclasses.replace(SPECIAL, **special)
-        )
+    config = SearchConfig(**{**KNOWN, **flags})
+    whole = (
+        f"transformers has no such search: .*{message}; take that, or use `precis sum"
+    )
+    with pytest.raises(UsageError, match=whole):
+        generation_settings(config, dataclasses.replace(SPECIAL, **special))

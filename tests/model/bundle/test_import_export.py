@@ -31,9 +31,12 @@ from support.summarize_runs import articles_of, manifest_of, rows_of, settings_o
 
 from precis.model import files
 from precis.model.bundle.checkpoints.importer import load_checkpoint
-from precis.model.bundle.encoder_bundle import load_encoder_bundle
 from precis.model.bundle.manifest import open_weights, read_manifest
-from precis.model.bundle.network_bundle import load_bundle, read_decoding
+from precis.model.bundle.network_bundle import (
+    load_bundle,
+    load_encoder_bundle,
+    read_decoding,
+)
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig
@@ -173,7 +176,7 @@ def test_what_cannot_be_imported_writes_nothing(checkpoint, tmp_path):
     folder, output = tmp_path / "c", tmp_path / "b"
     lacking = {name: each for name, each in tensors().items() if "fc1.b" not in name}
     write_checkpoint(folder, lacking)
-    no_tokenizer = "c: there is no tokenizer, neither tokenizer.json nor vocab.json"
+    no_tokenizer = "c: there is no tokenizer, none of tokenizer.json, vocab.json with "
     with pytest.raises(UsageError, match=no_tokenizer):
         import_checkpoint(checkpoint=folder, output=output)
     write_tokenizer(folder, as_definition=False)
@@ -270,28 +273,11 @@ def test_what_transformers_does_otherwise_is_written_out(tmp_path):
     assert "'summarize: ' + article" in (tmp_path / "deep" / "README.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("flags", "longest", "shortest"),
-    [
-        ({}, 24, None),
-        ({"min_summary_tokens": 30}, 24, 23),
-        ({"max_summary_tokens": 9}, 9, None),
-    ],
-)
-def test_no_more_tokens_are_asked_for_than_the_network_writes(
-    flags, longest, shortest, layout_bundle, tmp_path
-):
-    export(bundle=layout_bundle, output=tmp_path / "out", **flags)
-    settings = read_folder(tmp_path / "out", "generation_config.json")
-    assert settings["max_new_tokens"] == longest
-    assert settings.get("min_new_tokens") == shortest
-
-
 def test_an_export_is_left_as_it_is_the_second_time(layout_bundle, tmp_path, capsys):
     argv = ("export", layout_bundle, "--output", str(tmp_path / "out"))
     (tmp_path / "out.aside").mkdir()  # as a killed export leaves it
     assert exit_code(*argv) == 0
-    assert "AutoModelForSeq2SeqLM.from_pretrained" in capsys.readouterr().out
+    assert "README.md shows" in capsys.readouterr().out
     settings = read_folder(tmp_path / "out", "tokenizer_config.json")
     assert settings["model_max_length"] == 60
     assert (settings["pad_token"], settings["eos_token"]) == ("[PAD]", "[END]")
@@ -300,6 +286,7 @@ def test_an_export_is_left_as_it_is_the_second_time(layout_bundle, tmp_path, cap
     card = tmp_path / "out" / "README.md"
     text = card.read_text()
     assert "library_name: transformers" in text and "AutoTokenizer" in text
+    assert '\nlicense: "unknown"\n' in text
     card.write_text("other words")  # It may be edited.
     first = contents(tmp_path)
     assert exit_code(*argv) == 0
@@ -316,36 +303,17 @@ def test_an_export_is_left_as_it_is_the_second_time(layout_bundle, tmp_path, cap
 
 
 def test_an_object_store_gets_the_manifest_last(layout_bundle):
-    manifest = export(bundle=layout_bundle, output="memory://exports/checkpoint")
+    flags = {"bundle": layout_bundle, "min_summary_tokens": 30}
+    manifest = export(output="memory://exports/checkpoint", **flags)
     store = fsspec.filesystem("memory")
     names = {name.rsplit("/", 1)[1] for name in store.find("/exports/checkpoint")}
     assert names == FILES
     assert json.loads(store.cat("/exports/checkpoint/manifest.json")) == manifest
+    # No more tokens are asked for than the network writes.
+    settings = json.loads(store.cat("/exports/checkpoint/generation_config.json"))
+    assert (settings["max_new_tokens"], settings["min_new_tokens"]) == (24, 23)
     written = {name: store.modified(f"/exports/checkpoint/{name}") for name in FILES}
     assert max(written, key=lambda name: written[name]) == "manifest.json"
-
-
-@pytest.mark.parametrize(
-    ("front", "licence", "language"),
-    [
-        ('---\nlanguage: "de"\nlicense: "apache-2.0"\n---\n', "apache-2.0", "de"),
-        ("---\nlicense: mit\nlanguage:\n- en\n---\n", "mit", ""),
-        ("---\r\nlicense: mit\r\n---\r\nlicense: none\r\n", "mit", ""),
-        ("A card.\n\nlicense: gpl-3.0\n", "unknown", ""),
-        (None, "unknown", ""),
-    ],
-)
-def test_an_export_has_the_licence_of_the_card_of_its_bundle(
-    front, licence, language, tmp_path
-):
-    bundle = save_layout(tmp_path / "bundle", "bart")
-    card = tmp_path / "bundle" / "README.md"
-    card.unlink() if front is None else card.write_bytes(front.encode())
-    export(bundle=bundle, output=tmp_path / "out")
-    text = (tmp_path / "out" / "README.md").read_text()
-    assert f'\nlicense: "{licence}"\n' in text
-    assert (f'\nlanguage: "{language}"\n' in text) == bool(language)
-    assert ("as its user states it: " in text) == (licence != "unknown")
 
 
 @pytest.mark.parametrize(

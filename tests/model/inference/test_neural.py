@@ -8,7 +8,7 @@ import pytest
 from support.shared_networks import eagerly
 from support.small_extractor import WIDTH, make_encoder_bundle, make_extractor
 
-from precis.model.bundle.encoder_bundle import EncoderBundle
+from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.errors import UsageError
 from precis.model.extractive.features import (
     FEATURE_COUNT,

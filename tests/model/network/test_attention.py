@@ -29,7 +29,7 @@ def make_bundle(records_folder, config) -> Bundle:
     tokenizer = load_tokenizers(records_folder).target
     network = build_network(config)
     scramble(network, seed=2)
-    return Bundle(network, tokenizer, tokenizer, "id", None)
+    return Bundle(network.config, tokenizer, tokenizer, "id", None, (), network)
 
 
 @pytest.fixture(scope="module")

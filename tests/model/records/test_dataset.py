@@ -94,7 +94,7 @@ def test_a_source_tokenizer_is_that_of_the_records(folder):
     write(folder, changed.to_json())
     refused = (
         "source_tokenizer: fingerprint .* is not .*, that of the tokenizer the records "
-        "were encoded with; restore the"
+        "were encoded with; restore that folder or run the same"
     )
     with pytest.raises(DataError, match=refused):
         load_dataset(folder)
@@ -107,25 +107,20 @@ def test_a_source_tokenizer_is_that_of_the_records(folder):
 
 
 def test_folders_that_cannot_be_read_are_refused(folder, tmp_path):
-    with pytest.raises(
-        UsageError,
-        match=r"there are no records here \(no dataset\.json\); name the folder",
-    ):
+    message = r"there are no records here \(no dataset\.json\); name the folder"
+    with pytest.raises(UsageError, match=message):
         load_dataset(str(tmp_path / "absent"))
     write(folder, {**INFO.to_json(), "format_version": 9})
     with pytest.raises(DataError, match="format_version is 9 and this precis reads 1"):
         load_dataset(folder)
     write(folder, INFO.to_json())
     OTHER.save(files.join(folder, "tokenizer"))
-    with pytest.raises(
-        DataError, match="tokenizer: fingerprint .* is not .*, that of the tokenizer"
-    ):
+    message = "tokenizer: fingerprint .* is not .*, that of the tokenizer"
+    with pytest.raises(DataError, match=message):
         load_dataset(folder)
     files.remove(files.join(folder, "_SUCCESS"))
-    with pytest.raises(
-        DataError,
-        match=r"unfinished \(no _SUCCESS\); run the same `precis prep",
-    ):
+    message = r"unfinished \(no _SUCCESS\); run the same `precis prep"
+    with pytest.raises(DataError, match=message):
         load_dataset(folder)
 
 
@@ -157,15 +152,11 @@ def test_a_damaged_description_is_refused(folder, content):
 
 
 def test_splits_and_labels_that_are_missing_are_refused():
-    with pytest.raises(
-        UsageError, match="no split 'dev' in these records; they have test, train"
-    ):
+    message = "no split 'dev' in these records; they have test, train"
+    with pytest.raises(UsageError, match=message):
         INFO.records("dev")
-    with pytest.raises(
-        UsageError,
-        match="^r: these records hold no oracle labels; "
-        "prepare them with --oracle_sentences 5$",
-    ):
+    message = "^r: these records hold no oracle labels; prepare them with --oracle_sen"
+    with pytest.raises(UsageError, match=message):
         require_oracle(INFO, "r")
     labelled = dataclasses.replace(INFO, features=FEATURES | ORACLE_FEATURES)
     require_oracle(labelled, "r")

@@ -5,11 +5,12 @@ import sys
 import unicodedata
 
 import pytest
+from support.summarize_runs import first_rows
 
 from precis.model.text.article import Article
 from precis.model.text.boilerplate import story_start
 from precis.model.text.normalization import normalise
-from precis.model.text.words import words
+from precis.model.text.words import join_words, split_chunks, words
 
 AWKWARD = [
     "",
@@ -77,10 +78,8 @@ def test_normalise_removes_every_control_and_format_character():
         if not mark.isspace() and normalise(f"a{mark}b") != "ab"
     ]
     assert kept == []
-    assert {normalise(f"a{mark}b") for mark in hidden if mark.isspace()} == {
-        "a b",
-        "a\nb",
-    }
+    spaces = {normalise(f"a{mark}b") for mark in hidden if mark.isspace()}
+    assert spaces == {"a b", "a\nb"}
 
 
 @pytest.mark.parametrize(
@@ -111,11 +110,9 @@ def test_normalise_removes_every_control_and_format_character():
     ],
 )
 def test_boilerplate_is_recognised_and_belongs_to_no_sentence(head):
-    story = (
-        "Rain fell on the town. Nobody came."
-        if head != head.lower()
-        else "rain fell on the town . nobody came ."
-    )
+    story = "Rain fell on the town. Nobody came."
+    if head == head.lower():
+        story = "rain fell on the town . nobody came ."
     assert story_start(head + story) == len(head)
     assert Article.from_text(head + story).body == story
     assert Article.from_text(head + story).sentences[0].start == len(head)
@@ -214,17 +211,9 @@ def test_offsets_hold_for_awkward_texts_and_random_mixtures():
     plain = '. . ? ! " " \' ’ “ ” ( ) [ ] • 1 2) a B é É 😀 ש م Dr. U.S. word Rain'
     marks = [
         *plain.split(),
-        " ",
         "e\u0301",
-        "\u200d",
-        "\u200b",
-        "\u00a0",
         "\r\n",
-        "\n",
-        "\t",
-        "\u2028",
-        "\x85",
-        "\ud800",
+        *" \u200d\u200b\u00a0\n\t\u2028\x85\ud800",
     ]
     for _ in range(600):
         pieces = rng.choices(marks, k=rng.randint(1, 40))
@@ -234,13 +223,17 @@ def test_offsets_hold_for_awkward_texts_and_random_mixtures():
         assert 0 <= story_start(article) <= len(article)
 
 
-@pytest.mark.parametrize("unit", ["Rain fell. ", "x", '." ', "\u00e9. ", "\n"])
+@pytest.mark.parametrize("unit", ["Rain fell. ", "word ", "x", '." ', "\u00e9. ", "\n"])
 def test_very_long_lines_are_cut(unit):
+    """At white space, where there is some."""
     article = unit * (210_000 // len(unit)) + "end"
     sentences = Article.from_text(article).sentences
     assert max(len(sentence.text) for sentence in sentences) <= 100_000
     assert all(article[start:end] == text for start, end, text in sentences)
     assert sentences[-1].end == len(article)
+    if unit == "word ":
+        words_of_all = {word for cut in sentences for word in cut.text.split()}
+        assert len(sentences) > 1 and words_of_all == {"word", "end"}
 
 
 def test_words_follow_the_stated_rules():
@@ -252,7 +245,26 @@ def test_words_follow_the_stated_rules():
     assert words("--- ... _ \u200b") == []
 
 
-def test_very_long_lines_are_cut_at_white_space():
-    sentences = Article.from_text("word " * 50_000).sentences
-    assert len(sentences) > 1
-    assert {word for cut in sentences for word in cut.text.split()} == {"word"}
+# The words of many texts at once.
+ODD_TEXTS = [
+    *("", " ", "Rain  fell .", "Mid-May ( rain ) fell\n\tin the U.S., 4.5m"),
+    *("ΟΔΟΣ Σ. Cafe\u0301 \u0301a don’t", "“Rain”—\xa0half–price\u3000£3\x1cKel"),
+    *("中文 句子。\u200bzero\u200djoin İstanbul ß", "x" * 60 + "'s"),
+    "kel\ud800mor \ud800",
+]
+
+
+def test_words_of_many_texts_are_those_of_each():
+    chunks = split_chunks(["Rain fell .", "Mid-May ( rain ) fell"])
+    assert chunks.distinct == ["Rain", "fell", ".", "Mid-May", "(", "rain", ")"]
+    assert chunks.numbers.tolist() == [0, 1, 2, 3, 4, 5, 6, 1]
+    assert chunks.offsets.tolist() == [0, 3, 8]
+    assert join_words(chunks) == ["rain fell", "mid-may rain fell"]
+    joined = join_words(split_chunks(ODD_TEXTS))
+    assert joined == [" ".join(words(text)) for text in ODD_TEXTS]
+    # In a run, too.
+    texts = ["(CNN) -- Rain fell.It was cold.\nNobody came --", *ODD_TEXTS]
+    lines = [{"article": text} for text in texts]
+    together = first_rows(lines, extractive="lead,frequency")
+    alone = [first_rows([line], extractive="lead,frequency")[0] for line in lines]
+    assert together == alone

@@ -9,7 +9,6 @@ from precis.model.errors import DataError
 from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files
 from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.sentencepiece import (
-    Piece,
     read_model,
     sentencepiece_definition,
 )
@@ -26,19 +25,15 @@ IDS = {piece: token for token, (piece, *_) in enumerate(PIECES)}
 
 
 def varint(number: int) -> bytes:
-    return (
-        bytes([number & 0x7F | 0x80]) + varint(number >> 7)
-        if number > 0x7F
-        else bytes([number])
-    )
+    if number > 0x7F:
+        return bytes([number & 0x7F | 0x80]) + varint(number >> 7)
+    return bytes([number])
 
 
 def field(number: int, value: int | bytes) -> bytes:
-    return (
-        varint(number << 3) + varint(value)
-        if isinstance(value, int)
-        else varint(number << 3 | 2) + varint(len(value)) + value
-    )
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 TRAINER = field(3, 1) + field(40, IDS["<unk>"])
@@ -48,13 +43,8 @@ def spiece(pieces=PIECES, *, trainer=TRAINER, normalizer=b"") -> bytes:
     """The bytes of a model. Type 1 is the default of a piece and is left out."""
     content = b""
     for text, score, kind in pieces:
-        content += field(
-            1,
-            field(1, text.encode())
-            + b"\x15"
-            + struct.pack("<f", score)
-            + (field(3, kind) if kind != 1 else b""),
-        )
+        piece = field(1, text.encode()) + b"\x15" + struct.pack("<f", score)
+        content += field(1, piece + (field(3, kind) if kind != 1 else b""))
     return content + field(2, trainer) + field(3, normalizer)
 
 
@@ -82,38 +72,28 @@ def ids(model_type: str, text: str, settings=None, **model) -> list[int]:
 
 # "▁rain s" costs 4 and "▁ra ins" 2.5. With a full stop no other cut costs less.
 @pytest.mark.parametrize(
-    ("text", "pieces"),
+    ("model_type", "text", "pieces"),
     [
-        ("rains fell.", "▁ra ins ▁fell ."),
-        ("  rain \n\t fell ", "▁rain ▁fell"),
-        ("", ""),
-        ("rain东京.s", "▁rain <unk> . s"),
-        ("x", "▁ <unk>"),
-        (
-            "rain<n>fell<x>fell",
-            "▁rain <n> ▁fell <x> ▁fell",
-        ),  # a text begins behind each symbol
-        ("rains</s>s <unk>", "▁ra ins </s> ▁ s <unk>"),
+        ("t5", "rains fell.", "▁ra ins ▁fell ."),
+        ("t5", "  rain \n\t fell ", "▁rain ▁fell"),
+        ("t5", "", ""),
+        ("t5", "rain东京.s", "▁rain <unk> . s"),
+        ("t5", "x", "▁ <unk>"),
+        # A text begins behind each symbol.
+        ("t5", "rain<n>fell<x>fell", "▁rain <n> ▁fell <x> ▁fell"),
+        ("t5", "rains</s>s <unk>", "▁ra ins </s> ▁ s <unk>"),
+        ("pegasus", "rains  fell.", "▁ra ins ▁fell ."),
+        ("pegasus", "  rain\nfell ", "▁rain ▁fell ▁"),
+        ("pegasus", "", ""),
+        ("pegasus", "rain东京.s", "▁rain <unk> . s"),
+        ("pegasus", "rain<n>fell", "▁rain <n> fell"),  # Here it is a piece like others.
+        ("pegasus", "rain<unk>fell", "▁rain <unk> ▁fell"),
     ],
 )
-def test_the_pieces_of_t5_by_hand(text, pieces):
-    assert ids("t5", text) == [*(IDS[piece] for piece in pieces.split()), 1]
-
-
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
-        ("rains  fell.", "▁ra ins ▁fell ."),
-        ("  rain\nfell ", "▁rain ▁fell ▁"),
-        ("", ""),
-        ("rain东京.s", "▁rain <unk> . s"),
-        ("rain<n>fell", "▁rain <n> fell"),  # here it is a piece like others
-        ("rain<unk>fell", "▁rain <unk> ▁fell"),
-    ],
-)
-def test_the_pieces_of_pegasus_by_hand(text, pieces):
-    # <pad> </s> <mask_1> <mask_2> <unk_2> ... <unk_102>, and the third piece at 105.
-    assert ids("pegasus", text) == [*(IDS[piece] + 103 for piece in pieces.split()), 1]
+def test_pieces_by_hand(model_type, text, pieces):
+    # PEGASUS has <mask_1> <mask_2> <unk_2> ... <unk_102> behind <pad> and </s>.
+    shift = 103 * (model_type == "pegasus")
+    assert ids(model_type, text) == [*(IDS[each] + shift for each in pieces.split()), 1]
 
 
 def test_tokens_that_only_training_needs():
@@ -133,88 +113,66 @@ def test_tokens_that_only_training_needs():
     assert same == [1, space, s, 0, space, s, 1]
 
 
-@pytest.mark.parametrize("model_type", ["t5", "pegasus"])
-def test_characters_are_mapped(model_type):
-    plain = ids(model_type, "AA rain")
-    mapped = ids(
-        model_type, "AA rain", normalizer=field(1, b"small") + field(2, small_a())
-    )
-    shift = 103 * (model_type == "pegasus")
-    assert plain == [*(IDS[piece] + shift for piece in ("▁", "<unk>", "▁rain")), 1]
-    pieces = ("▁", "a", "a", "▁rain")
-    assert mapped == [*(IDS[piece] + shift for piece in pieces), 1]
-
-
-@pytest.mark.parametrize("model_type", ["t5", "pegasus"])
-def test_texts_come_back(model_type):
+@pytest.mark.parametrize(("model_type", "shift"), [("t5", 0), ("pegasus", 103)])
+def test_characters_are_mapped_and_texts_come_back(model_type, shift):
+    small = field(1, b"small") + field(2, small_a())
+    for normalizer, first in ((b"", ("▁", "<unk>")), (small, ("▁", "a", "a"))):
+        mapped = ids(model_type, "AA rain", normalizer=normalizer)
+        assert mapped == [*(IDS[piece] + shift for piece in (*first, "▁rain")), 1]
     tokenizer = ImportedTokenizer(sentencepiece_definition(spiece(), model_type, {}))
     texts = ["rains fell.", "fell rain"]
     assert tokenizer.decode(tokenizer.encode(texts)) == texts
     assert tokenizer.surrounding_ids == ((), (1,))
-    shift = 103 * (model_type == "pegasus")
-    assert tokenizer.words[IDS["▁rain"] + shift] == "rain"
+    words = ("▁rain", "▁", "s", ".", "<x>")
+    found = [tokenizer.words[IDS[piece] + shift] for piece in words]
+    assert found[:4] == ["rain", None, None, "."]
 
 
 def test_unknown_fields_are_skipped():
-    others = (
-        field(900, 1 << 40)
-        + b"\x91\x01"
-        + b"\xff" * 8
-        + b"\x95\x01"
-        + b"\xff" * 4
-        + field(19, b"\xff\xff")
-    )
-    model = read_model(
-        others + spiece(trainer=field(41, 7) + field(40, 300) + field(3, 1))
-    )
-    assert (
-        model == read_model(spiece(trainer=field(40, 300))) and model.unknown_id == 300
-    )
-    assert model.pieces == tuple(
-        Piece(text, score, kind) for text, score, kind in PIECES
-    )
+    others = field(900, 1 << 40) + b"\x91\x01" + b"\xff" * 8 + b"\x95\x01" + b"\xff" * 4
+    others += field(19, b"\xff\xff")
+    trainer = field(41, 7) + field(40, 300) + field(3, 1)
+    model = read_model(others + spiece(trainer=trainer))
+    assert model == read_model(spiece(trainer=field(40, 300)))
+    assert model.unknown_id == 300 and model.pieces == tuple(PIECES)
     assert read_model(spiece(trainer=b"")).unknown_id == 0
 
 
-DAMAGED = r"damaged, or no model of SentencePiece \(.*\); download it again"
-UNFIT = r"the tokenizers library cannot take this model \(.*\); download it again"
 T5 = {"model_type": "t5", "vocab_size": 200}
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"version": "1.0"}', DAMAGED),
-        (spiece()[:-1] + b"\x05", DAMAGED),  # it says five bytes, and there are none
-        (spiece()[:-4], DAMAGED),
-        (b"\xff" * 12, r"damaged, or no model .*no number at byte 10.*; download"),
-        (field(1, field(2, 3)), DAMAGED),
-        (field(1, field(1, b"\xff") + b"\x15" + bytes(4)), DAMAGED),
-        (field(1, field(1, b"a") + field(2, bytes(2))), DAMAGED),
-        (b"\x0a", DAMAGED),
-        (field(2, 3), DAMAGED),
-        (field(1, b"\x0b"), DAMAGED),  # of a wire type that is not used any more
-        (
-            spiece(trainer=field(3, 2)),
-            "its model_type is 2, and only Unigram, 1, is re",
-        ),
-        (b"", "it does not hold <pad>, which T5 and PEGASUS have; take the checkpoint"),
+        (b'{"version": "1.0"}', "Error parsing message"),
+        (spiece()[:-1] + b"\x05", "Error"),  # It says five bytes, and there are none.
+        (spiece()[:-4], "Error"),
+        (field(1, field(2, 3)), ""),
+        (field(1, field(1, 3)), ""),
+        (field(1, field(1, b"\xff") + b"\x15" + bytes(4)), "'utf-8' codec"),
+        (field(1, field(1, b"a") + field(2, bytes(2))), ""),
+        (field(2, 3), ""),
+        (spiece(trainer=field(3, 2)), "model_type is 2, and only Unigram, 1, is read"),
+        (b"", "it does not hold </s> and <pad>, which T5 and PEGASUS have"),
         (spiece(PIECES[:1] + PIECES[2:]), "it does not hold </s>, which T5 and PEGAS"),
-        (spiece(trainer=field(40, 99)), UNFIT),
-        (spiece(normalizer=field(2, b"\x04\0\0")), UNFIT),
+        (spiece(trainer=field(40, 99)), ""),
+        (spiece(normalizer=field(2, b"\x04\0\0")), ""),
     ],
 )
 def test_a_damaged_model_is_refused(content, message, tmp_path):
     (tmp_path / "spiece.model").write_bytes(content)
-    with pytest.raises(DataError, match=f"^{tmp_path}/spiece.model: {message}"):
+    whole = (
+        rf"^{tmp_path}/spiece.model: damaged \(.*{message}.*\); download the tokenize"
+    )
+    with pytest.raises(DataError, match=whole):
         read_tokenizer(str(tmp_path), T5)
 
 
 def test_a_checkpoint_with_a_model_alone(tmp_path):
     folder = str(tmp_path)
     (tmp_path / "spiece.model").write_bytes(spiece())
-    message = "such a model is read for t5, mt5, pegasus, not for bert; save the token"
-    with pytest.raises(DataError, match=f"spiece.model: {message}"):
+    message = "such a model is read for t5, mt5 and pegasus, not for bert; save the to"
+    with pytest.raises(DataError, match=rf"spiece.model: damaged \({message}"):
         read_tokenizer(folder, {**T5, "model_type": "bert"})
     assert tokenizer_files(folder) == ["spiece.model"]
     assert read_tokenizer(folder, T5).vocabulary_size == len(PIECES) + 100

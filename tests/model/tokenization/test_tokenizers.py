@@ -82,32 +82,22 @@ NO_ACCENTS = {**NO_CASE, "strip_accents": True, "tokenize_chinese_chars": False}
 NAMED = {"cls_token": "nobody", "sep_token": {"content": "came"}}
 
 
+CHINESE = "東 京 1 ##2 [UNK] [MASK]"
+
+
 @pytest.mark.parametrize(
     ("settings", "monday", "cafes", "chinese"),
     [
-        (
-            None,
-            "[CLS] rain fell on mon ##day . [SEP]",
-            "[CLS] cafe ##s ' e - b ! [SEP]",
-            "[CLS] 東 京 1 ##2 [UNK] [MASK] [SEP]",
-        ),
-        (
-            NO_CASE,
-            "[CLS] [UNK] fell on [UNK] . [SEP]",
-            "[CLS] [UNK] ' e - b ! [SEP]",
-            "[CLS] 東 京 1 ##2 [UNK] [MASK] [SEP]",
-        ),
+        (None, "rain fell on mon ##day .", "cafe ##s ' e - b !", CHINESE),
+        (NO_CASE, "[UNK] fell on [UNK] .", "[UNK] ' e - b !", CHINESE),
         (
             {**NO_ACCENTS, "mask_token": {"content": "town"}},
-            "[CLS] [UNK] fell on [UNK] . [SEP]",
-            "[CLS] cafe ##s ' e - b ! [SEP]",
-            "[CLS] [UNK] 1 ##2 [UNK] [UNK] [UNK] [UNK] [SEP]",
+            *("[UNK] fell on [UNK] .", "cafe ##s ' e - b !"),
+            "[UNK] 1 ##2 [UNK] [UNK] [UNK] [UNK]",
         ),
         (
             {**NAMED, "strip_accents": False},
-            "nobody rain fell on mon ##day . came",
-            "nobody [UNK] ' e - b ! came",
-            "nobody 東 京 1 ##2 [UNK] [MASK] came",
+            *("rain fell on mon ##day .", "[UNK] ' e - b !", CHINESE),
         ),
     ],
 )
@@ -115,12 +105,13 @@ def test_word_pieces_by_hand(settings, monday, cafes, chinese, tmp_path):
     tokenizer = read_tokenizer(write_pieces(tmp_path, settings), BERT)
     texts = ["Rain fell\non  Monday.", "cafés'e-b!", "東京 12 raining7 [MASK]"]
     expected = [monday, cafes, chinese]
-    assert pieces_of(tokenizer.encode(texts)) == expected
-    around = monday.split()
-    surrounding = ((PIECES.index(around[0]),), (PIECES.index(around[-1]),))
+    assert pieces_of(tokenizer.encode_bare(texts)) == expected
+    is_named = settings is not None and "cls_token" in settings
+    first, last = ("nobody", "came") if is_named else ("[CLS]", "[SEP]")
+    whole = [f"{first} {line} {last}" for line in expected]
+    assert pieces_of(tokenizer.encode(texts)) == whole
+    surrounding = ((PIECES.index(first),), (PIECES.index(last),))
     assert tokenizer.surrounding_ids == surrounding
-    bare = [" ".join(line.split()[1:-1]) for line in expected]
-    assert pieces_of(tokenizer.encode_bare(texts)) == bare
 
 
 def test_words_of_bert(bert):
@@ -169,9 +160,6 @@ def test_special_tokens_at_the_end_survive_the_cut(bert, limit, ids):
     assert (first.ids.tolist(), first.source_tokens) == (ids, 7)
     assert first.is_truncated == (limit < 7) and first.ids.dtype == "int32"
     assert second.source_tokens == 3
-
-
-def test_without_special_tokens_only_the_beginning_is_kept(bert):
     plain = ImportedTokenizer(json.dumps({**bert.definition, "post_processor": None}))
     (source,) = encode_sources(plain, ["rain fell on"], max_source_tokens=2)
     assert (source.ids.tolist(), source.source_tokens) == ([6, 7], 3)
@@ -226,87 +214,77 @@ def test_a_vocabulary_with_merges_makes_the_same_tokenizer(bart, tmp_path):
 
 
 TWO_FILES = {"vocab.json": '{"a": 0, "b": 1}', "merges.txt": ""}
+THREE_PIECES = {"vocab.txt": "[UNK]\n[CLS]\n[SEP]\n"}
+STORED = '{"format_version": %s, "definition": {}}'
+CANNOT = "the tokenizers library cannot read this tokenizer: "
 
 
 @pytest.mark.parametrize(
     ("files", "message"),
     [
+        ({"tokenizer.json": "{}"}, rf"tokenizer.json: damaged \({CANNOT}"),
+        ({**TWO_FILES, "vocab.json": "{"}, r"vocab.json: damaged \("),
+        ({**TWO_FILES, "vocab.json": "[1]"}, r"vocab.json: damaged \("),
+        ({**TWO_FILES, "merges.txt": "a"}, r"vocab.json: damaged \("),
         (
-            {"tokenizer.json": "{}"},
-            r"the tokenizers library cannot read this tokenizer \(.*\); restore",
-        ),
-        ({**TWO_FILES, "vocab.json": "{"}, "vocab.json: "),
-        (
-            {**TWO_FILES, "vocab.json": "[1]"},
-            r"vocab.json: damaged \(.*\); download the",
+            {"vocab.json": '{"a": 0, "b": 2}', "merges.txt": "x y"},
+            r"vocab.json: damaged \(.*`x`",
         ),
         (
-            {**TWO_FILES, "merges.txt": "x y"},
-            r"no vocabulary for the merges of .*downl",
+            TWO_FILES,
+            r"vocab.json: damaged \(it lacks the token 0 or 2 that config.json",
         ),
-        (TWO_FILES, "vocab.json: it holds no token 2, which config.json puts around a"),
         (
             {"vocab.txt": "[UNK]\n[CLS]\na\n"},
-            r"vocab.txt: it does not hold \[SEP\], the sep_token of tokenizer",
+            r"vocab.txt: damaged \(it does not hold \[SEP\], the sep_token of",
         ),
         (
-            {"vocab.txt": "[UNK]\n", "tokenizer_config.json": "{"},
-            r"tokenizer_config.json: damaged \(not JSON: .*\); download the tokenizer",
+            {**THREE_PIECES, "tokenizer_config.json": "{"},
+            r"tokenizer_config.json: damaged \(not JSON: ",
         ),
         (
-            {
-                "vocab.txt": "[UNK]\n[CLS]\n[SEP]\n",
-                "tokenizer_config.json": '{"do_lower_case": "yes"}',
-            },
-            r"vocab.txt: damaged \(.*\); download the tokenizer again",
+            {**THREE_PIECES, "tokenizer_config.json": '{"do_lower_case": "yes"}'},
+            r"vocab.txt: damaged \(",
         ),
     ],
 )
 def test_a_damaged_tokenizer_is_refused(files, message, tmp_path):
     for name, content in files.items():
         (tmp_path / name).write_text(content)
-    with pytest.raises(DataError, match=rf"{tmp_path}/.*{message}"):
+    whole = rf"{tmp_path}/{message}.*\); download the tokenizer again"
+    with pytest.raises(DataError, match=whole):
         read_tokenizer(str(tmp_path), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not JSON: "),
+        ("{}", "format_version is missing"),
+        (STORED % 9, "format_version is 9 and this precis reads 1"),
+        (STORED % 1, CANNOT),
+    ],
+)
+def test_a_saved_tokenizer_that_was_damaged_is_refused(content, message, tmp_path):
+    (tmp_path / "tokenizers.json").write_text(content)
+    whole = rf"{tmp_path}/tokenizers.json: damaged \({message}.*\); copy the bundle"
+    with pytest.raises(DataError, match=whole):
+        load_tokenizer(str(tmp_path))
 
 
 def test_a_tokenizer_that_is_not_there_or_another_one_is_refused(
     bart, folder, tmp_path
 ):
     (tmp_path / "vocab.json").write_text("{}")
-    message = "no tokenizer, neither tokenizer.json nor vocab.json and merges.txt nor v"
+    message = "no tokenizer, none of tokenizer.json, vocab.json with merges.txt, vocab"
     with pytest.raises(UsageError, match=message):
         read_tokenizer(str(tmp_path), SETTINGS)
-    message = (
-        f"tokenizer.json: {bart.vocabulary_size} tokens, and the network knows 100"
-    )
+    message = f"json: {bart.vocabulary_size} tokens, and the network knows 100; take"
     with pytest.raises(DataError, match=message):
         read_tokenizer(folder, {**SETTINGS, "vocab_size": 100})
-    message = (
-        "kind is None and must be 'wordpiece-visible-space'; import a checkpoint w"
-    )
+    message = "kind is None and must be 'wordpiece-visible-space'; .* or import a check"
     with pytest.raises(DataError, match=message):
         load_tokenizer(folder)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", r"damaged \(.*\); copy the bundle again"),
-        ("{}", r"damaged \(format_version is missing\); copy"),
-        (
-            '{"format_version": 9, "definition": {}}',
-            "format_version is 9 and this preci",
-        ),
-        (
-            '{"format_version": 1, "definition": {}}',
-            "the tokenizers library cannot rea",
-        ),
-    ],
-)
-def test_a_saved_tokenizer_that_was_damaged_is_refused(content, message, tmp_path):
-    (tmp_path / "tokenizers.json").write_text(content)
-    with pytest.raises(DataError, match=rf"{tmp_path}/tokenizers.json: {message}"):
-        load_tokenizer(str(tmp_path))
 
 
 # Ours for the `tokenizers` library.
@@ -322,10 +300,7 @@ def test_the_definition_gives_the_ids_of_the_tokenizer(lower_case):
         "\U0001f600\x00\x1b،؟Σς^`~+=<>|"
     )
     rng = random.Random(4)
-    texts = [
-        "".join(rng.choice(letters) for _ in range(rng.randint(1, 40)))
-        for _ in range(800)
-    ]
+    texts = ["".join(rng.choices(letters, k=rng.randint(1, 40))) for _ in range(800)]
     texts = [text for text in texts if normalise(text)] + bodies
     texts += ["[PAD] fell [START]", "##ing ## a", "  (CNN) --\r\n\r\n rain "]
     encoded = tokenizer.encode([normalise(text) for text in texts])

@@ -6,20 +6,25 @@ from collections import Counter
 import pytest
 import tensorflow as tf
 import tensorflow_text
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib
 
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import UsageError
 from precis.model.tokenization import vocabulary as vocabulary_module
 from precis.model.tokenization.vocabulary import (
     count_characters,
     count_words,
     learn,
     most_frequent,
+    pieces_above,
 )
 from precis.model.tokenization.wordpiece import (
     RESERVED_TOKENS,
     Tokenizer,
     make_spaces_visible,
 )
+from precis.pipelines.corpus.sample import generator
 
 ASCII = "".join(map(chr, range(33, 127)))
 TEXTS = [
@@ -95,10 +100,10 @@ def test_characters_go_from_frequent_to_rare_and_ties_by_code():
 
 
 def test_the_vocabulary_begins_with_reserved_tokens_and_ascii(counts):
-    vocabulary = learn(counts, size=400, reserved=[*RESERVED_TOKENS, "[MASK]"])
-    assert vocabulary[:7] == [*RESERVED_TOKENS, "[MASK]", "▁", "▁␤"]
+    vocabulary = learn(counts, size=400)
+    assert vocabulary[:6] == [*RESERVED_TOKENS, "▁", "▁␤"]
     characters = {*ASCII, *(f"##{each}" for each in ASCII if each.isalnum())}
-    assert characters <= {*vocabulary[: 7 + len(characters)]}
+    assert characters <= {*vocabulary[: 6 + len(characters)]}
     assert len(set(vocabulary)) == len(vocabulary)
 
 
@@ -106,18 +111,6 @@ def test_pieces_occur_at_least_twice_and_may_be_rarer_than_characters():
     letters = {letter: 3 for letter in ASCII if letter.isalpha()}
     vocabulary = learn({**letters, "▁twice": 2, "▁once": 1}, size=200)
     assert vocabulary[162:] == ["▁twice"]
-
-
-def test_a_frequent_line_break_is_one_piece():
-    vocabulary = learn(count_words(["a\nb\nc\nd"] * 9), size=300)
-    assert vocabulary.count("▁␤") == 1
-
-
-def test_frequent_words_become_pieces(counts):
-    vocabulary = learn(counts, size=400)
-    assert {"▁The", "▁the", "▁bridge", "▁mayor", "▁walked"} <= set(vocabulary)
-    # Five times, three times.
-    assert vocabulary.index("▁bridge") < vocabulary.index("▁walked")
 
 
 def test_size_is_a_maximum_that_a_large_corpus_reaches():
@@ -132,22 +125,16 @@ def test_size_is_a_maximum_that_a_large_corpus_reaches():
     assert len(learn(count_words(TEXTS), size=5000)) < 400
 
 
-def test_ordinary_text_is_never_unknown(counts):
-    tokenizer = Tokenizer(learn(counts, size=200))
-    texts = [
-        f"{ASCII} {ASCII[::-1]}\nzebra QUIZ",
-        " ".join(f"{character}{ASCII}" for character in ASCII),
-    ]
+def test_ordinary_text_and_characters_of_the_corpus_are_never_unknown():
+    counts = count_words(["Zoë œuvre — “née” 漢字", *["a\nb"] * 9, *TEXTS])
+    vocabulary = learn(counts, size=400)
+    assert vocabulary.count("▁␤") == 1  # It is frequent, too.
+    tokenizer = Tokenizer(vocabulary)
+    texts = [f"{ASCII} {ASCII[::-1]}\nzebra QUIZ", "œZëo ë“é字漢”—née"]
+    texts.append(" ".join(f"{character}{ASCII}" for character in ASCII))
     encoded = tokenizer.encode(texts)
     assert all(tokenizer.unknown_id not in tokens for tokens in encoded)
     assert tokenizer.decode(encoded) == texts
-
-
-def test_characters_of_the_corpus_are_known():
-    counts = count_words(["Zoë œuvre — “née” 漢字", *TEXTS])
-    tokenizer = Tokenizer(learn(counts, size=400))
-    texts = ["œZëo ë“é字漢”—née"]
-    assert tokenizer.decode(tokenizer.encode(texts)) == texts
 
 
 def test_rare_characters_do_not_crowd_out_words():
@@ -173,23 +160,6 @@ def test_too_small_a_size_is_refused(counts):
     assert len(learn(counts, size=162)) == 162
 
 
-@pytest.mark.parametrize(
-    "reserved", [["[UNK]", "[PAD]", "[START]", "[END]"], [*RESERVED_TOKENS, "[PAD]"]]
-)
-def test_wrong_reserved_tokens_are_refused(counts, reserved):
-    message = r"must begin with \[PAD\] \[UNK\] \[START\] \[END\] and differ; they ar"
-    with pytest.raises(UsageError, match=message):
-        learn(counts, size=300, reserved=reserved)
-
-
-@pytest.mark.parametrize("nothing", [{}, {"▁a": 0}])
-def test_no_words_are_refused(nothing):
-    with pytest.raises(
-        DataError, match="there are no words to learn a vocabulary from"
-    ):
-        learn(nothing, size=300)
-
-
 def test_counts_reduced_in_parts_give_the_same_vocabulary(monkeypatch):
     monkeypatch.setattr("precis.model.tokenization.vocabulary._MAX_WORDS", 3)
     counts = {"a": 5, "b": 9, "c": 1, "d": 5, "e": 2}
@@ -207,3 +177,40 @@ def test_the_characters_of_all_words_stand_for_words_that_were_left_out():
     pieces = learn(frequent, size=size, characters=count_characters(words))
     assert {"ñ", "##ñ", "ø"} <= set(pieces) and "ñ" not in learn(frequent, size=size)
     assert pieces == learn(words, size=size)
+
+
+# Pieces of words, compared with the learner of tensorflow-text.
+WORDS = st.text(st.sampled_from("▁aabcdé"), min_size=1, max_size=9)
+
+
+def check_pieces(threshold: int, counts: dict[str, int]) -> int:
+    """Compares the pieces with those of tensorflow-text; returns how many there are."""
+    expected = wordpiece_tokenizer_learner_lib.learn(
+        list(counts.items()),
+        vocab_size=len(counts),
+        reserved_tokens=[],
+        upper_thresh=threshold,
+        lower_thresh=threshold,
+        num_iterations=vocabulary_module._ITERATIONS,
+        max_token_length=vocabulary_module._MAX_PIECE_CHARACTERS,
+    )
+    pieces = pieces_above(threshold, counts.items(), set("".join(counts)))
+    assert pieces == [each for each in expected if len(each.removeprefix("##")) > 1]
+    return len(pieces)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    counts=st.dictionaries(WORDS, st.integers(1, 9), min_size=1, max_size=30),
+    share=st.floats(0, 1),
+)
+def test_pieces_of_any_words_are_those_of_tensorflow_text(counts, share):
+    check_pieces(max(1, round(share * max(counts.values()))), counts)
+
+
+@pytest.mark.parametrize("threshold", [2, 40])
+def test_pieces_of_news_are_those_of_tensorflow_text(threshold):
+    counts = count_words(generator.document(n).article for n in range(300))
+    assert check_pieces(threshold, counts) > 200
+    words = {"▁paid": 3, "▁payé": 5, "▁" + "a" * 40: 7}
+    assert pieces_above(3, words.items(), set("▁paid")) == ["▁paid"]

@@ -23,8 +23,7 @@ from support.small_training import (
 )
 from support.waiting import wait_until
 
-from precis.model.bundle.encoder_bundle import load_encoder_bundle
-from precis.model.bundle.network_bundle import save_bundle
+from precis.model.bundle.network_bundle import load_encoder_bundle, save_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.features import features_of_all

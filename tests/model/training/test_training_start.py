@@ -10,8 +10,12 @@ from support.plain_network import scramble
 from support.shared_networks import eagerly
 from support.small_training import network_config, prepare_training
 
-from precis.model.bundle.encoder_bundle import save_encoder_bundle
-from precis.model.bundle.network_bundle import load_bundle, open_bundle, save_bundle
+from precis.model.bundle.network_bundle import (
+    load_bundle,
+    open_bundle,
+    save_bundle,
+    save_encoder_bundle,
+)
 from precis.model.errors import UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig

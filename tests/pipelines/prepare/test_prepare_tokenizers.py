@@ -153,7 +153,7 @@ def test_records_a_bundle_and_the_folder_itself_name_a_tokenizer(
             "{}",
             DataError,
             "t/tokenizer.json: kind is None and must be 'wordpiece-visible-space'; "
-            "import a checkpoint with `precis import`",
+            "use the precis version that wrote it, or import",
         ),
     ],
 )

@@ -24,8 +24,11 @@ from support.small_training import (
     train_settings,
 )
 
-from precis.model.bundle.encoder_bundle import save_encoder_bundle
-from precis.model.bundle.network_bundle import load_bundle, save_bundle
+from precis.model.bundle.network_bundle import (
+    load_bundle,
+    save_bundle,
+    save_encoder_bundle,
+)
 from precis.model.errors import UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import EncoderConfig

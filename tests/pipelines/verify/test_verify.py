@@ -470,8 +470,12 @@ def test_another_tokenizer_of_a_bundle_is_named(copy, prepared_records):
     ("old", "new", "line"),
     [
         ('"model_id": "', '"model_id": "0', "its model_id is 0"),
-        ('"format_version": 1', '"format_version": 7', "format_version is 7 and this"),
-        ('"model_id"', '"x"', "this is no bundle, its manifest.json is that of "),
+        (
+            '"format_version": 1',
+            '"format_version": 7',
+            "this precis reads no such bundle",
+        ),
+        ('"model_id"', '"x"', "this precis reads no such bundle, its manifest.js"),
         (None, None, "this is no complete bundle (no manifest.json); name the --out"),
     ],
 )
