@@ -29,14 +29,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import ReadRecord, Task
-
-if TYPE_CHECKING:
-    from precis.pipelines.corpus.options import CorpusOptions
 
 # Changes whenever any document does, so that no job resumes work on other documents.
 VERSION = "1"
@@ -51,6 +49,9 @@ _BYTES_PER_DOCUMENT = 900
 # A document counts as this much, so that a task of the default size has a thousand
 # documents: the built-in corpus is made for small machines.
 _TASK_BYTES_PER_DOCUMENT = 16 << 10
+# How a number between two bounds is written.
+_NUMBERS = {"count": "{:,}", "percent": "{} per cent", "thousands": "${:,},000"}
+_MINUTES = ("", "", ".15", ".20", ".30", ".40", ".50")
 
 Item = TypeVar("Item")
 Words = Mapping[str, Sequence[str]]
@@ -89,79 +90,74 @@ class Draw:
             order[last], order[other] = order[other], order[last]
         return order
 
-    def fresh(self, make: Callable[[], str]) -> str:
+    def value(self, kind: str, *bounds: Any) -> str | int:
+        """The value of a draw as `count 40-190`, which has the bounds 40 and 190.
+
+        It is a method of that name, a number, one of a list of words, which may come
+        again, or one of a list of names, not drawn before.
+        """
+        if kind in _NUMBERS:
+            form = _NUMBERS[kind].format
+            return self._fresh(lambda: form(self.between(*bounds)))
+        if kind in self._words:
+            return self.one(self._words[kind])
+        if kind in self._names:
+            return self._fresh(lambda: self.one(self._names[kind]))
+        value: str | int = getattr(self, kind)(*bounds)
+        return value
+
+    def _fresh(self, make: Callable[[], str]) -> str:
         """A string that this document has not drawn before."""
         while (drawn := make()) in self._used:
             pass
         self._used.add(drawn)
         return drawn
 
-    def name(self, name: str) -> str:
-        """A name of the list that is called `name`, not drawn before."""
-        names = self._names[name]
-        return self.fresh(lambda: self.one(names))
-
     def person(self) -> str:
         """A given and a family name."""
-        return f"{self.name('first_name')} {self.name('last_name')}"
+        return f"{self.value('first_name')} {self.value('last_name')}"
 
     def town(self) -> str:
         """An invented town, one in eight with a word before its name."""
-        town = self.name("town")
-        if self.between(0, 7):
-            return town
-        return f"{self.one(self._words['before_town'])} {town}"
+        town = self._fresh(lambda: self.one(self._names["town_name"]))
+        return town if self.between(0, 7) else f"{self.value('before_town')} {town}"
 
     def street(self) -> str:
         """A street of an invented town."""
-        return f"{self.town()} {self.one(self._words['road'])}"
+        return f"{self.town()} {self.value('road')}"
 
     def company(self) -> str:
         """A company named after a family or two."""
-        partner = "" if self.between(0, 3) else f"{self.name('last_name')} & "
-        return f"{partner}{self.name('last_name')}"
+        partner = "" if self.between(0, 3) else f"{self.value('last_name')} & "
+        return f"{partner}{self.value('last_name')}"
 
     def date(self) -> str:
         """A day of a month, as in `March 14`."""
-        return self.fresh(
-            lambda: f"{self.one(self._words['month'])} {self.between(1, 28)}"
-        )
+        return self._fresh(lambda: f"{self.value('month')} {self.between(1, 28)}")
 
     def year(self) -> str:
         """A year of the last century."""
-        return self.fresh(lambda: f"{self.between(1904, 1999)}")
+        return self._fresh(lambda: f"{self.between(1904, 1999)}")
 
     def hour(self) -> str:
         """A time of day, as in `4am` or `9.40pm`."""
-        minutes = self.one(["", "", ".15", ".20", ".30", ".40", ".50"])
-        return self.fresh(
-            lambda: f"{self.between(1, 11)}{minutes}{self.one(['am', 'pm'])}"
+        minutes = self.one(_MINUTES)
+        return self._fresh(
+            lambda: f"{self.between(1, 11)}{minutes}{self.one(('am', 'pm'))}"
         )
 
-    def count(self, low: int, high: int) -> str:
-        """A number in figures with a comma at the thousands, as in `1,240`."""
-        return self.fresh(lambda: f"{self.between(low, high):,}")
-
-    def percent(self, low: int, high: int) -> str:
-        """A share, as in `12 per cent`."""
-        return self.fresh(lambda: f"{self.between(low, high)} per cent")
+    def millions(self, low: int, high: int) -> str:
+        """A large sum, as in `$3.5 million`."""
+        return self._fresh(
+            lambda: f"${self.between(low, high)}.{self.between(1, 9)} million"
+        )
 
     def rest(self, name: str, low: int, high: int) -> int:
         """What the value `name` leaves of 100, less a number from `low` to `high`."""
         return 100 - int(self.values[name]) - self.between(low, high)
 
-    def millions(self, low: int, high: int) -> str:
-        """A large sum, as in `$3.5 million`."""
-        return self.fresh(
-            lambda: f"${self.between(low, high)}.{self.between(1, 9)} million"
-        )
 
-    def thousands(self, low: int, high: int) -> str:
-        """A sum in thousands, as in `$240,000`."""
-        return self.fresh(lambda: f"${self.between(low, high) * 1000:,}")
-
-
-def list_tasks(source: str, options: "CorpusOptions") -> list[Task]:
+def list_tasks(source: str, options: CorpusOptions) -> list[Task]:
     """Cuts the corpus into tasks of some documents.
 
     Args:
@@ -179,14 +175,14 @@ def list_tasks(source: str, options: "CorpusOptions") -> list[Task]:
     documents = int(source) if source else DEFAULT_DOCUMENTS
     task_documents = max(1, options.task_bytes // _TASK_BYTES_PER_DOCUMENT)
     tasks = []
-    for index, start in enumerate(range(0, documents, task_documents)):
+    for start in range(0, documents, task_documents):
         stop = min(start + task_documents, documents)
-        task = Task(index, start=start, stop=stop, version=VERSION)
-        tasks.append(task._replace(size_bytes=(stop - start) * _BYTES_PER_DOCUMENT))
+        size = (stop - start) * _BYTES_PER_DOCUMENT
+        tasks.append(Task(start=start, stop=stop, version=VERSION, size_bytes=size))
     return tasks
 
 
-def read(task: Task, options: "CorpusOptions") -> Iterator[ReadRecord]:
+def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """The documents of a task, in order."""
     del options
     for index in range(task.start, task.stop):
@@ -229,21 +225,21 @@ def stories() -> dict[str, Any]:
     for name, words in data["names"].items():
         if isinstance(words, dict):
             data["names"][name] = [a + b for a in words["begin"] for b in words["end"]]
-    data["kinds"] = [
-        (kind, _steps(entries, data)) for kind, entries in data["kinds"].items()
-    ]
+    data["kinds"] = [(kind, _steps(each)) for kind, each in data["kinds"].items()]
     return data
 
 
-def _steps(entries: dict[str, Any], data: dict[str, Any]) -> list[Step]:
+def _steps(entries: dict[str, Any]) -> list[Step]:
     """The lines of a kind of story, each draw within a text before that text."""
     steps: list[Step] = []
     for name, value in entries.items():
         if isinstance(value[0], dict):
-            steps.append((name, [_steps(group, data) for group in value]))
+            steps.append((name, [_steps(group) for group in value]))
             continue
         for key in re.findall(r"{([^}]+ \d+)}", json.dumps(value)):
-            steps.append((key, _draw(key.rsplit(" ", 1)[0], data)))
+            kind, *bounds = key.rsplit(" ", 1)[0].replace("-", " ").split()
+            arguments = (int(each) if each.isdigit() else each for each in bounds)
+            steps.append((key, methodcaller("value", kind, *arguments)))
         # Most values are a draw alone and need no text, which saves time.
         if steps and value == f"{{{steps[-1][0]}}}":
             steps[-1] = (name, steps[-1][1])
@@ -252,16 +248,6 @@ def _steps(entries: dict[str, Any], data: dict[str, Any]) -> list[Step]:
         else:
             steps.append((name, value))
     return steps
-
-
-def _draw(text: str, data: dict[str, Any]) -> Callable[[Draw], str | int]:
-    """What makes a draw as `count 40-190`: a method of `Draw` or a list of words."""
-    name, *arguments = text.replace("-", " ").split()
-    if name in data["words"]:
-        return methodcaller("one", data["words"][name])
-    if not hasattr(Draw, name):
-        return methodcaller("name", name)
-    return methodcaller(name, *(int(a) if a.isdigit() else a for a in arguments))
 
 
 def _generated(index: int) -> Document:

@@ -43,10 +43,7 @@ def test_task_boundaries_change_nothing():
     assert small == large
     options = CorpusOptions(corpus="sample:100", task_bytes=7 << 14)
     tasks = generator.list_tasks("100", options)
-    assert [(task.number, task.start, task.stop) for task in tasks[-2:]] == [
-        (13, 91, 98),
-        (14, 98, 100),
-    ]
+    assert [(task.start, task.stop) for task in tasks[-2:]] == [(91, 98), (98, 100)]
 
 
 @pytest.mark.parametrize("spec", ["0", "-5", "1.5", "many", "20000:test", "٣"])
