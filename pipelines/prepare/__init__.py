@@ -3,6 +3,5 @@
 prepare             the job
 vocabulary_pass     the first pass: words -> vocabulary, content hashes -> duplicates
 encoding_pass       the second pass: each task becomes shards, one a split
-training_pairs      from an article to the texts of training examples
-targets             the texts that a network can learn to write
+training_pairs      the texts that a network reads and learns to write, of an article
 """

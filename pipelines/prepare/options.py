@@ -7,8 +7,9 @@ from precis.model.errors import UsageError
 from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.text.normalization import one_line
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
-from precis.pipelines.prepare.targets import TARGET_NAMES
 from precis.pipelines.run.options import WorkerOptions, check_output
+
+TARGETS = ("highlights", "headline", "keyphrases", SENTENCE_PAIRS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class PrepareOptions:
         "what a network shall learn to write: the highlights, the first of them as a "
         "headline, the phrases of the article they name, or sentences: each of the "
         "highlights, of the sentence of the article that says it",
-        choices=TARGET_NAMES,
+        choices=TARGETS,
         is_common=True,
     )
     task_prefix: str = flag(

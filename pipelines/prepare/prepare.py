@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
@@ -54,8 +55,9 @@ from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PREPARE, PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
     JOIN_STEP,
+    PassWorker,
     ScanWorker,
-    build_scan,
+    publish_scan,
     read_scan,
 )
 from precis.pipelines.run.accounts import sum_counts, sum_sources, total_counts
@@ -109,7 +111,9 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
     check_output_apart(options.output, corpus, tasks)
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(concerns)
-    inputs = records_inputs(recorded, tasks, fingerprints)
+    # Fingerprints stand in place of the folders of tokenizers.
+    others = {**fingerprints, "format_version": FORMAT_VERSION}
+    inputs = result_inputs(recorded, tasks, others)
     provenance = job_provenance("prepare", recorded, inputs)
     size = sum(task.size_bytes for task in tasks)
     processes = count_workers(
@@ -122,17 +126,28 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
 
     def run(job: Job) -> None:
         if not read_scan(job):
-            pipeline = beam.Pipeline(options=beam_options)
             scanner = ScanWorker(corpus, options, job)
-            build_scan(pipeline, tasks, scanner, processes=processes)
+            pipeline, reports = _run_pass(
+                "scan", scanner, tasks, beam_options, processes
+            )
+            _ = (
+                reports
+                | "AwaitScanned" >> beam.combiners.Count.Globally()
+                | "JoinTasks" >> beam.Map(lambda _: publish_scan(options, job))
+            )
             stages = [
                 Stage(name="scan", step="scan", size=size),
                 Stage(name="vocabulary", step=JOIN_STEP),
             ]
             run_pipeline(pipeline, stages)
-        pipeline = beam.Pipeline(options=beam_options)
         encoder = EncodeWorker(corpus, options, job)
-        build_encode(pipeline, tasks, encoder, provenance, processes=processes)
+        pipeline, reports = _run_pass("encode", encoder, tasks, beam_options, processes)
+        _ = (
+            reports
+            | "GatherReports" >> beam.combiners.ToList()
+            | "PublishDataset"
+            >> beam.Map(publish_dataset, options, corpus, job, provenance)
+        )
         if processes == 1:
             load_tensorflow()
         run_pipeline(pipeline, [Stage(name="encode", size=size)])
@@ -148,6 +163,20 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
         failures=failures,
     )
     return load_dataset(options.output)
+
+
+def _run_pass(
+    name: str,
+    worker: PassWorker,
+    tasks: Sequence[Task],
+    options: PipelineOptions,
+    processes: int,
+) -> tuple[beam.Pipeline, beam.PCollection]:
+    """A pipeline that runs the tasks of a pass, and their reports."""
+    pipeline = beam.Pipeline(options=options)
+    run_tasks = RunTasks(worker, Step(worker.job, name), processes=processes)
+    listed = pipeline | "ListTasks" >> beam.Create(tasks)
+    return pipeline, listed | f"{name.title()}Tasks" >> run_tasks
 
 
 def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
@@ -181,36 +210,6 @@ def _tokenizer_folder(name: str, path: str) -> str:
         f"--{name} {path} is no tokenizer folder (no {SETTINGS_FILE}) and holds none; "
         "name one, records, or a bundle, as which `precis import` takes in a "
         "checkpoint of another project"
-    )
-
-
-def records_inputs(
-    flags: Mapping[str, Any], tasks: Sequence[Task], others: Mapping[str, str]
-) -> dict[str, Any]:
-    """Everything that the records depend on: the flags, with the fingerprints of
-    tokenizers in place of their folders.
-    """
-    return result_inputs(flags, tasks, {**others, "format_version": FORMAT_VERSION})
-
-
-def build_encode(
-    pipeline: beam.Pipeline,
-    tasks: Sequence[Task],
-    worker: EncodeWorker,
-    provenance: Mapping[str, Any],
-    *,
-    processes: int = 1,
-) -> None:
-    """Adds the second pass: shards, receipts and dataset.json."""
-    options, corpus, job = worker.options, worker.corpus, worker.job
-    step = Step(job, "encode")
-    _ = (
-        pipeline
-        | "ListTasks" >> beam.Create(tasks)
-        | "EncodeTasks" >> RunTasks(worker, step, processes=processes)
-        | "GatherReports" >> beam.combiners.ToList()
-        | "PublishDataset"
-        >> beam.Map(publish_dataset, options, corpus, job, provenance)
     )
 
 
@@ -255,21 +254,19 @@ def _lengths(reports: Sequence[TaskReport], name: str) -> Counter[int]:
     """Records by their length in tokens; a receipt has made its keys strings."""
     lengths: Counter[int] = Counter()
     for report in reports:
-        for length, count in report.figures.get(name, {}).items():
-            lengths[int(length)] += count
+        counts = report.figures.get(name, {})
+        lengths.update({int(length): count for length, count in counts.items()})
     return lengths
 
 
 def _describe_tokenizers(output: str) -> tuple[dict[str, Any], ...]:
     """The files of the tokenizers, as dataset.json lists them."""
-    described = []
-    for folder in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER):
-        path = files.join(output, folder)
-        if holds_tokenizer(path):
-            for name in tokenizer_files(path):
-                file = describe_file(output, files.join(folder, name), rows=0)
-                described.append({**file})
-    return tuple(described)
+    return tuple(
+        {**describe_file(output, files.join(folder, name), rows=0)}
+        for folder in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER)
+        if holds_tokenizer(files.join(output, folder))
+        for name in tokenizer_files(files.join(output, folder))
+    )
 
 
 def _shards_by_split(

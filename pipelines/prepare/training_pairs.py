@@ -1,15 +1,24 @@
-"""The sources and the targets that a network is trained on, of an article."""
+"""The sources and the targets that a network is trained on, of an article.
+
+Every target is made from the reference:
+
+    highlights    Rain fell.⏎Nobody came.     the whole reference
+    headline      Rain fell.                  its first line
+    keyphrases    rain; nobody                the phrases of the article that it names
+    sentences     Rain fell.                  each line, of the sentence that supports
+                  Nobody came.                it
+"""
 
 import re
 from typing import NamedTuple
 
 from precis.model.extractive.alignment import align_lines
+from precis.model.keyphrases.references import reference_phrases
 from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise, one_line
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.prepare.options import PrepareOptions
-from precis.pipelines.prepare.targets import TARGETS
 
 # CNN marks so what it added to a summary later. No sentence tells what is new.
 _UPDATE_LABEL = re.compile(r"^new ?: *", re.IGNORECASE | re.MULTILINE)
@@ -46,7 +55,12 @@ def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] 
     if options.target == SENTENCE_PAIRS:
         pairs = _sentence_pairs(article, highlights, options)
         return pairs or "without_supported_sentences"
-    target = TARGETS[options.target](article, highlights)
+    target = highlights
+    if options.target == "headline":
+        target = highlights.partition("\n")[0]
+    elif options.target == "keyphrases":
+        phrases = reference_phrases(article.sentence_lines, highlights)
+        target = "; ".join(phrases.values())
     if not target:
         return f"without_{options.target}"
     return [TrainingPair(options.task_prefix + article.body, target)]

@@ -12,10 +12,9 @@ does not fit its memory.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import apache_beam as beam
 import pyarrow as pa
 
 from precis.model import files
@@ -33,12 +32,7 @@ from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task
-from precis.pipelines.engines.tasks import (
-    RunTasks,
-    Step,
-    TaskReport,
-    TaskWorker,
-)
+from precis.pipelines.engines.tasks import TaskReport, TaskWorker
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.training_pairs import (
     TrainingPair,
@@ -70,6 +64,8 @@ _HASHES = pa.schema([("hash", pa.binary(16)), ("place", pa.int64())])
 _WORDS = pa.schema([("word", pa.string()), ("count", pa.int64())])
 # The places of duplicates while the job runs.
 DUPLICATES_FILE = files.join(TASKS_FOLDER, "duplicates.parquet")
+# The fingerprints of the tokenizers and a description of the file of duplicates.
+SCAN_FILE = files.join(TASKS_FOLDER, "scan.json")
 _COUNTS = "SELECT word, sum(count)::BIGINT FROM words GROUP BY word"
 _DUPLICATES = """
 SELECT place
@@ -137,13 +133,13 @@ class ScanWorker(PassWorker):
                 "--output where its content is not to be as it was"
             ) from failure
         progress.advance_to(reader.position)
-        counts = pa.table([list(words), list(words.values())], schema=_WORDS)
+        tables = {
+            "hashes": pa.Table.from_pylist(hashes, _HASHES),
+            "words": pa.table([list(words), list(words.values())], schema=_WORDS),
+        }
         published = [
             publish_keys(self.job.output, _name(kind, task.number), table.to_reader())
-            for kind, table in (
-                ("hashes", pa.Table.from_pylist(hashes, _HASHES)),
-                ("words", counts),
-            )
+            for kind, table in tables.items()
         ]
         return TaskReport({}, published, {"documents": reader.position.records})
 
@@ -157,25 +153,6 @@ class ScanWorker(PassWorker):
         # The tokenizer normalises a source that --clean none left as it stands.
         source = pair.source if self.are_normalised else normalise(pair.source)
         return source, pair.target
-
-
-def build_scan(
-    pipeline: beam.Pipeline,
-    tasks: Sequence[Task],
-    worker: ScanWorker,
-    *,
-    processes: int = 1,
-) -> None:
-    """Adds the first pass: the tokenizer and the list of duplicates."""
-    step = Step(worker.job, "scan")
-    options, job = worker.options, worker.job
-    _ = (
-        pipeline
-        | "ListTasks" >> beam.Create(tasks)
-        | "ScanTasks" >> RunTasks(worker, step, processes=processes)
-        | "AwaitScanned" >> beam.combiners.Count.Globally()
-        | "JoinTasks" >> beam.Map(lambda _: publish_scan(options, job))
-    )
 
 
 def _name(kind: str, task: int) -> str:
@@ -198,7 +175,8 @@ def publish_scan(options: PrepareOptions, job: Job) -> None:
             dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
         )
         fingerprints = publish_tokenizers(counts, options)
-    write_checksummed(scan_path(job), {**fingerprints, "duplicates": duplicates})
+    scan = {**fingerprints, "duplicates": duplicates}
+    write_checksummed(files.join(job.output, SCAN_FILE), scan)
 
 
 def publish_tokenizers(
@@ -216,16 +194,14 @@ def publish_tokenizers(
     Raises:
       DataError: there are no words to learn from.
     """
-    if options.tokenizer:
-        target = load_tokenizer(options.tokenizer)
-    else:
-        target = _learn_tokenizer(counts, options)
-    has_source = bool(options.source_tokenizer)
-    source = load_tokenizer(options.source_tokenizer) if has_source else target
+    given = options.tokenizer
+    target = load_tokenizer(given) if given else _learn_tokenizer(counts, options)
+    of_sources = options.source_tokenizer
+    source = load_tokenizer(of_sources) if of_sources else target
     save_tokenizers(options.output, TokenizerPair(source, target))
     return {
         "tokenizer_fingerprint": target.fingerprint,
-        "source_tokenizer_fingerprint": source.fingerprint if has_source else None,
+        "source_tokenizer_fingerprint": source.fingerprint if of_sources else None,
     }
 
 
@@ -254,21 +230,13 @@ def _learn_tokenizer(
     return Tokenizer(pieces, lower_case=options.lower_case)
 
 
-def scan_path(job: Job) -> str:
-    """Where the result of the pass lies while the job runs.
-
-    It holds the fingerprints of the tokenizers and describes the file of duplicates.
-    """
-    return files.join(job.output, TASKS_FOLDER, "scan.json")
-
-
 def read_scan(job: Job) -> dict[str, Any]:
     """The result of the pass; empty where it is not complete, or not as it was.
 
     Raises:
       DataError: the file is damaged.
     """
-    path = scan_path(job)
+    path = files.join(job.output, SCAN_FILE)
     if not files.exists(path):
         return {}
     way_out = "remove it, and the same command makes it again"

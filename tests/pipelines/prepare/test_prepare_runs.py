@@ -18,10 +18,11 @@ from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import load_tokenizers
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.prepare import prepare as prepare_module
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PrepareOptions
-from precis.pipelines.prepare.prepare import prepare, records_inputs
+from precis.pipelines.prepare.prepare import prepare
+from precis.pipelines.prepare.vocabulary_pass import ScanWorker
+from precis.pipelines.run.job import result_inputs
 from precis.pipelines.run.options import recorded_flags
 
 pytestmark = pytest.mark.usefixtures("one_time")
@@ -71,14 +72,14 @@ def test_another_corpus_setting_or_tokenizer_is_another_job(tmp_path):
         prepare_options = PrepareOptions(output=output, **options)
         tokenizers = {"tokenizer": fingerprint}
         recorded = recorded_flags([read, prepare_options])
-        found = records_inputs(recorded, list_tasks(read), tokenizers)
+        found = result_inputs(recorded, list_tasks(read), tokenizers)
         return json.dumps(found, sort_keys=True)
 
     path = write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(8)])
     first = inputs()
     assert inputs(output="elsewhere") == first
     patience = {"max_failed_share": 0.5, "max_empty_share": 0.9, "workers": 2}
-    assert records_inputs(patience, [], {}) == records_inputs({}, [], {})
+    assert result_inputs(patience, [], {}) == result_inputs({}, [], {})
     others = [
         inputs(fingerprint="g"),
         inputs(corpus={"seed": 3}),
@@ -107,7 +108,7 @@ def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
         raise AssertionError("this was done before")
 
     monkeypatch.setattr(EncodeWorker, "run", fail)
-    monkeypatch.setattr(prepare_module, "build_scan", fail)
+    monkeypatch.setattr(ScanWorker, "run", fail)
     prepare(output=out, **prepare_flags)
     assert contents(out) == contents(prepared_records)
 
