@@ -12,6 +12,7 @@ process checks a file as a whole before it uses it:
 import bz2
 import functools
 import lzma
+import sys
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -64,11 +65,6 @@ class _State(NamedTuple):
     member: Any = None
 
 
-class _Damage(NamedTuple):
-    start: int
-    detail: str
-
-
 def codec_of(path: str) -> str:
     """What compresses a file by its name; "" for a plain file."""
     return next((CODECS[end] for end in CODECS if path.endswith(end)), "")
@@ -95,25 +91,26 @@ def decompressed(
     Raises:
       BrokenFile: the file is damaged.
     """
-    codec = codec_of(path)
     states, damage = _check(path, version) if version else ([_State()], None)
     state = states[bisect_right(states, begin, key=lambda state: state.start) - 1]
-    for block in _blocks(file, codec, state):
-        content, start = block.content, block.start
-        if damage and start + len(content) > damage.start:
-            content = content[: max(damage.start - start, 0)]
+    # Nothing is used from the first damaged member on.
+    end, detail = damage or (sys.maxsize, "")
+    for block in _blocks(file, codec_of(path), state):
+        content, start = block.content[: max(end - block.start, 0)], block.start
         if start + len(content) > begin:
             skipped = max(begin - start, 0)
             yield block._replace(content=content[skipped:], start=start + skipped)
-        if damage and start + len(block.content) > damage.start:
+        if start + len(block.content) > end:
             break
     if damage:
-        raise BrokenFile(damage.detail)
+        raise BrokenFile(detail)
 
 
 @functools.lru_cache(_CHECKED_FILES)
-def _check(path: str, version: str) -> tuple[list[_State], _Damage | None]:
-    """Where the decompression of a file can begin, and its first damaged member."""
+def _check(path: str, version: str) -> tuple[list[_State], tuple[int, str] | None]:
+    """Where the decompression of a file can begin; where its first damaged member
+    begins, and what is wrong with it.
+    """
     states = [_State()]
     damage = None
     with open_source(path) as file:
@@ -122,7 +119,7 @@ def _check(path: str, version: str) -> tuple[list[_State], _Damage | None]:
             for _ in _blocks(file, codec_of(path), _State(), states, distance):
                 pass
         except BrokenFile as error:
-            damage = _Damage(states[-1].member_start, str(error))
+            damage = states[-1].member_start, str(error)
     # The last one is that of the member that was read last.
     return states[:-1] or states, damage
 
@@ -144,15 +141,9 @@ def _blocks(
           the member that was read last.
       distance: of two states.
     """
-    if codec == "gzip":
-        return _inflated(file, state, kept, distance)
-    return _streamed(file, codec)
-
-
-def _inflated(
-    file: IO[bytes], state: _State, kept: list[_State] | None, distance: int
-) -> Iterator[Block]:
-    """The blocks of a gzip file; the arguments are those of `_blocks`."""
+    if codec != "gzip":
+        yield from _streamed(file, codec)
+        return
     start, disk, member_start, member = state
     member = member and member.copy()
     file.seek(disk)
@@ -192,23 +183,18 @@ def _streamed(file: IO[bytes], codec: str) -> Iterator[Block]:
     start = disk = 0
     file.seek(0)
     stream: Any
-    if codec == "bzip2":
-        stream = bz2.BZ2File(file)
-    elif codec == "xz":
-        stream = lzma.LZMAFile(file)
-    else:
+    if codec == "zstd":
         import pyarrow as pa
 
         stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
-    while True:
-        try:
-            content = stream.read(_BLOCK_BYTES)
-        except Exception as error:
-            if not is_damage(error):
-                raise
-            raise BrokenFile(str(error)) from error
-        if not content:
-            return
-        disk_end = file.tell()
-        yield Block(content, start, disk, disk_end)
-        start, disk = start + len(content), disk_end
+    else:
+        stream = bz2.BZ2File(file) if codec == "bzip2" else lzma.LZMAFile(file)
+    try:
+        while content := stream.read(_BLOCK_BYTES):
+            disk_end = file.tell()
+            yield Block(content, start, disk, disk_end)
+            start, disk = start + len(content), disk_end
+    except Exception as error:
+        if not is_damage(error):
+            raise
+        raise BrokenFile(str(error)) from error

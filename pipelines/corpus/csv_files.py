@@ -16,11 +16,11 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.compression import codec_of
 from precis.pipelines.corpus.formats import describe_file, fitting_encoding
-from precis.pipelines.corpus.kept_values import KeptField
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
     TOO_LARGE,
+    KeptField,
     Place,
     ReadRecord,
     SourceFile,
@@ -45,9 +45,6 @@ _NOT_CLOSED = (
 )
 
 
-# A row: its lines as one, with its problem; and its cells, one character a byte
-# (latin-1), so that broken UTF-8 in one cell does not damage the others.
-_Row = tuple[Line, list[str]]
 # The names of the columns, and what stands between the cells.
 _Header = tuple[tuple[str, ...], str]
 
@@ -62,23 +59,22 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
         or one that names a column twice.
     """
     source = [file for file in source if file.size_bytes]
-    headers = [_header(file, options) for file in source]
-    for file, header in list(zip(source, headers, strict=True))[:1]:
-        names, delimiter = header
-        rows = _rows(file, delimiter, options)
-        first = (
-            dict(zip(names, cells, strict=False))
-            for _, cells in itertools.islice(rows, 1, records.FIRST_RECORDS)
-        )
-        records.check_fields(names, options.required_fields, file.path, first)
     # A cell of type json is JSON already.
     kinds = {"": "string", "json": "json_text"}
     kept = (
         KeptField(name, kinds.get(kind, kind)) for name, kind in options.kept_fields
     )
     fields = options.fields._replace(kept=tuple(kept))
-    tasks = []
-    for file, (_, delimiter) in zip(source, headers, strict=True):
+    tasks: list[Task] = []
+    for file in source:
+        names, delimiter = _header(file, options)
+        if not tasks:
+            rows = _rows(file, delimiter, options)
+            first = (
+                dict(zip(names, cells, strict=False))
+                for _, cells in itertools.islice(rows, 1, records.FIRST_RECORDS)
+            )
+            records.check_fields(names, options.required_fields, file.path, first)
         starts = _row_starts(file, delimiter, options)
         for start, stop in itertools.pairwise([*starts, -1]):
             size = (file.size_bytes if stop == -1 else stop) - start
@@ -103,20 +99,24 @@ def _row_starts(file: SourceFile, delimiter: str, options: CorpusOptions) -> lis
 def _header(file: SourceFile, options: CorpusOptions) -> _Header:
     """The header of a file, with the delimiter that is named or fits it best."""
     given = options.delimiter.replace("\\t", "\t")
+    needed = set(options.required_fields)
     headers: list[_Header] = []
     errors = []
-    for delimiter in (given,) if given else _DELIMITERS:
+    for delimiter in given or _DELIMITERS:
         try:
             headers.append((_column_names(file, delimiter, options), delimiter))
         except UsageError as error:  # Cells in quotes need the right delimiter.
             errors.append(error)
-            continue
-        if set(options.required_fields) <= set(headers[-1][0]):
-            return headers[-1]
-    best = max(headers, key=lambda header: len(header[0]), default=None)
-    if best is None or (errors and len(best[0]) == 1):
+        if headers and needed <= set(headers[-1][0]):
+            break
+    names, delimiter = max(
+        headers,
+        key=lambda header: (needed <= set(header[0]), len(header[0])),
+        default=((), ""),
+    )
+    if errors and len(names) <= 1 and not needed <= set(names):
         raise errors[0]
-    return best
+    return names, delimiter
 
 
 @functools.lru_cache(_KEPT_HEADERS)
@@ -124,7 +124,7 @@ def _column_names(
     file: SourceFile, delimiter: str, options: CorpusOptions
 ) -> tuple[str, ...]:
     rows = _rows(file, delimiter, options)
-    missing: _Row = Line(0, b"", detail="it has no rows"), []
+    missing: tuple[Line, list[str]] = Line(0, b"", detail="it has no rows"), []
     line, cells = next((row for row in rows if row[0].problem or row[1]), missing)
     problem = line.detail
     names: list[str] = []
@@ -142,13 +142,7 @@ def _column_names(
             f"({f'it is {other}' if other else problem}); its first row must name the "
             "columns"
         )
-    for name in names:
-        # Columns without a name cannot be chosen, so none of them is chosen wrongly.
-        if name and names.count(name) > 1:
-            raise UsageError(
-                f"{file.path} has {names.count(name)} columns named {name!r}, of which "
-                "only one could be read; give each column its own name"
-            )
+    records.check_repeated(names, options.fields, file.path)
     return tuple(names)
 
 
@@ -256,28 +250,27 @@ def _rows(
     start: int = 0,
     stop: int = -1,
     version: str = "",
-) -> Iterator[_Row]:
+) -> Iterator[tuple[Line, list[str]]]:
     """The rows that begin in [start, stop); a row begins at `start`.
 
-    After a malformed row the line behind its first one begins a row.
+    A row is its lines as one, with its problem, and its cells, one character a byte
+    (latin-1), so that broken UTF-8 in one cell does not damage the others. After a
+    malformed row the line behind its first one begins a row.
     """
     max_bytes = options.max_record_bytes
-    lines = _RowLines(
-        read_lines(
-            file.path,
-            start,
-            max_bytes=max_bytes,
-            version=version,
-            encoding=options.encoding,
-        ),
-        max_bytes,
+    physical = read_lines(
+        file.path,
+        start,
+        max_bytes=max_bytes,
+        version=version,
+        encoding=options.encoding,
     )
+    lines = _RowLines(physical, max_bytes)
     reader = csv.reader(lines, strict=True, delimiter=delimiter)
     while True:
         lines.row_lines = []
         cells: list[str] = []
-        problem = ""
-        detail = ""
+        problem = detail = ""
         try:
             cells = _next_cells(reader, 2 * max_bytes)
         except csv.Error as error:

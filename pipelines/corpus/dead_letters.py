@@ -24,15 +24,19 @@ from precis.pipelines.corpus.compression import CODECS
 from precis.pipelines.corpus.formats import fitting_encoding
 from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
 from precis.pipelines.corpus.options import FailureOptions
-from precis.pipelines.corpus.task import EMPTY_ARTICLE, DeadLetter, FileFailure
+from precis.pipelines.corpus.task import (
+    EMPTY_ARTICLE,
+    DeadLetter,
+    FileFailure,
+    Place,
+    unread,
+)
 
 # What is lost with these is not known: a damaged compressed file and a file that cannot
 # be read do not say how many records they held.
+_DAMAGED = (*CODECS.values(), "utf16")
 UNCOUNTED = {
-    **{
-        f"read/broken_{codec}": f"{codec} file(s) are damaged"
-        for codec in (*CODECS.values(), "utf16")
-    },
+    **{f"read/broken_{codec}": f"{codec} file(s) are damaged" for codec in _DAMAGED},
     f"read/{CHANGED}": "file(s) changed after the corpus was listed",
     f"read/{UNREADABLE}": "file(s) or folder(s) could not be read",
 }
@@ -40,14 +44,8 @@ UNCOUNTED = {
 
 def file_failure_letter(failure: FileFailure) -> DeadLetter:
     """The dead letter of a task that one of its files failed."""
-    return DeadLetter(
-        "read",
-        failure.reason,
-        failure.detail,
-        source_file=failure.path,
-        source_position="file",
-        retryable=True,
-    )
+    letter = unread(Place(failure.path, "file"), failure.reason, failure.detail)
+    return letter._replace(retryable=True)
 
 
 def document_letter(article: Article, failure: Failure) -> DeadLetter:
@@ -115,17 +113,14 @@ class DeadLetterWriter(contextlib.AbstractContextManager["DeadLetterWriter"]):
             self._file = self._block.enter_context(
                 gzip.GzipFile("", "wb", fileobj=aside, mtime=0)
             )
-        self._file.write(orjson.dumps({**_as_json(letter), **self._constants}) + b"\n")
+        raw = None if letter.raw is None else base64.b64encode(letter.raw).decode()
+        values = {**letter._asdict(), "raw": raw, **self._constants}
+        self._file.write(orjson.dumps(values) + b"\n")
 
     def __exit__(self, *error: Any) -> bool | None:
         if error[0] is not None:  # The letters are not published.
             count(dead_letters=-(self.failed.total() + self.empty.total()))
         return self._block.__exit__(*error)
-
-
-def _as_json(letter: DeadLetter) -> dict[str, Any]:
-    raw = None if letter.raw is None else base64.b64encode(letter.raw).decode()
-    return {**letter._asdict(), "raw": raw}
 
 
 def read_dead_letters(path: str) -> Iterator[dict[str, Any]]:
@@ -165,8 +160,8 @@ def check_failures(
             f"records is lost; see {dead_letters}, replace the files, or run the "
             "command again with --max_failed_share 1 to go without those records"
         )
-    left_out = ("other_split", "not_selected")
-    read = counts["read"] - sum(counts.get(name, 0) for name in left_out)
+    left_out = counts.get("other_split", 0) + counts.get("not_selected", 0)
+    read = counts["read"] - left_out
     failed, empty = counts["failed"], counts["empty"]
     if failed > allowed.max_failed_share * read:
         most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])

@@ -14,7 +14,7 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.compression import codec_of
 from precis.pipelines.corpus.formats import describe_file
-from precis.pipelines.corpus.kept_values import field_value, infer_kind, with_kinds
+from precis.pipelines.corpus.kept_fields import field_value, infer_kind, with_kinds
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
@@ -145,13 +145,8 @@ def _parse(line: Line, path: str, options: CorpusOptions) -> Any:
             json.dumps(record, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
         return records.undecodable(error, "the line", place)
-    except UnicodeEncodeError:
-        detail = "half of a surrogate pair is no character"
-        return unread(place, "invalid_json", detail)
-    except json.JSONDecodeError as error:  # The message has the text that was parsed.
-        detail = f"{error.msg} at character {error.pos}"
-        return unread(place, "invalid_json", detail)
     except (ValueError, RecursionError) as error:
+        # Half of a surrogate pair is no character, and fails to encode.
         return unread(place, "invalid_json", str(error))
     if not isinstance(record, dict):
         detail = f"the line holds a {type(record).__name__}"

@@ -1,29 +1,182 @@
-"""The columns of the result that hold the fields of `--keep_fields`."""
+"""The fields of `--keep_fields`: names, types, values of records, columns."""
 
-from collections.abc import Collection, Sequence
+import datetime
+import decimal
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import orjson
 
-from precis.model import files
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.task import Fields, Task
+from precis.pipelines.corpus.task import KeptField, Task
 
-_TYPES = {
-    "string": pa.string(),
-    "int64": pa.int64(),
-    "double": pa.float64(),
-    "bool": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "json": pa.string(),
-    "json_text": pa.string(),
-}
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = ("string", "int64", "double", "bool", "date", "timestamp", "json")
+_INT64 = range(-(2**63), 2**63)
+_BOOLS = {"true": True, "false": False, "1": True, "0": False}
+# What a conversion raises for a value that is not of the type.
+_NO_VALUE = (LookupError, OverflowError, RecursionError, TypeError, ValueError)
+
+
+def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
+    """The fields of `date:timestamp,section`.
+
+    Raises:
+      UsageError: a type is unknown, or a field comes twice.
+    """
+    kept = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, colon, kind = part.rpartition(":")
+        if not colon:
+            name, kind = part, ""
+        elif kind not in KINDS or not name:
+            raise UsageError(
+                f"--keep_fields {part}: there is no type {kind!r}; the types are "
+                f"{', '.join(KINDS)} (after a name that holds a colon give the type)"
+            )
+        kept.append(KeptField(name, kind))
+    names = [field.name.casefold() for field in kept]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"--keep_fields names {name} more than once (upper and lower case are "
+                "one name in many tables); name it once"
+            )
+    return tuple(kept)
+
+
+def with_kinds(
+    kept: Iterable[KeptField], kind_of: Callable[[str], str]
+) -> tuple[KeptField, ...]:
+    """The fields, those without a type with the one that the source has for them."""
+    return tuple(KeptField(name, kind or kind_of(name)) for name, kind in kept)
+
+
+def field_value(record: Mapping[str, Any], name: str) -> Any:
+    """The value of a field; `doc.body` is the field `body` within `doc`.
+
+    A field whose own name has the dot comes first.
+    """
+    value = record.get(name)
+    if value is not None or "." not in name:
+        return value
+    *path, last = name.split(".")
+    for part in path:
+        record = record.get(part, value)
+        if not isinstance(record, Mapping):
+            return None
+    return record.get(last)
+
+
+def infer_kind(values: Iterable[Any]) -> str:
+    """The type of some JSON values; nulls fit every type.
+
+    1, 2            int64           "a", "b"    string
+    1, 2.5          double          true        bool
+    1, "a", null    json            null        json
+    """
+    names = {bool: "bool", int: "int64", float: "double", str: "string"}
+    kinds = {names.get(type(value), "json") for value in values if value is not None}
+    if kinds == {"int64", "double"}:
+        return "double"
+    return kinds.pop() if len(kinds) == 1 else "json"
+
+
+def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[str, Any]:
+    """The values of a record by field, each of the type of its field, or None.
+
+    Raises:
+      ValueError: a value that is not of the type; the message has no part of it.
+    """
+    values = {}
+    for name, kind in kept:
+        value = field_value(record, name)
+        try:
+            values[name] = None if value is None else _converted(value, kind)
+        except _NO_VALUE as error:
+            raise ValueError(
+                f"{name!r} holds a {type(value).__name__} that is no "
+                f"{kind.removesuffix('_text')}"
+            ) from error
+    return values
+
+
+def _converted(value: Any, kind: str) -> Any:
+    """The value as one of a type; a blank text is none, unless it may be a text.
+
+    Raises one of `_NO_VALUE` where it is not of the type.
+    """
+    is_text = isinstance(value, str)
+    if is_text and kind not in ("string", "json"):
+        value = value.strip()
+        if not value:
+            return None
+    # Python reads `1_000` and the digits of other scripts too.
+    is_number = is_text and value.isascii() and "_" not in value
+    match kind:
+        case "string" if is_text:
+            return value
+        case "string" if isinstance(value, datetime.date):
+            return value.isoformat()
+        case "string" if isinstance(value, int | float):
+            return json.dumps(value)
+        case "int64":
+            is_whole = type(value) is float and value.is_integer()
+            number = int(value) if is_number or is_whole else value
+            is_exact = not is_whole or abs(number) < 2**53
+            if type(number) is int and number in _INT64 and is_exact:
+                return number
+        case "double" if is_number or type(value) in (int, float, decimal.Decimal):
+            return float(value)
+        case "bool":
+            return _BOOLS[f"{value}".lower()]
+        case "date" if is_text:
+            return datetime.date.fromisoformat(value)
+        case "date" if type(value) is datetime.date:
+            return value
+        case "timestamp":
+            return _timestamp(value)
+        case "json":  # `json` also writes NaN, which is no JSON.
+            return json.dumps(
+                value, ensure_ascii=False, allow_nan=False, default=_plain
+            )
+        case "json_text":
+            orjson.loads(value)
+            return value
+    raise TypeError
+
+
+def _timestamp(value: Any) -> datetime.datetime:
+    """A time in UTC; one without a zone is taken for UTC."""
+    if isinstance(value, str):
+        value = datetime.datetime.fromisoformat(value)
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime.combine(value, datetime.time())
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=datetime.UTC)
+    moment: datetime.datetime = value.astimezone(datetime.UTC)
+    return moment
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON does not have, as plain ones."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return str(value)
+    if hasattr(value, "tolist"):  # an array of NumPy
+        return value.tolist()
+    raise TypeError
 
 
 def kept_columns(
     tasks: Sequence[Task], *, taken: Collection[str]
-) -> tuple[pa.Field, ...]:
+) -> tuple["pa.Field", ...]:
     """The columns of the kept fields, in the order in which the user named them.
 
     `Document.metadata` holds their values by the same names.
@@ -34,104 +187,40 @@ def kept_columns(
 
     Raises:
       UsageError: a field has the name of another column, or another type in another
-        corpus of the run.
+        file of the run.
     """
-    readable = [task for task in tasks if task.fields.kept] or tasks[:1]
-    columns = _columns_of(readable[0], taken)
+    import pyarrow as pa
+
+    types = {
+        "int64": pa.int64(),
+        "double": pa.float64(),
+        "bool": pa.bool_(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+    }
+    # A task of files that cannot be read has none.
+    readable = [task for task in tasks if task.fields.kept]
+    columns: list[pa.Field] = []
     for task in readable:
-        if task.fields != readable[0].fields and _columns_of(task, taken) != columns:
+        fields = [
+            pa.field(
+                name,
+                types.get(kind, pa.string()),
+                metadata={"description": f"field {name} of the source"},
+            )
+            for name, kind in task.fields.kept
+        ]
+        columns = columns or fields
+        if fields != columns:
             raise UsageError(
                 f"--keep_fields: a field has one type in {readable[0].paths[0]} and "
                 f"another in {task.paths[0]}; name a type, as in FIELD:string"
             )
-    return columns
-
-
-def _columns_of(task: Task, taken: Collection[str]) -> tuple[pa.Field, ...]:
-    kept = task.fields.kept
     lower_case = {name.casefold() for name in taken}
-    source_types: dict[str, pa.DataType] = {}
-    if not all(field.kind for field in kept):
-        with files.open_read(task.paths[0]) as opened:
-            source_types = kept_types(pq.read_schema(opened), task.fields)
-    columns = []
-    for name, kind in kept:
-        if name.casefold() in lower_case:
+    for column in columns:
+        if column.name.casefold() in lower_case:
             raise UsageError(
-                f"--keep_fields {name}: the result has a column of this name already; "
-                "give the field another name in the corpus, or leave it out"
+                f"--keep_fields {column.name}: the result has a column of this name "
+                "already; give the field another name in the corpus, or leave it out"
             )
-        columns.append(
-            pa.field(
-                name,
-                _TYPES[kind] if kind else source_types[name],
-                metadata={"description": f"field {name} of the source"},
-            )
-        )
     return tuple(columns)
-
-
-def kept_types(schema: pa.Schema, fields: Fields) -> dict[str, pa.DataType]:
-    """The types of the kept fields that no type was named for.
-
-    Raises:
-      UsageError: a type that has no plain form.
-    """
-    kinds = field_types(schema)
-    types = {}
-    for name, kind in fields.kept:
-        if not kind:
-            types[name] = plain_type(kinds[name])
-            if types[name] is None:
-                raise UsageError(
-                    f"--keep_fields {name}: a column of type {kinds[name]} cannot be "
-                    f"kept as it is; write {name}:json to keep it as JSON"
-                )
-    return types
-
-
-def field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:
-    """The types of columns by name, those of fields within them as `doc.body`."""
-    types = {}
-    for field in fields:
-        types[field.name] = field.type
-        if pa.types.is_struct(field.type):
-            for name, kind in field_types(field.type).items():
-                types.setdefault(f"{field.name}.{name}", kind)
-    return types
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType | None:
-    """The type as every reader of Parquet knows it, or None if there is none.
-
-    dictionary<string>, large_string     string
-    timestamp[ns, tz=UTC], time64[ns]    timestamp[us, tz=UTC], time64[us]
-    large_list<item: date64>             list<element: date32>
-    map<string, int64>                   None
-    """
-    types = pa.types
-    if types.is_dictionary(kind):
-        return plain_type(kind.value_type)
-    if types.is_large_string(kind) or types.is_string_view(kind):
-        return pa.string()
-    if types.is_large_binary(kind) or types.is_binary_view(kind):
-        return pa.binary()
-    if types.is_date(kind):
-        return pa.date32()
-    if types.is_timestamp(kind) and kind.unit == "ns":
-        return pa.timestamp("us", kind.tz)
-    if types.is_time64(kind):
-        return pa.time64("us")
-    if types.is_struct(kind):
-        fields = [(field.name, plain_type(field.type)) for field in kind]
-        is_plain = bool(fields) and all(inner is not None for _, inner in fields)
-        return pa.struct(fields) if is_plain else None
-    is_list = types.is_list(kind) or types.is_large_list(kind)
-    if is_list or types.is_fixed_size_list(kind):
-        item = plain_type(kind.value_type)
-        return pa.list_(pa.field("element", item)) if item else None
-    is_number = types.is_primitive(kind) and not (
-        types.is_float16(kind) or types.is_duration(kind) or types.is_interval(kind)
-    )
-    is_text = types.is_string(kind) or types.is_binary(kind)
-    return kind if is_number or is_text or types.is_decimal(kind) else None

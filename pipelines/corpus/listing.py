@@ -76,10 +76,12 @@ def list_files(pattern: str) -> list[SourceFile]:
             f"as in {pattern.rstrip('/')}/*"
         )
     if not source_files:
-        root = fixed_root(pattern)
-        exists = root and fs.isdir(files.filesystem(root)[1])
-        state = f"the folder {root} exists" if exists else f"there is no folder {root}"
-        state = state if root else "in the working directory"
+        state = "in the working directory"
+        if root := fixed_root(pattern):
+            exists = fs.isdir(files.filesystem(root)[1])
+            state = (
+                f"the folder {root} exists" if exists else f"there is no folder {root}"
+            )
         raise UsageError(
             f"no file matches {pattern} ({state}); check the path and quote the pattern"
         )
@@ -129,13 +131,12 @@ def _matches_itself(name: str) -> bool:
 def _local_files(pattern: str) -> list[SourceFile]:
     """The local files that a pattern matches, with their checksums or problems."""
     name = absolute_path(pattern)
+    errors: list[OSError] = []
     # `notes[1].txt` may be the name of a file. As a pattern it matches another file.
     # `*.txt` is always a pattern, and matches a file of that name too.
     if os.path.lexists(name) and not _matches_itself(name):
         found = [] if os.path.isdir(name) else [name]
-        errors: list[OSError] = []
     else:
-        errors = []
         try:
             found = list(_walk(*split_pattern(name), errors))
         except ValueError as error:
@@ -301,15 +302,18 @@ def check_output_apart(
       UsageError: the output is not apart from the corpus.
     """
     place = resolve(output)
-    for path in _resolved_paths(tasks):
-        if is_within(path, place):
+    resolve_folder = functools.cache(resolve)
+    for path in {path for task in tasks for path in task.paths}:
+        folder, name = posixpath.split(path)
+        is_link = files.is_local(path) and os.path.islink(local_name(path))
+        at = resolve(path) if is_link else posixpath.join(resolve_folder(folder), name)
+        if is_within(at, place):
             raise UsageError(
-                f"{path} is a file of the corpus and lies in --output {output}; name "
+                f"{at} is a file of the corpus and lies in --output {output}; name "
                 "a folder outside the corpus"
             )
     for scheme, where in parse_addresses(options.corpus):
-        pattern = SCHEMES[scheme].pattern(where)
-        if pattern and _reaches(pattern, place):
+        if SCHEMES[scheme].has_files and _reaches(where, place):
             raise UsageError(
                 f"--output {output} lies where {options.corpus} reads, so that the "
                 "next run would read what this one writes; name a folder outside the "
@@ -325,17 +329,6 @@ def resolve(path: str) -> str:
     return str(fs.unstrip_protocol(name)).rstrip("/")
 
 
-def _resolved_paths(tasks: Iterable[Task]) -> Iterator[str]:
-    """The files of a corpus, without links in their paths."""
-    resolve_folder = functools.cache(resolve)
-    for path in {path for task in tasks for path in task.paths}:
-        if files.is_local(path) and os.path.islink(local_name(path)):
-            yield resolve(path)
-        else:
-            folder, name = posixpath.split(path)
-            yield posixpath.join(resolve_folder(folder), name)
-
-
 def is_within(path: str, folder: str) -> bool:
     """Whether a path is a folder or lies below it; both as `resolve` returns them."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
@@ -349,9 +342,6 @@ def _reaches(pattern: str, place: str) -> bool:
     if not parts or not is_within(place, root):
         return False
     folders = [part for part in place[len(root) :].split("/") if part]
-    for part, folder in zip(parts, folders, strict=False):
-        if part == ANY_FOLDERS:
-            return True
-        if not matcher(part)(folder):
-            return False
-    return True
+    fixed = parts.index(ANY_FOLDERS) if ANY_FOLDERS in parts else len(parts)
+    pairs = zip(parts[:fixed], folders, strict=False)
+    return all(matcher(part)(folder) for part, folder in pairs)

@@ -2,15 +2,21 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from precis.model.config import check_choices, flag, required, setting
+from precis.model.config import (
+    check_at_least,
+    check_choices,
+    flag,
+    required,
+    setting,
+)
 from precis.model.errors import UsageError
 from precis.model.text.article import CLEANINGS
-from precis.pipelines.corpus.kept_values import KINDS, KeptField, parse_kept_fields
+from precis.pipelines.corpus.kept_fields import KINDS, parse_kept_fields
 from precis.pipelines.corpus.opening import written_argument
-from precis.pipelines.corpus.schemes import SCHEMES, help_of, scheme_of
-from precis.pipelines.corpus.task import Fields
+from precis.pipelines.corpus.schemes import SCHEMES, scheme_of
+from precis.pipelines.corpus.task import Fields, KeptField
 
 
 def clean_flag() -> Any:
@@ -26,14 +32,8 @@ def clean_flag() -> Any:
 
 _HASH_SPLITS = ("train", "validation", "test")
 ENCODINGS = ("utf-8", "latin-1", "cp1252", "utf-16")
+_SCHEMES = [f"{name}:{SCHEMES[name].where}" for name in SCHEMES]
 _WITH_FIELDS = tuple(name for name in SCHEMES if SCHEMES[name].has_fields)
-
-
-class Address(NamedTuple):
-    """A corpus of `--corpus`: `jsonl:news/*.jsonl` has the scheme `jsonl`."""
-
-    scheme: str
-    where: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,8 @@ class CorpusOptions:
 
     # Where the documents come from.
     corpus: str = required(
-        f"the corpus: {', '.join(map(help_of, SCHEMES))}; a GLOB may be local, gs:// "
-        "or s3://; several corpora are read one after another",
+        f"the corpus: {', '.join(_SCHEMES)}; a GLOB may be local, gs:// or s3://; "
+        "several corpora are read one after another",
         metavar="SCHEME:WHERE",
         takes_list=True,
         is_common=True,
@@ -137,14 +137,9 @@ class CorpusOptions:
         check_choices(self)
         # Results record the flag, and they are UTF-8.
         object.__setattr__(self, "corpus", written_argument(self.corpus))
-        addresses = parse_addresses(self.corpus)
-        for name in ("task_bytes", "max_record_mb", "limit", "sample"):
-            value = getattr(self, name)
-            if value < (1 if name in ("task_bytes", "max_record_mb") else 0):
-                raise UsageError(
-                    f"--{name} must be at least 1, not {value}; leave it out for all "
-                    "documents, or for the usual size"
-                )
+        schemes = {scheme for scheme, _ in parse_addresses(self.corpus)}
+        check_at_least(self, 1, "task_bytes", "max_record_mb")
+        check_at_least(self, 0, "limit", "sample", way_out="leave it out for all")
         if self.limit and self.sample:
             raise UsageError(
                 "--limit takes the first documents and --sample some from all over the "
@@ -161,12 +156,7 @@ class CorpusOptions:
             raise UsageError(
                 f"--delimiter is one sign, as ';' or '\\t', not {self.delimiter!r}"
             )
-        if not self.article_field:
-            raise UsageError(
-                "--article_field is empty; name the field that holds the text, "
-                "or leave the flag out for 'article'"
-            )
-        _check_schemes(self, {scheme for scheme, _ in addresses})
+        _check_schemes(self, schemes)
 
     @property
     def fields(self) -> Fields:
@@ -221,8 +211,10 @@ class FailureOptions:
                 raise UsageError(f"--{name} is a share from 0 to 1, not {share}")
 
 
-def parse_addresses(corpus: str) -> list[Address]:
+def parse_addresses(corpus: str) -> list[tuple[str, str]]:
     """The corpora of `--corpus`: one, or several with commas between them.
+
+    jsonl:news/*.jsonl,text:old/*   ->   (jsonl, news/*.jsonl), (text, old/*)
 
     Raises:
       UsageError: there is no such scheme, or nothing follows it.
@@ -242,20 +234,16 @@ def parse_addresses(corpus: str) -> list[Address]:
                 f"{part!r} says no place; "
                 f"write {scheme}:where, as in 'jsonl:news/*.jsonl'"
             )
-        addresses.append(Address(scheme, where))
+        addresses.append((scheme, where))
     return addresses
 
 
 def _check_schemes(options: CorpusOptions, schemes: set[str]) -> None:
     """Refuses flags that go with other corpora."""
-    listed = "/".join(sorted(schemes))
     without_fields = schemes.difference(_WITH_FIELDS)
     names = *options.required_fields[1:], options.article_field != "article"
-    if (
-        any(names)
-        and without_fields
-        and (schemes == without_fields or options.keep_fields)
-    ):
+    is_of_none = schemes == without_fields or (without_fields and options.keep_fields)
+    if any(names) and is_of_none:
         raise UsageError(
             f"{'/'.join(sorted(without_fields))}: has no fields to name; "
             f"--article_field and the like go with {', '.join(_WITH_FIELDS)}"
@@ -264,11 +252,10 @@ def _check_schemes(options: CorpusOptions, schemes: set[str]) -> None:
         raise UsageError(
             f"--data_dir goes with tfds: alone, not with {options.corpus}; leave it out"
         )
-    has_splits = options.split_field or all(
-        SCHEMES[name].has_splits for name in schemes
-    )
-    if options.split not in ("", *_HASH_SPLITS) and not has_splits:
+    has_splits = all(SCHEMES[name].has_splits for name in schemes)
+    is_other = options.split not in ("", *_HASH_SPLITS)
+    if is_other and not (options.split_field or has_splits):
         raise UsageError(
-            f"{listed}: has the splits {', '.join(_HASH_SPLITS)}, "
+            f"{options.corpus} has the splits {', '.join(_HASH_SPLITS)}, "
             f"not {options.split!r}; --split_field names a field that holds others"
         )

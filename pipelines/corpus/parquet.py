@@ -5,6 +5,7 @@ Only the columns that are needed are read.
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,11 +18,12 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.compression import is_damage
 from precis.pipelines.corpus.formats import describe_file
-from precis.pipelines.corpus.kept_fields import field_types, kept_types, plain_type
+from precis.pipelines.corpus.kept_fields import with_kinds
 from precis.pipelines.corpus.opening import UNREADABLE, open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
     DeadLetter,
+    Fields,
     Place,
     ReadRecord,
     SourceFile,
@@ -30,6 +32,15 @@ from precis.pipelines.corpus.task import (
 )
 
 _BATCH_ROWS = 256
+# The types of kept fields, by the names of Arrow's types.
+_KINDS = {
+    "string": r"(large_)?string(_view)?",
+    "int64": r"u?int\d+",
+    "double": r"halffloat|float|double|decimal.*",
+    "bool": r"bool",
+    "date": r"date.*",
+    "timestamp": r"timestamp.*",
+}
 
 
 def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
@@ -41,7 +52,6 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     """
     tasks: list[Task] = []
     unreadable = []
-    first_types: dict[str, pa.DataType] = {}
     for file in source:
         try:
             with open_source(file.path) as opened:
@@ -52,16 +62,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
             detail = f"its footer cannot be read: {str(error).splitlines()[0]}"
             unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
             continue
-        types = _check_columns(file, metadata.schema.to_arrow_schema(), options)
-        first_types = first_types or types
-        for name, kind in types.items():
-            if kind != first_types[name]:
-                raise UsageError(
-                    f"--keep_fields {name}: it is {kind} in {file.path} and "
-                    f"{first_types[name]} in the first file; name a type, as in "
-                    f"{name}:string"
-                )
-        tasks += _group_tasks(file, metadata, options)
+        tasks += _group_tasks(file, metadata, _fields(file, metadata, options), options)
     if unreadable and len(unreadable) == len(source):
         file = unreadable[0]
         other = describe_file(file.path)
@@ -73,25 +74,40 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     return [*tasks, *listing.unreadable_tasks(unreadable, holds_one_document=False)]
 
 
-def _check_columns(
-    file: SourceFile, schema: pa.Schema, options: CorpusOptions
-) -> dict[str, pa.DataType]:
-    """The types of the kept fields of a file.
+def _fields(
+    file: SourceFile, metadata: pq.FileMetaData, options: CorpusOptions
+) -> Fields:
+    """The fields to read of a file, with the types of those that are kept.
 
     Raises:
       UsageError: a field that is needed is missing, or is there twice.
     """
-    for name in options.fields.names:
-        if schema.names.count(name) > 1:
-            raise UsageError(
-                f"{file.path} has {schema.names.count(name)} columns named {name!r}, "
-                "of which only one could be read; give each column its own name"
-            )
-    present = field_types(schema)
-    records.check_fields(
-        present, options.required_fields, file.path, _first_records(file)
-    )
-    return kept_types(schema, options.fields)
+    schema = metadata.schema.to_arrow_schema()
+    records.check_repeated(schema.names, options.fields, file.path)
+    types = _field_types(schema)
+    first = _first_records(file)
+    records.check_fields(types, options.required_fields, file.path, first)
+    kept = with_kinds(options.kept_fields, lambda name: _kind_of(types[name]))
+    return options.fields._replace(kept=kept)
+
+
+def _field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:
+    """The types of columns by name, those of fields within them as `doc.body`."""
+    types = {}
+    for field in fields:
+        types[field.name] = field.type
+        if pa.types.is_struct(field.type):
+            for name, kind in _field_types(field.type).items():
+                types.setdefault(f"{field.name}.{name}", kind)
+    return types
+
+
+def _kind_of(kind: pa.DataType) -> str:
+    """The type of a kept field, of that of its column."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    fitting = (name for name in _KINDS if re.fullmatch(_KINDS[name], str(kind)))
+    return next(fitting, "json")
 
 
 def _first_records(file: SourceFile) -> Iterator[dict[str, Any]]:
@@ -101,18 +117,19 @@ def _first_records(file: SourceFile) -> Iterator[dict[str, Any]]:
 
 
 def _group_tasks(
-    file: SourceFile, metadata: pq.FileMetaData, options: CorpusOptions
+    file: SourceFile,
+    metadata: pq.FileMetaData,
+    fields: Fields,
+    options: CorpusOptions,
 ) -> Iterator[Task]:
-    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
-    start = 0
-    for run in listing.groups_of(
-        groups, lambda group: group.total_byte_size, options.task_bytes
-    ):
-        stop = start + len(run)
-        if any(group.num_rows for group in run):
-            size = sum(group.total_byte_size for group in run)
-            yield listing.range_task(file, start, stop, size, options.fields)
-        start = stop
+    def size_of(group: int) -> int:
+        return int(metadata.row_group(group).total_byte_size)
+
+    groups = range(metadata.num_row_groups)
+    for run in listing.groups_of(groups, size_of, options.task_bytes):
+        if any(metadata.row_group(group).num_rows for group in run):
+            size = sum(map(size_of, run))
+            yield listing.range_task(file, run[0], run[-1] + 1, size, fields)
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
@@ -136,23 +153,18 @@ def _read_group(
     parquet: pq.ParquetFile, group: int, task: Task, options: CorpusOptions
 ) -> Iterator[tuple[Document | DeadLetter, bytes]]:
     """The records of a row group, those with a blank article with their bytes."""
-    types = field_types(parquet.schema_arrow)
+    types = _field_types(parquet.schema_arrow)
     names = [name for name in types if name in task.fields.names]
-    kept = {name: plain_type(types[name]) for name, _ in task.fields.kept}
     path, row = task.paths[0], 0
     try:
         for batch in parquet.iter_batches(
             _BATCH_ROWS, row_groups=[group], columns=names
         ):
-            columns = {name: _column(batch, name, kept.get(name)) for name in names}
-            rows: list[Any] = [None] * batch.num_rows
-            # A value that Python does not have costs its row alone.
-            with contextlib.suppress(ValueError, OverflowError):
-                rows = pa.RecordBatch.from_pydict(columns).to_pylist()
-            for index, record in enumerate(rows):
-                place = Place(path, f"row group {group} row {row + index}")
-                content = record or _one_record(columns, index, place)
-                yield _to_document(content, task, options.max_record_bytes, place)
+            columns = [_values(batch, name) for name in names]
+            for index, values in enumerate(zip(*columns, strict=True), row):
+                place = Place(path, f"row group {group} row {index}")
+                record = dict(zip(names, values, strict=True))
+                yield _to_document(record, task, options.max_record_bytes, place)
             row += batch.num_rows
     except (pa.ArrowInvalid, OSError) as error:
         if not is_damage(error):
@@ -164,58 +176,49 @@ def _read_group(
         yield unread(place, "broken_parquet", detail, records=lost), b""
 
 
-def _to_document(
-    content: dict[str, Any] | DeadLetter, task: Task, most: int, place: Place
-) -> tuple[Document | DeadLetter, bytes]:
-    """The document of a row, or its dead letter; the row's bytes where it is blank."""
-    if isinstance(content, DeadLetter):
-        return content, b""
-    texts = [value for value in content.values() if isinstance(value, str)]
-    size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
-    if size > most:
-        return records.too_large(size, most, place), b""
-    document = records.to_document(content, task.fields, place)
-    is_good = isinstance(document, Document) and document.article.strip()
-    return document, b"" if is_good else _raw(content)
+def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
+    """The values of a column of a batch, or of a field within one, as `doc.body`.
 
-
-def _column(batch: pa.RecordBatch, name: str, kind: pa.DataType | None) -> pa.Array:
-    """A column of a batch, or a field within one, as `doc.body`.
-
-    Args:
-      batch: the rows.
-      name: of the column.
-      kind: the type to cast it to; None for its own.
+    In place of a value that Python does not have stands the error, so that it costs
+    its row alone.
     """
     top = max(
         (top for top in batch.schema.names if f"{name}.".startswith(f"{top}.")), key=len
     )
     inner = name.removeprefix(top).split(".")[1:]
     column = pc.struct_field(batch.column(top), inner) if inner else batch.column(top)
-    if kind is None or column.type == kind:
-        return column
-    return column.cast(kind, safe=False)  # Nanoseconds are cut to microseconds.
+    if pa.types.is_timestamp(column.type):  # Python has no nanoseconds.
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        return [_value(scalar) for scalar in column]
 
 
-def _one_record(
-    columns: dict[str, pa.Array], index: int, place: Place
-) -> dict[str, Any] | DeadLetter:
-    """A row of which at least one value is none of Python's."""
-    record = {}
-    for name, column in columns.items():
-        try:
-            record[name] = column[index].as_py()
-        except UnicodeDecodeError as error:
-            letter = records.undecodable(error, "a value", place)
-            return letter._replace(raw=error.object)
-        except (ValueError, OverflowError):  # Such as a year beyond 9999.
-            detail = f"{name!r} holds a value that is no valid {column.type}"
-            return unread(place, "wrong_type", detail)
-    return record
+def _value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError) as error:  # Such as a year beyond 9999.
+        return error
 
 
-def _raw(record: dict[str, Any]) -> bytes:
-    """The columns that were read as JSON; a row has no bytes of its own."""
+def _to_document(
+    record: dict[str, Any], task: Task, most: int, place: Place
+) -> tuple[Document | DeadLetter, bytes]:
+    """The document of a row, or its dead letter; the row's bytes where it is blank."""
+    for name, value in record.items():
+        if isinstance(value, UnicodeDecodeError):
+            return records.undecodable(value, "a value", place), value.object
+        if isinstance(value, Exception):
+            detail = f"{name!r} holds a value that cannot be read: {value}"
+            return unread(place, "wrong_type", detail), b""
+    texts = [value for value in record.values() if isinstance(value, str)]
+    size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
+    if size > most:
+        return records.too_large(size, most, place), b""
+    document = records.to_document(record, task.fields, place)
+    if isinstance(document, Document) and document.article.strip():
+        return document, b""
+    # A row has no bytes of its own. A half of a surrogate pair cannot be encoded.
     text = json.dumps(record, ensure_ascii=False, default=repr)
-    # A half of a surrogate pair cannot be encoded.
-    return text.encode(errors="backslashreplace")
+    return document, text.encode(errors="backslashreplace")

@@ -10,7 +10,7 @@ from typing import Any
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus.kept_values import field_value, kept_values
+from precis.pipelines.corpus.kept_fields import field_value, kept_values
 from precis.pipelines.corpus.task import TOO_LARGE, DeadLetter, Fields, Place, unread
 
 Record = Mapping[str, Any]
@@ -50,6 +50,25 @@ def check_fields(
         + " (--article_field, --highlights_field, --id_field, --split_field and "
         "--keep_fields name the fields)"
     )
+
+
+def check_repeated(present: Sequence[str], fields: Fields, path: str) -> None:
+    """Refuses a file that has two columns of a name that is read.
+
+    Args:
+      present: the names of its columns.
+      fields: those to read.
+      path: the file, for the message.
+
+    Raises:
+      UsageError: naming the column.
+    """
+    for name in fields.names:
+        if present.count(name) > 1:
+            raise UsageError(
+                f"{path} has {present.count(name)} columns named {name!r}, of which "
+                "only one could be read; give each column its own name"
+            )
 
 
 def field_names(record: Record) -> list[str]:

@@ -4,7 +4,6 @@ Listing, reading, help and refusals are made of the rows. docs/CORPORA.md shows 
 format is added.
 """
 
-import glob
 import importlib
 from typing import Any, NamedTuple
 
@@ -17,11 +16,10 @@ class Scheme(NamedTuple):
     Attributes:
       module: in this package. Its `list_tasks(source, options)` cuts a corpus into
           tasks, its `read(task, options)` yields the records of a task.
-      where: what the help writes behind the colon.
-      help: what the help says of it.
-      files: the pattern of its files, with `{}` for what stands behind the colon; their
-          list is the `source` of `list_tasks`. Without a pattern the source is what
-          stands behind the colon.
+      where: what the help writes behind the colon, `[...]` where nothing need follow,
+          and what it says of the format.
+      has_files: whether a pattern of files stands behind the colon; their list is the
+          `source` of `list_tasks`. If not, the source is what stands behind the colon.
       has_fields: whether records have fields, which flags name.
       has_splits: whether the source names the splits.
       holds_one_document: whether a file is one document.
@@ -33,18 +31,13 @@ class Scheme(NamedTuple):
 
     module: str
     where: str = "GLOB"
-    help: str = ""
-    files: str = "{}"
+    has_files: bool = True
     has_fields: bool = False
     has_splits: bool = False
     holds_one_document: bool = False
     seek_bytes: int = 0
     extra: str = ""
     endings: tuple[str, ...] = ()
-
-    def pattern(self, where: str) -> str:
-        """The pattern of the files of a corpus; "" where it has none."""
-        return self.files.format(where if self.files == "{}" else glob.escape(where))
 
     def load(self) -> Any:
         """The module; some are slow to import, and their packages may be missing."""
@@ -61,22 +54,21 @@ SCHEMES = {
     "parquet": Scheme("parquet", has_fields=True, seek_bytes=1, endings=(".parquet",)),
     "text": Scheme(
         "text_files",
-        help="one document a file",
+        "GLOB (one document a file)",
         holds_one_document=True,
         endings=(".txt",),
     ),
-    "stories": Scheme(
-        "stories",
-        "DIR",
-        "raw stories",
-        "{}/**/*.story",
-        holds_one_document=True,
-        endings=(".story",),
-    ),
     "tfds": Scheme(
-        "tfds_sets", "NAME[:SPLIT]", "TensorFlow Datasets", "", True, True, extra="tfds"
+        "tfds_sets",
+        "NAME[:SPLIT] (TensorFlow Datasets)",
+        has_files=False,
+        has_fields=True,
+        has_splits=True,
+        extra="tfds",
     ),
-    "sample": Scheme("sample.generator", "[COUNT]", "built in", "", seek_bytes=1),
+    "sample": Scheme(
+        "sample.generator", "[COUNT] (built in)", has_files=False, seek_bytes=1
+    ),
 }
 
 
@@ -85,9 +77,3 @@ def scheme_of(path: str) -> str:
     name = path.lower().removesuffix(next(filter(path.lower().endswith, CODECS), ""))
     fitting = (each for each in SCHEMES if name.endswith(SCHEMES[each].endings))
     return next(fitting, "")
-
-
-def help_of(name: str) -> str:
-    """What the help says of a format."""
-    scheme = SCHEMES[name]
-    return f"{name}:{scheme.where}" + (f" ({scheme.help})" if scheme.help else "")

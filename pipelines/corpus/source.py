@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 
-from precis.model.errors import UsageError
+from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import stage
 from precis.model.text.document import Document
 from precis.pipelines.corpus.listing import (
@@ -69,14 +69,12 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
 def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
     """The tasks of one corpus of the run."""
     scheme = SCHEMES[name]
-    if scheme.files:
-        source_files = list_files(scheme.pattern(where))
-        readable = [file for file in source_files if not file.problem]
-        lost = [file for file in source_files if file.problem]
-        tasks = [
-            *scheme.load().list_tasks(readable, options),
-            *unreadable_tasks(lost, holds_one_document=scheme.holds_one_document),
-        ]
+    if scheme.has_files:
+        listed = list_files(where)
+        readable = [file for file in listed if not file.problem]
+        lost = [file for file in listed if file.problem]
+        tasks = scheme.load().list_tasks(readable, options)
+        tasks += unreadable_tasks(lost, holds_one_document=scheme.holds_one_document)
     else:
         tasks = scheme.load().list_tasks(where, options)
     return [task._replace(scheme=task.scheme or name, where=where) for task in tasks]
@@ -95,15 +93,14 @@ def pack_tasks(tasks: Sequence[Task], *, most: int = MOST_TASKS) -> list[Task]:
     # An empty file costs no bytes and some time, so tasks are counted too.
     weight = total // len(tasks) + 1
     target = -(-(total + weight * len(tasks)) // most)
+    kinds = groupby(
+        tasks, lambda task: (task.where, task.scheme, task.split, task.fields)
+    )
     return [
         join_tasks(group)
-        for _, of_kind in groupby(tasks, key=_kind)
+        for _, of_kind in kinds
         for group in groups_of(of_kind, lambda task: task.size_bytes + weight, target)
     ]
-
-
-def _kind(task: Task) -> tuple[object, ...]:
-    return task.scheme, task.split, task.fields, task.where
 
 
 def join_tasks(pieces: Sequence[Task]) -> Task:
@@ -141,10 +138,12 @@ def draw_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task]:
     Args:
       tasks: of the corpus, in order.
       options: how it is read.
+
+    Raises:
+      DataError: a file changed or cannot be read, so that no document can be drawn.
     """
     drawn: list[_Candidate] = []
     records: dict[int, Counter[str]] = {}
-    failures: dict[int, FileFailure] = {}
     with stage("select", total=len(tasks), unit="tasks") as selecting:
         for task in tasks:
             records[task.number] = Counter()
@@ -152,34 +151,21 @@ def draw_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task]:
                 found = _candidates(task, options, drawn, records[task.number])
                 drawn = heapq.nsmallest(options.sample, chain(drawn, found))
             except FileFailure as failure:
-                failures[task.number] = failure
+                raise DataError(
+                    f"{failure}; --sample draws from every file, so let this one rest "
+                    "or leave it out, and run the command again"
+                ) from failure
             selecting.advance()
-    positions: dict[int, dict[str, set[str]]] = {task.number: {} for task in tasks}
+    positions: dict[int, dict[str, list[str]]] = {task.number: {} for task in tasks}
     for _, number, _, path, position in drawn:
-        positions[number].setdefault(path, set()).add(position)
-    return [
-        _failed(task, failures[task.number])
-        if task.number in failures
-        else _of_drawn(task, positions[task.number], records[task.number])
-        for task in tasks
-    ]
-
-
-def _of_drawn(task: Task, drawn: dict[str, set[str]], records: Counter[str]) -> Task:
-    left_out = records - Counter({path: len(each) for path, each in drawn.items()})
-    return task._replace(
-        only={path: sorted(each) for path, each in drawn.items()},
-        left_out=dict(left_out),
-    )
-
-
-def _failed(task: Task, failure: FileFailure) -> Task:
-    """A task whose files are lost, as one of them could not be read."""
-    files = tuple(
-        file._replace(problem=failure.reason, detail=failure.detail)
-        for file in task.files
-    )
-    return task._replace(scheme=UNREADABLE_SCHEME, files=files, pieces=())
+        positions[number].setdefault(path, []).append(position)
+    selected = []
+    for task in tasks:
+        only = {path: sorted(each) for path, each in positions[task.number].items()}
+        taken = Counter({path: len(each) for path, each in only.items()})
+        left_out = dict(records[task.number] - taken)
+        selected.append(task._replace(only=only, left_out=left_out))
+    return selected
 
 
 def _candidates(

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.text.document import Document
-from precis.pipelines.corpus.kept_values import KeptField
 
 # The part of a record that its dead letter keeps.
 MAX_RAW_BYTES = 64 << 10
@@ -13,6 +12,19 @@ UNREADABLE_SCHEME = "unreadable"
 # The reason of a record that is longer than --max_record_mb allows.
 TOO_LARGE = "record_too_large"
 EMPTY_ARTICLE = "empty_article"
+
+
+class KeptField(NamedTuple):
+    """A field of the source that travels along with the document.
+
+    Attributes:
+      name: the field.
+      kind: one of `kept_fields.KINDS`, `json_text` for text that is JSON already, or ""
+          where `list_tasks` has yet to find it.
+    """
+
+    name: str
+    kind: str = ""
 
 
 class Fields(NamedTuple):

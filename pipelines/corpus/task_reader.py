@@ -4,6 +4,8 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
+from itertools import groupby
+from typing import Any
 
 from precis.model.text.article import Article
 from precis.model.text.document import Document
@@ -60,27 +62,19 @@ class TaskReader:
         self._options = options
 
     def __iter__(self) -> Iterator[Article | DeadLetter]:
-        letter: DeadLetter | None = None  # It waits for those that are like it.
-        for record, position in self._records():
-            if letter is not None and isinstance(record, DeadLetter):
-                alike = record._replace(
-                    source_position=letter.source_position, records=letter.records
-                )
-                if alike == letter:
-                    records = letter.records + record.records
-                    letter, self.position = letter._replace(records=records), position
-                    continue
-            if letter is not None:
-                yield letter
-            letter, self.position = None, position
-            if isinstance(record, DeadLetter):
-                letter = record
-            elif record is not None:
-                yield record
-        if letter is not None:
-            yield letter
+        for kind, alike in groupby(self._records(), _kind_of):
+            if isinstance(kind, DeadLetter):
+                first, self.position = next(alike)
+                records = first.records
+                for letter, self.position in alike:
+                    records += letter.records
+                yield first._replace(records=records)
+            else:
+                for record, self.position in alike:
+                    if record is not None:
+                        yield record
 
-    def _records(self) -> Iterator[tuple[Article | DeadLetter | None, Position]]:
+    def _records(self) -> Iterator[tuple[Any, Position]]:
         """The records, with the position behind each; None for those left out."""
         records = documents = 0
         limit = self._options.limit
@@ -178,6 +172,14 @@ def read_records(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
         if not missing:
             _check_read(task, task.only)
             return
+
+
+def _kind_of(read: tuple[Any, Position]) -> object:
+    """What a dead letter has in common with those that become one with it."""
+    record = read[0]
+    if isinstance(record, DeadLetter):
+        return record._replace(source_position="", records=0)
+    return read
 
 
 def _with_raw(letter: DeadLetter, raw: bytes) -> DeadLetter:

@@ -15,19 +15,16 @@ from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.records.example import read_frames
 from precis.pipelines.corpus import listing, records
-from precis.pipelines.corpus.kept_values import with_kinds
+from precis.pipelines.corpus.kept_fields import with_kinds
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import Place, ReadRecord, Task, unread
 
 _VERSION = re.compile(r"(.+)/(\d+\.\d+\.\d+)")
 # The types of kept fields, by the kind of the features' NumPy types.
-_KINDS = {
-    **dict.fromkeys("iu", "int64"),
-    **dict.fromkeys("OSU", "string"),
-    "f": "double",
-    "b": "bool",
-}
+_KINDS = dict(
+    i="int64", u="int64", O="string", S="string", U="string", f="double", b="bool"
+)
 
 
 def list_tasks(source: str, options: CorpusOptions) -> list[Task]:
@@ -41,34 +38,26 @@ def list_tasks(source: str, options: CorpusOptions) -> list[Task]:
       UsageError: the data set, the split or a feature is not there, or the files have a
           format other than TFRecord.
     """
-    name, _, named_split = source.partition(":")
-    if options.split and named_split and options.split != named_split:
-        raise UsageError(
-            f"tfds:{source} names one split and --split {options.split} another; "
-            "give one of the two"
-        )
+    name, _, split = source.partition(":")
     builder = _builder(name, options.data_dir)
-    features = builder.info.features
-    folder = str(builder.data_dir)
+    features, folder = builder.info.features, str(builder.data_dir)
     records.check_fields(sorted(features), options.required_fields, folder)
-    fields = options.fields._replace(
-        kept=with_kinds(
-            options.kept_fields, lambda field: feature_kind(field, features[field])
-        )
-    )
+    kept = with_kinds(options.kept_fields, lambda field: feature_kind(features[field]))
+    fields = options.fields._replace(kept=kept)
     if builder.info.file_format.value != "tfrecord":
         raise UsageError(
             f"{folder} is kept as {builder.info.file_format.value}; "
             "prepare it again with file_format='tfrecord'"
         )
     splits = list(builder.info.splits)
-    only_split = options.split or named_split
-    if only_split and only_split not in splits:
-        raise UsageError(
-            f"tfds:{name} has no split {only_split!r}; it has {', '.join(splits)}"
-        )
+    for only in filter(None, (split, options.split)):
+        if only not in splits:
+            raise UsageError(
+                f"tfds:{name} has no split {only!r}; it has {', '.join(splits)}"
+            )
+        splits = [only]
     tasks = []
-    for split in [only_split] if only_split else splits:
+    for split in splits:
         info = builder.info.splits[split]
         for shard, count in zip(info.filenames, info.shard_lengths, strict=True):
             if not count:
@@ -105,20 +94,11 @@ def _builder(name: str, data_dir: str) -> Any:
     return builder
 
 
-def feature_kind(name: str, feature: Any) -> str:
-    """The type of a kept field.
-
-    Raises:
-      UsageError: the feature is no text and no single number.
-    """
+def feature_kind(feature: Any) -> str:
+    """The type of a kept field: that of a text or a number, or else JSON."""
     dtype = getattr(feature, "np_dtype", None)
-    code = getattr(np.dtype(dtype), "kind", "") if dtype is not None else ""
-    if getattr(feature, "shape", None) == () and code in _KINDS:
-        return _KINDS[code]
-    raise UsageError(
-        f"--keep_fields {name}: the feature is a {type(feature).__name__} and no "
-        f"single value; write {name}:json to keep it as JSON"
-    )
+    is_single = getattr(feature, "shape", None) == () and dtype is not None
+    return _KINDS.get(np.dtype(dtype).kind, "json") if is_single else "json"
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
@@ -136,18 +116,18 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
                 frame = next(frames, None)
             except DataError:
                 frame = None
-            place = Place(path, f"record {max(index, task.start)}")
             if frame is None:
-                lost = task.stop - max(index, task.start)
+                lost = range(max(index, task.start), task.stop)
                 detail = (
                     f"the shard is damaged or ends at record {index}; "
-                    f"records {task.stop - lost} to {task.stop - 1} are lost"
+                    f"records {lost[0]} to {lost[-1]} are lost"
                 )
-                yield ReadRecord(
-                    unread(place, "broken_shard", detail, records=lost), 1.0
-                )
+                place = Place(path, f"record {lost[0]}")
+                letter = unread(place, "broken_shard", detail, records=len(lost))
+                yield ReadRecord(letter, 1.0)
                 return
             if index >= task.start:
+                place = Place(path, f"record {index}")
                 content = _to_document(frame, features, task, place, options)
                 share = (index + 1 - task.start) / (task.stop - task.start)
                 yield ReadRecord(content, share, frame)
@@ -159,12 +139,9 @@ def _to_document(
     if len(frame) > options.max_record_bytes:
         return records.too_large(len(frame), options.max_record_bytes, place)
     example = features.deserialize_example_np(frame)
+    names = task.fields.names & example.keys()
     try:
-        record = {
-            name: _plain(value)
-            for name, value in example.items()
-            if name in task.fields.names
-        }
+        record = {name: _plain(example[name]) for name in names}
     except UnicodeDecodeError as error:
         return records.undecodable(error, "a feature", place)
     return records.to_document(record, task.fields, place)

@@ -113,6 +113,6 @@ def job_paths(flags: Mapping[str, Any]) -> list[tuple[str, str]]:
             names = [path.strip() for name in names for path in name.split(",")]
         if flag == "corpus" and value:
             addresses = parse_addresses(value)
-            names = [path for scheme, path in addresses if SCHEMES[scheme].files]
+            names = [path for scheme, path in addresses if SCHEMES[scheme].has_files]
         paths += [(f"--{flag} {name}", name) for name in names if name]
     return paths

@@ -16,8 +16,6 @@ from precis.model.errors import DataError
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import FileFailure
-from precis.pipelines.engines import tasks
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.run import job
 from precis.pipelines.transforms.beam_transforms import ReadCorpus
@@ -112,22 +110,6 @@ def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
         )
         expected = [("file_changed", f"{texts}/b.txt")]
         assert_that(dead_letters, equal_to(expected), label="dead_letters")
-
-
-def test_the_letter_of_a_task_that_failed_goes_when_it_succeeds(tmp_path):
-    opened = job.open_job(str(tmp_path), kind="records", inputs={}, tasks=1)
-    step = tasks.Step(opened, "encode")
-    failure = FileFailure("a.txt", "file_changed", "it was cut")
-    report = tasks.report_failure(0, failure, step)
-    assert report.sources == {"a.txt": {"read": 1, "failed": 1}}
-    assert report.failures == {"read/file_changed": 1}
-    (letter,) = dead_letters(tmp_path)
-    assert (letter["detail"], letter["source_file"]) == ("it was cut", "a.txt")
-    assert tasks.read_receipt(step, 0) is None
-    result = tasks.TaskReport({"a.txt": {"read": 1, "written": 1}}, [], {})
-    tasks.publish_report(0, result, tasks.open_dead_letters(step, 0), step)
-    assert dead_letters(tmp_path) == []
-    assert tasks.read_receipt(step, 0) is not None
 
 
 def test_files_that_are_read_together_with_a_changed_one_are_counted(

@@ -86,30 +86,21 @@ def test_files_of_each_compression_are_read(tmp_path, end):
 
 @pytest.mark.parametrize(
     ("end", "damage"),
-    # Arrow writes zstd without a checksum, so that only a cut is seen.
-    [*itertools.product(["gz", "bz2", "xz"], ["cut", "flipped"]), ("zst", "cut")],
+    # Arrow writes zstd without a checksum, so that only a cut is seen. What is read of
+    # gzip is in test_corpus_jsonl.py.
+    [*itertools.product(["bz2", "xz"], ["cut", "flipped"]), ("zst", "cut")],
 )
-def test_no_record_of_a_damaged_part_is_read(tmp_path, end, damage):
-    compress = COMPRESS[end]
-    half = RECORDS.index(b'{"id": "200"')
-    first, second = compress(RECORDS[:half]), bytearray(compress(RECORDS[half:]))
+def test_no_record_of_a_damaged_file_is_read(tmp_path, end, damage):
+    content = bytearray(COMPRESS[end](RECORDS))
     if damage == "cut":
-        del second[-len(second) // 3 :]
+        del content[-len(content) // 3 :]
     else:
-        second[len(second) // 2] ^= 0x55
-    (tmp_path / f"a.jsonl.{end}").write_bytes(first + second)
-    *documents, lost = read_corpus(f"jsonl:{tmp_path}/*", task_bytes=9_000)[1]
-    # The members of gzip in front of the damage are whole.
-    expected = 200 if end == "gz" else 0
+        content[len(content) // 2] ^= 0x55
+    (tmp_path / f"a.jsonl.{end}").write_bytes(content)
+    (lost,) = read_corpus(f"jsonl:{tmp_path}/*", task_bytes=9_000)[1]
     codec = compression.CODECS[f".{end}"]
-    # Each range of gzip that is lost says so.
-    lost_ranges = [each for each in (*documents, lost) if hasattr(each, "reason")]
-    assert {each.reason for each in lost_ranges} == {f"broken_{codec}"}
-    read = [each for each in documents if not hasattr(each, "reason")]
-    assert [each.document_id for each in read] == [str(n) for n in range(expected)]
-    assert lost.detail.startswith(
-        f"the {codec} stream is damaged, the rest of the file"
-    )
+    assert lost.reason == f"broken_{codec}"
+    assert lost.detail.startswith(f"the {codec} stream is damaged, the rest of the f")
 
 
 @pytest.mark.parametrize("end", ["jsonl", "csv", "txt"])

@@ -1,10 +1,8 @@
-"""The schemes text:GLOB and stories:DIR."""
+"""The scheme text:GLOB."""
 
 import pytest
 from support.corpus_records import read_corpus
 
-from precis.model.errors import UsageError
-from precis.pipelines.corpus.stories import parse_story
 from precis.pipelines.corpus.task import DeadLetter
 
 
@@ -70,60 +68,3 @@ def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path):
         "file",
     )
     assert read_corpus(f"text:{tmp_path}/d[1].txt")[1][0].document_id == "d[1]"
-
-
-def test_a_story_is_parsed_as_tfds_parses_it():
-    text = (
-        "A man bit\r a dog\r\n  It was “big”  \n\nSee @highlight there\n\n"
-        "@highlight\n\nMan bites dog\nin town!\n\n"
-        "@highlight\n\nDog (well)"
-    )
-    assert parse_story(text) == (
-        "A man bit a dog. It was “big” See @highlight there",
-        "Man bites dog.\nin town!\nDog (well)",
-    )
-    assert parse_story("No highlights") == ("No highlights.", None)
-    assert parse_story("") == ("", None)
-    ends = "’”\"'`)!?."
-    assert parse_story("\n".join(f"a{end}" for end in ends) + "\n:\n") == (
-        " ".join(f"a{end}" for end in ends) + " :.",
-        None,
-    )
-
-
-def test_stories_are_read_from_all_folders(tmp_path):
-    for name, text in (
-        ("cnn/stories/a1.story", "One\n\n@highlight\n\nH"),
-        ("dailymail/stories/b2.story", "Two."),
-        ("cnn/list.txt", "x"),
-    ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    (tmp_path / "cnn/stories/c3.story").write_bytes(b"\xff")
-    for task_bytes, count in ((1, 3), (1000, 1)):
-        tasks, records = read_corpus(f"stories:{tmp_path}", task_bytes=task_bytes)
-        assert len(tasks) == count
-        assert isinstance(records.pop(1), DeadLetter)
-        assert [(d.document_id, d.article, d.highlights) for d in records] == [
-            ("a1", "One.", "H."),
-            ("b2", "Two.", None),
-        ]
-        assert {d.source_position for d in records} == {"file"}
-        assert records[0].source_file == f"{tmp_path}/cnn/stories/a1.story"
-    (tmp_path / "dailymail/stories/a1.story").write_text("again")
-    with pytest.raises(
-        UsageError,
-        match=(
-            r"cnn/stories/a1.story and .*dailymail/stories/a1.story have one name, "
-            r"and the name is the id"
-        ),
-    ):
-        read_corpus(f"stories:{tmp_path}")
-    with pytest.raises(
-        UsageError,
-        match=r"no file matches .*story \(there is no folder .*/none\); check the path",
-    ):
-        read_corpus(f"stories:{tmp_path}/none")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"no file matches .*/empty/\*\*/\*.story"):
-        read_corpus(f"stories:{tmp_path}/empty")

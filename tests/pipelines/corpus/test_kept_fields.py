@@ -9,10 +9,10 @@ from support.command_line import write_jsonl
 from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus.kept_fields import kept_columns
-from precis.pipelines.corpus.kept_values import (
+from precis.pipelines.corpus.kept_fields import (
     KeptField,
     infer_kind,
+    kept_columns,
     kept_values,
     parse_kept_fields,
 )
@@ -59,19 +59,13 @@ def test_names_and_types_are_parsed():
         KeptField("section", ""),
         KeptField("dc:date", "string"),
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+    for text, message in (
         ("date:day", r"--keep_fields date:day: there is no type 'day'; .*string, int"),
         (":int64", r"--keep_fields :int64: there is no type"),
         ("a,b,A:json", r"--keep_fields names a more than once"),
-    ],
-)
-def test_names_and_types_that_are_refused(text, message):
-    with pytest.raises(UsageError, match=message):
-        CorpusOptions(corpus="jsonl:a", keep_fields=text)
+    ):
+        with pytest.raises(UsageError, match=message):
+            CorpusOptions(corpus="jsonl:a", keep_fields=text)
 
 
 def test_the_types_of_json_values_are_inferred():
@@ -79,7 +73,7 @@ def test_the_types_of_json_values_are_inferred():
     assert infer_kind([1, 2.5]) == infer_kind([2.5]) == "double"
     assert infer_kind([True, False]) == "bool"
     assert infer_kind(["a", None]) == "string"
-    for values in ([None], [1, "a"], [True, 1], [[1]], [{}], [2**63]):
+    for values in ([None], [1, "a"], [True, 1], [[1]], [{}]):
         assert infer_kind(values) == "json"
 
 
@@ -138,56 +132,45 @@ def test_the_columns_of_csv_are_strings_unless_a_type_is_named(tmp_path):
 
 def test_the_columns_of_parquet_keep_their_types(tmp_path):
     nested = pa.struct([("name", pa.large_string()), ("ids", pa.list_(pa.int8()))])
-    ids = pa.list_(pa.field("element", pa.int8()))
+    pairs = pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64()))
     corpus = _parquet(
         tmp_path,
         who=pa.array([{"name": "J", "ids": [1, None]}, None], nested),
         when=pa.array([1_709_208_000_000_000_123, None], pa.timestamp("ns", "UTC")),
+        at=pa.array([2**62, None], pa.timestamp("us")),
         kind=pa.array(["a", "b"]).dictionary_encode(),
         price=pa.array([None, 1]).cast(pa.decimal128(21, 2)),
+        small=pa.array([7, None], pa.uint8()),
+        pairs=pairs,
     )
-    assert _columns(corpus, "when,kind,who,price") == {
-        "when": pa.timestamp("us", tz="UTC"),
-        "kind": pa.string(),
-        "who": pa.struct([("name", pa.string()), ("ids", ids)]),
-        "price": pa.decimal128(21, 2),
-    }
-    who = {"name": "J", "ids": [1, None]}
-    assert _metadata(corpus, "who,kind,when") == [
-        {"who": who, "kind": "a", "when": NOON},
-        {"who": None, "kind": "b", "when": None},
+    text, moment = pa.string(), pa.timestamp("us", tz="UTC")
+    types = [moment, text, text, pa.float64(), pa.int64(), text]
+    columns = _columns(corpus, "when,kind,who,price,small,pairs")
+    assert list(columns.values()) == types
+    who = '{"name": "J", "ids": [1, null]}'
+    assert [list(each.values()) for each in _metadata(corpus, "who,kind,when")] == [
+        [who, "a", NOON],
+        [None, "b", None],
     ]
-    assert _metadata(corpus, "when:string,who:json")[0] == {
-        "when": "2024-02-29T12:00:00+00:00",
-        "who": '{"name": "J", "ids": [1, null]}',
-    }
-
-
-def test_columns_of_parquet_that_have_no_plain_type_are_refused(tmp_path):
-    pairs = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
-    corpus = _parquet(tmp_path, m=pairs, s=pa.array([[{"m": None}]]), n=pa.array([1]))
-    assert _metadata(corpus, "m:json") == [{"m": '[["a", 1]]'}]
-    _parquet(tmp_path, "b.parquet", m=pairs, s=pa.array([[]]), n=pa.array(["x"]))
-    for name, message in (
-        ("m", r"m: a column of type map<string, int64.*> cannot be kept as it is"),
-        ("s", "cannot be kept as it is; write s:json"),
-        ("n", "n: it is string in .*b.parquet and int64 in the first file; name a typ"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            read_corpus(corpus, keep_fields=name)
-    assert _metadata(corpus, "n:string") == [{"n": "1"}, {"n": "x"}]
-
-
-def test_a_value_that_python_does_not_have_costs_its_row_only(tmp_path):
-    moments = pa.array([0, 2**62, 0], pa.timestamp("us"))
-    first, lost, last = _metadata(_parquet(tmp_path, when=moments), "when")
+    assert [list(each.values()) for each in _metadata(corpus, "price,small,pairs")] == [
+        [None, 7, '[["a", 1]]'],
+        [1.0, None, None],
+    ]
+    assert _metadata(corpus, "when:string")[0] == {"when": "2024-02-29T12:00:00+00:00"}
+    # A value that Python does not have costs its row only.
+    lost, last = _metadata(corpus, "at")
     assert isinstance(lost, DeadLetter)
-    assert (lost.source_position, lost.reason, lost.detail) == (
-        "row group 0 row 1",
-        "wrong_type",
-        "'when' holds a value that is no valid timestamp[us]",
-    )
-    assert first == last == {"when": datetime.datetime(1970, 1, 1)}
+    assert (lost.source_position, lost.reason) == ("row group 0 row 0", "wrong_type")
+    assert lost.detail.startswith("'at' holds a value that cannot be read: ")
+    assert last == {"at": None}
+
+
+def test_fields_of_other_types_in_another_file_are_refused(tmp_path):
+    corpus = _parquet(tmp_path, n=pa.array([1]))
+    _parquet(tmp_path, "b.parquet", n=pa.array(["x"]))
+    with pytest.raises(UsageError, match=r"one type in .*a.parquet and another in .*b"):
+        _columns(corpus, "n")
+    assert _metadata(corpus, "n:string") == [{"n": "1"}, {"n": "x"}]
 
 
 def test_the_name_of_another_column_is_refused(tmp_path):
