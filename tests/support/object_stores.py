@@ -26,7 +26,6 @@ ODD_NAMES = ("a b.txt", "c#12.txt", "d?generation=3.txt", "e%20f.txt", "g::h.txt
 CORPORA = (
     *("jsonl:jsonl/*.jsonl", "jsonl:jsonl/*", "csv:table/news.csv"),
     *("parquet:table/*.parquet", "text:text/*.txt", "text:text/**/*.txt"),
-    "stories:stories",
 )
 
 
@@ -40,7 +39,7 @@ def write_corpora(folder: Path, *, documents: int = 40) -> None:
         }
         for each in map(document, range(documents))
     ]
-    for name in ("jsonl", "table", "text/deep", "stories"):
+    for name in ("jsonl", "table", "text/deep"):
         (folder / name).mkdir(parents=True)
     lines = [json.dumps(row) + "\n" for row in rows]
     half = documents // 2
@@ -58,8 +57,6 @@ def write_corpora(folder: Path, *, documents: int = 40) -> None:
     for number, row in enumerate(rows[:6]):
         names = (*ODD_NAMES, "deep/i.txt")
         (folder / "text" / names[number]).write_text(row["article"])
-        story = f"{row['article']}\n\n@highlight\n\n{row['highlights']}\n"
-        (folder / "stories" / f"{number:040x}.story").write_text(story)
 
 
 def address_below(address: str, folder: str) -> str:

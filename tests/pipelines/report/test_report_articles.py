@@ -70,24 +70,19 @@ def corpora(folder: Path):
     (folder / "a.csv").write_text("id,article,highlights\n" + rows)
     table = pa.Table.from_pylist(lines)
     pq.write_table(table, folder / "a.parquet", row_group_size=2)
-    for name, suffix in (("texts", "txt"), ("stories", "story")):
-        (folder / name).mkdir()
-        for line in lines:
-            text = line["article"] + "\n\n@highlight\n\nA storm." * (suffix == "story")
-            (folder / name / f"{line['id']}.{suffix}").write_text(text)
+    (folder / "texts").mkdir()
+    for line in lines:
+        (folder / "texts" / f"{line['id']}.txt").write_text(line["article"])
     return {
         "jsonl": f"jsonl:{folder}/*.jsonl",
         "csv": f"csv:{folder}/a.csv",
         "parquet": f"parquet:{folder}/*.parquet",
         "text": f"text:{folder}/texts/*.txt",
-        "stories": f"stories:{folder}/stories",
         "sample": "sample:12",
     }
 
 
-@pytest.mark.parametrize(
-    "scheme", ["jsonl", "csv", "parquet", "text", "stories", "sample"]
-)
+@pytest.mark.parametrize("scheme", ["jsonl", "csv", "parquet", "text", "sample"])
 def test_articles_are_found_at_their_places(scheme, tmp_path, monkeypatch):
     # Small tasks are joined, and read piece by piece.
     monkeypatch.setattr(source, "pack_tasks", lambda tasks: pack_tasks(tasks, most=2))

@@ -28,10 +28,10 @@ def write_corpus(folder, scheme):
     ]
     kind, name = scheme.split(":")
     path = folder / name
-    if kind in ("text", "stories"):
+    if kind == "text":
         for number, text in enumerate(texts):
             (folder / f"{number:03d}{path.suffix}").write_text(text)
-        return f"text:{folder}/*.txt" if kind == "text" else f"stories:{folder}"
+        return f"text:{folder}/*.txt"
     if kind == "parquet":
         pq.write_table(pa.table({"article": texts}), path, row_group_size=130)
     else:
@@ -54,7 +54,6 @@ def write_corpus(folder, scheme):
         "csv:a.csv",
         "parquet:a.parquet",
         "text:a.txt",
-        "stories:a.story",
         "sample:",
     ],
 )
