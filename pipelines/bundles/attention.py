@@ -4,7 +4,6 @@ The text is read and its summary written as by `precis summarize --text`. The pi
 are those of `precis.model.inference.attention`.
 """
 
-import os
 from typing import Any, NamedTuple
 
 from precis.model import files
@@ -14,7 +13,7 @@ from precis.model.bundle.network_bundle import (
     open_bundle,
     with_decoding_of_bundle,
 )
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import UsageError
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
 from precis.pipelines.bundles.options import (
@@ -99,27 +98,18 @@ def attention(**flags: Any) -> AttentionResult:
 
 def _read_summary(options: AttentionOptions, article: Article) -> str:
     """The text of the file `--summary`, or the summary of the article."""
-    path = options.summary
-    if not path:
-        article = article.with_id_and_split(article.content_sha256, "")
-        flags = {"bundle": options.bundle, "task_prefix": options.task_prefix}
-        # Short articles have a summary too.
-        row = summarize_article(
-            article, {**flags, "min_source_words": 0}, clean=options.clean
-        )
-        if not row["abstractive_summary"]:
-            raise UsageError(
-                f"--text {options.text}: the network wrote no summary; give one with "
-                "--summary"
-            )
-        return str(row["abstractive_summary"])
-    if not files.exists(path) or os.path.isdir(path):
+    if options.summary:
+        with files.naming_damage(options.summary, way_out="convert it to UTF-8"):
+            return files.read_bytes(options.summary).decode()
+    article = article.with_id_and_split(article.content_sha256, "")
+    flags = {"bundle": options.bundle, "task_prefix": options.task_prefix}
+    # Short articles have a summary too.
+    row = summarize_article(
+        article, {**flags, "min_source_words": 0}, clean=options.clean
+    )
+    if not row["abstractive_summary"]:
         raise UsageError(
-            f"--summary {path}: there is no such file; name one with plain text"
+            f"--text {options.text}: the network wrote no summary; give one with "
+            "--summary"
         )
-    try:
-        return files.read_bytes(path).decode()
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: byte {error.start} is no UTF-8; convert the file"
-        ) from error
+    return str(row["abstractive_summary"])

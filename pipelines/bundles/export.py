@@ -10,11 +10,7 @@ The parts are made in `precis.model.bundle.checkpoints`. Nothing here needs Beam
 TensorFlow or transformers.
 """
 
-import contextlib
 import dataclasses
-import os
-import tempfile
-from collections.abc import Iterator
 from typing import Any
 
 from precis.model import files
@@ -32,6 +28,7 @@ from precis.model.bundle.manifest import (
     read_manifest,
 )
 from precis.model.bundle.network_bundle import (
+    BundleWithoutWeights,
     check_prefix,
     open_bundle,
     with_decoding_of_bundle,
@@ -40,10 +37,15 @@ from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
 from precis.model.search.special import special_tokens
 from precis.model.tokenization.exported import save_for_transformers
-from precis.pipelines.bundles.options import EXPORT
+from precis.pipelines.bundles.options import EXPORT, ExportOptions
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.summarize.options import decode_id
 
+# The files with a checksum in the manifest.
+_FILES = (
+    "config.json generation_config.json model.safetensors tokenizer.json "
+    "tokenizer_config.json"
+).split()
 # How the card says that the folder is used; FOLDER is where it lies.
 _USE = """
 ```python
@@ -85,9 +87,9 @@ def export(**flags: Any) -> dict[str, Any]:
             f"{options.bundle}: its sources have a tokenizer of their own, and a "
             "checkpoint of transformers has one; use `precis summarize`"
         )
-    bundle_manifest = read_manifest(options.bundle)
     special = special_tokens(contents.tokenizer, contents.special)
-    came_from = str(bundle_manifest["provenance"].get("model_type", ""))
+    provenance = read_manifest(options.bundle)["provenance"]
+    came_from = str(provenance.get("model_type", ""))
     try:
         settings = checkpoint_settings(contents.config, special, came_from=came_from)
     except UsageError as error:
@@ -115,99 +117,89 @@ def export(**flags: Any) -> dict[str, Any]:
         **description,
         "provenance": {"command": "export", "flags": recorded_flags(concerns)},
     }
-    import safetensors.numpy
-
-    with stage("export"), _folder_aside(options.output) as folder:
-        weights = open_weights(options.bundle)
-        network: Any = contents.config
-        tensors = checkpoint_tensors(weights, network, settings)
-        files.write_json(os.path.join(folder, "config.json"), settings)
-        search["use_cache"] = settings["use_cache"]
-        files.write_json(os.path.join(folder, "generation_config.json"), search)
-        files.write_bytes(
-            os.path.join(folder, "model.safetensors"),
-            safetensors.numpy.save(tensors, metadata={"format": "pt"}),
-        )
-        save_for_transformers(
-            folder,
-            contents.tokenizer,
-            pad_id=special.pad_id,
-            end_id=special.end_id,
-            max_source_tokens=contents.config.max_source_tokens,
-        )
-        # The card may be edited, so it comes behind the checksums.
+    path = files.join(options.output, MANIFEST_FILE)
+    with stage("export"):
+        files.remove_leftovers(options.output)
+        # Without checksums the manifest says that the export is not finished.
+        files.write_json(path, manifest)
+        _write_checkpoint(options, contents, settings, search)
         manifest["sha256"] = {
-            name: files.sha256_file(os.path.join(folder, name))
-            for name in sorted(os.listdir(folder))
+            name: files.sha256_file(files.join(options.output, name)) for name in _FILES
         }
-        card = _card(options.bundle, bundle_manifest, options.task_prefix)
-        files.write_bytes(os.path.join(folder, CARD_FILE), card.encode())
-        files.write_json(os.path.join(folder, MANIFEST_FILE), manifest)
+        files.write_json(path, manifest)
     return manifest
 
 
-def _card(bundle: str, manifest: dict[str, Any], task_prefix: str) -> str:
-    """The model card of the bundle."""
-    text = f"{task_prefix!r} + article" if task_prefix else "article"
-    return card_text(
-        manifest,
-        open_bundle_config(bundle, ABSTRACTIVE).config,
+def _write_checkpoint(
+    options: ExportOptions,
+    contents: BundleWithoutWeights,
+    settings: dict[str, Any],
+    search: dict[str, Any],
+) -> None:
+    """Writes all files but the manifest.
+
+    Args:
+      options: of the command.
+      contents: of the bundle.
+      settings: the content of config.json.
+      search: of generation_config.json.
+    """
+    import safetensors.numpy
+
+    output = options.output
+    network: Any = contents.config
+    tensors = checkpoint_tensors(open_weights(options.bundle), network, settings)
+    files.write_json(files.join(output, "config.json"), settings)
+    search["use_cache"] = settings["use_cache"]
+    files.write_json(files.join(output, "generation_config.json"), search)
+    files.write_bytes(
+        files.join(output, "model.safetensors"),
+        safetensors.numpy.save(tensors, metadata={"format": "pt"}),
+    )
+    special = special_tokens(contents.tokenizer, contents.special)
+    save_for_transformers(
+        output,
+        contents.tokenizer,
+        pad_id=special.pad_id,
+        end_id=special.end_id,
+        max_source_tokens=contents.config.max_source_tokens,
+    )
+    text = f"{options.task_prefix!r} + article" if options.task_prefix else "article"
+    card = card_text(
+        read_manifest(options.bundle),
+        open_bundle_config(options.bundle, ABSTRACTIVE).config,
         library="transformers",
         use=_USE.strip().replace("TEXT", text),
     )
+    files.write_bytes(files.join(output, CARD_FILE), card.encode())
 
 
 def _read_finished(output: str, description: dict[str, Any]) -> dict[str, Any] | None:
     """The manifest of an earlier export with the same description; None if the folder
-    is empty or missing.
+    is empty or missing, or an export was stopped in it.
 
     Raises:
       UsageError: the folder holds anything else.
     """
     path = files.join(output, MANIFEST_FILE)
+    manifest: dict[str, Any] = {}
     if files.exists(path):
         manifest = files.read_object(
             path, way_out="name another --output, or remove that folder"
         )
-        # The bundle may lie elsewhere since; its model_id is part of the description.
-        if description.items() <= manifest.items() and all(
-            files.exists(files.path_within(output, name, listed_in=path))
-            and files.sha256_file(files.join(output, name)) == sha256
-            for name, sha256 in dict(manifest.get("sha256", {})).items()
+    # The bundle may lie elsewhere since; its model_id is part of the description.
+    if description.items() <= manifest.items():
+        checksums = dict(manifest.get("sha256", {}))
+        paths = {name: files.join(output, name) for name in checksums}
+        if all(
+            files.exists(path) and files.sha256_file(path) == checksums[name]
+            for name, path in paths.items()
         ):
-            return manifest
+            return manifest if checksums else None
     fs, name = files.filesystem(output)
-    is_empty_folder = fs.isdir(name) and not fs.ls(name)
-    if fs.exists(name) and not is_empty_folder:
+    if fs.exists(name) and (files.list_folder(output) or not fs.isdir(name)):
         raise UsageError(
             f"{output} holds something else than this export; name another --output, "
             "or remove that folder"
         )
     return None
-
-
-@contextlib.contextmanager
-def _folder_aside(output: str) -> Iterator[str]:
-    """A local folder that becomes `output` if the block ends without an error.
-
-    The folder that a killed process left aside is removed first. An object store cannot
-    rename a folder: there the manifest comes last and says that the export is complete.
-    """
-    if not files.is_local(output):
-        with tempfile.TemporaryDirectory() as folder:
-            yield folder
-            manifest = os.path.join(folder, MANIFEST_FILE)
-            content = files.read_bytes(manifest)
-            os.remove(manifest)
-            files.copy_tree(folder, output)
-            files.write_bytes(files.join(output, MANIFEST_FILE), content)
-        return
-    _, name = files.filesystem(output)
-    aside = name + files.ASIDE
-    files.remove(aside)
-    os.makedirs(aside)
-    try:
-        yield aside
-        os.replace(aside, name)
-    finally:
-        files.remove(aside)

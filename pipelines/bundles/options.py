@@ -2,13 +2,9 @@
 
 import dataclasses
 import re
+from typing import Any
 
-from precis.model.config import (
-    check_at_least,
-    check_choices,
-    flag,
-    required,
-)
+from precis.model.config import check_at_least, check_choices, flag, required
 from precis.model.errors import UsageError
 from precis.model.search.config import SearchConfig
 from precis.pipelines.corpus.options import clean_flag
@@ -17,7 +13,18 @@ from precis.pipelines.run.options import check_output
 COPY = "copy"
 BLOCKS = ("encoder", "self", "cross", COPY)  # attentions of a network
 MEAN_OF_HEADS = "mean"
-ALL_HEADS = "all"
+
+
+def _prefix_flag() -> Any:
+    """The text before each article that tells a network of several tasks its task."""
+    return flag(
+        "",
+        "text before each article that says what to write of it; the bundle's own if "
+        "it has one",
+        metavar="TEXT",
+        is_common=True,
+        default_text="the bundle's",
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,14 +66,7 @@ class ExportOptions:
         is_common=True,
     )
     output: str = required("folder for the result", metavar="DIR", is_common=True)
-    task_prefix: str = flag(
-        "",
-        "text before each article that says what to write of it; the bundle's own if "
-        "it has one",
-        metavar="TEXT",
-        is_common=True,
-        default_text="the bundle's",
-    )
+    task_prefix: str = _prefix_flag()
 
     def __post_init__(self) -> None:
         check_output(self.output)
@@ -123,25 +123,13 @@ class AttentionOptions:
         is_common=True,
     )
     clean: str = clean_flag()
-    task_prefix: str = flag(
-        "",
-        "text before the article that says what to write of it; the bundle's own if "
-        "it has one",
-        metavar="TEXT",
-        is_common=True,
-        default_text="the bundle's",
-    )
+    task_prefix: str = _prefix_flag()
 
     def __post_init__(self) -> None:
         check_choices(self)
-        for name in ("bundle", "text", "output"):
-            if not getattr(self, name):
-                raise UsageError(
-                    f"--{name} is empty; name a "
-                    f"{'folder' if name == 'bundle' else 'file'}"
-                )
+        check_output(self.output)
         check_at_least(self, 0, "layer", "columns")
-        if self.heads not in (MEAN_OF_HEADS, ALL_HEADS) and not self.head_numbers:
+        if not re.fullmatch(r"mean|all|[1-9]\d{0,3}(,[1-9]\d{0,3})*", self.heads):
             raise UsageError(
                 f"--heads is mean, all, or numbers from 1 on with commas between them, "
                 f"not {self.heads!r}"
@@ -149,11 +137,8 @@ class AttentionOptions:
 
     @property
     def head_numbers(self) -> list[int]:
-        """The numbers in `heads`; none where it is a word, or wrong."""
-        numbers = self.heads.split(",")
-        if not all(re.fullmatch(r"\s*[1-9]\d{0,3}\s*", number) for number in numbers):
-            return []
-        return [int(number) for number in numbers]
+        """The numbers in `heads`; none where it is a word."""
+        return [int(number) for number in self.heads.split(",") if number.isdigit()]
 
 
 IMPORT = (ImportOptions,)

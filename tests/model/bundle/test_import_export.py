@@ -275,8 +275,15 @@ def test_what_transformers_does_otherwise_is_written_out(tmp_path):
 
 def test_an_export_is_left_as_it_is_the_second_time(layout_bundle, tmp_path, capsys):
     argv = ("export", layout_bundle, "--output", str(tmp_path / "out"))
-    (tmp_path / "out.aside").mkdir()  # as a killed export leaves it
     assert exit_code(*argv) == 0
+    # As a killed export leaves it: without checksums, and with half a file.
+    unfinished = read_folder(tmp_path / "out", "manifest.json")
+    del unfinished["sha256"]
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(unfinished))
+    (tmp_path / "out" / "model.safetensors").unlink()
+    (tmp_path / "out" / "model.safetensors.1a2b3c4d.aside").write_bytes(b"half")
+    assert exit_code(*argv) == 0
+    assert set(contents(tmp_path / "out")) == FILES
     assert "README.md shows" in capsys.readouterr().out
     settings = read_folder(tmp_path / "out", "tokenizer_config.json")
     assert settings["model_max_length"] == 60
@@ -320,7 +327,7 @@ def test_an_object_store_gets_the_manifest_last(layout_bundle):
     ("flags", "message"),
     [
         ({"layout": "bart", "architecture": "recurrent"}, "transformer, not of recurr"),
-        ({"layout": "t5", "encoder": "e"}, "--layout is the encoder's own with --enc"),
+        ({"layout": "t5", "encoder": "e"}, "--layout does not go with --encoder, who"),
     ],
 )
 def test_a_layout_without_a_use_is_refused(flags, message, records_folder, tmp_path):

@@ -242,8 +242,6 @@ def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path, capsys):
         (None, {}, "other.txt: there is no such file; name one document"),
         (b"  \n", {}, "other.txt: it holds no text to summarize; give it an article"),
         (b"Caf\xe9", {}, "other.txt: it is no UTF-8"),
-        (b"Rain.", {"summary": "none.txt"}, "--summary none.txt: there is no such"),
-        (b"Rain.", {"summary": "/"}, "--summary /: there is no such file; name one"),
         (b"Rain.", {"heads": "1,3"}, "--heads 1,3: the block cross has the heads 1 to"),
         (b"Rain.", {"layer": -1}, "--layer must not be negative, but is -1"),
         (
