@@ -61,17 +61,11 @@ def weights_of_bundle(
       DataError: a damaged bundle.
     """
     contents = open_bundle(folder)
-    _check_vocabulary(folder, contents.tokenizer, tokenizers.target, flag="tokenizer")
-    if (
-        contents.source_tokenizer.fingerprint != contents.tokenizer.fingerprint
-        or tokenizers.source is not tokenizers.target
+    for flag, own, of_records in (
+        ("tokenizer", contents.tokenizer, tokenizers.target),
+        ("source_tokenizer", contents.source_tokenizer, tokenizers.source),
     ):
-        _check_vocabulary(
-            folder,
-            contents.source_tokenizer,
-            tokenizers.source,
-            flag="source_tokenizer",
-        )
+        _check_vocabulary(folder, own, of_records, flag=flag)
     known = contents.config.max_source_tokens
     if (
         changes.get("max_source_tokens", 0) > known
@@ -119,13 +113,11 @@ def weights_of_encoder(
     _check_vocabulary(
         folder, encoder.tokenizer, tokenizers.source, flag="source_tokenizer"
     )
-    shape = {
-        field.name: getattr(encoder.config, field.name)
-        for field in dataclasses.fields(EncoderConfig)
-    }
-    longest = min(max_source_tokens, encoder.config.max_source_tokens)
+    names = [field.name for field in dataclasses.fields(EncoderConfig)]
+    shape = {name: getattr(encoder.config, name) for name in names}
+    shape["max_source_tokens"] = min(max_source_tokens, shape["max_source_tokens"])
     config = TransformerConfig(
-        **{**shape, "max_source_tokens": longest},
+        **shape,
         decoder_stack=decoder,
         shared_embedding=False,
         pointer=False,
@@ -141,13 +133,8 @@ def with_word_vectors(initial: InitialWeights, path: str) -> InitialWeights:
     """The same weights, but word vectors as the first embeddings.
 
     Raises:
-      UsageError: there is no such file, or a bundle brings the embeddings.
+      UsageError: there is no such file.
     """
-    if initial.identity:
-        raise UsageError(
-            "--word_vectors starts embeddings that are new, "
-            "and a bundle brings its own; leave one of the two out"
-        )
     if not files.exists(path):
         raise UsageError(
             f"--word_vectors {path}: there is no such file; "
@@ -186,11 +173,11 @@ def initialise(
         weight.assign(value)
     facts: dict[str, Any] = dict(initial.identity)
     if initial.word_vectors:
-        random_table = network.embedding.table.numpy()
-        initialised = initial_table(random_table, tokenizer, initial.word_vectors)
-        network.embedding.table.assign(initialised.table)
-        replaced = initialised.replaced_words
-        words = initialised.words
+        table = network.embedding.table
+        new_table, replaced, words = initial_table(
+            table.numpy(), tokenizer, initial.word_vectors
+        )
+        table.assign(new_table)
         share = (
             f"{replaced:,} of {words:,} words have a vector ({replaced / words:.1%})"
         )

@@ -2,8 +2,13 @@
 
 import dataclasses
 
-from precis.model.config import check_choices, flag, listed_names, required, setting
-from precis.model.errors import UsageError
+from precis.model.config import (
+    check_at_least,
+    check_choices,
+    flag,
+    required,
+    setting,
+)
 from precis.model.network.architectures import ARCHITECTURES, LAYOUTS, SIZES
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
@@ -30,11 +35,6 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         check_output(self.output)
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The names in `records`, in order."""
-        return listed_names(self.records)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -139,11 +139,6 @@ class NetworkOptions:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        if self.init_from and self.encoder:
-            raise UsageError(
-                "--init_from brings a whole network and --encoder half of one; leave "
-                "one of them out"
-            )
 
 
 TRAIN = (TrainOptions, NetworkOptions, TrainingConfig)
@@ -153,10 +148,6 @@ TRAIN_EXTRACTOR = (LabelledRecordsOptions, ExtractiveTraining)
 
 
 TRAIN_KEYPHRASES = (LabelledRecordsOptions,)
-
-
-# Fewer leave no room for a warm-up.
-_LEAST_WRITER_STEPS = 10
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -206,11 +197,7 @@ class SummarizerOptions:
     def __post_init__(self) -> None:
         check_output(self.output)
         check_choices(self)
-        if self.writer_steps and self.writer_steps < _LEAST_WRITER_STEPS:
-            raise UsageError(
-                f"--writer_steps must be at least {_LEAST_WRITER_STEPS}, not "
-                f"{self.writer_steps}; 0 is as the recipe says"
-            )
+        check_at_least(self, 0, "writer_steps", way_out="0 is as the recipe says")
 
 
 TRAIN_SUMMARIZER = (

@@ -18,7 +18,6 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "warmup_steps": 4_000,
         "label_smoothing": 0.0,
         "epochs": 20,
-        "validation_beam_width": 1,
     },
     # BertSumAbs (Liu and Lapata 2019, section 4.2): the trained encoder learns more
     # slowly and later than the decoder. The paper's rates, 0.002 and 0.1, are

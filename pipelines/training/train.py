@@ -6,7 +6,6 @@ in `precis.model.training`, and no part of it needs Beam.
 
 import dataclasses
 import tempfile
-from collections.abc import Callable
 from typing import Any
 
 from precis.model.bundle.manifest import (
@@ -15,7 +14,7 @@ from precis.model.bundle.manifest import (
     KEYPHRASES,
     refuse_other_kind,
 )
-from precis.model.config import written
+from precis.model.config import listed_names, written
 from precis.model.errors import UsageError
 from precis.model.keyphrases.training import train_classifier
 from precis.model.network.architectures import LAYOUTS, named_network
@@ -46,16 +45,18 @@ from precis.pipelines.training.options import (
 )
 from precis.pipelines.training.recipes import RECIPES
 
-# The flags of a network that may stand beside --init_from; the others are of its shape.
-_BESIDE_BUNDLE = (
-    "init_from recipe coverage dropout max_source_tokens max_target_tokens".split()
-)
-# The flags of the shape of a network, and those of a decoder on a trained encoder.
+# The flags of a network that may stand beside a bundle it begins with. The bundle
+# decides the others, or a network of two vocabularies does not have them.
+_BESIDE = {
+    "init_from": "recipe coverage dropout max_source_tokens max_target_tokens",
+    "encoder": "recipe network width heads feed_forward convolutional_gate "
+    "decoder_layers pointer tied_output dropout max_source_tokens max_target_tokens",
+}
+# The flags of the shape of a network.
 _SHAPE = (
     "width heads feed_forward encoder_layers decoder_layers layers "
     "convolutional_gate coverage"
 ).split()
-_OF_DECODER = "width heads feed_forward convolutional_gate decoder_layers".split()
 
 
 def train(**flags: Any) -> TrainResult:
@@ -68,32 +69,18 @@ def train(**flags: Any) -> TrainResult:
     Raises:
       UsageError: invalid flags, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
-    """
-    with saving() as is_stopped:
-        return train_until(is_stopped, **flags)
-
-
-def train_until(is_stopped: Callable[[], bool], **flags: Any) -> TrainResult:
-    """Trains as `train` does. Once `is_stopped` says so, the state is saved after the
-    present step, and Interrupted raised.
+      Interrupted: at a signal, after the state was saved.
     """
     recipe = flags.get("recipe", "")
     # A value of another type is refused where the flags are read.
     settings_of_recipe = RECIPES.get(recipe, {}) if isinstance(recipe, str) else {}
     concerns = read_flags(TRAIN, {**settings_of_recipe, **flags})
     options, settings, training = concerns
-    if settings.init_from:
-        for field in dataclasses.fields(settings):
-            is_given = getattr(settings, field.name) != field.default
-            if is_given and field.name not in _BESIDE_BUNDLE:
-                raise UsageError(
-                    f"{written(settings, field.name)} is the bundle's own with "
-                    "--init_from; leave it out"
-                )
+    check_beside(settings)
     refuse_other_kind(options.output, ABSTRACTIVE)
     warn_of_warmup(training)
-    with shown("train"):
-        records = open_records(options.folders)
+    with saving() as is_stopped, shown("train"):
+        records = open_records(listed_names(options.records))
         network, initial = choose_network(records, settings)
         return train_network(
             records,
@@ -104,6 +91,24 @@ def train_until(is_stopped: Callable[[], bool], **flags: Any) -> TrainResult:
             request={"command": "train", "flags": recorded_flags(concerns)},
             is_stopped=is_stopped,
         )
+
+
+def check_beside(settings: NetworkOptions) -> None:
+    """Refuses flags that have no effect beside the bundle that a network begins with.
+
+    Raises:
+      UsageError: naming one of them.
+    """
+    for start, beside in _BESIDE.items():
+        if not getattr(settings, start):
+            continue
+        for field in dataclasses.fields(settings):
+            is_given = getattr(settings, field.name) != field.default
+            if is_given and field.name not in (start, *beside.split()):
+                raise UsageError(
+                    f"{written(settings, field.name)} does not go with --{start}, "
+                    "whose bundle decides it; leave it out"
+                )
 
 
 def warn_of_warmup(training: TrainingConfig) -> None:
@@ -162,34 +167,15 @@ def _network_on_encoder(
     records: RecordSets, settings: NetworkOptions, limits: dict[str, Any]
 ) -> tuple[NetworkConfig, InitialWeights]:
     """A new decoder on a trained encoder, and the encoder's weights (--encoder)."""
-    shape = _shape_flags(settings)
-    if LAYOUTS[settings.layout]:
-        shape["layout"] = settings.layout
-    for name in shape:
-        if name not in _OF_DECODER:
-            raise UsageError(
-                f"{written(settings, name)} is the encoder's own with --encoder, or "
-                "cannot be with two vocabularies; leave it out"
-            )
-    decoder_layers = shape.pop("decoder_layers", None)
-    gate = {name: shape.pop(name) for name in ("convolutional_gate",) if name in shape}
-    named = named_network(
-        settings.network,
-        tied_output=settings.tied_output,
-        dropout=settings.dropout,
-        pointer=False,
-        **_vocabulary(records),
-        **shape,
-        **limits,
-    )
+    named = _named_network(records, settings, limits, pointer=False)
     return weights_of_encoder(
         settings.encoder,
         records.tokenizers,
         named.decoder,
-        decoder_layers=decoder_layers or named.decoder_layers,
-        tied_output=settings.tied_output,
+        decoder_layers=named.decoder_layers,
+        convolutional_gate=named.convolutional_gate,
+        tied_output=named.tied_output,
         **limits,
-        **gate,
     )
 
 
@@ -197,7 +183,6 @@ def _new_network(
     records: RecordSets, settings: NetworkOptions, limits: dict[str, Any]
 ) -> NetworkConfig:
     """A new network of the named size, changed by the flags of its shape."""
-    vocabulary = _vocabulary(records)
     if records.tokenizers.source is not records.tokenizers.target:
         raise UsageError(
             "the records' sources have a tokenizer of their own; "
@@ -211,41 +196,44 @@ def _new_network(
         )
     if not settings.tied_output:  # T5 scales the output only where it is tied.
         layout.pop("scaled_output", None)
-    return named_network(
-        settings.network,
+    return _named_network(
+        records,
+        settings,
+        limits,
         architecture=settings.architecture,
-        tied_output=settings.tied_output,
-        dropout=settings.dropout,
         pointer=settings.pointer,
-        **vocabulary,
         **layout,
-        **_shape_flags(settings),
-        **limits,
     )
 
 
-def _vocabulary(records: RecordSets) -> dict[str, Any]:
-    """The size of the targets' vocabulary and its padding id."""
+def _named_network(
+    records: RecordSets,
+    settings: NetworkOptions,
+    limits: dict[str, Any],
+    **others: Any,
+) -> Any:
+    """A network of the named size for the vocabulary of the targets."""
     tokenizer = records.tokenizers.target
     if not isinstance(tokenizer, Tokenizer):
         raise UsageError(
             "the records were cut by an imported network's tokenizer; "
             "train that network on, with --init_from its bundle"
         )
-    return {
-        "vocabulary_size": tokenizer.vocabulary_size,
-        "pad_id": tokenizer.pad_id,
+    # The named size decides where a flag is at its default, and some networks do not
+    # have the setting at all.
+    shape = {
+        name: getattr(settings, name) for name in _SHAPE if getattr(settings, name)
     }
-
-
-def _shape_flags(settings: NetworkOptions) -> dict[str, Any]:
-    """The flags of the network's shape that were given.
-
-    A flag at its default is left out: the named size decides, and some networks do not
-    have the setting at all.
-    """
-    values = {name: getattr(settings, name) for name in _SHAPE}
-    return {name: value for name, value in values.items() if value}
+    return named_network(
+        settings.network,
+        vocabulary_size=tokenizer.vocabulary_size,
+        pad_id=tokenizer.pad_id,
+        tied_output=settings.tied_output,
+        dropout=settings.dropout,
+        **shape,
+        **limits,
+        **others,
+    )
 
 
 def train_extractor(**flags: Any) -> TrainResult:

@@ -15,8 +15,7 @@ goes on wherever it was killed.
 """
 
 import dataclasses
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
@@ -39,19 +38,16 @@ from precis.model.training.loop import TrainResult
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.prepare.options import PREPARE
 from precis.pipelines.prepare.prepare import prepare
-from precis.pipelines.run.interruption import saving
 from precis.pipelines.run.job import WITHOUT_EFFECT
 from precis.pipelines.run.options import read_flags, recorded_flags
-from precis.pipelines.run.result_files import SUCCESS_FILE
-from precis.pipelines.run.stage_state import clock
 from precis.pipelines.training.options import TRAIN, TRAIN_EXTRACTOR, TRAIN_SUMMARIZER
 from precis.pipelines.training.recipes import SUMMARIZER_RECIPES
-from precis.pipelines.training.train import train_extractor, train_until
+from precis.pipelines.training.train import train, train_extractor
 from precis.pipelines.verify.bundle import check_bundle
 
 SETTINGS_FILE = "summarizer.json"
 _WARMUP_SHARE = 0.1  # of the steps, at most
-# They change nothing that is written, or stand among the flags of the steps.
+# They change nothing that is written, or stand among the settings of the writer.
 _LEFT_OUT = (*WITHOUT_EFFECT, "writer_steps")
 _WAY_OUT = "name another --output, or remove that folder to start anew"
 
@@ -84,15 +80,16 @@ def train_summarizer(**flags: Any) -> TrainResult:
     check_settings(steps)
     files.remove_leftovers(steps.output)
     files.write_json(settings_path(steps.output), steps.settings)
-    info = _prepare("records", steps.records)
-    _check_splits(info, "document")
+    _begin(1, "records")
+    _check_splits(prepare(**steps.records), "document")
     if not _is_finished(steps.extractor):
-        _step("extractor", lambda: train_extractor(**steps.extractor))
-    info = _prepare("pairs", steps.pairs)
-    _check_splits(info, "sentence that supports a reference")
+        _begin(2, "extractor")
+        train_extractor(**steps.extractor)
+    _begin(3, "pairs")
+    _check_splits(prepare(**steps.pairs), "sentence that supports a reference")
     if not _is_finished(steps.writer):
-        with saving() as is_stopped:
-            _step("writer", lambda: train_until(is_stopped, **steps.writer))
+        _begin(4, "writer")
+        train(**steps.writer)
     model_id = save_summarizer_bundle(steps.output, provenance=steps.request)
     trained = read_manifest(steps.writer["output"])["provenance"]
     return TrainResult(
@@ -106,6 +103,7 @@ class StepFlags(NamedTuple):
     Attributes:
       output: the folder of the summarizer.
       request: the command and all its flags, for the manifest.
+      settings: all that the summarizer depends on, by name.
       records: of `precis prepare`, for the extractor.
       extractor: of `precis train-extractor`.
       pairs: of `precis prepare`, for the writer.
@@ -114,26 +112,11 @@ class StepFlags(NamedTuple):
 
     output: str
     request: Mapping[str, Any]
+    settings: Mapping[str, Any]
     records: dict[str, Any]
     extractor: dict[str, Any]
     pairs: dict[str, Any]
     writer: dict[str, Any]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """All that the summarizer depends on, by name."""
-        of_command = {
-            name: value
-            for name, value in self.request["flags"].items()
-            if name not in _LEFT_OUT
-        }
-        steps = {
-            f"{name} of the {step}": value
-            for step in ("records", "extractor", "pairs", "writer")
-            for name, value in getattr(self, step).items()
-            if name not in ("output", "records", *of_command, *_LEFT_OUT)
-        }
-        return {**of_command, **steps}
 
 
 def read_step_flags(flags: Mapping[str, Any]) -> StepFlags:
@@ -148,9 +131,11 @@ def read_step_flags(flags: Mapping[str, Any]) -> StepFlags:
     training = files.join(options.output, TRAINING_FOLDER)
     records = files.join(training, "records")
     pairs = files.join(training, "sentence_records")
-    corpus_flags: dict[str, Any] = {}
-    for option_group in (corpus, *others):
-        corpus_flags |= dataclasses.asdict(option_group)
+    corpus_flags = {
+        name: value
+        for option_group in (corpus, *others)
+        for name, value in dataclasses.asdict(option_group).items()
+    }
     # The seed of the splits stays: with another one, the documents of the test split
     # would be trained on.
     corpus_flags["seed"] = CorpusOptions.seed
@@ -159,9 +144,14 @@ def read_step_flags(flags: Mapping[str, Any]) -> StepFlags:
         writer["steps"] = options.writer_steps
         most = max(1, int(_WARMUP_SHARE * options.writer_steps))
         writer["warmup_steps"] = min(writer["warmup_steps"], most)
+    recorded = recorded_flags(concerns)
+    settings = {name: recorded[name] for name in recorded if name not in _LEFT_OUT}
+    for step, step_flags in {**recipe._asdict(), "writer": writer}.items():
+        settings |= {f"{name} of the {step}": step_flags[name] for name in step_flags}
     steps = StepFlags(
         output=options.output,
-        request={"command": "train-summarizer", "flags": recorded_flags(concerns)},
+        request={"command": "train-summarizer", "flags": recorded},
+        settings=settings,
         records={**corpus_flags, **recipe.records, "output": records},
         extractor={
             **recipe.extractor,
@@ -210,20 +200,9 @@ def settings_path(output: str) -> str:
     return files.join(output, TRAINING_FOLDER, SETTINGS_FILE)
 
 
-def _prepare(name: str, flags: Mapping[str, Any]) -> DatasetInfo:
-    if files.exists(files.join(flags["output"], SUCCESS_FILE)):
-        return prepare(**flags)  # It says that there is nothing to do.
-    info: DatasetInfo = _step(name, lambda: prepare(**flags))
-    return info
-
-
-def _step(name: str, run: Callable[[], Any]) -> Any:
-    """Runs a step and says how long it took."""
-    started = time.monotonic()
-    result = run()
-    took = clock(time.monotonic() - started)
-    say(f"precis train-summarizer: {name} done in {took}")
-    return result
+def _begin(number: int, step: str) -> None:
+    """Says which step the progress and the messages that follow are of."""
+    say(f"precis train-summarizer: step {number} of 4, {step}")
 
 
 def _is_finished(flags: Mapping[str, Any]) -> bool:

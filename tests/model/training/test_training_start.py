@@ -93,21 +93,14 @@ def test_a_bundle_that_does_not_fit_is_refused(trained, tokenizers, tmp_path):
         r"\(\w{12}, 5 pieces\); prepare the records with --tokenizer",
     ):
         weights_of_bundle(trained, TokenizerPair(OTHER, OTHER))
-    with pytest.raises(
-        UsageError,
-        match="--max_source_tokens 193 is more than the 192 positions "
-        "that .* has learned; set it to 192",
-    ):
+    match = "--max_source_tokens 193 is more than the 192 positions that .* has learned"
+    with pytest.raises(UsageError, match=match):
         weights_of_bundle(trained, tokenizers, max_source_tokens=193)
     network = build_network(network_config(pointer=False))
     save_bundle(
         str(tmp_path), network=network, tokenizer=tokenizers.target, provenance={}
     )
-    with pytest.raises(
-        UsageError,
-        match="coverage is what the pointer has read so far, so it needs one; "
-        "leave --no-pointer or --coverage out",
-    ):
+    with pytest.raises(UsageError, match="leave --no-pointer or --coverage out"):
         weights_of_bundle(str(tmp_path), tokenizers, coverage=True)
 
 
@@ -242,11 +235,8 @@ def test_the_encoder_learns_at_its_own_rate(
 def test_a_network_without_an_encoder_has_none_to_freeze(records_folder, tmp_path):
     shape = {"width": 8, "heads": 2, "feed_forward": 10, "layers": 1}
     config = DecoderOnlyConfig(vocabulary_size=600, pad_id=0, **shape)
-    with pytest.raises(
-        UsageError,
-        match="--freeze_encoder is about an encoder, and this network has none of its "
-        "own; leave it out",
-    ):
+    match = "--freeze_encoder is about an encoder, and this network has none of its own"
+    with pytest.raises(UsageError, match=match):
         prepare_training(records_folder, tmp_path, network=config, freeze_encoder=True)
 
 
@@ -273,15 +263,9 @@ def test_embeddings_begin_as_word_vectors(tokenizers, tmp_path, capsys):
     assert f"word vectors: {share}" in capsys.readouterr().err
 
 
-def test_word_vectors_that_cannot_be_are_refused(tokenizers, trained, tmp_path):
-    with pytest.raises(
-        UsageError,
-        match="--word_vectors .*none.txt: there is no such file; "
-        "name one in Word2Vec's text format",
-    ):
+def test_word_vectors_that_are_not_there_are_refused(tmp_path):
+    match = (
+        "--word_vectors .*none.txt: there is no such file; name one in Word2Vec's te"
+    )
+    with pytest.raises(UsageError, match=match):
         with_word_vectors(InitialWeights(), str(tmp_path / "none.txt"))
-    _, initial = weights_of_bundle(trained, tokenizers)
-    with pytest.raises(
-        UsageError, match="a bundle brings its own; leave one of the two out"
-    ):
-        with_word_vectors(initial, str(tmp_path))
