@@ -37,8 +37,6 @@ class TrainJob(NamedTuple):
       documents: documents of a step.
       source_tokens, target_tokens: tokens of a document.
       threads: how many threads it may use.
-      processes: how many workers train together; a step has `documents` of all.
-      process: which of them this is, from 0.
     """
 
     kind: str
@@ -49,8 +47,6 @@ class TrainJob(NamedTuple):
     source_tokens: int = 400
     target_tokens: int = 100
     threads: int = 2
-    processes: int = 1
-    process: int = 0
 
     @property
     def name(self) -> str:
@@ -110,7 +106,7 @@ def precis_training(job: TrainJob) -> StepSetup:
         label_smoothing=LABEL_SMOOTHING,
         clip_norm=CLIP_NORM,
         precision=job.precision,
-        strategy="one" if job.processes == 1 else "multiworker",
+        strategy="one",
     )
     strategy = make_strategy(training.strategy)
     settings = {
@@ -125,11 +121,8 @@ def precis_training(job: TrainJob) -> StepSetup:
         network = build_network(config, precision=training.precision)
         optimizer = make_optimizer(training, config.width)
         optimizer.build(network.trainable_variables)
-    # The rows of this process.
-    share = job.documents // job.processes
-    rows = slice(job.process * share, (job.process + 1) * share)
-    source = random_tokens(job, job.source_tokens, seed=0)[rows]
-    target = random_tokens(job, job.target_tokens + 1, seed=1)[rows]
+    source = random_tokens(job, job.source_tokens, seed=0)
+    target = random_tokens(job, job.target_tokens + 1, seed=1)
     batch = {
         "source": tf.constant(source, tf.int32),
         "target": tf.constant(target[:, :-1], tf.int32),

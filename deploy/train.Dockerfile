@@ -1,4 +1,4 @@
-# The image of a training worker, without Beam. From the root of the repository:
+# The image of a training, without Beam. From the root of the repository:
 #
 #     docker build -f deploy/train.Dockerfile -t REGISTRY/precis-train .
 #     docker build -f deploy/train.Dockerfile -t REGISTRY/precis-train-gpu --build-arg TENSORFLOW='tensorflow[and-cuda]' .
@@ -14,11 +14,10 @@ COPY pipelines pipelines
 RUN grep -E '^[a-z0-9]' requirements.lock | sed 's/ \\$//' > versions.txt \
     && pip install --no-cache-dir --constraint versions.txt "$TENSORFLOW" '.[train,gcs]' \
     && rm -rf build
-COPY deploy/train_worker.py ./
 
 RUN useradd --create-home precis
 USER precis
 WORKDIR /home/precis
 ENV PYTHONUNBUFFERED=1
 # The form with brackets, so that SIGTERM reaches the training.
-ENTRYPOINT ["python", "/opt/precis/train_worker.py"]
+ENTRYPOINT ["precis", "train"]

@@ -23,7 +23,6 @@ from precis.model.progress.counters import (
     count,
     count_earlier,
     counting_folder,
-    counting_into,
     sum_counts,
     total,
 )
@@ -134,13 +133,6 @@ def listening(listener: Listener | None) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
-
-
-@contextlib.contextmanager
-def unseen() -> Iterator[None]:
-    """Shows no stage of the block and counts nothing of it, as of a trial."""
-    with listening(None), counting_into(""):
-        yield
 
 
 @contextlib.contextmanager

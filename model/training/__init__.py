@@ -10,6 +10,6 @@ record_sets     the record sets that are read, checked
 batches         the order of the documents, and their padded batches
 initialization  the first weights; word_vectors: files of vectors for embeddings
 loss, optimizer, train_step     one step of a network that writes
-strategy        the devices; workers: the processes
+strategy        the devices
 config          the settings
 """

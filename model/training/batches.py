@@ -59,12 +59,8 @@ class BatchSettings(NamedTuple):
     @property
     def padding(self) -> dict[str, int]:
         """The id that fills each sequence of a batch up."""
-        target_pad = self.target_pad
-        return {
-            "source": SOURCE_PADDING,
-            "target": target_pad,
-            "expected": target_pad,
-        }
+        pad = self.target_pad
+        return {"source": SOURCE_PADDING, "target": pad, "expected": pad}
 
 
 def epoch_batches(
@@ -93,18 +89,16 @@ def epoch_batches(
           source     int32 [B, S]
           target     int32 [B, T], the start token first
           expected   int32 [B, T], the end token last
-          shard      int32 [B], the position of each row's file in all files; -1 for a
-                     row that is padding only
     """
     is_shuffled = shuffle_documents > 0
-    streams = []
-    first_shard = 0
-    for number, shards in enumerate(sets):
-        # Two sets made of one corpus would otherwise give the same document at about
-        # the same time.
-        name = f"{seed}:{epoch}" + (f":{number}" if number else "")
-        streams.append(_read_documents(shards, first_shard, name, is_shuffled))
-        first_shard += len(shards)
+    # Two sets made of one corpus would with one name give the same document at about
+    # the same time.
+    streams = [
+        _read_documents(
+            shards, f"{seed}:{epoch}" + (f":{number}" if number else ""), is_shuffled
+        )
+        for number, shards in enumerate(sets)
+    ]
     dataset = streams[0]
     if len(streams) > 1:
         turns = tf.data.Dataset.from_tensor_slices(mixed_turns(documents))
@@ -116,15 +110,10 @@ def epoch_batches(
             reshuffle_each_iteration=False,
         )
     dataset = dataset.take(take).map(
-        lambda serialised, shard: _read_row(serialised, shard, settings),
-        num_parallel_calls=2,
-        deterministic=True,
+        lambda serialised: _read_row(serialised, settings), num_parallel_calls=2
     )
     options = tf.data.Options()
     options.deterministic = True
-    options.experimental_distribute.auto_shard_policy = (
-        tf.data.experimental.AutoShardPolicy.OFF
-    )
     return _batch_by_length(dataset, settings).with_options(options)
 
 
@@ -133,13 +122,10 @@ def distributed_batches(
 ) -> Any:
     """`epoch_batches` without its first `skip` batches, each batch cut evenly over the
     replicas of a strategy.
-
-    Every process reads all records and keeps the rows of its own replicas, so that the
-    batches are those of a single device.
     """
     replicas = strategy.num_replicas_in_sync
 
-    def rows_of_process(context: tf.distribute.InputContext) -> tf.data.Dataset:
+    def rows_of_host(context: tf.distribute.InputContext) -> tf.data.Dataset:
         batches = epoch_batches(*arguments, **order).skip(skip)
         if replicas > 1:
             count = replicas // context.num_input_pipelines
@@ -152,7 +138,7 @@ def distributed_batches(
             ).unbatch()
         return batches.prefetch(4)
 
-    return strategy.distribute_datasets_from_function(rows_of_process)
+    return strategy.distribute_datasets_from_function(rows_of_host)
 
 
 def mixed_turns(counts: Sequence[int]) -> np.ndarray:
@@ -175,29 +161,22 @@ def _hashed(name: str) -> int:
 
 
 def _read_documents(
-    shards: Sequence[str], first_shard: int, name: str, is_shuffled: bool
+    shards: Sequence[str], name: str, is_shuffled: bool
 ) -> tf.data.Dataset:
-    """One pass over a record set: pairs of a serialised record and the position of its
-    file.
+    """One pass over the serialised records of a set.
 
     Args:
       shards: the files.
-      first_shard: the position of the first of them.
       name: seeds the order of the files.
       is_shuffled: whether the order of the files is random, and several are read in
           turn.
     """
-    order = np.arange(len(shards), dtype="int32")
-    if is_shuffled:
-        order = np.random.default_rng(_hashed(name)).permutation(order)
-    dataset = tf.data.Dataset.from_tensor_slices(
-        ([shards[place] for place in order], order + first_shard)
-    )
+    if not is_shuffled:
+        return tf.data.TFRecordDataset(list(shards))
+    order = np.random.default_rng(_hashed(name)).permutation(len(shards))
+    dataset = tf.data.Dataset.from_tensor_slices([shards[place] for place in order])
     return dataset.interleave(
-        lambda path, shard: tf.data.TFRecordDataset(path).map(
-            lambda serialised: (serialised, shard)
-        ),
-        cycle_length=min(_INTERLEAVED_SHARDS, len(shards)) if is_shuffled else 1,
+        tf.data.TFRecordDataset, cycle_length=min(_INTERLEAVED_SHARDS, len(shards))
     )
 
 
@@ -220,19 +199,13 @@ def length_buckets(longest: int) -> list[int]:
     return [*buckets, longest]
 
 
-def _read_row(
-    serialised: tf.Tensor, shard: tf.Tensor, settings: BatchSettings
-) -> dict[str, tf.Tensor]:
-    """One record as a row of each tensor of a batch, cut but not padded.
+def _read_row(serialised: tf.Tensor, settings: BatchSettings) -> dict[str, tf.Tensor]:
+    """One record, a string scalar, as a row of each tensor of a batch, cut but not
+    padded.
 
         target of the record     7 8
         target of the row        START 7 8
         expected of the row      7 8 END
-
-    Args:
-      serialised: the record, a string scalar.
-      shard: the position of its file, int32 scalar.
-      settings: of which the lengths, the start and the end count.
     """
     features = tf.io.parse_single_example(serialised, feature_spec())
     source = features["source"]
@@ -245,7 +218,6 @@ def _read_row(
         "source": tf.cast(source, tf.int32),
         "target": tf.concat([[settings.start], target], axis=0),
         "expected": tf.concat([target, [settings.end]], axis=0),
-        "shard": shard,
     }
 
 
@@ -263,13 +235,11 @@ def _batch_by_length(
         element_length_func=lambda row: tf.size(row["source"]),
         bucket_boundaries=[bucket + 1 for bucket in buckets[:-1]],
         bucket_batch_sizes=rows,
-        padded_shapes={**{name: [None] for name in settings.padding}, "shard": []},
-        padding_values={**settings.padding, "shard": 0},
+        padded_shapes={name: [None] for name in settings.padding},
+        padding_values=settings.padding,
     )
     return dataset.map(
-        lambda batch: _pad_batch(batch, buckets, rows, settings),
-        num_parallel_calls=2,
-        deterministic=True,
+        lambda batch: _pad_batch(batch, buckets, rows, settings), num_parallel_calls=2
     )
 
 
@@ -306,18 +276,14 @@ def _pad_batch(
         target_width = tf.minimum(-(-longest_target // 8) * 8, target_width)
         all_rows = -(-count // pieces) * pieces
     widths = {"source": source_width, "target": target_width, "expected": target_width}
-    added_rows = [0, all_rows - count]
-    padded = {
-        name: tf.pad(
-            batch[name],
-            [added_rows, [0, to_width - tf.shape(batch[name])[1]]],
+    padded = {}
+    for name, to_width in widths.items():
+        sequences = batch[name]
+        padded[name] = tf.pad(
+            sequences,
+            [[0, all_rows - count], [0, to_width - tf.shape(sequences)[1]]],
             constant_values=settings.padding[name],
         )
-        for name, to_width in widths.items()
-    }
-    padded["shard"] = tf.pad(batch["shard"], [added_rows], constant_values=-1)
-    if settings.fixed_shapes:
-        for name, values in padded.items():
-            shape = [all_rows, widths[name]] if name in widths else [all_rows]
-            padded[name] = tf.ensure_shape(values, shape)
+        if settings.fixed_shapes:
+            padded[name] = tf.ensure_shape(padded[name], [all_rows, to_width])
     return padded

@@ -1,21 +1,19 @@
 """Checkpoints: the whole state of a training in a folder, from which the training goes
 on exactly where it stopped.
 
-    settings.json                     what the weights depend on
     losses.jsonl                      the figures of a step a line, and of validations:
                                       {"step": 2, "loss": 6.38, "validation": {...}}
     checkpoints/
       step-00000500/state.safetensors every variable of the network (also the dropout
                                       seeds) and of the optimizer
-      step-00000500/state.json        position, best score, fingerprint, checksum;
-                                      written last
+      step-00000500/state.json        position, best score, what the weights depend on,
+                                      checksum; written last
 """
 
 import dataclasses
 import glob
 import hashlib
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +25,6 @@ from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import say
 from precis.model.training.state import Training, TrainingPosition
 
-SETTINGS_FILE = "settings.json"
 LOSSES_FILE = "losses.jsonl"
 STATE_FILE = "state.json"
 TENSORS_FILE = "state.safetensors"
@@ -39,26 +36,24 @@ _WAY_OUT = "take another --output, or remove that folder to start anew"
 def save_training(training: Training) -> None:
     """Publishes the log, then the checkpoint that it leads to.
 
-    Of the older checkpoints, the newest and the best one stay. Only the chief process
-    writes.
+    Of the older checkpoints, the newest and the best one stay.
     """
-    if not training.workers.is_chief:
-        return
-    folder, position = training.folder, training.position
-    files.write_json(files.join(folder, SETTINGS_FILE), dict(training.settings))
+    position = training.position
     lines = "".join(json.dumps(report) + "\n" for report in training.reports)
-    files.write_bytes(files.join(folder, LOSSES_FILE), lines.encode())
+    files.write_bytes(files.join(training.folder, LOSSES_FILE), lines.encode())
     path = checkpoint_path(training, position.step)
+    # Dropout seeds share one path, so that names begin with a number:
+    # 0012/transformer/dropout/seed_generator_state
     tensors = safetensors.numpy.save(
         {
-            name: np.asarray(variable.numpy())
-            for name, variable in _named(training.variables)
+            f"{number:04d}/{variable.path}": np.asarray(variable.numpy())
+            for number, variable in enumerate(training.variables)
         }
     )
     files.write_bytes(files.join(path, TENSORS_FILE), tensors)
     state = {
         "position": dataclasses.asdict(position),
-        "fingerprint": training.fingerprint,
+        "settings": dict(training.settings),
         "sha256": hashlib.sha256(tensors).hexdigest(),
     }
     files.write_json(files.join(path, STATE_FILE), state)
@@ -86,18 +81,9 @@ def restore_training(training: Training) -> None:
 
     Raises:
       UsageError: the folder belongs to a training with other settings.
+      DataError: a damaged log.
     """
-    checkpoints = list_checkpoints(training)
-    path = files.join(training.folder, SETTINGS_FILE)
-    if checkpoints and files.exists(path):
-        earlier = files.read_object(path, way_out=_WAY_OUT)
-        differences = describe_differences(earlier, training.settings, labels=_LABELS)
-        if differences:
-            raise UsageError(
-                f"{training.folder} belongs to a training of other settings: "
-                f"{differences}; {_WAY_OUT}"
-            )
-    for path in reversed(checkpoints):
+    for path in reversed(list_checkpoints(training)):
         position = _restore_checkpoint(training, path)
         if position is not None:
             training.position = position
@@ -155,15 +141,18 @@ def _restore_checkpoint(training: Training, path: str) -> TrainingPosition | Non
     try:
         state = files.read_object(
             files.join(path, STATE_FILE),
-            way_out="remove that checkpoint",
-            fields={"fingerprint": str, "position": dict, "sha256": str},
+            way_out=_WAY_OUT,
+            fields={"settings": dict, "position": dict, "sha256": str},
         )
     except DataError:
         return None
-    if state["fingerprint"] != training.fingerprint:
+    differences = describe_differences(
+        state["settings"], training.settings, labels=_LABELS
+    )
+    if differences:
         raise UsageError(
-            f"{path}: this checkpoint belongs to a training with other records or "
-            f"settings; {_WAY_OUT}"
+            f"{training.folder} belongs to a training of other settings: "
+            f"{differences}; {_WAY_OUT}"
         )
     # A process that is killed while it removes a checkpoint leaves the state alone.
     if not files.exists(files.join(path, TENSORS_FILE)):
@@ -173,21 +162,7 @@ def _restore_checkpoint(training: Training, path: str) -> TrainingPosition | Non
         return None
     # Variables are matched by number: Keras numbers the names of seeds and optimizers
     # through all networks of a process, so that the paths differ between two runs.
-    tensors = {
-        name.partition("/")[0]: tensor
-        for name, tensor in safetensors.numpy.load(content).items()
-    }
-    for name, variable in _named(training.variables):
-        variable.assign(tensors[name.partition("/")[0]])
+    tensors = safetensors.numpy.load(content)
+    for variable, name in zip(training.variables, sorted(tensors), strict=True):
+        variable.assign(tensors[name])
     return TrainingPosition(**state["position"])
-
-
-def _named(variables: Sequence[Any]) -> list[tuple[str, Any]]:
-    """The variables under unique names, as dropout seeds share one path.
-
-    0012/transformer/dropout/seed_generator_state
-    """
-    return [
-        (f"{number:04d}/{variable.path}", variable)
-        for number, variable in enumerate(variables)
-    ]

@@ -8,7 +8,6 @@ from precis.model.config import (
     check_choices,
     flag,
     setting,
-    written,
 )
 from precis.model.errors import UsageError
 
@@ -17,13 +16,13 @@ SCHEDULES = (INVERSE_SQUARE_ROOT, LINEAR)
 # Settings that are counts, and those that may be 0.
 _AT_LEAST_ONE = (
     "steps batch_tokens accumulate warmup_steps checkpoint_steps keep_checkpoints "
-    "shuffle_documents"
+    "validation_documents"
 ).split()
 _NOT_NEGATIVE = (
     "epochs learning_rate encoder_learning_rate encoder_warmup_steps coverage_weight "
     "clip_norm patience validation_steps"
 ).split()
-STRATEGIES = ("auto", "one", "mirrored", "multiworker", "tpu")
+STRATEGIES = ("auto", "one", "mirrored", "tpu")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -104,8 +103,6 @@ class TrainingConfig:
     seed: int = flag(
         17, "seed of weights, dropout and the order of documents", metavar="N"
     )
-    # Documents held in memory to be drawn from at random.
-    shuffle_documents: int = setting(10_000)
     checkpoint_steps: int = flag(500, "steps between checkpoints", metavar="STEPS")
     # Checkpoints kept, besides the best.
     keep_checkpoints: int = setting(3)
@@ -123,8 +120,6 @@ class TrainingConfig:
     )
     # Documents of the validation split that are scored, from its beginning.
     validation_documents: int = setting(200)
-    # Beam width of the summaries scored in validation; 1 is greedy.
-    validation_beam_width: int = setting(1)
 
     def __post_init__(self) -> None:
         check_choices(self)
@@ -140,12 +135,12 @@ class TrainingConfig:
                 "--schedule linear falls to 0 at the last of --steps, and --epochs "
                 "counts no steps; leave one of them out"
             )
-        for name in ("warmup_steps", "encoder_warmup_steps"):
-            if self.schedule == LINEAR and getattr(self, name) >= self.steps:
-                raise UsageError(
-                    f"{written(self, name)} ({getattr(self, name)}) must be below "
-                    f"--steps ({self.steps}), so that the rate can fall"
-                )
+        warmup = max(self.warmup_steps, self.encoder_warmup_steps)
+        if self.schedule == LINEAR and warmup >= self.steps:
+            raise UsageError(
+                f"--schedule linear: the warm-up ({warmup}) must be below --steps "
+                f"({self.steps}), so that the rate can fall"
+            )
         has_encoder_rate = self.encoder_learning_rate or self.encoder_warmup_steps
         if self.freeze_encoder and has_encoder_rate:
             raise UsageError(
@@ -156,13 +151,6 @@ class TrainingConfig:
             raise UsageError(
                 "--label_smoothing is a share from 0 to below 1, "
                 f"not {self.label_smoothing}"
-            )
-        if self.validation_steps and (
-            self.validation_documents < 1 or self.validation_beam_width < 1
-        ):
-            raise UsageError(
-                "validation needs validation_documents and validation_beam_width of at "
-                "least 1; --validation_steps 0 turns it off"
             )
 
 

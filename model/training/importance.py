@@ -5,8 +5,9 @@ Every article is left out of the lexicon while its own features are computed: a 
 that stands in no other article tells nothing.
 """
 
+import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import keras
@@ -39,15 +40,12 @@ class ScoredArticle(NamedTuple):
     Attributes:
       sentences: the words of each sentence, as ROUGE reads them.
       scores: float64 [N], of the extractor.
-      words, pairs: those of the reference.
-      reference_words: the length of the reference.
+      reference: the words of the reference summary.
     """
 
     sentences: Sequence[Sequence[str]]
     scores: np.ndarray
-    words: frozenset[Gram]
-    pairs: frozenset[Gram]
-    reference_words: int
+    reference: Sequence[str]
 
 
 def train_importance(
@@ -67,65 +65,61 @@ def train_importance(
         len(sentence) > 1 for article in articles for sentence in article.sentences
     ):
         return None
-    scores = [article.scores for article in articles]
     words = [find_ngrams(article.sentences) for article in articles]
     counts = [int(ngrams.counts.sum()) for ngrams in words]
-    taken = [article.words for article in articles]
-    word_lexicon = _count(words, taken, least=_MIN_ARTICLES_WORD)
-    word_labels = _labels(words, taken)
+    labels = [
+        _labels(ngrams, article.reference)
+        for ngrams, article in zip(words, articles, strict=True)
+    ]
+    word_lexicon = _count(words, labels, least=_MIN_ARTICLES_WORD)
     word_features = [
-        ngram_features(ngrams, of_sentences, count, word_lexicon, taken=labels)
-        for ngrams, of_sentences, count, labels in zip(
-            words, scores, counts, word_labels, strict=True
+        ngram_features(ngrams, article.scores, count, word_lexicon, taken=taken)
+        for ngrams, article, count, taken in zip(
+            words, articles, counts, labels, strict=True
         )
     ]
-    word_network = _fit(word_features, word_labels, seed=seed)
+    word_network = _fit(word_features, labels, seed=seed)
     pairs = [find_pairs(article.sentences) for article in articles]
-    taken = [article.pairs for article in articles]
-    pair_lexicon = _count(pairs, taken, least=_MIN_ARTICLES_PAIR)
-    pair_labels = _labels(pairs, taken)
+    labels = [
+        _labels(ngrams, itertools.pairwise(article.reference))
+        for ngrams, article in zip(pairs, articles, strict=True)
+    ]
+    pair_lexicon = _count(pairs, labels, least=_MIN_ARTICLES_PAIR)
     pair_features = [
         ngram_features(
-            ngrams,
-            scores[place],
+            pairs[place],
+            article.scores,
             counts[place],
             pair_lexicon,
             of_words=word_network.importance(words[place], word_features[place]),
-            taken=pair_labels[place],
+            taken=labels[place],
         )
-        for place, ngrams in enumerate(pairs)
+        for place, article in enumerate(articles)
     ]
     return ImportanceModel(
         words=word_network,
-        pairs=_fit(pair_features, pair_labels, seed=seed),
+        pairs=_fit(pair_features, labels, seed=seed),
         word_lexicon=word_lexicon,
         pair_lexicon=pair_lexicon,
         length_weights=_fit_length(articles),
     )
 
 
-def _labels(
-    ngrams_of_all: Sequence[Ngrams], taken_of_all: Sequence[frozenset[Gram]]
-) -> list[list[bool]]:
-    """Whether the reference of each article takes each of its n-grams."""
-    return [
-        [gram in taken for gram in ngrams.grams]
-        for ngrams, taken in zip(ngrams_of_all, taken_of_all, strict=True)
-    ]
+def _labels(ngrams: Ngrams, reference: Iterable[Gram]) -> list[bool]:
+    """Whether the reference of an article takes each of its n-grams."""
+    taken = frozenset(reference)
+    return [gram in taken for gram in ngrams.grams]
 
 
 def _count(
-    ngrams_of_all: Sequence[Ngrams],
-    taken_of_all: Sequence[frozenset[Gram]],
-    *,
-    least: int,
+    ngrams_of_all: Sequence[Ngrams], labels: Sequence[Sequence[bool]], *, least: int
 ) -> Lexicon:
     """Counts articles and references by n-gram."""
     articles: Counter[Gram] = Counter()
     references: Counter[Gram] = Counter()
-    for ngrams, taken in zip(ngrams_of_all, taken_of_all, strict=True):
+    for ngrams, taken in zip(ngrams_of_all, labels, strict=True):
         articles.update(ngrams.grams)
-        references.update(gram for gram in ngrams.grams if gram in taken)
+        references.update(itertools.compress(ngrams.grams, taken))
     share = (references.total() + 1) / (articles.total() + 1)
     counts = {
         gram: (count, references[gram])
@@ -151,20 +145,15 @@ def _fit(
         np.float32
     )
     keras.utils.set_random_seed(seed)
-    network = keras.Sequential(
-        [
-            *(keras.layers.Dense(width, activation="relu") for width in _LAYERS),
-            keras.layers.Dense(1),
-        ]
-    )
+    hidden = [keras.layers.Dense(width, activation="relu") for width in _LAYERS]
+    network = keras.Sequential([*hidden, keras.layers.Dense(1)])
     steps_per_epoch = -(-len(inputs) // _BATCH_NGRAMS)
     epochs = max(_EPOCHS, -(-_MIN_STEPS // steps_per_epoch))
+    schedule = keras.optimizers.schedules.CosineDecay(
+        _LEARNING_RATE, epochs * steps_per_epoch
+    )
     network.compile(
-        keras.optimizers.Adam(
-            keras.optimizers.schedules.CosineDecay(
-                _LEARNING_RATE, epochs * steps_per_epoch
-            )
-        ),
+        keras.optimizers.Adam(schedule),
         keras.losses.BinaryCrossentropy(from_logits=True),
     )
     network.fit(
@@ -186,5 +175,5 @@ def _fit(
 def _fit_length(articles: Sequence[ScoredArticle]) -> np.ndarray:
     """Least squares of the logarithm of the references' lengths."""
     inputs = np.stack([length_features(article.sentences) for article in articles])
-    lengths = np.log([max(article.reference_words, 1) for article in articles])
+    lengths = np.log([max(len(article.reference), 1) for article in articles])
     return np.asarray(np.linalg.lstsq(inputs, lengths, rcond=None)[0])

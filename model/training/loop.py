@@ -2,18 +2,13 @@
 strategy, which can be stopped and goes on at any step.
 """
 
-import contextlib
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import tensorflow as tf
-from tensorboard.summary.v2 import scalar
-
 from precis.model import files
-from precis.model.errors import NO_ACCESS, NO_ROOM, DataError, Interrupted
-from precis.model.progress.stages import Stage, say, stage, unseen
+from precis.model.errors import DataError, Interrupted
+from precis.model.progress.stages import Stage, say, stage
 from precis.model.training.checkpoint import (
     list_checkpoints,
     restore_best,
@@ -21,7 +16,6 @@ from precis.model.training.checkpoint import (
     save_training,
 )
 from precis.model.training.state import Figures, Step, Training
-from precis.model.training.workers import WorkersEnded
 
 # Figures are brought over from the device every so many steps, and before any
 # checkpoint: a loss that is not finite is noticed this late.
@@ -33,8 +27,8 @@ class TrainResult(NamedTuple):
 
     Attributes:
       bundle: its folder.
-      model_id: its id; empty in a process that is not the chief.
-      step: the step that its weights are from; the last one in such a process.
+      model_id: its id.
+      step: the step that its weights are from.
       validation: the figures of that step's validation; empty without one.
     """
 
@@ -58,29 +52,11 @@ def run_training(
       DataError: a loss or a gradient was not finite, or a checkpoint that is needed is
           damaged.
       Interrupted: `is_stopped` returned True.
-      WorkersEnded: another process of the training was stopped or is lost.
     """
-    with training.workers.ending_together(), naming_full_disk(training.output):
-        if training.workers.is_chief:
-            files.remove_leftovers(training.output)
-        restore_training(training)
-        training.workers.check_same_start(
-            fingerprint=training.fingerprint, step=training.position.step
-        )
-        run_steps(training, is_stopped)
+    files.remove_leftovers(training.output)
+    restore_training(training)
+    run_steps(training, is_stopped)
     return export_training(training)
-
-
-@contextlib.contextmanager
-def naming_full_disk(folder: str) -> Iterator[None]:
-    """Makes an error of the disk of what TensorFlow raises where it cannot write."""
-    try:
-        yield
-    except tf.errors.OpError as error:
-        for code in (*NO_ROOM, *NO_ACCESS):
-            if os.strerror(code) in error.message:
-                raise OSError(code, os.strerror(code), folder) from error
-        raise
 
 
 def run_steps(
@@ -88,28 +64,15 @@ def run_steps(
 ) -> None:
     """Trains to the last step; arguments and errors are those of `run_training`."""
     pace, position = training.pace, training.position
-    is_chief = training.workers.is_chief
-    summaries = tf.summary.create_noop_writer()
-    if is_chief and files.is_local(training.output):
-        folder = files.join(training.folder, "tensorboard")
-        summaries = tf.summary.create_file_writer(folder)
+    total = None if pace.epochs else pace.steps
     make_step: Step | None = None
-    with (
-        summaries.as_default(),
-        contextlib.nullcontext() if is_chief else unseen(),
-        stage(
-            "train",
-            total=None if pace.epochs else pace.steps,
-            unit="steps",
-            warms_up=True,
-        ) as progress,
-    ):
+    with stage("train", total=total, unit="steps", warms_up=True) as progress:
         progress.resume(position.step)
         while not _is_finished(training):
             batches = training.batches(position.epoch, position.batch)
             make_step = make_step or training.make_step(batches)
             _run_epoch(training, batches, make_step, progress, is_stopped)
-        if training.validate and position.validated_step < position.step:
+        if pace.validation_steps and position.validated_step < position.step:
             _validate(training)
             save_training(training)
 
@@ -119,14 +82,12 @@ def _is_finished(training: Training) -> bool:
     no better than the best.
     """
     pace, position = training.pace, training.position
-    if pace.patience:
-        validations_since_best = [
-            report
-            for report in training.reports
-            if "validation" in report and report["step"] > position.best_step
-        ]
-        if len(validations_since_best) >= pace.patience:
-            return True
+    validations_since_best = sum(
+        "validation" in report and report["step"] > position.best_step
+        for report in training.reports
+    )
+    if pace.patience and validations_since_best >= pace.patience:
+        return True
     if pace.epochs:
         return position.epoch >= pace.epochs
     return position.step >= pace.steps
@@ -141,18 +102,17 @@ def _run_epoch(
 ) -> None:
     """Trains to the end of the records or to the last step."""
     pace, position = training.pace, training.position
-    pending: list[tuple[int, Figures, Any]] = []
+    pending: list[Figures] = []
     for batch in batches:
-        figures = make_step(batch)
+        pending.append(make_step(batch))
         position.step += 1
         position.batch += 1
         step = position.step
-        pending.append((step, figures, training.sources(batch)))
         is_last = step == pace.steps and not pace.epochs
-        is_validation = bool(training.validate) and step % pace.validation_steps == 0
-        # All processes stop where one is told to.
-        is_told_to_stop = is_stopped()
-        ends = training.workers.any(is_told_to_stop)
+        is_validation = bool(pace.validation_steps) and (
+            step % pace.validation_steps == 0
+        )
+        ends = is_stopped()
         is_due = is_last or is_validation or ends or step % pace.checkpoint_steps == 0
         if is_due or len(pending) >= _REPORT_STEPS:
             _read_reports(training, pending, progress)
@@ -161,14 +121,8 @@ def _run_epoch(
             _validate(training)
         if is_due:
             save_training(training)
-        if is_told_to_stop:
-            raise Interrupted(f"the training is saved at step {step}")
         if ends:
-            raise WorkersEnded(
-                f"another worker was told to stop, and the state of step {step} is "
-                "saved; start all workers again with the same command, which goes on "
-                "from there"
-            )
+            raise Interrupted(f"the training is saved at step {step}")
         if is_last or (is_validation and _is_finished(training)):
             return
     _read_reports(training, pending, progress)
@@ -180,19 +134,12 @@ def _run_epoch(
         save_training(training)
 
 
-def _read_reports(
-    training: Training, pending: list[tuple[int, Figures, Any]], progress: Stage
-) -> None:
-    """Brings the figures of steps over from the device, checks and logs them, counts
-    the steps, and shows the last loss.
+def _read_reports(training: Training, pending: list[Figures], progress: Stage) -> None:
+    """Brings the figures of the last steps over from the device, checks and logs them,
+    counts the steps, and shows the last loss.
 
     The device has finished the steps then; when they are only dispatched, they say
     nothing of the speed.
-
-    Args:
-      training: its reports grow.
-      pending: numbers, figures and sources of the last steps.
-      progress: shows them.
 
     Raises:
       DataError: a loss or a gradient is not finite.
@@ -201,44 +148,35 @@ def _read_reports(
     # not finite is no error.
     has_loss_scaling = training.pace.precision == "mixed_float16"
     checked = ("loss",) if has_loss_scaling else ("loss", "gradient_norm")
-    for step, figures, sources in pending:
+    tokens = 0
+    for step, figures in enumerate(pending, training.position.step - len(pending) + 1):
         report = {name: float(value) for name, value in figures.items()}
         if not all(math.isfinite(report.get(name, 0.0)) for name in checked):
             good = list_checkpoints(training)
             raise DataError(
-                f"the loss or its gradient is not finite at step {step}"
-                f"{training.name_sources(sources)}; the last good checkpoint is "
-                f"{good[-1] if good else 'none yet'}; {training.way_out}, with another "
-                "--output"
+                f"the loss or its gradient is not finite at step {step}; the last good "
+                f"checkpoint is {good[-1] if good else 'none yet'}; "
+                f"{training.way_out}, with another --output"
             )
         training.reports.append({"step": step, **report})
-        for name, value in report.items():
-            scalar(name, value, step=step)
+        progress.note = describe_figures(report)
+        tokens += int(report.get("tokens", 0))
     if pending:
-        reports = training.reports[-len(pending) :]
-        progress.note = describe_figures(reports[-1])
-        tokens = sum(report.get("tokens", 0) for report in reports)
-        progress.advance(len(reports), tokens=int(tokens))
+        progress.advance(len(pending), tokens=tokens)
 
 
 def _validate(training: Training) -> None:
     """Scores the network and remembers the step if it is the best so far."""
-    assert training.validate is not None
     with stage("validate"):
-        own = training.validate()
-    position, workers = training.position, training.workers
-    # The last bits may differ between machines, and the figures decide when to end.
-    figures = dict(zip(own, workers.of_chief(list(own.values())), strict=True))
-    for name, value in figures.items():
-        scalar(f"validation/{name}", value, step=position.step)
+        figures = training.validate()
+    position = training.position
     training.reports[-1]["validation"] = figures
     position.validated_step = position.step
     score = training.score(figures)
     if not position.best_step or score > position.best_score:
         position.best_step = position.step
         position.best_score = score
-    if workers.is_chief:
-        say(f"step {position.step}: validation {describe_figures(figures)}")
+    say(f"step {position.step}: validation {describe_figures(figures)}")
 
 
 def describe_figures(figures: Mapping[str, float]) -> str:
@@ -259,23 +197,12 @@ def export_training(training: Training) -> TrainResult:
     """Writes the bundle with the weights of the best checkpoint, or of the last one if
     none was validated; the network has those weights afterwards.
 
-    A process that is not the chief writes nothing and keeps its weights.
-
     Raises:
       DataError: the best checkpoint is damaged.
     """
-    if not training.workers.is_chief:
-        # The chief may still be writing the last checkpoint.
-        return TrainResult(training.output, "", training.position.step, {})
     step = restore_best(training)
-    validation = {}
-    for report in training.reports:
-        if report["step"] == step:
-            validation = report.get("validation", {})
-    provenance = {
-        **training.provenance,
-        "training_fingerprint": training.fingerprint,
-        "step": step,
-        "validation": validation,
-    }
+    validation = next(
+        (each for each in training.reports if each["step"] == step), {}
+    ).get("validation", {})
+    provenance = {**training.provenance, "step": step, "validation": validation}
     return TrainResult(training.output, training.save(provenance), step, validation)

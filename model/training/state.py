@@ -9,7 +9,6 @@ from typing import Any
 from precis.model import files
 from precis.model.bundle.manifest import TRAINING_FOLDER
 from precis.model.training.config import TrainingConfig
-from precis.model.training.workers import Workers
 
 # The figures of a step, scalars by name, perhaps still on the device.
 Figures = Mapping[str, Any]
@@ -37,56 +36,66 @@ class TrainingPosition:
     best_score: float = -1.0
 
 
-@dataclasses.dataclass(kw_only=True)
 class Training:
-    """The training of a network of any kind.
+    """The training of a network, at step 0 until it is restored. A subclass for each
+    kind of network gives batches, steps, validation figures and the bundle.
 
     Attributes:
+      way_out: what helps where a loss is not finite.
       output: the bundle's folder.
       settings: all that the weights after a step depend on, by name.
       pace: of which steps, epochs, checkpoints, validations and patience count.
       network: the network that is trained.
       optimizer: built for the trainable weights of the network.
-      batches: the batches of an epoch, counted from 0, without its first so many.
-      make_step: a function that makes a step on one of the batches that it is given.
-      validate: the figures of the network as it is; None where nothing is validated.
-      score: of the figures of a validation, higher is better.
-      save: writes the bundle with a provenance, and returns its model_id.
       provenance: the command, the records and the settings, for the manifest.
-      way_out: what helps where a loss is not finite.
-      sources: tells of a batch what `name_sources` needs.
-      name_sources: says where the rows of a batch are from.
-      workers: the processes that train together.
       position: how far the training has come.
       reports: the figures of all steps, a line of `losses.jsonl` each.
     """
 
-    output: str
-    settings: Mapping[str, Any]
-    pace: TrainingConfig
-    network: Any
-    optimizer: Any
-    batches: Callable[[int, int], Iterable[Any]]
-    make_step: Callable[[Any], Step]
-    validate: Callable[[], dict[str, float]] | None
-    score: Callable[[Mapping[str, float]], float]
-    save: Callable[[dict[str, Any]], str]
-    provenance: Mapping[str, Any]
-    way_out: str
-    sources: Callable[[Any], Any] = lambda batch: None
-    name_sources: Callable[[Any], str] = lambda sources: ""
-    workers: Workers
-    position: TrainingPosition = dataclasses.field(default_factory=TrainingPosition)
-    reports: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    way_out = "lower --learning_rate"
 
-    @property
-    def fingerprint(self) -> str:
-        """The sha256 of the settings."""
-        return files.sha256_json(self.settings)
+    def __init__(
+        self,
+        output: str,
+        *,
+        settings: Mapping[str, Any],
+        pace: TrainingConfig,
+        network: Any,
+        optimizer: Any,
+        provenance: Mapping[str, Any],
+    ) -> None:
+        self.output = output
+        self.settings = settings
+        self.pace = pace
+        self.network = network
+        self.optimizer = optimizer
+        self.provenance = provenance
+        self.position = TrainingPosition()
+        self.reports: list[dict[str, Any]] = []
+
+    def batches(self, epoch: int, skip: int) -> Iterable[Any]:
+        """The batches of an epoch, counted from 0, without its first `skip`."""
+        raise NotImplementedError
+
+    def make_step(self, batches: Any) -> Step:
+        """A function that makes a step on one of these batches."""
+        raise NotImplementedError
+
+    def validate(self) -> dict[str, float]:
+        """The figures of the network as it is."""
+        raise NotImplementedError
+
+    def score(self, figures: Mapping[str, float]) -> float:
+        """What a validation counts by, higher is better."""
+        raise NotImplementedError
+
+    def save(self, provenance: dict[str, Any]) -> str:
+        """Writes the bundle and returns its model_id."""
+        raise NotImplementedError
 
     @property
     def folder(self) -> str:
-        """The folder of checkpoints, losses and TensorBoard logs."""
+        """The folder of checkpoints and losses."""
         return files.join(self.output, TRAINING_FOLDER)
 
     @property

@@ -13,8 +13,7 @@ import gzip
 import itertools
 import re
 import zlib
-from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -27,23 +26,9 @@ _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 20  # bytes read at a time; no line is longer
 
 
-class InitialTable(NamedTuple):
-    """An embedding table with word vectors in some of its rows.
-
-    Attributes:
-      table: float32 [V, D].
-      replaced_words: the number of tokens whose row is a word vector.
-      words: the number of tokens that were looked up.
-    """
-
-    table: np.ndarray
-    replaced_words: int
-    words: int
-
-
 def initial_table(
     table: np.ndarray, tokenizer: AnyTokenizer, path: str
-) -> InitialTable:
+) -> tuple[np.ndarray, int, int]:
     """Replaces rows of a random embedding table by the vectors of the words that the
     tokens stand for.
 
@@ -60,6 +45,10 @@ def initial_table(
       table: float32 [V, D]; it is not changed.
       tokenizer: gives the word of each token id.
       path: as in `read_vectors`.
+
+    Returns:
+      The new table, float32 [V, D]; the number of tokens whose row is a word vector;
+      the number of tokens that were looked up.
 
     Raises:
       UsageError: the vectors are not as wide as the table.
@@ -88,7 +77,7 @@ def initial_table(
         )
     new_table = np.array(table, "float32")
     new_table[list(rows)] = new_rows * (_root_mean_square(table) / size)
-    return InitialTable(new_table, replaced_words=len(rows), words=len(words))
+    return new_table, len(rows), len(words)
 
 
 def _root_mean_square(values: np.ndarray) -> float:
@@ -110,14 +99,21 @@ def read_vectors(
     Raises:
       UsageError: the vectors have another width.
       DataError: the file is no file of word vectors, is cut off, contradicts its
-          header, or a wanted vector has a number that is not finite.
+          header, or the numbers of a wanted vector cannot be read or are not finite.
     """
     words = {word.encode(): word for word in wanted}
     vectors: dict[str, np.ndarray] = {}
     lines = enumerate(_read_lines(path), start=1)
     first = next(lines, (1, b""))
     header = _HEADER.fullmatch(first[1])
-    file_width = int(header[2]) if header else _count_numbers(path, first[1])
+    # The word of a line may be a number, or have spaces in it.
+    numbers = itertools.takewhile(_is_number, reversed(first[1].split()[1:]))
+    file_width = int(header[2]) if header else sum(1 for _ in numbers)
+    if not file_width:
+        raise DataError(
+            f"{path}: it begins neither with two whole numbers "
+            "nor with a word and its numbers; take a file of word vectors"
+        )
     if file_width != width:
         raise UsageError(
             f"{path}: its vectors have {file_width} numbers, and the embedding has "
@@ -128,40 +124,39 @@ def read_vectors(
         if not (line := line.strip(b" \t\r\n")):
             continue
         rows += 1
-        word, *numbers = line.rsplit(None, width)
-        # GloVe has a few words with spaces in them, but none that ends in a number.
-        has_more_numbers = b" " in word and _is_number(word.split()[-1])
-        if len(numbers) < width or has_more_numbers:
-            source = "the header says" if header else "the first has"
-            way_out = "download it again, or correct it"
-            if b"\0" in line:
-                way_out = "it is binary, save it as text with gensim"
+        word, *fields = line.rsplit(None, width)
+        try:
+            # GloVe has a few words with spaces in them, but none that ends in a number.
+            *before, end = word.split(b" ")
+            if len(fields) < width or (before and _is_number(end)):
+                raise ValueError(f"it has not {width} numbers")
+            if word in words:
+                vectors.setdefault(words[word], _read_numbers(fields))
+        except ValueError as error:
             raise DataError(
-                f"{path}: line {number} has {len(line.split()) - 1} numbers, and "
-                f"{source} {width}; {way_out}"
-            )
-        if word not in words:
-            continue
-        if not all(map(_is_number, numbers)):
-            raise DataError(
-                f"{path}: line {number}: a number cannot be read; "
-                "download it again, or correct the line"
-            )
-        # A number that is too large becomes infinite, which is refused below.
-        with np.errstate(over="ignore"):
-            vector = np.array([float(field) for field in numbers], "float32")
-        if not np.isfinite(vector).all():
-            raise DataError(
-                f"{path}: the vector of {words[word]!r} is not finite; "
-                "remove the word from the file, or take another"
-            )
-        vectors.setdefault(words[word], vector)
+                f"{path}: line {number} is not a word and {width} finite numbers; "
+                "download it again, or correct it; save a binary file as text with "
+                "gensim"
+            ) from error
     if header and rows != int(header[1]):
         raise DataError(
             f"{path}: it holds {rows} words, and its header says {int(header[1])}; "
             "download it again, or correct the header"
         )
     return vectors
+
+
+def _read_numbers(fields: Sequence[bytes]) -> np.ndarray:
+    """A vector, float32 [D].
+
+    Raises:
+      ValueError: a number cannot be read or is not finite.
+    """
+    with np.errstate(over="ignore"):  # A number that is too large becomes infinite.
+        vector = np.array([float(field) for field in fields], "float32")
+    if not np.isfinite(vector).all():
+        raise ValueError("a number is not finite")
+    return vector
 
 
 def _read_lines(path: str) -> Iterator[bytes]:
@@ -176,19 +171,6 @@ def _read_lines(path: str) -> Iterator[bytes]:
             raise DataError(
                 f"{path}: its compression is damaged ({error}); download it again"
             ) from error
-
-
-def _count_numbers(path: str, line: bytes) -> int:
-    """The numbers in the first line of a file without a header."""
-    _, *numbers = line.split() or [b""]
-    while numbers and not _is_number(numbers[0]):  # the word has spaces
-        del numbers[0]
-    if not numbers or not all(map(_is_number, numbers)):
-        raise DataError(
-            f"{path}: it begins neither with two whole numbers "
-            "nor with a word and its numbers; take a file of word vectors"
-        )
-    return len(numbers)
 
 
 def _is_number(field: bytes) -> bool:

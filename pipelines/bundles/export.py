@@ -28,7 +28,7 @@ from precis.model.bundle.manifest import (
     read_manifest,
 )
 from precis.model.bundle.network_bundle import (
-    BundleWithoutWeights,
+    Bundle,
     check_prefix,
     open_bundle,
     with_decoding_of_bundle,
@@ -132,7 +132,7 @@ def export(**flags: Any) -> dict[str, Any]:
 
 def _write_checkpoint(
     options: ExportOptions,
-    contents: BundleWithoutWeights,
+    contents: Bundle,
     settings: dict[str, Any],
     search: dict[str, Any],
 ) -> None:

@@ -15,16 +15,15 @@ BLOCKS = ("encoder", "self", "cross", COPY)  # attentions of a network
 MEAN_OF_HEADS = "mean"
 
 
-def _prefix_flag() -> Any:
-    """The text before each article that tells a network of several tasks its task."""
-    return flag(
-        "",
-        "text before each article that says what to write of it; the bundle's own if "
-        "it has one",
-        metavar="TEXT",
-        is_common=True,
-        default_text="the bundle's",
-    )
+# The flag that tells a network of several tasks its task.
+_PREFIX: dict[str, Any] = {
+    "default": "",
+    "text": "text before each article that says what to write of it; the bundle's own "
+    "if it has one",
+    "metavar": "TEXT",
+    "is_common": True,
+    "default_text": "the bundle's",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,7 +65,7 @@ class ExportOptions:
         is_common=True,
     )
     output: str = required("folder for the result", metavar="DIR", is_common=True)
-    task_prefix: str = _prefix_flag()
+    task_prefix: str = flag(**_PREFIX)
 
     def __post_init__(self) -> None:
         check_output(self.output)
@@ -123,7 +122,7 @@ class AttentionOptions:
         is_common=True,
     )
     clean: str = clean_flag()
-    task_prefix: str = _prefix_flag()
+    task_prefix: str = flag(**_PREFIX)
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -1,8 +1,7 @@
 """The command line. It handles signals first, and imports the commands afterwards.
 
-Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 75 another
-worker of a training ended; 130 stopped by SIGINT, which is Ctrl-C; 143 stopped by
-SIGTERM.
+Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 130 stopped by
+SIGINT, which is Ctrl-C; 143 stopped by SIGTERM.
 """
 
 import os

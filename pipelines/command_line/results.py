@@ -245,9 +245,6 @@ def show_training(
       values: the flags of the command.
       flags: of `precis summarize` that the bundle stands behind.
     """
-    if not result.model_id:
-        print(f"trained to step {result.step}; the chief writes the bundle")
-        return
     line = f"model {result.model_id}"
     if result.step:
         line += f" of step {result.step}"

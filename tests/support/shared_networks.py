@@ -18,7 +18,7 @@ import tensorflow as tf
 from precis.model.training import generator, train_step
 from precis.model.training.config import TrainingConfig
 
-_built: dict[str, tuple[generator.Built, list[np.ndarray]]] = {}
+_built: dict[str, tuple[tuple, list[np.ndarray]]] = {}
 _steps: dict[tuple, Callable[..., Any]] = {}
 
 
@@ -44,22 +44,24 @@ def eagerly() -> Iterator[None]:
         tf.config.run_functions_eagerly(False)
 
 
-def _build_trained(build, config, training, initial, tokenizer) -> generator.Built:
+def _build_trained(build, config, training, initial, tokenizer) -> tuple:
     """`build_trained`; what it depends on names what it made."""
     same = {name: getattr(TrainingConfig(), name) for name in generator.FREE_SETTINGS}
     name = repr((config, dataclasses.replace(training, **same), initial.identity))
     if name not in _built:
         built = build(config, training, initial, tokenizer)
-        variables = [*built.network.variables, *built.optimizer.variables]
-        _built[name] = built, [variable.numpy() for variable in variables]
+        _built[name] = built, [variable.numpy() for variable in _variables(*built)]
         return built
     # As building a network does. The shuffling of batches reads this seed too.
     keras.utils.set_random_seed(training.seed)
     built, values = _built[name]
-    variables = [*built.network.variables, *built.optimizer.variables]
-    for variable, value in zip(variables, values, strict=True):
+    for variable, value in zip(_variables(*built), values, strict=True):
         variable.assign(value)
     return built
+
+
+def _variables(network, optimizer, _) -> list:
+    return [*network.variables, *optimizer.variables]
 
 
 def _make_train_step(network, optimizer, strategy, *, batch_spec, **settings):

@@ -12,14 +12,12 @@ import safetensors.numpy
 
 from precis.model.errors import Interrupted
 from precis.model.network.config import TransformerConfig
-from precis.model.training import generator
 from precis.model.training.checkpoint import restore_training
 from precis.model.training.config import TrainingConfig
-from precis.model.training.generator import train_network
+from precis.model.training.generator import GeneratorTraining, train_network
 from precis.model.training.initialization import InitialWeights
 from precis.model.training.loop import TrainResult, run_steps
 from precis.model.training.record_sets import open_records
-from precis.model.training.state import Training
 from support.command_line import command_words
 
 ROOT = Path(__file__).parents[2]
@@ -58,13 +56,13 @@ def training_config(**changes) -> TrainingConfig:
 
 
 def prepare_training(
-    records, output, *, network=None, initial=None, **changes
-) -> Training:
+    records, output, *, network=None, initial=None, kind=GeneratorTraining, **changes
+) -> GeneratorTraining:
     """A training on a local record set, or on several, as `train_network` prepares it:
     restored from its last checkpoint, but without a step.
     """
     folders = records if isinstance(records, list) else [str(records)]
-    training = generator.prepare_training(
+    training = kind(
         open_records(folders),
         str(output),
         network=network or network_config(),
@@ -86,7 +84,7 @@ def run_to_end(records, output, *, network=None, **changes) -> TrainResult:
     )
 
 
-def stop_at(training: Training, step: int) -> None:
+def stop_at(training: GeneratorTraining, step: int) -> None:
     """Runs a training and tells it to stop after a step, as a signal would."""
     with pytest.raises(Interrupted, match=f"the training is saved at step {step}$"):
         run_steps(training, lambda: training.position.step == step)
@@ -145,13 +143,8 @@ def in_process(program: str, *arguments) -> subprocess.CompletedProcess:
     return done
 
 
-def environment(**changes: str) -> dict[str, str]:
-    return {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        **changes,
-    }
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 def train_settings(records, output, **changes) -> dict[str, Any]:
@@ -179,12 +172,12 @@ def train_flags(records, output, **changes) -> list[str]:
     return command_words("train", **train_settings(records, output, **changes))
 
 
-def start_command(flags, **variables: str) -> subprocess.Popen:
+def start_command(flags) -> subprocess.Popen:
     command = [sys.executable, "-m", "precis.pipelines.command_line.cli", *flags]
     return subprocess.Popen(
         command,
         cwd=ROOT,
-        env=environment(**variables),
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

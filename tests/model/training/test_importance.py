@@ -112,16 +112,8 @@ def articles(count):
     for _ in range(count):
         sentences = [rng.choice(words, 6).tolist() for _ in range(6)]
         sentences[rng.integers(6)].append("key")
-        taken = [*sentences[0], "key"]
-        found.append(
-            ScoredArticle(
-                sentences,
-                np.linspace(0.9, 0.1, 6),
-                frozenset(taken),
-                frozenset(zip(taken, taken[1:], strict=False)),
-                len(taken),
-            )
-        )
+        reference = [*sentences[0], "key"]
+        found.append(ScoredArticle(sentences, np.linspace(0.9, 0.1, 6), reference))
     return found
 
 

