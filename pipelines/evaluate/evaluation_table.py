@@ -65,6 +65,11 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
     is_split = options.split_sentences
     splitting = ", unsplit texts cut into sentences" if is_split else ""
     judged = counts["judged"]
+    measured = {
+        system: [part.measures[system] for part in parts if system in part.measures]
+        for system in (*names, REFERENCE)
+    }
+    names[REFERENCE] = REFERENCE
     return {
         "variant": rouge.VARIANT + splitting,
         "confidence": options.confidence,
@@ -86,7 +91,12 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         "unsplit_rows": counts["unsplit"],
         "split_sentences": is_split,
         "keyphrases": _keyphrase_rows(parts, options),
-        **_measure_columns(parts, {**names, REFERENCE: REFERENCE}),
+        "measures": [
+            {"system": names[system], "method": system, **mean_measures(sums)}
+            for system, sums in measured.items()
+            if sums
+        ],
+        "unmeasured": [names[name] for name, sums in measured.items() if not sums],
     }
 
 
@@ -185,24 +195,6 @@ def _keyphrase_rows(
         figures = mean_figures({method: scores}, names, options)
         rows.append({"system": method, **figures[method]})
     return rows
-
-
-def _measure_columns(
-    parts: Sequence[RangeScores], names: Mapping[str, str]
-) -> dict[str, Any]:
-    """The mean measures of every system and of the references, and which have none."""
-    sums = {
-        system: [part.measures[system] for part in parts if system in part.measures]
-        for system in names
-    }
-    return {
-        "measures": [
-            {"system": names[system], "method": system, **mean_measures(each)}
-            for system, each in sums.items()
-            if each
-        ],
-        "unmeasured": [names[system] for system, each in sums.items() if not each],
-    }
 
 
 def mean_measures(sums: Iterable[Sequence[float]]) -> dict[str, Any]:

@@ -69,12 +69,8 @@ class DocumentEncoder:
         """
         wholes = self._encode([article.body for article in articles])
         if self.options.write == WRITE_SENTENCES:
-            each = zip(articles, wholes, scores_of_all, strict=True)
-            return [self._encode_sentences(*of_one) for of_one in each]
-        return [
-            self._encode_document(article, whole)
-            for article, whole in zip(articles, wholes, strict=True)
-        ]
+            return list(map(self._encode_sentences, articles, wholes, scores_of_all))
+        return list(map(self._encode_document, articles, wholes))
 
     def _encode(self, texts: Sequence[str]) -> list[EncodedSource]:
         texts = [self.options.task_prefix + text for text in texts]
@@ -105,8 +101,7 @@ class DocumentEncoder:
         lines = article.sentence_lines
         count = self.options.written_sentences
         places = sorted(best_sentences(lines, scores, count=count))
-        sources = self._encode([lines[place] for place in places])
-        ids = [source.ids for source in sources]
+        ids = [source.ids for source in self._encode([lines[n] for n in places])]
         tokens = whole.source_tokens
         seen_tokens = min(sum(map(len, ids)), tokens)
         return EncodedDocument(ids, tokens, seen_tokens, BEST_SENTENCES, tuple(places))

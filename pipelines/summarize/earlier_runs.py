@@ -4,11 +4,8 @@ A row is taken over where its run had the same settings, and its content is the 
 `settings_id` and `content_sha256` say so.
 """
 
-import bisect
-import contextlib
 import functools
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +15,6 @@ from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import say
-from precis.model.text.article import Article
 from precis.pipelines.run.job import TASKS_FOLDER, Job, clear_tasks
 from precis.pipelines.run.options import normal_path
 from precis.pipelines.run.result_files import (
@@ -154,63 +150,38 @@ def check_part(part: RunPart) -> None:
         )
 
 
-@contextlib.contextmanager
-def _open_part(part: RunPart) -> Iterator[pq.ParquetFile]:
-    """Opens a part whose checksum was right when its keys were read.
-
-    Raises:
-      DataError: it was damaged since then, in the block too; pages have checksums.
-    """
-    try:
-        with files.open_read(part.path) as opened:
-            yield pq.ParquetFile(
-                opened, pre_buffer=False, page_checksum_verification=True
-            )
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(
-            f"--reuse: {part.path} cannot be read any more "
-            f"({str(error).splitlines()[0]}); repair that run by its own command, or "
-            "remove this --output and reuse another"
-        ) from error
-
-
 class EarlierRows:
     """Reads rows of the parts of earlier runs, mostly in the order of the parts."""
 
     def __init__(self, parts: Sequence[RunPart]) -> None:
         self._parts = parts
-        self._ends = functools.cache(self._read_ends)
         self._group = functools.lru_cache(_OPEN_GROUPS)(self._read_group)
 
-    def read(self, part: int, row: int) -> dict[str, Any]:
+    def read(self, part: int, row_group: int, row: int) -> dict[str, Any]:
         """A row as a dict, with the columns that the folder of its part names.
 
         Args:
           part: the number of the part.
-          row: its place in the part.
+          row_group: the number of the row group in it.
+          row: its place in that.
+
+        Raises:
+          DataError: the part was damaged since its keys were read.
         """
-        ends = self._ends(part)
-        group = bisect.bisect_right(ends, row)
-        first = ends[group - 1] if group else 0
-        (values,) = self._group(part, group).slice(row - first, 1).to_pylist()
+        (values,) = self._group(part, row_group).slice(row, 1).to_pylist()
         return {**values, **self._parts[part].partition}
 
-    def _read_ends(self, part: int) -> list[int]:
-        """Where the row groups of a part end."""
-        with _open_part(self._parts[part]) as parquet:
-            groups = map(parquet.metadata.row_group, range(parquet.num_row_groups))
-            return list(itertools.accumulate(group.num_rows for group in groups))
-
-    def _read_group(self, part: int, group: int) -> pa.Table:
-        with _open_part(self._parts[part]) as parquet:
-            return read_row_groups(parquet, [group])
-
-
-def holds_for(row: Mapping[str, Any], article: Article) -> bool:
-    """Whether a row is of the content of an article, and its offsets hold for the text
-    as it was read, which may have other white space.
-    """
-    text = article.document.article
-    return row["content_sha256"] == article.content_sha256 and all(
-        text[item["start"] : item["end"]] == item["text"] for item in row["extractive"]
-    )
+    def _read_group(self, part: int, row_group: int) -> pa.Table:
+        path = self._parts[part].path
+        try:
+            with files.open_read(path) as opened:
+                parquet = pq.ParquetFile(
+                    opened, pre_buffer=False, page_checksum_verification=True
+                )
+                return read_row_groups(parquet, [row_group])
+        except (OSError, pa.ArrowInvalid) as error:
+            raise DataError(
+                f"--reuse: {path} cannot be read any more "
+                f"({str(error).splitlines()[0]}); repair that run by its own command, "
+                "or remove this --output and reuse another"
+            ) from error

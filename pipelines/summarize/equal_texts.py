@@ -14,7 +14,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from precis.model import files
@@ -54,72 +53,50 @@ DOCUMENT_KEYS = pa.schema(
         ("source_position", pa.string()),
     ]
 )
-# What a row of an earlier run is found by. Those of one content are told apart by their
-# offsets, which differ where their texts differ in white space.
-_ROW_COLUMNS = ("content_sha256", "reference_summary", "extractive")
-_ROWS = """
-CREATE TABLE rows (place BIGINT, content BLOB, offsets UBIGINT)
-"""
-_ADD_ROWS = """
-INSERT INTO rows
-SELECT
-    place,
-    CASE WHEN $uses_references
-        THEN unhex(sha256(
-            unhex(content_sha256) || encode(coalesce(reference_summary, ''))
-        ))
-        ELSE unhex(content_sha256)
-    END[1:16],
-    hash([(sentence.start, sentence.end) FOR sentence IN extractive])
-FROM part
-"""
-# Rows of one content, with other offsets each, that a document is compared with. Texts
-# that differ in white space alone seldom have more forms.
-_MOST_FORMS = 8
-# Documents whose content stands before them or in an earlier run, once for each row
-# that it has there.
+_ROW_KEYS = pa.schema(
+    [("content", _DIGEST)]
+    + [(name, pa.int32()) for name in ("part", "row_group", "row")]
+)
+# Documents whose content stands before them or in an earlier run.
 _LINKS = """
 WITH repeated AS (
     SELECT content, min(place) AS place
     FROM documents GROUP BY content HAVING count(*) > 1
 ), equal AS (
     SELECT content, text, min(place) AS place
-    FROM documents SEMI JOIN repeated USING (content) GROUP BY content, text
-), forms AS (
-    SELECT content, min(place) AS place
-    FROM rows SEMI JOIN documents USING (content) GROUP BY content, offsets
+    FROM documents GROUP BY content, text HAVING count(*) > 1
+), known AS (
+    SELECT content, min({'part': part, 'row_group': row_group, 'row': row}) AS earlier
+    FROM rows SEMI JOIN documents USING (content) GROUP BY content
 )
 SELECT
     d.place,
     first.document_id AS duplicate_of,
-    copied.place AS copy_place,
-    copied.source_file AS copy_file,
-    copied.source_position AS copy_position,
-    forms.place AS earlier
+    CASE WHEN copied.place IS NOT NULL THEN {
+        'task': copied.place >> 32,
+        'source_file': copied.source_file,
+        'source_position': copied.source_position
+    } END AS copy,
+    known.earlier
 FROM documents AS d
 LEFT JOIN repeated ON d.content = repeated.content AND repeated.place < d.place
 LEFT JOIN documents AS first ON first.place = repeated.place
 LEFT JOIN equal
     ON d.content = equal.content AND d.text = equal.text AND equal.place < d.place
 LEFT JOIN documents AS copied ON copied.place = equal.place
-LEFT JOIN forms ON d.content = forms.content
-WHERE repeated.place IS NOT NULL OR forms.place IS NOT NULL
-ORDER BY d.place, earlier
+LEFT JOIN known ON d.content = known.content
+WHERE repeated.place IS NOT NULL OR known.earlier IS NOT NULL
+ORDER BY d.place
 """
 _REPEATED_IDS = """
 SELECT document_id, source_file, source_position, count(*) OVER () AS documents
-FROM (
-    SELECT *
-    FROM documents
-    SEMI JOIN (
-        SELECT document_id FROM documents GROUP BY document_id HAVING count(*) > 1
-    ) USING (document_id)
-    QUALIFY row_number() OVER (PARTITION BY document_id ORDER BY place) > 1
-)
-ORDER BY place LIMIT 3
+FROM documents
+JOIN (
+    SELECT document_id, min(place) AS first
+    FROM documents GROUP BY document_id HAVING count(*) > 1
+) USING (document_id)
+WHERE place > first ORDER BY place LIMIT 3
 """
-
-
 _LINKS_FILE = files.join(TASKS_FOLDER, "links.parquet")
 
 
@@ -128,15 +105,15 @@ class Link(NamedTuple):
 
     Attributes:
       duplicate_of: the id of the first document with the same content; None for that.
-      copy: the task, the source file and the position of the first document with the
+      copy: `task`, `source_file` and `source_position` of the first document with the
           same text, whose row holds for this one; None for that.
-      earlier: rows of earlier runs with the same content as the number of the part and
-          the row in it, the preferred one first; their offsets differ.
+      earlier: the first row of earlier runs with the same content, as arguments of
+          `EarlierRows.read`; None without any.
     """
 
     duplicate_of: str | None
-    copy: tuple[int, str, str] | None
-    earlier: tuple[tuple[int, int], ...]
+    copy: dict[str, Any] | None
+    earlier: dict[str, int] | None
 
 
 @dataclasses.dataclass
@@ -155,7 +132,7 @@ class KeyWorker(TaskWorker):
 
     def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""
-        return key_size(task)
+        return task.size_bytes
 
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
@@ -166,36 +143,38 @@ class KeyWorker(TaskWorker):
         new where the file can be read later.
         """
         del dead_letters
-        keys: list[tuple[Any, ...]] = []
         try:
-            keys += self._keys(task, progress)
+            keys = list(self._keys(task, progress))
         except FileFailure:
             progress.give_back()
-            keys.clear()
-        columns = list(zip(*keys, strict=True)) or [()] * len(DOCUMENT_KEYS)
-        table = pa.table(list(map(list, columns)), schema=DOCUMENT_KEYS)
+            keys = []
+        table = pa.Table.from_pylist(keys, DOCUMENT_KEYS)
         name = _keys_name(task.number)
         described = publish_keys(self.job.output, name, table.to_reader())
         return TaskReport(source_counts(), [described], {"documents": len(keys)})
 
-    def _keys(self, task: Task, progress: TaskProgress) -> Iterator[tuple[Any, ...]]:
+    def _keys(self, task: Task, progress: TaskProgress) -> Iterator[dict[str, Any]]:
         reader = read_task(task, self.corpus)
         for record, article in enumerate(reader):
             if record % 100 == 0:
                 progress.advance_to(reader.position)
-            if not isinstance(article, Article):
-                continue
-            document = article.document
-            reference = (document.highlights or "") if self.uses_references else None
-            yield (
-                place_of(task.number, record),
-                content_digest(article.content_sha256, reference),
-                _digest(document.article),
+            if isinstance(article, Article):
+                document = article.document
+                text = document.article.encode(errors="surrogatepass")
                 # Ids that are no valid UTF-8 are compared by what they are shown as.
-                document.document_id.encode(errors="replace").decode(),
-                document.source_file,
-                document.source_position,
-            )
+                shown_id = document.document_id.encode(errors="replace").decode()
+                yield {
+                    "place": place_of(task.number, record),
+                    "content": content_digest(
+                        self.uses_references,
+                        article.content_sha256,
+                        document.highlights,
+                    ),
+                    "text": hashlib.blake2b(text, digest_size=16).digest(),
+                    "document_id": shown_id,
+                    "source_file": document.source_file,
+                    "source_position": document.source_position,
+                }
         progress.advance_to(reader.position)
 
 
@@ -219,74 +198,63 @@ def join_keys(
         names = (_keys_name(number) for number in range(job.tasks))
         paths = (files.join(job.output, name) for name in names)
         load_keys(connection, "documents", DOCUMENT_KEYS, paths)
-        connection.execute(_ROWS)
+        repeated = unique_ids and connection.execute(_REPEATED_IDS).fetchall()
+        if repeated:
+            named = ", ".join(
+                f"{name!r} at {file}:{at}" for name, file, at, _ in repeated
+            )
+            raise DataError(
+                f"{repeated[0][-1]} documents have the id of a document before them, "
+                f"such as {named}; mend the ids, or name another --output and "
+                "--on_duplicate_id keep"
+            )
+        load_keys(connection, "rows", _ROW_KEYS, ())
         for number, part in enumerate(parts):
-            check_part(part)
-            place = place_of(number, 0)
-            for rows in read_part(part.path, _ROW_COLUMNS):
-                places = np.arange(place, place + rows.num_rows)
-                connection.register("part", rows.append_column("place", [places]))
-                connection.execute(_ADD_ROWS, {"uses_references": uses_references})
-                place += rows.num_rows
-        if unique_ids:
-            _check_ids(connection.execute(_REPEATED_IDS).fetchall())
+            for keys in _keys_of_rows(number, part, uses_references=uses_references):
+                connection.register("keys", keys)
+                connection.execute("INSERT INTO rows SELECT * FROM keys")
         links = connection.sql(_LINKS).to_arrow_reader(ROWS_AT_ONCE)
         publish_keys(job.output, _LINKS_FILE, links)
 
 
-def _check_ids(repeated: Sequence[tuple[str, str, str, int]]) -> None:
-    """Refuses ids that stand twice.
-
-    Args:
-      repeated: documents of such ids, with the number of all of them.
-    """
-    if repeated:
-        named = ", ".join(f"{name!r} at {file}:{at}" for name, file, at, _ in repeated)
-        raise DataError(
-            f"{repeated[0][-1]} documents have the id of a document before them, such "
-            f"as {named}; mend the ids, or name another --output and --on_duplicate_id "
-            "keep"
-        )
+def _keys_of_rows(
+    number: int, part: RunPart, *, uses_references: bool
+) -> Iterator[pa.Table]:
+    """The keys of the rows of a part, a table for each row group."""
+    check_part(part)
+    columns = ["content_sha256", "reference_summary"]
+    for group, rows in enumerate(read_part(part.path, columns)):
+        texts = (column.to_pylist() for column in rows.columns)
+        each = zip(*texts, strict=True)
+        digests = [content_digest(uses_references, *of_row) for of_row in each]
+        size = len(digests)
+        keys = [digests, [number] * size, [group] * size, list(range(size))]
+        yield pa.table(keys, _ROW_KEYS)
 
 
 def read_links(output: str, task: int) -> dict[int, Link]:
     """What is known of the documents of a task, by record; others are new."""
     table = read_keys_of_task(files.join(output, _LINKS_FILE), task)
-    links: dict[int, Link] = {}
-    for place, duplicate_of, copied, file, position, row in zip(
-        *(column.to_pylist() for column in table.columns), strict=True
-    ):
-        _, record = task_and_record(place)
-        copy = None if copied is None else (task_and_record(copied)[0], file, position)
-        before = links.setdefault(record, Link(duplicate_of, copy, ()))
-        if row is not None and len(before.earlier) < _MOST_FORMS:
-            earlier = (*before.earlier, task_and_record(row))
-            links[record] = before._replace(earlier=earlier)
-    return links
+    places, *known = (column.to_pylist() for column in table.columns)
+    records = (task_and_record(place)[1] for place in places)
+    return dict(zip(records, map(Link, *known), strict=True))
 
 
-def key_size(task: Task) -> int:
-    """How much of a task's progress the step `keys` is."""
-    return task.size_bytes // 20
-
-
-def content_digest(content_sha256: str, reference: str | None) -> bytes:
+def content_digest(
+    uses_references: bool, content_sha256: str, reference: str | None
+) -> bytes:
     """The digest of what the summaries of a document depend on.
 
     Args:
+      uses_references: whether they depend on the highlights, as those of the oracle do.
       content_sha256: of the article.
-      reference: the highlights where a summary depends on them, as those of the oracle
-          do; else None.
+      reference: the highlights, if the document has any.
     """
     digest = bytes.fromhex(content_sha256)
-    if reference is not None:
-        digest = hashlib.sha256(digest + reference.encode(errors="replace")).digest()
+    if uses_references:
+        text = (reference or "").encode(errors="replace")
+        digest = hashlib.sha256(digest + text).digest()
     return digest[:16]
-
-
-def _digest(text: str) -> bytes:
-    content = text.encode(errors="surrogatepass")
-    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def _keys_name(task: int) -> str:

@@ -4,7 +4,6 @@ summarize --text FILE`.
 
 import functools
 import json
-import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from precis.pipelines.corpus.formats import fitting_encoding, other_format
 from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.corpus.opening import open_source, written_name
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.task import TOO_LARGE, DeadLetter, Task
+from precis.pipelines.corpus.task import Task
 from precis.pipelines.corpus.task_reader import TaskReader
 from precis.pipelines.corpus.text_files import document_id, to_document
 from precis.pipelines.run.job_progress import load_tensorflow
@@ -37,11 +36,6 @@ from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 _MOST_LOADED = 2
 # The flags of a corpus that concern the text of one document.
 _OF_THE_TEXT = ("clean", "max_record_mb", "encoding")
-_READS_INPUT = "precis summarize --text -"
-_NULLS = (
-    "it holds null characters, so it is a binary file or UTF-16; give plain text in "
-    "UTF-8"
-)
 
 
 def summarize_text(
@@ -134,9 +128,16 @@ def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
       of its text.
 
     Raises:
-      UsageError: no such file.
+      UsageError: no such file, or a flag that goes with a corpus.
       DataError: it holds no text.
     """
+    for flag in option_names(SUMMARIZE):
+        is_of_text = flag in (*option_names(SUMMARY_OPTIONS), *_OF_THE_TEXT)
+        if flag in flags and (flag in NOT_FOR_A_TEXT or not is_of_text):
+            raise UsageError(
+                f"--{flag} goes with a corpus, and --text {file} is one document whose "
+                "summary is printed; leave one of them out"
+            )
     of_text = {name: flags.pop(name) for name in _OF_THE_TEXT if name in flags}
     article = read_document(file, of_text)
     return summarize_article(article, flags, clean=of_text.get("clean", "standard"))
@@ -153,104 +154,43 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
       UsageError: there is no such file.
       DataError: it holds no text.
     """
-    is_input = file == STANDARD_INPUT
-    corpus = "standard input" if is_input else file
-    (options,) = read_flags([CorpusOptions], {"corpus": f"text:{corpus}", **of_text})
-    if is_input:
-        raw = sys.stdin.buffer.read(options.max_record_bytes + 1)
-        document = to_document(STANDARD_INPUT, raw, options)
-    else:
-        raw, document = _read_file(file, options)
-    record = TaskReader(Task(0, "text"), options).to_article(document, raw)
-    fault = _fault("FILE" if is_input else shlex.quote(file), raw, record)
-    if fault or not isinstance(record, Article):
-        raise DataError(f"{_name(file)}: {fault}")
-    return record
-
-
-def check_flags(file: str, flags: Mapping[str, Any]) -> None:
-    """Refuses flags that go with a corpus.
-
-    Raises:
-      UsageError: with the way out.
-    """
-    name = _name(file)
-    if "corpus" in flags:
-        raise UsageError(
-            f"{name} is one document and --corpus {flags['corpus']} many; leave one of "
-            "them out"
-        )
-    if "output" in flags:
-        raise UsageError(
-            f"the summary of one document ({name}) is printed, so --output has nothing "
-            "to hold; leave it out and write `> summary.txt` behind the command, or "
-            "name --corpus 'text:*.txt' in place of --text for a folder with Parquet"
-        )
-    of_text = {*option_names(SUMMARY_OPTIONS), *_OF_THE_TEXT} - set(NOT_FOR_A_TEXT)
-    for flag in flags:
-        if flag in option_names(SUMMARIZE) and flag not in of_text:
-            raise UsageError(
-                f"--{flag} goes with --corpus, and not with one document ({name}); "
-                "leave it out"
-            )
-
-
-def _name(file: str) -> str:
-    return "the standard input" if file == STANDARD_INPUT else file
-
-
-def _read_file(path: str, options: CorpusOptions) -> tuple[bytes, Any]:
-    """A file, and the document that a run over it reads, or its dead letter."""
-    if files.is_local(path) and os.path.isdir(path):
-        raise UsageError(
-            f"{path} is a folder; name one document, or all of it by --corpus "
-            f"'text:{os.path.join(path, '*.txt')}'"
-        )
-    name = path
-    if files.is_local(path):
-        name = written_name(absolute_path(path))
+    name = "the standard input" if file == STANDARD_INPUT else file
+    (options,) = read_flags([CorpusOptions], {"corpus": f"text:{name}", **of_text})
+    path = file
+    if file != STANDARD_INPUT and files.is_local(file):
+        path = written_name(absolute_path(file))
+    most = options.max_record_bytes + 1
     try:
-        with open_source(name) as file:
-            raw = file.read(options.max_record_bytes + 1)
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"{path}: there is no such file; name one document, - for the standard "
-            "input, or many by --corpus 'text:*.txt'"
-        ) from error
+        if file == STANDARD_INPUT:
+            raw = sys.stdin.buffer.read(most)
+        else:
+            with open_source(path) as opened:
+                raw = opened.read(most)
     except OSError as error:
-        raise DataError(
-            f"{path}: it cannot be read ({error.strerror or error}); give a file with "
-            f"plain text, or pipe the text: `cat {shlex.quote(path)} | {_READS_INPUT}`"
+        raise UsageError(
+            f"{file}: it cannot be read ({error.strerror or error}); name one document "
+            "in plain text, - for the standard input, or many by --corpus 'text:*.txt'"
         ) from error
-    document = to_document(name, raw, options)
-    if isinstance(document, Document):
-        document = document._replace(document_id=document_id(name, path))
-    return raw, document
-
-
-def _fault(file: str, raw: bytes, record: Article | DeadLetter) -> str:
-    """Why a document cannot be summarized, and the way out; "" where it can.
-
-    Args:
-      file: its path as a shell takes it.
-      raw: its bytes.
-      record: the document.
-    """
+    document = to_document(path, raw, options)
+    if isinstance(document, Document) and file != STANDARD_INPUT:
+        document = document._replace(document_id=document_id(path, file))
+    record = TaskReader(Task(0, "text"), options).to_article(document, raw)
     # A file may be UTF-8 by chance, as some PDF files are.
-    other = other_format(raw, file, is_text=True)
+    shown = "FILE" if file == STANDARD_INPUT else shlex.quote(file)
+    other = other_format(raw, shown, is_text=True)
     if other:
-        return f"it is {other}"
-    if isinstance(record, Article):
-        if not record.body:
-            return "it holds no text to summarize; give it an article in plain text"
-        return _NULLS if "\0" in record.document.article else ""
-    if record.reason == "invalid_utf8":
-        return (
-            f"it is no UTF-8 ({record.detail}); --encoding {fitting_encoding(raw)} fits"
+        raise DataError(f"{name}: it is {other}")
+    if not isinstance(record, Article):
+        way_out = ""
+        if record.reason == "invalid_utf8":
+            way_out = f"; --encoding {fitting_encoding(raw)} fits"
+        raise DataError(f"{name}: {record.reason}: {record.detail}{way_out}")
+    if not record.body or "\0" in record.document.article:
+        raise DataError(
+            f"{name}: it holds no text, or null characters as a binary file does; give "
+            "an article in plain text"
         )
-    if record.reason == TOO_LARGE:
-        return f"{record.detail}; raise --max_record_mb to read it as one document"
-    return f"it cannot be read ({record.detail})"
+    return record
 
 
 def as_json(row: Mapping[str, Any]) -> str:

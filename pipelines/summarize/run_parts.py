@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from precis.model import files
 from precis.model.config import installed_version
@@ -28,6 +27,7 @@ from precis.pipelines.run.accounts import (
     total_counts,
 )
 from precis.pipelines.run.job import Job, write_description
+from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
@@ -40,9 +40,15 @@ from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.finished_run import RunPart
 from precis.pipelines.tables.part_writing import PartWriter
 from precis.pipelines.tables.partitions import PartLayout
-from precis.pipelines.tables.schema import SCHEMA_VERSION
+from precis.pipelines.tables.schema import SCHEMA_VERSION, summary_table
 
-SUMMARIZE_STEP = "summarize"
+MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
+_ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run
+_COUNTED = ("rows", "summary_methods", "quality_flags", "fallbacks")
+_COUNTED_COLUMNS = [
+    *("source_file", "summary_method", "quality_flags", "abstractive_quality"),
+    *("truncated", "duplicate_of", "reused_from"),
+]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,7 +80,7 @@ class SummaryRun:
     @property
     def step(self) -> Step:
         """The step that summarizes."""
-        return Step(self.job, SUMMARIZE_STEP)
+        return Step(self.job, "summarize")
 
     @property
     def has_keys(self) -> bool:
@@ -90,56 +96,57 @@ class RowWriter(PartWriter):
       truncated: rows whose document a network did not read to its end.
     """
 
-    def __init__(self, run: SummaryRun, name: str) -> None:
+    def __init__(self, run: SummaryRun, name: str, progress: TaskProgress) -> None:
         """Stores its arguments.
 
         Args:
           run: of the rows.
           name: of the part among those of the run.
+          progress: of the task.
         """
         file = f"part-{run.job.run_id[:8]}-{name}.parquet"
         super().__init__(run.job.output, file, run.layout, _footer(run))
-        self.outcomes: dict[str, Counter[str]] = {
-            name: Counter() for name in ("written", "reused", "duplicates")
-        }
+        self.outcomes = {name: Counter[str]() for name in _ROWS}
         self.truncated = 0
-        self._fallback = run.settings.fallback
-        self._counted = {
-            name: Counter[str]()
-            for name in ("rows", "summary_methods", "quality_flags", "fallbacks")
-        }
+        self._run = run
+        self._progress = progress
+        self._counted = {name: Counter[str]() for name in _COUNTED}
         self._flagged = 0
 
-    def add(self, rows: pa.Table) -> int:
-        """Writes rows with all columns; returns how many have a quality flag.
+    def add_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes rows that were taken over, with these columns and others."""
+        schema = self._run.layout.schema
+        of_run = [{name: row[name] for name in schema.names} for row in rows]
+        self.add(summary_table(of_run, schema))
+
+    def add(self, rows: pa.Table) -> None:
+        """Writes rows with all columns.
 
         Raises:
           DataError: as `write`.
         """
         self.write(rows)
-        flags = rows.column("quality_flags")
-        method = rows.column("summary_method")
-        is_shown = pc.is_in(method, pa.array([ABSTRACTIVE, SOURCE]))
-        quality = rows.filter(pc.invert(is_shown)).column("abstractive_quality")
-        held_back = pc.list_flatten(pc.struct_field(quality, "flags")).to_pylist()
-        sources = rows.column("source_file").to_pylist()
-        self._counted["rows"].update(sources)
-        self._counted["summary_methods"].update(method.to_pylist())
-        self._counted["quality_flags"].update(pc.list_flatten(flags).to_pylist())
-        self._counted["fallbacks"].update(
-            name for name in held_back if rejects(name, self._fallback)
-        )
-        self.truncated += sum(filter(None, rows.column("truncated").to_pylist()))
-        outcomes = pc.if_else(
-            rows.column("duplicate_of").is_valid(),
-            "duplicates",
-            pc.if_else(rows.column("reused_from").is_valid(), "reused", "written"),
-        ).to_pylist()
-        for outcome, source_file in zip(outcomes, sources, strict=True):
-            self.outcomes[outcome][source_file] += 1
-        flagged = sum(map(bool, flags.to_pylist()))
-        self._flagged += flagged
-        return flagged
+        flagged = self._flagged
+        for row in rows.select(_COUNTED_COLUMNS).to_pylist():
+            self._count(row)
+        self._progress.add_flagged(self._flagged - flagged)
+
+    def _count(self, row: Mapping[str, Any]) -> None:
+        method, flags = row["summary_method"], row["quality_flags"]
+        outcome = "reused" if row["reused_from"] is not None else "written"
+        if row["duplicate_of"] is not None:
+            outcome = "duplicates"
+        self.outcomes[outcome][row["source_file"]] += 1
+        self._counted["rows"][row["source_file"]] += 1
+        self.truncated += bool(row["truncated"])
+        self._flagged += bool(flags)
+        self._counted["summary_methods"][method] += 1
+        self._counted["quality_flags"].update(flags)
+        quality = row["abstractive_quality"]
+        if quality and method not in (ABSTRACTIVE, SOURCE):
+            fallback = self._run.settings.fallback
+            held_back = (flag for flag in quality["flags"] if rejects(flag, fallback))
+            self._counted["fallbacks"].update(held_back)
 
     def figures(self, **others: Any) -> dict[str, Any]:
         """What a task reports of its rows, beside other figures by name.
@@ -171,29 +178,19 @@ def _footer(run: SummaryRun) -> dict[str, str]:
     return {f"precis.{name}": value for name, value in facts.items()}
 
 
-MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
-_ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run
-
-
-def write_manifest(
-    summarized: Iterable[TaskReport],
-    copied: Iterable[TaskReport],
-    run: SummaryRun,
-) -> None:
+def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     """Writes the manifest from the reports of all tasks, where it is checked first.
 
     Args:
-      summarized: the reports of the tasks that summarized.
-      copied: of those that copied rows for duplicates.
+      reports: of the tasks, those that copied rows for duplicates among them.
       run: the run.
 
     Raises:
       JobError: a record of the corpus is not accounted for.
     """
-    reports = [
-        *sorted(summarized, key=lambda report: report.task),
-        *sorted(copied, key=lambda report: report.task),
-    ]
+    reports = sorted(
+        reports, key=lambda each: (each.figures.get("is_copy", False), each.task)
+    )
 
     def sums(name: str) -> dict[str, int]:
         return sum_counts(report.figures.get(name, {}) for report in reports)

@@ -13,6 +13,7 @@ A run with --reuse or --deduplicate does not compute the rows of all documents:
 Documents are never shuffled; keys are.
 """
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
@@ -20,23 +21,45 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.utils.shared import Shared
 
 from precis.model import files
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.inference.process_limits import refuse_within_import
+from precis.model.errors import UsageError
+from precis.model.inference.batches import SearchedBatch
+from precis.model.inference.process_limits import (
+    compute_on_one_thread,
+    count_processes,
+    has_accelerator,
+    refuse_within_import,
+)
+from precis.model.inference.processes import (
+    search_context,
+    start_fork_server,
+)
+from precis.model.inference.search_cost import SearchCost, summary_tokens
 from precis.model.progress.stages import Stage, stage
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.listing import check_output_apart
-from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import Task
+from precis.pipelines.corpus.source import list_tasks, read_task
+from precis.pipelines.corpus.task import Position, Task
 from precis.pipelines.engines.beam_runner import (
     check_tensorflow,
     count_workers,
     pipeline_options,
     run_pipeline,
+    works_in_this_process,
 )
 from precis.pipelines.engines.remote_checks import check_remote
+from precis.pipelines.engines.tasks import (
+    RunTasks,
+    Step,
+    TaskReport,
+    TaskWorker,
+)
+from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import Job, job_provenance, result_inputs, run_job
-from precis.pipelines.run.job_progress import shown
+from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.run.options import (
     check_values,
     flag_names,
@@ -44,24 +67,34 @@ from precis.pipelines.run.options import (
     read_flags,
     recorded_flags,
 )
+from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.summarize.earlier_runs import find_earlier_runs
-from precis.pipelines.summarize.equal_texts import key_size
-from precis.pipelines.summarize.options import FAIL, SUMMARIZE
+from precis.pipelines.summarize.equal_texts import KeyWorker, join_keys
+from precis.pipelines.summarize.known_documents import (
+    COPY,
+    CopyWorker,
+    KnownDocuments,
+    forget_copies,
+)
+from precis.pipelines.summarize.options import FAIL, SUMMARIZE, SummarizeOptions
 from precis.pipelines.summarize.run_parts import (
     MANIFEST_FILE,
-    SUMMARIZE_STEP,
+    RowWriter,
     SummaryRun,
     check_run,
+    write_manifest,
 )
-from precis.pipelines.summarize.run_steps import add_steps
-from precis.pipelines.summarize.search_processes import begin_search
 from precis.pipelines.summarize.summary_rows import run_columns
 from precis.pipelines.summarize.summary_settings import (
     SummarySettings,
     summary_settings,
 )
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.partitions import part_layout
 from precis.pipelines.warehouse.load import check_table, load_run
+
+# Bytes of a corpus that surely has more batches than this process would search itself.
+_MUCH_TO_SEARCH = 500_000
 
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
@@ -121,7 +154,7 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
             deduplicates=earlier.deduplicate or bool(earlier.reused_folders),
             unique_ids=result.on_duplicate_id == FAIL,
         )
-        _run(summary_run, tasks, workers.workers, beam_options)
+        run_steps(summary_run, tasks, beam_options, workers=workers.workers)
 
     load = functools.partial(load_run, output, result.table)
     run_job(
@@ -139,38 +172,6 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
     return files.read_json(files.join(output, MANIFEST_FILE))
 
 
-def _run(
-    run: SummaryRun,
-    tasks: Sequence[Task],
-    workers: int,
-    beam_options: PipelineOptions,
-) -> None:
-    """Runs the pipeline of a job."""
-    size = sum(task.size_bytes for task in tasks)
-    processes = count_workers(workers, beam_options, tasks=len(tasks), size=size)
-    options = begin_search(
-        run.settings.options,
-        beam_options,
-        tasks=tasks,
-        workers=workers,
-    )
-    run = dataclasses.replace(run, settings=run.settings._replace(options=options))
-    pipeline = beam.Pipeline(options=beam_options)
-    add_steps(pipeline, tasks, run, processes=processes)
-    keys = sum(key_size(task) for task in tasks) if run.has_keys else 0
-    stages = [
-        Stage(
-            name="summarize",
-            step=SUMMARIZE_STEP,
-            size=size - keys,
-            first_note="compiling the search" if options.bundle else "",
-        )
-    ]
-    if keys:
-        stages.insert(0, Stage(name="keys", step="keys", size=keys))
-    run_pipeline(pipeline, stages)
-
-
 def run_inputs(
     flags: Mapping[str, Any], settings: SummarySettings, tasks: Sequence[Task]
 ) -> dict[str, Any]:
@@ -180,3 +181,214 @@ def run_inputs(
     of_summaries = set(recorded_flags(settings[:4]))
     others = {name: flags[name] for name in flags if name not in of_summaries}
     return result_inputs(others, tasks, settings.described)
+
+
+class SummarizeWorker(TaskWorker):
+    """Turns one task into a part of the run."""
+
+    def __init__(self, run: SummaryRun) -> None:
+        """Takes what is made, and how."""
+        self._run = run
+        self._summarizer = WindowSummarizer(
+            run.settings, run_id=run.job.run_id, share=Shared().acquire
+        )
+
+    def progress_size(self, task: Task) -> int:
+        """Progress is counted in bytes of the corpus."""
+        return task.size_bytes
+
+    def load(self) -> None:
+        """Opens the bundles."""
+        self._summarizer.load()
+
+    def close(self) -> None:
+        """Ends the search processes that no thread needs any more."""
+        self._summarizer.close()
+
+    def run(
+        self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
+    ) -> TaskReport:
+        """Writes the part of a task."""
+        run = self._run
+        reader = read_task(task, run.corpus)
+        search = SearchCost()
+
+        def count_batch(position: Position, part: float, batch: SearchedBatch) -> None:
+            progress.add_tokens(batch.source_tokens + summary_tokens(batch))
+            progress.advance_to(position, part)
+
+        with RowWriter(run, f"{task.number:05d}", progress) as part:
+            known = KnownDocuments(run, task.number, part)
+            for window in self._summarizer.summarize(
+                known.new_articles(reader, dead_letters),
+                lambda: reader.position,
+                count_batch,
+            ):
+                part.add(
+                    self._summarizer.table(
+                        window, run.layout.schema, known.further_columns
+                    )
+                )
+                for letter in window.dead_letters:
+                    dead_letters.write(letter)
+                searched = sum(row["chunks"] is not None for row in window.rows)
+                search.add(window.batches, documents=searched)
+                progress.advance_to(window.position)
+            waiting = known.finish()
+            published = part.finish()
+            progress.advance_to(reader.position)  # New documents need not be the last.
+        return TaskReport(
+            sources=source_counts(
+                read=reader.read,
+                other_split=reader.other_split,
+                not_selected=reader.not_selected,
+                **part.outcomes,
+            ),
+            counts={"truncated": part.truncated},
+            files=[*published, *waiting],
+            figures=part.figures(
+                search=search.sums,
+                has_duplicates=bool(waiting),
+                share=reader.share if run.corpus.limit else 0.0,
+            ),
+        )
+
+
+def run_steps(
+    run: SummaryRun,
+    tasks: Sequence[Task],
+    beam_options: PipelineOptions,
+    *,
+    workers: int,
+) -> None:
+    """Runs the steps of a run, which end with its manifest.
+
+    Args:
+      run: what is made, and how.
+      tasks: of the corpus.
+      beam_options: those of the job.
+      workers: the flag --workers.
+    """
+    size = sum(task.size_bytes for task in tasks)
+    processes = count_workers(workers, beam_options, tasks=len(tasks), size=size)
+    readers, note = processes, ""
+    options = run.settings.options
+    if options.bundle:
+        options = _begin_search(options, beam_options, size, workers)
+        run = dataclasses.replace(run, settings=run.settings._replace(options=options))
+        note = "compiling the search"
+    # Where a network writes, the search processes have the cores, and one process reads
+    # for them. An accelerator serves one process.
+    if options.bundle or (options.extractive_bundle and has_accelerator()):
+        readers = 1
+    pipeline = beam.Pipeline(options=beam_options)
+    reports = (
+        _await_keys(pipeline, tasks, run, processes)
+        # Without it one worker of an engine would do all tasks, one after another.
+        | "SpreadTasks" >> beam.Reshuffle()
+        | "Summarize" >> RunTasks(SummarizeWorker(run), run.step, processes=readers)
+    )
+    if run.deduplicates:
+        copies = (
+            reports
+            | "AwaitRows" >> beam.combiners.ToList()
+            | "ListDuplicates" >> beam.FlatMap(_with_duplicates, tasks)
+            | "SpreadDuplicates" >> beam.Reshuffle()
+            | "CopyRows"
+            >> RunTasks(CopyWorker(run), Step(run.job, COPY), processes=processes)
+        )
+        reports = (reports, copies) | "AddCopies" >> beam.Flatten()
+    _ = (
+        reports
+        | "GatherReports" >> beam.combiners.ToList()
+        | "WriteManifest" >> beam.Map(write_manifest, run)
+    )
+    stages = [
+        Stage(name="keys", step="keys", size=size),
+        Stage(name="summarize", step=run.step.name, size=size, first_note=note),
+    ]
+    run_pipeline(pipeline, stages if run.has_keys else stages[1:])
+
+
+def _await_keys(
+    pipeline: beam.Pipeline, tasks: Sequence[Task], run: SummaryRun, processes: int
+) -> beam.PCollection:
+    """The tasks of the corpus; where the run needs it, when its documents are compared
+    with each other and with those of earlier runs.
+    """
+    listed = pipeline | "ListTasks" >> beam.Create(tasks)
+    if not run.has_keys:
+        return listed
+    forget_copies(run, tasks)
+    references = run.settings.uses_references
+    keys = KeyWorker(run.corpus, run.job, uses_references=references)
+    join = functools.partial(
+        join_keys, uses_references=references, unique_ids=run.unique_ids
+    )
+    return (
+        listed
+        | "WriteKeys" >> RunTasks(keys, Step(run.job, "keys"), processes=processes)
+        | "AwaitKeys" >> beam.combiners.Count.Globally()
+        | "JoinKeys" >> beam.Map(lambda _: join(run.job, run.earlier))
+        | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
+    )
+
+
+def _with_duplicates(
+    reports: Sequence[TaskReport], tasks: Sequence[Task]
+) -> list[Task]:
+    """The tasks with documents that wait for the rows of others."""
+    return [
+        tasks[report.task] for report in reports if report.figures.get("has_duplicates")
+    ]
+
+
+def limit_search_processes(
+    options: SummarizeOptions, beam_options: PipelineOptions, *, workers: int = 0
+) -> SummarizeOptions:
+    """The options with a number of search processes that leaves no core to two.
+
+    Beam starts one worker process a core, and each of them would start one search
+    process a core, so each has one. In this process there are as many as workers. The
+    option search_processes is obeyed where it is given.
+
+    Args:
+      options: of the summaries.
+      beam_options: those of the job.
+      workers: the flag --workers; 0 is one for each core.
+    """
+    if options.search_processes:
+        return options
+    processes = workers if works_in_this_process(beam_options) else 1
+    return dataclasses.replace(options, search_processes=processes)
+
+
+def _begin_search(
+    options: SummarizeOptions,
+    beam_options: PipelineOptions,
+    size: int,
+    workers: int,
+) -> SummarizeOptions:
+    """The options with a number of search processes; what takes long at their start is
+    begun.
+
+    Args:
+      options: of the summaries.
+      beam_options: those of the job.
+      size: of the corpus in bytes.
+      workers: the flag --workers.
+    """
+    if workers == 1 and not has_accelerator():
+        load_tensorflow()
+        # A worker has one core. A Python process may have begun with more.
+        with contextlib.suppress(UsageError):
+            compute_on_one_thread()
+    options = limit_search_processes(options, beam_options, workers=workers)
+    if (
+        size >= _MUCH_TO_SEARCH
+        and works_in_this_process(beam_options)
+        and count_processes(options.search_processes) > 1
+    ):
+        search_context()
+        start_fork_server()
+    return options

@@ -1,6 +1,7 @@
 """The row of a document: a value for each column of docs/SCHEMA.md."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -63,13 +64,10 @@ class Models:
 class SummaryRow:
     """The row of a document while it is made.
 
-        choose    the sentences of each extractive method
-        measure   those, the reference and the phrases, with the article
+        extract   the sentences of each method, and the measures of their texts
         finish    the summaries of the network, and the text to show
 
-    These are steps because the first two are done while search processes write, and
-    because each of them for all documents of a group is some 3 % faster than all for
-    each document: its code and its tables stay in the caches of the processor.
+    These are two steps because the first is done while search processes write.
 
     Attributes:
       article: the document.
@@ -94,13 +92,16 @@ class SummaryRow:
         self._settings = settings
         self._models = models
         self._expected: ExpectedReference | None = None
-        self._extracts: dict[str, list[Extract]] = {}
 
     @property
     def is_short(self) -> bool:
-        """Whether the document has too few words for a summary, and is its own."""
-        limit = self._settings.fallback.min_source_words
-        return has_fewer_words(self.article.body, limit)
+        """Whether the document has too few words for a summary, and is its own.
+
+        A long text is read only as far as it must be.
+        """
+        limit, body = self._settings.fallback.min_source_words, self.article.body
+        beginning = body[: limit * _WORD_CHARACTERS]
+        return len(words(beginning)) < limit and len(words(body)) < limit
 
     @property
     def sources(self) -> list[np.ndarray]:
@@ -115,46 +116,40 @@ class SummaryRow:
             else:
                 self.passages.append(summaries)
 
-    def choose(self) -> None:
-        """Chooses the sentences of each extractive method."""
-        scorer = self._models.scorer
+    def extract(self) -> None:
+        """Makes the columns that need no summary of the network."""
+        article, settings, scorer = self.article, self._settings, self._models.scorer
         if self.scores is not None and scorer and scorer.importance is not None:
-            texts = [sentence.text for sentence in self.article.sentences]
+            texts = [sentence.text for sentence in article.sentences]
             self._expected = scorer.importance.expect_reference(texts, self.scores)
-        self._extracts = choose_sentences(
-            self.article,
+        methods = settings.options.methods
+        extracts = choose_sentences(
+            article,
             self.scores,
             self.terms,
-            methods=self._settings.options.methods,
-            selection=self._settings.selection,
+            methods=methods,
+            selection=settings.selection,
             expected=self._expected,
         )
-
-    def measure(self) -> None:
-        """Makes the columns that need no summary of the network."""
-        article, settings = self.article, self._settings
-        index = self._index = read_source(article)
-        texts = {
-            method: _one_a_line(extract.sentence for extract in extracts)
-            for method, extracts in self._extracts.items()
-        }
-        method = settings.options.methods[0]
-        text = texts.pop(method)
-        quality = measure(text, index)
-        self._extractive = SummaryText(method, text, quality.flags)
+        self._index = read_source(article)
+        text, *others = (
+            _one_a_line(item.sentence for item in extracts[name]) for name in methods
+        )
+        quality = measure(text, self._index)
+        self._extractive = SummaryText(methods[0], text, quality.flags)
+        reference = article.document.highlights
         self.columns |= {
             **document_columns(article.document),
             "content_sha256": article.content_sha256,
-            "article_words": index.words,
-            "extractive_method": method,
+            "article_words": self._index.words,
+            "extractive_method": methods[0],
             "extractive_summary": text,
-            "extractive": _extract_items(self._extracts),
+            "extractive": _extract_items(extracts),
             "extractive_quality": quality._asdict(),
-            "other_quality": [self._compared(*each) for each in texts.items()],
+            "other_quality": list(map(self._compared, methods[1:], others)),
         }
-        reference = article.document.highlights
         if reference:
-            compared = compare(reference, index)
+            compared = compare(reference, self._index)
             self.columns["reference_quality"] = compared._asdict()
         if self._models.keyphrases is not None:
             self._add_keyphrases(self._models.keyphrases, reference)
@@ -163,21 +158,19 @@ class SummaryRow:
         """An item of the column `other_quality`: what `precis evaluate` compares a
         summary with. Only here the article is at hand.
         """
-        quality = compare(text, self._index)
-        return {"system": system, **quality._asdict()}
+        return {"system": system, **compare(text, self._index)._asdict()}
 
     def finish(self) -> None:
         """Makes the columns of the network, and chooses the text to show."""
-        settings = self._settings
         abstractive = None
-        if self.source is not None and (summaries := self._summaries()):
+        if self.source is not None and (summaries := self._summaries(self.source)):
             abstractive = self._add_abstractive(self.source, summaries)
         shown = choose_summary(
             source=self._as_its_own,
             extractive=self._extractive,
             abstractive=abstractive,
             is_short=self.is_short,
-            config=settings.fallback,
+            config=self._settings.fallback,
         )
         if shown.method == SOURCE:
             item = {**self._compared(SOURCE, shown.text), "flags": shown.flags}
@@ -187,6 +180,14 @@ class SummaryRow:
             "summary_method": shown.method,
             "quality_flags": shown.flags,
         }
+
+    def _as_its_own(self) -> SummaryText:
+        """The document as its own summary."""
+        flags = [] if self._index.words else ["empty"]
+        if self.is_short:
+            flags.append(SHORT_SOURCE)
+        text = _one_a_line(self.article.sentences) or one_line(self.article.body)
+        return SummaryText(SOURCE, text, flags)
 
     def _add_keyphrases(self, model: "KeyphraseModel", reference: str | None) -> None:
         """Makes the columns of the keyphrases, of each method at most as many as asked.
@@ -210,20 +211,18 @@ class SummaryRow:
             for method, phrase, score in scored
         ]
 
-    def _summaries(self) -> "Sequence[Summary]":
+    def _summaries(self, source: EncodedDocument) -> "Sequence[Summary]":
         """The summaries of the document from those of its passages, best first."""
-        if self.source is not None and self.source.method == BEST_SENTENCES:
+        if source.method == BEST_SENTENCES:
             from precis.model.inference.composition import (
                 RewrittenSentence,
                 compose_summary,
             )
 
-            rewritten = [
-                RewrittenSentence(self.article.sentences[place], ways)
-                for place, ways in zip(self.source.places, self.passages, strict=True)
-            ]
-            most = self._settings.selection.most
+            sentences = [self.article.sentences[place] for place in source.places]
+            rewritten = list(map(RewrittenSentence, sentences, self.passages))
             assert self._expected is not None  # `check_writing` asks for it.
+            most = self._settings.selection.most
             return compose_summary(rewritten, self._expected, most=most)
         if len(self.passages) == 1:
             return self.passages[0]
@@ -258,15 +257,7 @@ class SummaryRow:
             "abstractive_method": source.method,
             "truncated": source.is_truncated,
             "abstractive_summary": best.text,
-            "abstractive": [
-                {
-                    "rank": rank,
-                    "score": round_score(summary.score),
-                    "text": summary.text,
-                    "support": _spans(summary.support),
-                }
-                for rank, summary in enumerate(summaries, start=1)
-            ],
+            "abstractive": list(map(_abstractive_item, itertools.count(1), summaries)),
             "abstractive_quality": {
                 **quality._asdict(),
                 "mean_log_prob": mean_log_prob,
@@ -274,22 +265,6 @@ class SummaryRow:
             },
         }
         return SummaryText(ABSTRACTIVE, best.text, quality.flags)
-
-    def _as_its_own(self) -> SummaryText:
-        """The document as its own summary."""
-        flags = [] if self._index.words else ["empty"]
-        if self.is_short:
-            flags.append(SHORT_SOURCE)
-        text = _one_a_line(self.article.sentences) or one_line(self.article.body)
-        return SummaryText(SOURCE, text, flags)
-
-
-def has_fewer_words(text: str, limit: int) -> bool:
-    """Whether a text has fewer words; reads a long text only as far as it must."""
-    return (
-        len(words(text[: limit * _WORD_CHARACTERS])) < limit
-        and len(words(text)) < limit
-    )
 
 
 def run_columns(settings: SummarySettings, *, run_id: str) -> dict[str, Any]:
@@ -364,7 +339,14 @@ def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, 
     ]
 
 
-def _spans(support: Sequence[tuple[int, int]] | None) -> list[dict[str, int]] | None:
-    if support is None:
-        return None
-    return [{"start": start, "end": end} for start, end in support]
+def _abstractive_item(rank: int, summary: "Summary") -> dict[str, Any]:
+    """An item of the column `abstractive`."""
+    support = None
+    if summary.support is not None:
+        support = [{"start": start, "end": end} for start, end in summary.support]
+    return {
+        "rank": rank,
+        "score": round_score(summary.score),
+        "text": summary.text,
+        "support": support,
+    }

@@ -14,14 +14,12 @@ from precis.model.bundle.manifest import (
     open_bundle_config,
     read_manifest,
 )
-from precis.model.bundle.network_bundle import (
-    Bundle,
-    check_prefix,
-    open_bundle,
-)
+from precis.model.bundle.network_bundle import check_prefix, open_bundle
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
+from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.methods import METHODS
 from precis.model.inference.bulk_summarizer import ModelSearch
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
@@ -29,7 +27,7 @@ from precis.model.search.config import SearchConfig, check_vocabularies
 from precis.model.text.article import CLEANINGS
 from precis.pipelines.run.job import WITHOUT_EFFECT
 from precis.pipelines.run.options import option_names, read_flags, recorded_flags
-from precis.pipelines.summarize.extractive_summaries import check_methods, check_writing
+from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
 from precis.pipelines.summarize.options import (
     SUMMARY_OPTIONS,
     WRITE_SENTENCES,
@@ -38,7 +36,14 @@ from precis.pipelines.summarize.options import (
 )
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 
-# The options that `SummarySettings` are made from.
+# Flags that change no row without a network.
+_OF_A_NETWORK = (
+    "precision",
+    "long_documents",
+    "merged_length",
+    "write",
+    "written_sentences",
+)
 MODEL_COLUMNS = ("model_id", "extractive_model_id", "keyphrase_model_id")
 
 
@@ -70,16 +75,9 @@ class SummarySettings(NamedTuple):
         the paths of bundles.
         """
         options = self.options
-        without_effect = set(WITHOUT_EFFECT)
+        without_effect = {*WITHOUT_EFFECT}
         if not options.bundle:
-            without_effect |= {
-                "precision",
-                "long_documents",
-                "merged_length",
-                "write",
-                "written_sentences",
-                *option_names([SearchConfig]),
-            }
+            without_effect.update(_OF_A_NETWORK, option_names([SearchConfig]))
         if not options.keyphrase_bundle:
             without_effect.add("keyphrases")
         flags = recorded_flags(self[:4])
@@ -152,25 +150,74 @@ def summary_settings(
         raise UsageError(f"clean is one of {', '.join(CLEANINGS)}, not {clean!r}")
     check_methods(options)
     check_writing(options, decoding)
-    if options.bundle:
-        check_network(open_bundle(options.bundle), options, decoding)
     model_ids = read_model_ids(options, decoding)
     return SummarySettings(options, selection, fallback, decoding, model_ids, clean)
 
 
-def check_network(
-    contents: Bundle, options: SummarizeOptions, decoding: SearchConfig
-) -> None:
-    """Checks how a network is searched.
+def check_methods(options: SummarizeOptions) -> None:
+    """Checks the names of the extractive methods.
 
     Raises:
-      UsageError: it cannot be searched so, or not with this prefix.
+      UsageError: no method is named; a method is unknown or named twice; `neural` is
+          named without its bundle, or the bundle without `neural`; `oracle` is named
+          first of several.
     """
-    has_one_vocabulary = (
-        contents.tokenizer.fingerprint == contents.source_tokenizer.fingerprint
-    )
-    check_vocabularies(decoding, has_one_vocabulary=has_one_vocabulary)
-    check_prefix(options.task_prefix, contents)
+    methods, names = options.methods, sorted([*METHODS, NEURAL, ORACLE])
+    known = ", ".join(names)
+    if not methods:
+        raise UsageError(f"--extractive names no method; known are {known}")
+    for name in sorted({*methods} - {*names}):
+        way_out = suggestion(name, names) or f"known are {known}"
+        raise UsageError(f"--extractive: there is no method {name!r}; {way_out}")
+    if len(set(methods)) < len(methods):
+        raise UsageError(
+            f"--extractive names a method twice: {options.extractive}; name each once"
+        )
+    if NEURAL in methods and not options.extractive_bundle:
+        raise UsageError(
+            "--extractive neural needs --extractive_bundle, the --output of "
+            "`precis train-extractor`; name it too"
+        )
+    needs_extractor = NEURAL in methods or options.write == WRITE_SENTENCES
+    if options.extractive_bundle and not needs_extractor:
+        raise UsageError(
+            "--extractive_bundle is for the method neural, and --extractive is "
+            f"{options.extractive}; name neural there too"
+        )
+    if methods[0] == ORACLE and len(methods) > 1:
+        raise UsageError(
+            "--extractive names oracle first, whose sentences would be the summary to "
+            "show though the reference chose them; name another method first, or "
+            "oracle alone"
+        )
+
+
+def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
+    """Refuses to write sentences without what chooses them.
+
+    Raises:
+      UsageError: a bundle is missing, the extractor does not know the importance of
+        words, or several summaries of a document are asked for.
+    """
+    if options.write != WRITE_SENTENCES:
+        return
+    if decoding.n_best > 1:
+        raise UsageError(
+            f"--n_best {decoding.n_best}: write=sentences puts one summary together "
+            "from all lines of the beam; leave it at 1"
+        )
+    if not (options.bundle and options.extractive_bundle):
+        raise UsageError(
+            "write=sentences needs --bundle, the --output of `precis train` on records "
+            "of `--target sentences`, and --extractive_bundle, that of `precis "
+            "train-extractor`; name both"
+        )
+    contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
+    if "importance" not in contents.config:
+        raise UsageError(
+            f"{options.extractive_bundle}: does not know the importance of words, by "
+            "which write=sentences puts a summary together; train it again"
+        )
 
 
 def read_model_ids(
@@ -179,15 +226,21 @@ def read_model_ids(
     """The names of each model and of the search; None for a model that is not used.
 
     Raises:
-      UsageError: a folder is no bundle, or one of another kind.
+      UsageError: a folder is no bundle, or one of another kind, or its network cannot
+        be searched so, or not with this prefix.
       DataError: a bundle is damaged.
     """
     ids: dict[str, str | None] = dict.fromkeys(
         ("model_id", "decode_id", "extractive_model_id", "keyphrase_model_id")
     )
+    # The ids are computed from the checksums of the weights, so these must be true,
+    # also where no document is left to search.
     if options.bundle:
-        # The ids are computed from the checksums of the weights, so these must be true,
-        # also where no document is left to search.
+        network = open_bundle(options.bundle)
+        of_sources = network.source_tokenizer.fingerprint
+        has_one_vocabulary = network.tokenizer.fingerprint == of_sources
+        check_vocabularies(decoding, has_one_vocabulary=has_one_vocabulary)
+        check_prefix(options.task_prefix, network)
         check_weights(options.bundle)
         ids["model_id"] = read_manifest(options.bundle)["model_id"]
         ids["decode_id"] = decode_id(

@@ -18,17 +18,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from precis.model.extractive.terms import READ_TOGETHER
+from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import (
     BulkSummarizer,
     PendingWindow,
     check_model,
 )
+from precis.model.inference.passages import EncodedDocument
 from precis.model.inference.process_limits import compute_on_one_thread, count_processes
-from precis.model.isolation import FailureWatch, attempt, isolate
+from precis.model.isolation import Failure, FailureWatch, ResultT, attempt, isolate
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
@@ -187,11 +189,13 @@ class WindowSummarizer:
         for cut in cut_windows(articles, settings.options.window_documents):
             rows = [SummaryRow(article, settings, models) for article in cut]
             window = Window(rows, position())
-            _together(rows, self._score, EXTRACT)
+            for row, scores in _together(rows, self._score, EXTRACT):
+                row.scores = scores
             search = None
             if bulk is not None:
                 read = [row for row in rows if not row.is_short]
-                _together(read, lambda few: self._encode(few, bulk), ENCODE)
+                for row, source in _together(read, self._encode, ENCODE):
+                    row.source = source
                 self._check(ENCODE, read)
                 ids = [passage for row in rows for passage in row.sources]
                 if in_processes is None and ids:
@@ -199,32 +203,23 @@ class WindowSummarizer:
                 search = bulk.begin(ids, in_processes=bool(in_processes))
             yield window, search
 
-    def _score(self, rows: Sequence[SummaryRow]) -> None:
-        """Scores the sentences of documents, where there is a network for it."""
-        if self._models.scorer is not None:
-            articles = [row.article for row in rows]
-            scores_of_all = neural_scores(articles, self._models.scorer)
-            for row, scores in zip(rows, scores_of_all, strict=True):
-                row.scores = scores
+    def _score(self, rows: Sequence[SummaryRow]) -> Sequence[np.ndarray | None]:
+        """The scores of the sentences of documents; None without a network for them."""
+        if self._models.scorer is None:
+            return [None] * len(rows)
+        return neural_scores([row.article for row in rows], self._models.scorer)
 
-    def _read(self, rows: Sequence[SummaryRow]) -> None:
-        """Reads the words of documents."""
-        methods, cache = self._settings.options.methods, self._models.terms
-        terms_of_all = read_words([row.article for row in rows], methods, cache)
-        for row, terms in zip(rows, terms_of_all, strict=True):
-            row.terms = terms
-
-    def _encode(self, rows: Sequence[SummaryRow], bulk: BulkSummarizer) -> None:
-        """Makes the sources of documents."""
+    def _encode(self, rows: Sequence[SummaryRow]) -> list[EncodedDocument]:
+        """What the network reads of documents."""
+        bulk = self._models.bulk
+        assert bulk is not None
+        options = self._settings.options
         encoder = DocumentEncoder(
-            bulk.source_tokenizer,
-            max_source_tokens=bulk.max_source_tokens,
-            options=self._settings.options,
+            bulk.source_tokenizer, bulk.max_source_tokens, options
         )
-        scores_of_all = [row.scores for row in rows]
-        sources = encoder.encode([row.article for row in rows], scores_of_all)
-        for row, source in zip(rows, sources, strict=True):
-            row.source = source
+        return encoder.encode(
+            [row.article for row in rows], [row.scores for row in rows]
+        )
 
     def _finish(
         self, window: Window, search: PendingWindow | None, on_searched: OnSearched
@@ -233,9 +228,9 @@ class WindowSummarizer:
         rows = window.documents
         for start in range(0, len(rows), READ_TOGETHER):
             group = rows[start : start + READ_TOGETHER]
-            _together(group, self._read, EXTRACT)
-            _each(group, SummaryRow.choose, EXTRACT)
-            _each(group, SummaryRow.measure, EXTRACT)
+            for row, terms in _together(group, self._read_words, EXTRACT):
+                row.terms = terms
+            _each(group, SummaryRow.extract, EXTRACT)
         self._check(EXTRACT, rows)
         if search is not None:
             summaries = iter(
@@ -252,6 +247,10 @@ class WindowSummarizer:
             row.columns |= self._columns
         return window._replace(batches=() if search is None else search.searched)
 
+    def _read_words(self, rows: Sequence[SummaryRow]) -> Sequence[Terms | None]:
+        methods, cache = self._settings.options.methods, self._models.terms
+        return read_words([row.article for row in rows], methods, cache)
+
     def _check(self, stage: str, rows: Iterable[SummaryRow]) -> None:
         self._watch.check(stage, [row.failure or row for row in rows])
 
@@ -266,18 +265,19 @@ def _each(
 
 
 def _together(
-    rows: Iterable[SummaryRow], work: Callable[[Sequence[SummaryRow]], None], stage: str
-) -> None:
-    """Does work on the rows that have not failed, and in halves where it fails."""
+    rows: Iterable[SummaryRow],
+    work: Callable[[Sequence[SummaryRow]], Sequence[ResultT]],
+    stage: str,
+) -> Iterator[tuple[SummaryRow, ResultT]]:
+    """Does work on the rows that have not failed, and in halves where it fails; yields
+    its results.
+    """
     rows = [row for row in rows if row.failure is None]
-
-    def attempted(few: Sequence[SummaryRow]) -> list[None]:
-        work(few)
-        return [None] * len(few)
-
-    results = isolate(rows, attempted, stage=stage)
-    for row, failure in zip(rows, results, strict=True):
-        row.failure = row.failure or failure
+    for row, result in zip(rows, isolate(rows, work, stage=stage), strict=True):
+        if isinstance(result, Failure):
+            row.failure = result
+        else:
+            yield row, result
 
 
 def open_models(settings: SummarySettings) -> Models:

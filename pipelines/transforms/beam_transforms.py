@@ -25,7 +25,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task, empty_article
 from precis.pipelines.run.options import read_flags
-from precis.pipelines.summarize.search_processes import limit_search_processes
+from precis.pipelines.summarize.summarize import limit_search_processes
 from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table

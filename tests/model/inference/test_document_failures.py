@@ -87,7 +87,7 @@ def test_each_stage_loses_its_guilty_document_and_no_other(
 ):
     bodies = [Article.from_text(story(index)["article"]).body for index in range(6)]
 
-    poison(monkeypatch, "measure", ["d01"], RecursionError)
+    poison(monkeypatch, "extract", ["d01"], RecursionError)
     bulk = summarizer.worker._models.bulk
     encode = bulk.source_tokenizer.encode
     sources = [encode([body])[0][: bulk.max_source_tokens] for body in bodies]
@@ -187,7 +187,7 @@ def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch
     flags = {"corpus": corpus, "max_failed_share": 0.5, **sizes}
     summarize(output=tmp_path / "undisturbed", **flags)
     guilty = ("d03", "d07")
-    poison(monkeypatch, "measure", guilty)
+    poison(monkeypatch, "extract", guilty)
     summarize(output=tmp_path / "run", **flags)
     counts = manifest_of(tmp_path / "run")["counts"]
     assert (counts["read"], counts["written"], counts["failed"]) == (10, 7, 3)
@@ -210,7 +210,7 @@ def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch
 
 def test_a_defect_that_hits_every_document_ends_the_run(monkeypatch):
     lines = list(map(story, range(32)))
-    poison(monkeypatch, "measure", [line["id"] for line in lines])
+    poison(monkeypatch, "extract", [line["id"] for line in lines])
     with pytest.raises(
         JobError, match="the first 32 documents all failed in the stage extract with"
     ):

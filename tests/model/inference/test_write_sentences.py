@@ -13,8 +13,8 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.normalization import one_line
 from precis.pipelines.corpus.sample.generator import document
-from precis.pipelines.summarize.extractive_summaries import check_writing
 from precis.pipelines.summarize.options import SummarizeOptions
+from precis.pipelines.summarize.summary_settings import check_writing
 
 DOCUMENTS = "sample:300"
 
@@ -97,8 +97,7 @@ def test_writing_sentences_needs_both_bundles_and_the_importance_of_words(
 ):
     extractor = str(scorer_bundle)
     for bundles, message in (
-        ({}, "write=sentences needs --bundle"),
-        ({"bundle": "b"}, "write=sentences needs --extractive_bundle"),
+        ({"bundle": "b"}, "sentences needs --bundle, .* and --extractive_bundle, "),
         (
             {"bundle": "b", "extractive_bundle": extractor},
             f"{extractor}: does not know the importance of words",

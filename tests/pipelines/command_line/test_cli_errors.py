@@ -30,7 +30,7 @@ def workplace(tmp_path, monkeypatch):
 
 def raise_in_pipeline(monkeypatch, error):
     """Makes every task of `precis summarize` fail."""
-    from precis.pipelines.summarize.run_steps import SummarizeWorker
+    from precis.pipelines.summarize.summarize import SummarizeWorker
 
     def fail(*_):
         raise error

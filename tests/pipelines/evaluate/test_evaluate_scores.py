@@ -11,79 +11,49 @@ from support.summary_rows import direct, item, lines_of, make_row, rows_of, writ
 from precis.model import rouge
 from precis.pipelines.evaluate.evaluate import evaluate
 from precis.pipelines.evaluate.scoring import (
-    LATER_COLUMNS,
-    NEEDED_COLUMNS,
+    MEASURED,
     extractive_summaries,
     keyphrase_f1,
+    measures_of_row,
     one_sentence_a_line,
     score_rows,
 )
 from precis.pipelines.tables import part_files
 from precis.pipelines.tables.finished_run import parquet_files
-from precis.pipelines.tables.part_files import (
-    RowRange,
-    list_ranges,
-    read_rows,
-)
+from precis.pipelines.tables.part_files import list_ranges, read_rows
 from precis.pipelines.tables.schema import SCORES_SCHEMA
+
+IDS = ["document_id"]
 
 
 def test_ranges_cut_large_row_groups_and_join_small_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr(part_files, "_ROWS_A_TASK", 4)
-    run = write_run(
-        tmp_path / "run",
-        [
-            [rows_of(range(0, 3)), rows_of(range(3, 6)), rows_of(range(6, 8))],
-            [rows_of(range(8, 13))],
-            [[]],
-        ],
-    )
-    first, second, _ = paths = parquet_files(run)
-    ranges = list_ranges(paths, needed=["document_id"])
-    assert ranges == [
-        RowRange(0, first, 0, 4),
-        RowRange(1, first, 4, 4),
-        RowRange(2, second, 0, 4),
-        RowRange(3, second, 4, 1),
+    """A row group is read by eight tasks at most."""
+    monkeypatch.setattr(part_files, "_ROWS_A_TASK", 2)
+    small = [rows_of(range(0, 3)), rows_of(range(3, 5))]
+    run = write_run(tmp_path / "run", [small, [rows_of(range(5, 30))], [[]]])
+    ranges = list_ranges(parquet_files(run), needed=["document_id"])
+    assert [each[2:] for each in ranges] == [
+        *((0, 2), (2, 2), (4, 1)),
+        *((first, 4) for first in range(0, 24, 4)),
+        (24, 1),
     ]
-    read = [
-        [row["document_id"] for row in read_rows(row_range, ["document_id", "summary"])]
-        for row_range in ranges
-    ]
-    assert read == [
-        [f"d{number}" for number in numbers]
-        for numbers in (range(0, 4), range(4, 8), range(8, 12), range(12, 13))
-    ]
+    ids = [[row["document_id"] for row in read_rows(each, IDS)] for each in ranges]
+    assert ids[1] == ["d2", "d3"]
+    assert sum(ids, []) == [f"d{number}" for number in range(30)]
 
 
-def test_a_row_group_is_read_by_eight_tasks_at_most(tmp_path, monkeypatch):
-    monkeypatch.setattr(part_files, "_ROWS_A_TASK", 1)
-    run = write_run(tmp_path / "run", [[rows_of(range(17))]])
-    assert [
-        row_range.rows for row_range in list_ranges(parquet_files(run), needed=[])
-    ] == [
-        3,
-        3,
-        3,
-        3,
-        3,
-        2,
-    ]
-
-
-def test_scores_join_with_the_summaries_in_sql(tmp_path):
+def test_scores_join_with_the_summaries_in_sql_and_earlier_ones_are_gone(tmp_path):
     rows = [
         rows_of(range(0, 3)),
         rows_of(range(20, 22), reference=False) + rows_of([5], network=False),
     ]
     run = write_run(tmp_path / "run", [[group] for group in rows])
-    evaluate(input=run, resamples=10)
     folder = tmp_path / "run-evaluation" / "scores"
+    folder.mkdir(parents=True)
+    (folder / "part-00002-of-00003.parquet").write_bytes(b"of an earlier evaluation")
+    evaluate(input=run, resamples=10)
     table = pq.read_table(folder / "part-00000-of-00002.parquet")
-    assert (
-        table.schema.equals(SCORES_SCHEMA, check_metadata=True)
-        and b"rouge-score" in table.schema.metadata[b"precis.variant"]
-    )
+    assert table.schema.equals(SCORES_SCHEMA, check_metadata=True)
     query = f"""
         SELECT document_id, system, rouge1, rouge2, rougeL, rougeLsum,
             abstractive_summary, reference_summary
@@ -91,30 +61,14 @@ def test_scores_join_with_the_summaries_in_sql(tmp_path):
         JOIN '{run}/data/*.parquet' USING (document_id, run_id) ORDER BY ALL
     """
     lines = duckdb.sql(query).fetchall()
-    scored = {
-        row["document_id"]: row
-        for group in rows
-        for row in group
-        if (row["reference_summary"] or "").strip()
-    }
-    networks = [
-        (name, "abstractive")
-        for name, row in scored.items()
-        if row["abstractive_summary"] is not None
-    ]
-    assert [line[:2] for line in lines] == sorted(
-        [(name, method) for name in scored for method in ("lead", "frequency")]
-        + networks
-    )
-    for name, system, *figures, abstractive, reference in lines:
-        summary = (
-            abstractive if system == "abstractive" else lines_of(scored[name], system)
-        )
-        expected = [
-            direct(measure, reference, summary)
-            for measure in ("rouge1", "rouge2", "rougeL", "rougeLsum")
-        ]
-        assert figures == expected
+    scored = {row["document_id"]: row for row in (*rows[0], rows[1][2])}
+    systems = [(name, each) for name in scored for each in ("lead", "frequency")]
+    systems += [(f"d{number}", "abstractive") for number in range(3)]
+    assert [line[:2] for line in lines] == sorted(systems)
+    for name, system, *figures, summary, reference in lines:
+        if system != "abstractive":
+            summary = lines_of(scored[name], system)
+        assert figures == [direct(each, reference, summary) for each in rouge.MEASURES]
 
 
 def measures(generator):
@@ -214,27 +168,6 @@ def test_the_result_is_what_sql_makes_of_the_scores(tmp_path):
     assert measured.keys() == {*named, "reference"} and len(result["systems"]) == 4
 
 
-def test_parts_of_an_earlier_evaluation_do_not_stay(tmp_path):
-    output = str(tmp_path / "out")
-    evaluate(
-        input=write_run(
-            tmp_path / "three", [[rows_of([number])] for number in range(3)]
-        ),
-        output=output,
-        resamples=1,
-    )
-    evaluate(
-        input=write_run(
-            tmp_path / "two", [[rows_of([7])], [rows_of([20], reference=False)]]
-        ),
-        output=output,
-        resamples=1,
-    )
-    assert [path.name for path in (tmp_path / "out" / "scores").iterdir()] == [
-        "part-00000-of-00002.parquet"
-    ]
-
-
 def test_sentences_are_joined_in_document_order_one_a_line():
     sentences = [
         item("lead", 1, 9, "Second\n one."),
@@ -269,17 +202,15 @@ def test_only_texts_without_line_breaks_are_cut(text, expected):
     assert one_sentence_a_line(text) == expected
 
 
-def test_what_a_task_counts(tmp_path):
-    rows = (
-        rows_of(range(0, 3))
-        + rows_of([21], reference=False)
-        + [make_row(4, network=False, summary="One fell. Two came.")]
-    )
-    run = write_run(tmp_path / "run", [[[{"summary": None, **row} for row in rows]]])
-    (row_range,) = list_ranges(parquet_files(run), needed=[])
-    columns = (*NEEDED_COLUMNS, *LATER_COLUMNS)
-    stored = read_rows(row_range, columns)
-    _, scores = score_rows(stored, number=0, split_sentences=False)
+def test_what_a_task_counts():
+    """A method that chose nothing in a row scores nothing there."""
+    rows = [
+        *rows_of(range(0, 3)),
+        *rows_of([21], reference=False),
+        make_row(4, network=False, summary="One fell. Two came."),
+    ]
+    rows[1]["extractive"] = rows[1]["extractive"][:3]
+    table, scores = score_rows(rows, number=0, split_sentences=False)
     counts = {"rows": 5, "scored": 4, "judged": 3, "truncated": 1}
     assert scores.counts == {**counts, "summary": 1, "unsplit": 1}
     assert scores.most_sentences == {"lead": 3, "frequency": 2}
@@ -293,25 +224,9 @@ def test_what_a_task_counts(tmp_path):
         "abstractive": [False] * 3 + [True],
         "summary": [True] * 3 + [False],
     }
-
-
-def test_a_method_that_chose_nothing_in_a_row_scores_nothing_there(tmp_path):
-    rows = rows_of(range(0, 3))
-    rows[1]["extractive"] = [
-        sentence
-        for sentence in rows[1]["extractive"]
-        if sentence["method"] != "frequency"
-    ]
-    run = write_run(tmp_path / "run", [[rows]])
-    (row_range,) = list_ranges(parquet_files(run), needed=[])
-    columns = (*NEEDED_COLUMNS, *LATER_COLUMNS)
-    stored = read_rows(row_range, columns)
-    scores = score_rows(stored, number=0, split_sentences=False)[1].scores
-    assert (
-        scores["frequency"][1].tolist() == [0.0] * 4
-        and (scores["frequency"][[0, 2], 0] > 0).all()
-        and scores["lead"][1, 0] > 0
-    )
+    assert table.num_rows == 12
+    assert scores.scores["frequency"][1].tolist() == [0.0] * 4
+    assert (scores.scores["frequency"][[0, 2], 0] > 0).all()
 
 
 def phrases(method, *names):
@@ -353,9 +268,8 @@ def test_keyphrases_against_the_reference_phrases_by_hand():
 
 
 def test_keyphrases_in_the_result_and_the_table(tmp_path, capsys):
-    keyphrases = phrases("classifier", "bridge", "mayor") + phrases(
-        "frequency", "cost", "mayor"
-    )
+    keyphrases = phrases("classifier", "bridge", "mayor")
+    keyphrases += phrases("frequency", "cost", "mayor")
     rows = [
         make_row(
             number,
@@ -365,32 +279,50 @@ def test_keyphrases_in_the_result_and_the_table(tmp_path, capsys):
         for number in range(1, 6)
     ]
     run = write_run(tmp_path / "run", [[rows[:2]], [rows[2:]]])
-    result = evaluate(input=run, resamples=10)
-    assert [
-        (
-            system["system"],
-            system["rows"],
-            system["f1_at_5"]["mean"],
-            system["f1_at_10"]["mean"],
-        )
-        for system in result["keyphrases"]
-    ] == [
-        ("classifier", 3, 1.0, 1.0),
-        ("frequency", 3, 0.5, 0.5),
-    ]
+    classifier, frequency = evaluate(input=run, resamples=10)["keyphrases"]
+    assert (classifier["system"], classifier["rows"]) == ("classifier", 3)
+    assert classifier["f1_at_5"]["mean"] == classifier["f1_at_10"]["mean"] == 1.0
+    assert frequency["f1_at_5"]["mean"] == frequency["f1_at_10"]["mean"] == 0.5
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     place = printed.index(["keyphrases", "rows", "F1@5", "F1@10"])
-    assert printed[place + 2] == [
-        "frequency",
-        "3",
-        "50.0",
-        "[50.0,",
-        "50.0]",
-        "50.0",
-        "[50.0,",
-        "50.0]",
-    ]
-    without = evaluate(
-        input=write_run(tmp_path / "other", [[rows_of([1])]]), resamples=1
-    )
-    assert without["keyphrases"] == [] and "F1@5" not in capsys.readouterr().out
+    figure = ["50.0", "[50.0,", "50.0]"]
+    assert printed[place + 2] == ["frequency", "3", *figure, *figure]
+
+
+# --- Measures.
+
+GOOD = dict(zip(MEASURED, (10, 0.0, 0.0, []), strict=True))
+BAD = dict(zip(MEASURED, (4, 50.0, 0.25, ["repeated"]), strict=True))
+EMPTY = dict(zip(MEASURED, (0, None, 0.0, ["empty"]), strict=True))
+
+
+def test_each_system_has_the_measures_of_its_column():
+    others = {"unsupported_names": ["x"]}
+    row = {
+        "extractive_method": "lead",
+        "extractive_quality": {**GOOD, **others},
+        "abstractive_quality": {**BAD, **others},
+        "other_quality": [{"system": "frequency", **EMPTY}],
+        "reference_quality": GOOD,
+        "summary_method": "abstractive",
+        "quality_flags": ["short"],
+    }
+    shown = {**BAD, "flags": ["short"]}
+    expected = {"lead": GOOD, "abstractive": BAD, "reference": GOOD}
+    expected |= {"frequency": EMPTY, "summary": shown}
+    assert measures_of_row(row) == expected
+    # The article as its own summary is no system.
+    source = [{"system": "source", **BAD}]
+    row |= {"summary_method": "source", "other_quality": source}
+    row |= {"abstractive_quality": None, "reference_quality": None}
+    assert measures_of_row(row) == {"lead": GOOD, "summary": shown}
+
+
+def test_columns_from_elsewhere_are_not_taken_for_measures():
+    other = {
+        "extractive_method": "lead",
+        "extractive_quality": 0.5,
+        "other_quality": ["good"],
+        "reference_quality": {"words": 3},
+    }
+    assert measures_of_row(other) == measures_of_row({"document_id": "a"}) == {}

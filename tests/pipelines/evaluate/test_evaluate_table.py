@@ -9,7 +9,7 @@ import pytest
 
 from precis.pipelines.evaluate.evaluation_table import as_markdown, as_text, combine
 from precis.pipelines.evaluate.options import EvaluateOptions
-from precis.pipelines.evaluate.scoring import RangeScores
+from precis.pipelines.evaluate.scoring import MEASURED, RangeScores, sum_measures
 
 
 def part(number=0, *, scores, **settings):
@@ -34,34 +34,14 @@ NAN = float("nan")
 
 
 def test_systems_are_in_order_and_baselines_named_with_their_sentences():
-    names = [
-        "oracle",
-        "textrank",
-        "abstractive",
-        "lead",
-        "summary",
-        "centroid",
-        "random",
-    ]
+    names = "oracle textrank abstractive lead summary centroid random".split()
     most = Counter(lead=3, random=2, textrank=4, oracle=3)
-    result = result_of(
-        part(scores={name: [0.1, 0.2] for name in names}, most_sentences=most)
-    )
-    expected = [
-        "lead-3",
-        "random-2",
-        "centroid",
-        "textrank",
-        "abstractive",
-        "summary",
-        "oracle",
-    ]
-    assert [system["system"] for system in result["systems"]] == expected
-    assert [system["method"] for system in result["systems"]] == [
-        "lead",
-        "random",
-        *expected[2:],
-    ]
+    scores = {name: [0.1, 0.2] for name in names}
+    result = result_of(part(scores=scores, most_sentences=most))
+    rest = ["centroid", "textrank", "abstractive", "summary", "oracle"]
+    systems = result["systems"]
+    assert [each["system"] for each in systems] == ["lead-3", "random-2", *rest]
+    assert [each["method"] for each in systems] == ["lead", "random", *rest]
     assert "oracle: an upper bound" in as_text(result)
     assert "oracle" not in as_text(result_of(part(scores={"lead": [0.1]})))
 
@@ -109,15 +89,10 @@ def test_differences_are_resampled_in_pairs(paired_result):
 
 def test_the_table_marks_differences_that_do_not_touch_zero(paired_result):
     table = as_text(paired_result).split("\n\n")[1].splitlines()
-    assert table[0].split()[:2] == ["minus", "lead-0"]
-    assert [line.split()[0] for line in table[1:]] == ["lsa", "luhn"]
+    assert [line.split()[0] for line in table] == ["minus", "lsa", "luhn"]
     assert table[1].count("*") == 0
-    assert table[2].count("] *") == 3
-    assert "+1." in table[2]
+    assert table[2].count("] *") == 3 and "+1." in table[2]
     assert "*: the interval of the paired bootstrap" in as_text(paired_result)
-
-
-def test_a_loss_is_marked_too():
     lead = np.random.default_rng(2).random(50)
     (loss,) = result_of(part(scores={"lead": lead, "luhn": lead - 0.1}))["differences"]
     assert loss["rouge1"]["mean"] == pytest.approx(-0.1)
@@ -141,3 +116,41 @@ def test_systems_without_a_common_row_are_not_compared():
     result = result_of(part(scores={"lead": [0.1, NAN], "luhn": [NAN, 0.2]}))
     assert result["baseline"] == "lead-0"
     assert result["differences"] == []
+
+
+GOOD = dict(zip(MEASURED, (10, 0.0, 0.0, []), strict=True))
+BAD = dict(
+    zip(MEASURED, (4, 50.0, 0.25, ["repeated", "unsupported_name"]), strict=True)
+)
+EMPTY = dict(zip(MEASURED, (0, None, 0.0, ["empty"]), strict=True))
+
+
+def test_the_table_of_measures_has_a_column_for_each_system():
+    """And the result does not depend on the order of the parts."""
+    rows = ({"lead": GOOD, "reference": BAD}, {"lead": EMPTY})
+    others = ({"lead": BAD, "reference": EMPTY},)
+    parts = [
+        part(
+            number,
+            scores={name: [0.0] * len(each) for name in ("lead", "summary")},
+            measures=sum_measures(each),
+            most_sentences=Counter(lead=3),
+        )
+        for number, each in enumerate((rows, others))
+    ]
+    result = result_of(*parts)
+    assert result == result_of(*parts[::-1])
+    tables = as_text(result).split("\n\n")
+    assert tables[2].splitlines() == [
+        "measure              lead-3  reference",
+        "rows                   3       2",
+        "words                  4.7     2.0",
+        "novel bigrams %       25.0    50.0",
+        "repeated trigrams %    8.3    12.5",
+        "any flag %            66.7   100.0",
+        "empty %               33.3    50.0",
+        "repeated %            33.3    50.0",
+        "unsupported_name %    33.3    50.0",
+    ]
+    assert "| novel bigrams % |  25.0 |  50.0 |\n" in as_markdown(result)
+    assert "not measured: summary; the files do not hold" in tables[3]

@@ -8,12 +8,12 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.terms import TermCache
 from precis.model.text.article import Article
 from precis.pipelines.summarize.extractive_summaries import (
-    check_methods,
     choose_sentences,
     neural_scores,
     read_words,
 )
 from precis.pipelines.summarize.options import SummarizeOptions
+from precis.pipelines.summarize.summary_settings import check_methods
 
 ARTICLES = [
     "The dam broke. Nobody was hurt in the town below the dam. "
@@ -60,39 +60,30 @@ def choose(*methods, references=(None, None), scorer=None, **selection):
     return extracts
 
 
-def indices(extracts, document):
-    return [DOCUMENTS[document].index(extract.sentence) for extract in extracts]
-
-
-def scores(extracts):
-    return [extract.score for extract in extracts]
-
-
-def ranks(extracts):
-    return [extract.rank for extract in extracts]
+def places(extracts):
+    """The places of the sentences, with their ranks and scores."""
+    return [(DOCUMENTS[0].index(each.sentence), *each[:2]) for each in extracts]
 
 
 def test_the_selection_applies_to_the_methods_but_not_to_the_baselines():
     # The fourth sentence repeats the third.
     first, _ = choose("lead", sentences=4)
-    assert indices(first["lead"], 0) == [0, 1, 2, 3]
+    assert [place for place, *_ in places(first["lead"])] == [0, 1, 2, 3]
     first, _ = choose("neural", scorer=Scorer(), sentences=3)
-    assert indices(first["neural"], 0) == [1, 3, 4]
+    assert [place for place, *_ in places(first["neural"])] == [1, 3, 4]
 
 
 def test_of_neural_scores_that_are_equal_when_rounded_the_earlier_sentence_wins():
     first, _ = choose("neural", scorer=NearlyEqualScorer())
-    assert indices(first["neural"], 0) == [0, 3]
-    assert scores(first["neural"]) == [0.5, 0.5006]
+    assert places(first["neural"]) == [(0, 2, 0.5), (3, 1, 0.5006)]
 
 
 def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
-    first, second = choose(
-        "oracle", references=("The mayor thanked all of them.\nThe dam broke.", None)
-    )
-    assert indices(first["oracle"], 0) == [0, 3]
-    assert ranks(first["oracle"]) == [2, 1]
-    assert all(score > 0 for score in scores(first["oracle"]))
+    reference = "The mayor thanked all of them.\nThe dam broke."
+    first, second = choose("oracle", references=(reference, None))
+    (second_place, first_place) = places(first["oracle"])
+    assert (second_place[:2], first_place[:2]) == ((0, 2), (3, 1))
+    assert second_place[2] > 0 and first_place[2] > 0
     assert second["oracle"] == []
     first, _ = choose("oracle", references=(ARTICLES[0], ""), sentences=1)
     assert len(first["oracle"]) == 1
@@ -101,22 +92,18 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            {"extractive": " , "},
-            "--extractive names no method; known are .*lexrank.*neural, oracle",
-        ),
+        ({"extractive": " , "}, "names no method; known are .*lexrank.*neural, oracle"),
         (
             {"extractive": "lead,first"},
-            "--extractive: there is no method 'first'; known are centroid, ",
+            "there is no method 'first'; known are centroid",
         ),
         (
             {"extractive": "lead,lead"},
-            "--extractive names a method twice: lead,lead; name each once",
+            "names a method twice: lead,lead; name each once",
         ),
         (
             {"extractive": "neural"},
-            "--extractive neural needs --extractive_bundle, the --output of "
-            "`precis train-extractor`",
+            "neural needs --extractive_bundle, the --output of `precis train-ext",
         ),
         (
             {"extractive": "lead", "extractive_bundle": "b"},
@@ -124,8 +111,7 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
         ),
         (
             {"extractive": "oracle,lead"},
-            "--extractive names oracle first, "
-            ".* name another method first, or oracle alone",
+            "names oracle first, .* name another method first, or oracle alone",
         ),
     ],
 )

@@ -88,32 +88,22 @@ def test_a_short_document_is_its_own_summary(monkeypatch, capsys):
     )
 
 
-UTF8 = "is no UTF-8 .*byte 5.*; --encoding cp1252 fits"
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "it.txt: it holds no text to summarize; give it an article in pl"),
-        (b" \n\t", "it.txt: it holds no text to summarize"),
-        (b"Rain \xe9 fell.", UTF8),
-        (
-            b"%PDF-1.4\n\x80",
-            "is a PDF; `pdftotext it.txt - | precis summarize --text -`",
-        ),
+        (b" \n\t", "it.txt: it holds no text, or null characters as a binary file d"),
+        (b"Rain\0fell", "it.txt: it holds no text, or null characters"),
+        (b"Rain \xe9 fell.", "invalid_utf8: byte 5: .*; --encoding cp1252 fits"),
+        (b"%PDF-1.4\n\x80", "is a PDF; `pdftotext it.txt - | precis summarize --text "),
         (b"%PDF-1.4 by chance", "it is a PDF; `pdftotext it.txt -"),
         (b"\x1f\x8b\x08\x00", "is compressed by gzip; `gunzip -c it.txt | precis"),
         (
             b"PK\x03\x04\xff",
-            "it is a zip file, as .docx, .odt and .epub are; unpack it, or save",
+            "it is a zip file, as .docx, .odt and .epub are; unpack it",
         ),
         (b"PAR1\x15\0", "it is Parquet; --corpus parquet:it.txt reads its rows"),
         (b"\xff\xfeR\0", "it is UTF-16; --encoding utf-16 reads it"),
-        (b"Rain\0fell", "it.txt: it holds null characters, so it is a binary file or"),
-        (
-            b"R" * (1 << 20) + b"!",
-            "the file has more than 1,048,576 bytes .*; raise --max_record_mb to read",
-        ),
+        (b"R" * (1 << 20) + b"!", "more than 1,048,576 bytes .--max_record_mb"),
     ],
 )
 def test_what_is_no_text_is_refused(content, message, tmp_path, monkeypatch, capsys):
@@ -145,63 +135,43 @@ def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, ca
     assert printed.out
 
 
-def test_an_oracle_has_no_reference_for_one_document(capsys):
-    words = ["--text", "article.txt", "--extractive", "lead,oracle"]
-    assert exit_code("summarize", *words) == 2
-    (line,) = error_lines(capsys.readouterr().err, "summarize")
-    assert "one document has none; name other methods, as in --extractive lex" in line
-
-
-def test_a_named_pipe_is_refused_with_the_way_to_read_it(tmp_path, capsys):
-    os.mkfifo(tmp_path / "a pipe")
-    assert exit_code("summarize", "--text", "a pipe") == 1
-    (line,) = error_lines(capsys.readouterr().err, "summarize")
-    assert line.startswith("precis summarize: a pipe: it cannot be read (")
-    assert line.endswith("or pipe the text: `cat 'a pipe' | precis summarize --text -`")
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--text", "no.txt"], "no.txt: there is no such file; name one document, "),
-        (["--text", "."], ". is a folder; name one document, or all of it by --"),
-        (["--text", "article.txt", "b.txt"], "'b.txt' stands behind no flag; name one"),
         (
-            ["article.txt"],
-            "'article.txt' stands behind no flag; name one before it, as ",
+            "--text no.txt",
+            "no.txt: it cannot be read (No such file or directory); name",
         ),
-        (["-"], "'-' stands behind no flag; name one before it, as in --text or"),
-        (["--text", "article.txt", "--no"], "there is no flag --no where "),
+        ("--text .", ".: it cannot be read ("),
+        ("--text pipe", "pipe: it cannot be read ("),
+        ("--text article.txt b.txt", "'b.txt' stands behind no flag; name one"),
+        ("article.txt", "'article.txt' stands behind no flag; name one before it, as "),
+        ("-", "'-' stands behind no flag; name one before it, as in --text or"),
+        ("--text article.txt --no", "there is no flag --no where "),
         (
-            ["--text", "article.txt", "--output", "o"],
-            "the summary of one document (article.txt) is printed, so --output has "
-            "nothing to hold; leave it out and write `> summary.txt` behind",
+            "--text article.txt --output o",
+            "--output goes with a corpus, and --text article.txt is one document whose "
+            "summary is printed; leave one of them out",
         ),
+        ("--text - --corpus text:*", "--corpus goes with a corpus, and --text - is"),
+        ("--text article.txt --limit 3", "--limit goes with a corpus, and --text art"),
+        ("--text - --workers 2", "--workers goes with a corpus"),
+        ("--text article.txt --bundle none", "none: this is no complete bundle"),
         (
-            ["--text", "-", "--corpus", "text:*"],
-            "the standard input is one document and --corpus text:* many; leave one of",
+            "--text article.txt --extractive lead,oracle",
+            "--extractive oracle chooses sentences by a reference summary, and one "
+            "document has none; name other methods, as in --extractive lex",
         ),
-        (
-            ["--text", "article.txt", "--limit", "3"],
-            "--limit goes with --corpus, and not with one document (article.txt); ",
-        ),
-        (
-            ["--text", "-", "--workers", "2"],
-            "--workers goes with --corpus, and not with one",
-        ),
-        (
-            ["--text", "article.txt", "--bundle", "none"],
-            "none: this is no complete bundle",
-        ),
-        (["--json"], "--json prints the row of one document; name its file, as in"),
+        ("--json", "--json prints the row of one document; name its file, as in"),
     ],
 )
-def test_a_command_that_cannot_be_is_refused(words, message, capsys):
-    assert exit_code("summarize", *words) == 2
+def test_a_command_that_cannot_be_is_refused(words, message, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    assert exit_code("summarize", *words.split()) == 2
     printed = capsys.readouterr()
     (line,) = error_lines(printed.err, "summarize")
     assert line.startswith(f"precis summarize: {message}")
-    assert printed.out == "" and os.listdir() == ["article.txt"]
+    assert printed.out == "" and sorted(os.listdir()) == ["article.txt", "pipe"]
 
 
 def row_with(**changes):

@@ -15,11 +15,14 @@ from support.summarize_runs import rows_of
 from precis.model.errors import DataError, JobError
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.run.accounts import (
+    OUTCOMES,
     check_sources,
     source_counts,
     sum_sources,
     total_counts,
 )
+from precis.pipelines.summarize import known_documents
+from precis.pipelines.summarize.equal_texts import read_links
 from precis.pipelines.summarize.run_parts import check_rows
 from precis.pipelines.summarize.summary_rows import SummaryRow
 
@@ -38,17 +41,8 @@ def test_counts_by_source_are_joined_and_summed():
         "b": {"read": 5, "written": 3, "failed": 2},
     }
     assert list(summed) == ["a", "b"]
-    assert total_counts(summed) == {
-        "read": 6,
-        "written": 3,
-        "reused": 0,
-        "duplicates": 0,
-        "empty": 1,
-        "failed": 2,
-        "other_split": 0,
-        "not_selected": 0,
-        "skipped": 0,
-    }
+    totals = {"read": 6, "written": 3, "empty": 1, "failed": 2}
+    assert total_counts(summed) == {**dict.fromkeys(OUTCOMES, 0), **totals}
     check_sources(summed, what="the run")
     # A surplus in one file does not make up for a lack in another.
     wrong = {"a": {"read": 2, "written": 1}, "b": {"read": 1, "written": 2}}
@@ -129,14 +123,14 @@ def test_the_copies_of_a_document_that_failed_are_dead_letters(
     spaced = line(3, id="spaced", article=article(3).replace(". ", ".  "))
     copies = [line(3, id="copy"), spaced, line(3, id="last"), {**spaced, "id": "twin"}]
     corpus = write_corpus(tmp_path / "c", {"a.jsonl": lines, "b.jsonl": copies})
-    measure = SummaryRow.measure
+    extract = SummaryRow.extract
 
     def fail(row):
         if row.article.document.document_id == "d003":
             raise KeyError("the text")
-        return measure(row)
+        return extract(row)
 
-    monkeypatch.setattr(SummaryRow, "measure", fail)
+    monkeypatch.setattr(SummaryRow, "extract", fail)
     manifest = runs.run(tmp_path / "out", corpus)
     read = {f"{tmp_path}/c/a.jsonl": 12, f"{tmp_path}/c/b.jsonl": 4}
     check_accounts(tmp_path / "out", read)
@@ -156,3 +150,18 @@ def test_the_copies_of_a_document_that_failed_are_dead_letters(
     for name in ("copy", "last"):
         assert dead_letters[name]["stage"] == "copy" and dead_letters[name]["retryable"]
         assert dead_letters[name]["source_position"].startswith("byte ")
+
+
+def test_a_copy_of_a_row_of_another_content_ends_the_run(runs, tmp_path, monkeypatch):
+    lines = [line(1), line(2), line(1, id="copy")]
+    corpus = write_corpus(tmp_path / "c", {"a.jsonl": lines})
+    start = (tmp_path / "c" / "a.jsonl").read_bytes().index(b'{"id": "d002"')
+
+    def wrong_links(output, task):
+        ((record, link),) = read_links(output, task).items()
+        copy = {**link.copy, "source_position": f"byte {start}"}
+        return {record: link._replace(copy=copy)}
+
+    monkeypatch.setattr(known_documents, "read_links", wrong_links)
+    with pytest.raises(JobError, match="and the one that it repeats have other conten"):
+        runs.run(tmp_path / "out", corpus)

@@ -172,4 +172,4 @@ def test_a_reused_part_that_is_cut_while_the_run_goes_on_is_named(replacing, tmp
     path.write_bytes(replacing.before[name][:-9])
     rows = EarlierRows([RunPart("", str(path), 0, "", {})])
     with pytest.raises(DataError, match=r"part.parquet cannot be read any more \("):
-        rows.read(0, 0)
+        rows.read(0, 0, 0)

@@ -13,7 +13,7 @@ from pathlib import Path
 import fsspec
 import pyarrow.dataset as ds
 import pytest
-from support.command_line import contents, error_lines, precis, results
+from support.command_line import contents, precis, results
 from support.summarize_runs import (
     WRITTEN,
     manifest_of,
@@ -38,22 +38,18 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
     assert precis("summarize", output=undisturbed, **flags) == 0
     assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")} == before
     printed, manifest = capsys.readouterr(), manifest_of(undisturbed)
-    said = printed.out
-    line = f"precis summarize: {undisturbed} was finished before; nothing was done"
-    assert line in error_lines(printed.err, "summarize")
-    assert f"written {len(WRITTEN) - 1}" in said
+    said = printed.out.splitlines()
+    assert any(f"written {len(WRITTEN) - 1}" in line for line in said)
     for start, name in (
         (f"rows: {len(WRITTEN)}; ", "summary_methods"),
         ("quality flags: ", "quality_flags"),
         ("abstractive summaries held back: ", "fallbacks"),
     ):
         counts = ", ".join(f"{key} {count}" for key, count in manifest[name].items())
-        assert start + counts in said.splitlines()
-    search = manifest["search"]
-    (line,) = [line for line in said.splitlines() if line.startswith("search: ")]
-    counts = f"{search['documents']} documents, {search['passages']} passages, "
-    assert line.startswith(f"search: {counts}{search['source_tokens']} source tokens (")
-    assert line.endswith(" tokens/s")
+        assert start + counts in said
+    search = "search: {documents} documents, {passages} passages, {source_tokens} sour"
+    search = search.format(**manifest["search"])
+    assert any(line.startswith(search) for line in said)
     with pytest.raises(UsageError, match="holds the finished result of another job"):
         summarize(output=undisturbed, **{**flags, "n_best": 1})
 
@@ -70,8 +66,7 @@ def test_the_manifest_states_the_cost_of_the_search(undisturbed):
     padding_share = 1 - source_tokens / search["padded_tokens"]
     assert search["padding_share"] == round(padding_share, 4)
     assert len(rows) <= search["summary_tokens"] <= 8 * len(rows)
-    assert search["wall_seconds"] > 0
-    assert search["process_seconds"] == pytest.approx(search["wall_seconds"], abs=0.01)
+    assert 0 < search["wall_seconds"] <= search["process_seconds"] + 0.01
 
 
 def test_every_setting_of_the_rows_makes_another_run(corpus, bundle):

@@ -16,6 +16,7 @@ from support.summarize_runs import (
 )
 
 from precis.model.errors import DataError, UsageError
+from precis.model.extractive.terms import TermCache
 from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.inference.summarizer import Summary
 from precis.model.keyphrases.candidates import frequent_keyphrases
@@ -26,10 +27,13 @@ from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.summarize.document_encoder import DocumentEncoder
+from precis.pipelines.summarize.extractive_summaries import read_words
 from precis.pipelines.summarize.options import SummarizeOptions
 from precis.pipelines.summarize.summary_rows import Models, SummaryRow
 from precis.pipelines.summarize.summary_settings import read_model_ids
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+from precis.pipelines.tables.part_writing import isolated_table
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 TEXTS = [sentence.text for sentence in Article.from_text(story(0)["article"]).sentences]
 
@@ -69,16 +73,12 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
     assert row["summary_method"] == row["extractive_method"] == "neural"
 
     model = KeyphraseModel.load(str(keyphrase_bundle))
-    phrases = {
-        method: [
-            (phrase["phrase"], phrase["score"])
-            for phrase in row["keyphrases"]
-            if phrase["method"] == method
-        ]
-        for method in ("classifier", "frequency")
-    }
+    phrases = {"classifier": [], "frequency": []}
+    for phrase in row["keyphrases"]:
+        phrases[phrase["method"]].append((phrase["phrase"], phrase["score"]))
+    expected = model.keyphrases(TEXTS, 2)
     assert phrases["classifier"] == [
-        (phrase, float(f"{score:.4g}")) for phrase, score in model.keyphrases(TEXTS, 2)
+        (each[0], float(f"{each[1]:.4g}")) for each in expected
     ]
     frequent = frequent_keyphrases(TEXTS, 2)
     assert phrases["frequency"] == [(frequent[0], 1.0), (frequent[1], 0.5)]
@@ -120,20 +120,17 @@ def test_a_model_that_was_replaced_is_refused(
 
 
 def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
+    takes_it = "`precis summarize --keyphrase_bundle` takes it"
     for flags, message in (
         (
             {"keyphrase_bundle": str(bundle)},
-            "is of the kind abstractive, and keyphrases is asked for here; "
-            "`precis summarize --bundle` takes it",
+            "is of the kind abstractive, and keyphrases",
         ),
         (
             {"extractive": "neural", "extractive_bundle": str(keyphrase_bundle)},
-            "`precis summarize --keyphrase_bundle` takes it",
+            takes_it,
         ),
-        (
-            {"bundle": str(keyphrase_bundle)},
-            "`precis summarize --keyphrase_bundle` takes it",
-        ),
+        ({"bundle": str(keyphrase_bundle)}, takes_it),
     ):
         with pytest.raises(UsageError, match=message):
             settings_of(**flags)
@@ -148,9 +145,9 @@ def finished(line, summaries, tokenizer, **flags):
         tokenizer, max_source_tokens=MAX_SOURCE_TOKENS, options=settings.options
     )
     (row.source,) = encoder.encode([article], [None])
+    (row.terms,) = read_words([article], settings.options.methods, TermCache())
     row.passages = [summaries]
-    row.choose()
-    row.measure()
+    row.extract()
     row.finish()
     return row.columns
 
@@ -180,28 +177,25 @@ def test_the_columns_of_a_network(tokenizer):
 
 def test_flags_follow_from_the_rounded_scores(tokenizer):
     best = Summary("Rain fell.", -12.3456, -2.00004, 0.00049)
-    row = finished(story(0), [best], tokenizer)
-    quality = row["abstractive_quality"]
-    assert (quality["mean_log_prob"], quality["beam_margin"]) == (-2.0, 0.0)
-    assert row["abstractive"][0]["score"] == -12.35
-    assert "low_confidence" not in quality["flags"]
-    best = best._replace(mean_log_prob=-2.0006)
-    row = finished(story(0), [best], tokenizer)
-    assert row["abstractive_quality"]["mean_log_prob"] == -2.001
-    assert "low_confidence" in row["abstractive_quality"]["flags"]
+    for log_prob, rounded, is_low in ((-2.00004, -2.0, False), (-2.0006, -2.001, True)):
+        summary = best._replace(mean_log_prob=log_prob)
+        row = finished(story(0), [summary], tokenizer)
+        quality = row["abstractive_quality"]
+        assert (quality["mean_log_prob"], quality["beam_margin"]) == (rounded, 0.0)
+        assert row["abstractive"][0]["score"] == -12.35
+        assert ("low_confidence" in quality["flags"]) == is_low
 
 
 def test_a_document_of_just_the_networks_length_is_not_truncated(tokenizer):
     pieces = len(tokenizer.encode(["rain"])[0])
     text = " ".join(["rain"] * (MAX_SOURCE_TOKENS // pieces))
     text += "." * (MAX_SOURCE_TOKENS % pieces)
-    for article, count, is_truncated in (
-        (text, MAX_SOURCE_TOKENS, False),
-        (text + ".", MAX_SOURCE_TOKENS + 1, True),
-    ):
-        empty = [Summary("", 0.0, 0.0, None)]
-        row = finished({"article": article}, empty, tokenizer, long_documents="head")
-        assert (row["source_tokens"], row["truncated"]) == (count, is_truncated)
+    empty = [Summary("", 0.0, 0.0, None)]
+    for more in (0, 1):
+        line = {"article": text + "." * more}
+        row = finished(line, empty, tokenizer, long_documents="head")
+        assert row["source_tokens"] == MAX_SOURCE_TOKENS + more
+        assert row["truncated"] == bool(more)
         assert row["seen_tokens"] == MAX_SOURCE_TOKENS
 
 
@@ -247,3 +241,34 @@ def test_one_thread_is_asked_for_before_tensorflow_computes(bundle):
         first_rows([story(0)], bundle=str(bundle), batch_invariant=True)
     # Nothing here computes with TensorFlow.
     assert first_rows([story(0)], batch_invariant=True) == first_rows([story(0)])
+
+
+def test_a_table_leaves_out_wrong_rows_and_numbers_that_are_not_finite():
+    rows = first_rows([story(index) for index in range(5)])
+    table, failures = isolated_table(rows)
+    assert failures == [None] * 5
+    assert table.schema.equals(SUMMARY_SCHEMA, check_metadata=True)
+    wrong = [dict(row) for row in rows]
+    wrong[1]["extractive"] = [{**rows[1]["extractive"][0], "score": float("nan")}]
+    wrong[2]["split"] = None
+    quality = rows[4]["extractive_quality"]
+    wrong[4]["extractive_quality"] = {**quality, "density": float("inf")}
+    smaller, failures = isolated_table(wrong)
+    assert smaller.equals(table.take([0, 3]).combine_chunks())
+    assert [failure and failure[1:3] for failure in failures] == [
+        None,
+        ("nan", "column 'extractive[].score' holds a number that is not finite"),
+        (
+            "error",
+            "column 'split' is null in at least one row, which the schema does not "
+            "allow",
+        ),
+        None,
+        (
+            "nan",
+            "column 'extractive_quality.density' holds a number that is not finite",
+        ),
+    ]
+    nothing, failures = isolated_table(wrong[1:2])
+    assert nothing.num_rows == 0 and nothing.schema.equals(SUMMARY_SCHEMA)
+    assert isolated_table([])[0].equals(nothing)

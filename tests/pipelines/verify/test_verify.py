@@ -454,7 +454,9 @@ def test_a_description_of_records_that_is_edited_is_named_and_refused(copy):
     path.write_text(path.read_text().replace('"seed"', '"seed" '))
     line = f"dataset.json: {CHANGED} _SUCCESS; one of them was changed"
     assert findings(records) == [line]
-    with pytest.raises(DataError, match="dataset.json: was changed since it was writ"):
+    with pytest.raises(
+        DataError, match="dataset.json: damaged .its checksum is not that in _SUCCESS"
+    ):
         load_dataset(str(records))
 
 
