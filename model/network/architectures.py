@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import UsageError
 from precis.model.network.config import (
     DecoderOnlyConfig,
     NetworkConfig,
@@ -127,10 +127,10 @@ def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
     """The configuration whose `dataclasses.asdict` is `fields`.
 
     Raises:
-      DataError: an architecture or a field that is not known.
+      ValueError: an architecture or a field that is not known.
     """
     if architecture not in ARCHITECTURES:
-        raise DataError(
+        raise ValueError(
             f"the architecture {architecture!r} is none of {', '.join(ARCHITECTURES)}; "
             "only a newer precis knows it"
         )
@@ -144,7 +144,6 @@ def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
         nested = {"decoder_stack": StackConfig(**stack)} if stack else {}
         return ARCHITECTURES[architecture].config(**{**fields, **nested})
     except TypeError as error:
-        raise DataError(
-            f"a configuration of another version of precis ({error}); "
-            "train or import again"
+        raise ValueError(
+            f"a configuration of another version of precis: {error}"
         ) from error

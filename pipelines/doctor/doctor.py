@@ -27,7 +27,7 @@ from precis.pipelines.doctor.packages import (
     wrong_packages,
 )
 from precis.pipelines.run.options import flag_names, read_flags
-from precis.pipelines.summarize.options import OneDocumentOptions
+from precis.pipelines.summarize.options import OneDocumentOptions, split_document
 from precis.pipelines.training.recipes import RECIPES
 
 OK, NOTE, WARNING, PROBLEM = "ok", "note", "warning", "problem"
@@ -122,6 +122,7 @@ def _read_options(
     if command == "train":
         flags = {**RECIPES.get(str(flags.get("recipe", "")), {}), **flags}
     if command == "summarize":
+        flags = split_document(flags)[1]
         # A bundle that is damaged is reported by the check of bundles.
         with contextlib.suppress(PrecisError, OSError):
             flags = with_flags_of_bundle(flags)

@@ -91,7 +91,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
       The content of dataset.json.
 
     Raises:
-      UsageError: a flag or a corpus that cannot be; nothing was written.
+      UsageError: an invalid flag or corpus; nothing was written.
       DataError: too many records failed, there is nothing to train on, or a tokenizer
           is damaged.
       JobError: another process took over the output.

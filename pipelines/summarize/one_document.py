@@ -183,7 +183,7 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
     if not isinstance(record, Article):
         way_out = ""
         if record.reason == "invalid_utf8":
-            way_out = f"; --encoding {fitting_encoding(raw)} fits"
+            way_out = f"; it reads as {fitting_encoding(raw)}: save it as UTF-8"
         raise DataError(f"{name}: {record.reason}: {record.detail}{way_out}")
     if not record.body or "\0" in record.document.article:
         raise DataError(

@@ -108,7 +108,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       The content of manifest.json.
 
     Raises:
-      UsageError: a flag, a corpus or a bundle that cannot be; nothing was written.
+      UsageError: an invalid flag, corpus or bundle; nothing was written.
       DataError: too many records failed.
       JobError: another process took over the output.
     """

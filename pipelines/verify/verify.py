@@ -70,7 +70,7 @@ def verify(**flags: Any) -> Verification:
       What is wrong with it, and how much was checked.
 
     Raises:
-      UsageError: a flag that cannot be, or a folder that is none of the three.
+      UsageError: an invalid flag, or a folder that is none of the three.
     """
     options, _ = read_flags(VERIFY, flags)
     folder = options.folder.rstrip("/") or "/"

@@ -419,7 +419,7 @@ def test_a_file_that_is_no_object_is_refused(content, bundle):
         refuse_other_kind(str(bundle), "encoder")
 
 
-OTHER_VERSION = "a configuration of another version of precis .*; train or import again"
+OTHER_VERSION = "a configuration of another version of precis: "
 
 
 @pytest.mark.parametrize(

@@ -682,7 +682,7 @@ def test_a_search_is_read_again_as_it_was(flags):
         (
             {"length_penalty_form": "wu"},
             {},
-            "length_penalty_form is wu here and average",
+            "length_penalty_form is wu here and average there",
         ),
         ({"unfinished": "last"}, {}, "unfinished is last here and compete there"),
         ({"supported": "names"}, {}, "supported is names here and  there"),

@@ -8,7 +8,7 @@ import json
 import pytest
 from support.small_network import ALL, VARIANTS, config_of
 
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import UsageError
 from precis.model.network.architectures import (
     architecture_of,
     named_network,
@@ -99,21 +99,19 @@ def test_a_recurrent_network_of_an_earlier_version_is_read_where_it_is_one_of_no
     fields = dataclasses.asdict(config_of("gru"))
     earlier = {**fields, "cell": "gru", "attention": "luong", "input_feeding": True}
     assert read_config("recurrent", earlier) == config_of("gru")
-    with pytest.raises(DataError, match="another version of precis .*'cell'.*; train"):
+    with pytest.raises(ValueError, match="another version of precis: .*'cell'"):
         read_config("recurrent", {**earlier, "cell": "lstm"})
 
 
 def test_unknown_fields_and_architectures_are_refused():
     fields = dataclasses.asdict(config_of("vocabularies"))
     stack = {**fields["decoder_stack"], "rotary": True}
-    words = (
-        "a configuration of another version of precis .*'(heads_of|rotary)'.*; train or"
-    )
+    words = "a configuration of another version of precis: .*'(heads_of|rotary)'"
     for changed in ({"heads_of": None}, {"decoder_stack": stack}):
-        with pytest.raises(DataError, match=words):
+        with pytest.raises(ValueError, match=words):
             read_config("transformer", {**fields, **changed})
     words = (
         "'mixer' is none of transformer, decoder_only, recurrent; only a newer precis"
     )
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(ValueError, match=words):
         read_config("mixer", fields)

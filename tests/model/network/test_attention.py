@@ -239,9 +239,13 @@ def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "changes", "words"),
     [
-        (None, {}, "other.txt: there is no such file; name one document"),
-        (b"  \n", {}, "other.txt: it holds no text to summarize; give it an article"),
-        (b"Caf\xe9", {}, "other.txt: it is no UTF-8"),
+        (
+            None,
+            {},
+            r"other.txt: it cannot be read \(No such file or directory\); name",
+        ),
+        (b"  \n", {}, "other.txt: it holds no text, or null"),
+        (b"Caf\xe9", {}, "other.txt: invalid_utf8: byte 3: .*; it reads as cp1252"),
         (b"Rain.", {"heads": "1,3"}, "--heads 1,3: the block cross has the heads 1 to"),
         (b"Rain.", {"layer": -1}, "--layer must not be negative, but is -1"),
         (

@@ -53,7 +53,10 @@ def test_help_and_version_exit_with_0(capsys):
         ("prepare", "--corpus is needed: the corpus: jsonl:GLOB, "),
         ("train --output out", "--records is needed: folder that `precis prepare` wr"),
         ("import --output out", "DIR is needed: folder of a BART, PEGASUS, T5 or "),
-        ("import checkpoint --output out", "checkpoint: there is no such folder; name"),
+        (
+            "import checkpoint --output out",
+            "checkpoint: this is no checkpoint (no config.",
+        ),
         ("import out --output ./out", "--output ./out is the checkpoint itself, who"),
         ("export --output out", "DIR is needed: network, the --output of `precis tra"),
         ("export bundle --output out", "bundle: this is no complete bundle (no manif"),

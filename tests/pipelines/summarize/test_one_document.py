@@ -93,7 +93,7 @@ def test_a_short_document_is_its_own_summary(monkeypatch, capsys):
     [
         (b" \n\t", "it.txt: it holds no text, or null characters as a binary file d"),
         (b"Rain\0fell", "it.txt: it holds no text, or null characters"),
-        (b"Rain \xe9 fell.", "invalid_utf8: byte 5: .*; --encoding cp1252 fits"),
+        (b"Rain \xe9 fell.", "invalid_utf8: byte 5: .*; it reads as cp1252: save"),
         (b"%PDF-1.4\n\x80", "is a PDF; `pdftotext it.txt - | precis summarize --text "),
         (b"%PDF-1.4 by chance", "it is a PDF; `pdftotext it.txt -"),
         (b"\x1f\x8b\x08\x00", "is compressed by gzip; `gunzip -c it.txt | precis"),
