@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from precis.model.credentials import redact
 from precis.model.errors import Interrupted
 from precis.model.garbage_collection import collect_rarely
-from precis.pipelines.command_line.ending import CommandEnding
-from precis.pipelines.run.program import precis_program
+from precis.pipelines.command_line.ending import CommandEnding, precis_program
 
 # The commands that go on where they were stopped; the others begin again.
 _RESUMED = ("prepare", "summarize", "train", "train-extractor", "train-summarizer")

@@ -156,6 +156,15 @@ class CommandEnding(Ending):
                 signal.signal(number, signal.SIG_DFL)
 
 
+def precis_program() -> str:
+    """How precis was called, for the command lines that it prints: `precis`, or its
+    path where it was called by that, as before its environment is activated.
+    """
+    path = sys.argv[0]
+    is_path = os.sep in path and os.path.basename(path) == "precis"
+    return path if is_path else "precis"
+
+
 def kill_processes_below() -> None:
     """Kills all processes below this one.
 
