@@ -1,7 +1,8 @@
 """Bootstrap confidence intervals of the means of columns.
 
-`scipy.stats.bootstrap` gives the same intervals in 3.4 times the time: a minute in
-place of 19 seconds for 200,000 rows of 12 columns.
+`scipy.stats.bootstrap` gives the same intervals in 5.7 times the processor time: 32
+seconds in place of 5.6 for 1,000 samples of 200,000 rows and 12 columns, one run on two
+cores of an AMD EPYC, 2026-11-26.
 """
 
 import numpy as np

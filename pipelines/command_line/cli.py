@@ -30,13 +30,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(list(argv))
     collect_rarely()
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        # OpenBLAS waits for the memory of its threads and of its first product for
-        # ever, and for no signal.
+        # Where no memory is left, OpenBLAS waits forever for that of its threads and of
+        # its first product, and no signal ends it. So both are asked for now, of the
+        # OpenBLAS of NumPy and of that of SciPy.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         import numpy as np
         from scipy.linalg.lapack import dposv
 
-        dposv(np.eye(256) @ np.eye(256), np.ones(256))  # They have an OpenBLAS each.
+        dposv(np.eye(256) @ np.eye(256), np.ones(256))
     arguments = sys.argv[1:]
     program = " ".join(["precis", *arguments[:1]])
     again = redact(shlex.join([precis_program(), *arguments]))

@@ -85,6 +85,7 @@ def test_the_processes_end_with_the_one_that_started_them(tmp_path):
         wait_until(lambda: len(processes_of_session(job.pid)) >= 4)
         job.kill()
     wait_until(lambda: not processes_of_session(job.pid))
+    assert not (tmp_path / "run" / "_SUCCESS").exists()
 
 
 @pytest.fixture

@@ -186,8 +186,12 @@ def news(folder: Path, count: int, **changes) -> str:
 
 def test_a_corpus_without_references_is_refused(tmp_path):
     corpus = news(tmp_path / "c", 30, highlights="")
+    of_killed_process = tmp_path / "s" / f"settings.json{files.ASIDE}"
+    of_killed_process.parent.mkdir()
+    of_killed_process.touch()
     with pytest.raises(DataError, match="no training document with a text and high"):
         module.train_summarizer(corpus=corpus, output=tmp_path / "s")
+    assert not of_killed_process.exists()
 
 
 def test_a_corpus_without_a_split_is_refused(tmp_path):
