@@ -25,11 +25,12 @@ REMOVED_FLAGS = {
     "cell": "it was removed; the cells of recurrent networks are GRUs",
     "attention": "it was removed; recurrent networks have the scores of Luong et al.",
     "input_feeding": "it was removed; a recurrent step always reads the last output",
+    "confidence": "it was removed; intervals hold 95 % of the bootstrap means",
     "price_per_hour": "it was removed with --estimate; leave it out",
 }
 # What those of them had that were not given, where it is not 0 or empty. The manifests
 # of earlier versions hold it.
-REMOVED_DEFAULTS = {"beam_groups": 1, "input_feeding": True}
+REMOVED_DEFAULTS = {"beam_groups": 1, "input_feeding": True, "confidence": 0.95}
 
 
 class FlagInfo(NamedTuple):

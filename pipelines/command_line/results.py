@@ -190,10 +190,7 @@ def warnings_of(row: Values) -> list[str]:
 
 
 def show_scores(result: Any, values: Values) -> None:
-    """`precis evaluate`: the best system beside the baseline."""
-    from precis.pipelines.evaluate.evaluate import headline
-
-    print(headline(result))
+    """`precis evaluate`, which has printed its tables: a page with them."""
     if files.exists(files.join(str(values["input"]), DESCRIPTION_FILES["summaries"])):
         suggest_next("precis", "report", values["input"])
 

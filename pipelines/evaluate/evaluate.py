@@ -7,13 +7,12 @@ An evaluation starts anew each time, so its tasks leave no receipts.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
 
 from precis.model import files
-from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
@@ -26,20 +25,16 @@ from precis.pipelines.engines.beam_runner import (
 from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.engines.tasks import RunTasks, TaskReport, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (
-    ORACLE,
     as_markdown,
     as_text,
-    baseline_system,
     combine,
 )
 from precis.pipelines.evaluate.options import EVALUATE, EvaluateOptions, default_output
 from precis.pipelines.evaluate.scoring import (
     LATER_COLUMNS,
     NEEDED_COLUMNS,
-    REFERENCE,
     SCORES_FOLDER,
     score_rows,
-    system_texts,
 )
 from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
@@ -48,7 +43,6 @@ from precis.pipelines.run.result_files import check_apart
 from precis.pipelines.tables.finished_run import parquet_files
 from precis.pipelines.tables.part_files import (
     RowRange,
-    has_reference,
     is_pattern,
     list_ranges,
     read_rows,
@@ -83,8 +77,6 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     if not is_pattern(options.input):
         check_apart(folder, flag="--output", result=options.input)
     ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)
-    if options.baseline:
-        check_baseline(options.baseline, ranges)
     row_count = sum(row_range.rows for row_range in ranges)
     processes = count_workers(
         workers.workers,
@@ -100,7 +92,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
         | "ListRanges" >> beam.Create(ranges)
         | "ScoreRows" >> RunTasks(worker, processes=processes)
         | "GatherScores" >> beam.combiners.ToList()
-        | "PublishResult" >> beam.Map(publish, options)
+        | "PublishResult" >> beam.Map(publish, options, folder)
     )
     # A result of other rows must not pass for the result of these, nor stay beside it.
     for name in (*RESULT_FILES, SCORES_FOLDER):
@@ -111,26 +103,6 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     print(as_text(result))
     print(f"\nwrote {folder}: {', '.join((*RESULT_FILES, f'{SCORES_FOLDER}/'))}")
     return result
-
-
-def headline(result: Mapping[str, Any]) -> str:
-    """The best system and the baseline in one line.
-
-    Args:
-      result: the content of rouge.json.
-    """
-    means = {row["system"]: row["rouge1"]["mean"] for row in result["systems"]}
-    # The oracle reads the reference.
-    candidates = [row["system"] for row in result["systems"] if row["method"] != ORACLE]
-    best = max(candidates or means, key=lambda name: means[name])
-    line = (
-        f"{result['rows_scored']:,} documents with a reference: the best system is "
-        f"{best}, ROUGE-1 {100 * means[best]:.1f}"
-    )
-    baseline = result["baseline"]
-    if baseline and baseline != best:
-        line += f" ({baseline}: {100 * means[baseline]:.1f})"
-    return line
 
 
 @dataclasses.dataclass
@@ -156,13 +128,9 @@ class ScoreWorker(TaskWorker):
     ) -> TaskReport:
         """Scores the rows that have a reference; without any there is no part."""
         del dead_letters
-        options = self.options
         rows = read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
-        table, scores = score_rows(
-            rows,
-            number=task.number,
-            split_sentences=options.split_sentences,
-        )
+        is_split = self.options.split_sentences
+        table, scores = score_rows(rows, number=task.number, split_sentences=is_split)
         scored = scores.counts["scored"]
         if scored:
             part = f"part-{task.number:05d}-of-{self.tasks:05d}.parquet"
@@ -180,29 +148,13 @@ def output_folder(options: EvaluateOptions) -> str:
     return options.output or default_output(options.input)
 
 
-def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
-    """Looks for a row that has a summary of the baseline, usually the first.
-
-    Raises:
-      UsageError: no row has one.
-    """
-    systems: set[str] = set()
-    for row_range in ranges:
-        for row in read_rows(row_range, [*NEEDED_COLUMNS, "summary"]):
-            if has_reference(row):
-                systems.update(system_texts(row))
-        if baseline_system(baseline) in systems - {REFERENCE}:
-            return
-    known = sorted(systems - {REFERENCE})
-    way_out = suggestion(baseline, known) or f"there are {', '.join(known) or 'none'}"
-    raise UsageError(f"--baseline: there is no system {baseline!r}; {way_out}")
-
-
-def publish(reports: Iterable[TaskReport], options: EvaluateOptions) -> None:
+def publish(
+    reports: Iterable[TaskReport], options: EvaluateOptions, folder: str
+) -> None:
     """Writes rouge.json and rouge.md.
 
     Raises:
-      UsageError: no row has a reference.
+      UsageError: no row has a reference, or a summary of the baseline.
     """
     scores = [report.figures for report in reports]
     if not any(part.counts["scored"] for part in scores):
@@ -212,9 +164,7 @@ def publish(reports: Iterable[TaskReport], options: EvaluateOptions) -> None:
             "--highlights_field)"
         )
     result = combine(scores, options)
-    folder = output_folder(options)
     files.write_bytes(files.join(folder, "rouge.md"), as_markdown(result).encode())
     provenance = {"command": "evaluate", "flags": recorded_flags([options])}
-    files.write_json(
-        files.join(folder, "rouge.json"), {**result, "provenance": provenance}
-    )
+    content = {**result, "provenance": provenance}
+    files.write_json(files.join(folder, "rouge.json"), content)

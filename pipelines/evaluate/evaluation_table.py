@@ -21,10 +21,12 @@ import numpy as np
 
 from precis.model import rouge
 from precis.model.bootstrap import bootstrap_intervals
+from precis.model.config import suggestion
+from precis.model.errors import UsageError
 from precis.model.quality.flags import ABSTRACTIVE, FLAGS
 from precis.pipelines.evaluate.options import EvaluateOptions
 from precis.pipelines.evaluate.scoring import (
-    KEYPHRASE_COUNTS,
+    F1_COLUMNS,
     REFERENCE,
     SUMMARY,
     TEXT_COLUMNS,
@@ -44,43 +46,48 @@ _MEASURE_ROWS = {
     "flagged_percent": "any flag %",
 }
 
+CONFIDENCE = 0.95  # The share of the bootstrap means within an interval.
+
 Figure = Mapping[str, Any]
 
 
 def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str, Any]:
-    """The content of rouge.json, which does not depend on the order of the parts."""
+    """The content of rouge.json, which does not depend on the order of the parts.
+
+    Raises:
+      UsageError: there is no such baseline.
+    """
     parts = sorted(parts, key=lambda part: part.number)
     counts: Counter[str] = sum((part.counts for part in parts), Counter())
     most: Counter[str] = Counter()
     for part in parts:
         most |= part.most_sentences
-    scores = join_scores(parts)
+    scores = _join(parts, "scores", len(rouge.MEASURES))
     names = {
         system: f"{system}-{most[system]}" if system in _NAMED_BY_SENTENCES else system
         for system in scores
     }
     baseline = baseline_system(options.baseline) or (LEAD if LEAD in scores else "")
-    systems = mean_figures(scores, tuple(rouge.MEASURES), options)
-    differences = _differences(scores, baseline, options)
-    is_split = options.split_sentences
+    if baseline and baseline not in scores:
+        known = suggestion(baseline, scores) or f"there are {', '.join(sorted(scores))}"
+        raise UsageError(f"--baseline: there is no system {baseline!r}; {known}")
+    resamples, is_split = options.resamples, options.split_sentences
+    differences = _differences(scores, baseline, resamples)
     splitting = ", unsplit texts cut into sentences" if is_split else ""
     judged = counts["judged"]
-    measured = {
-        system: [part.measures[system] for part in parts if system in part.measures]
-        for system in (*names, REFERENCE)
-    }
-    names[REFERENCE] = REFERENCE
     return {
         "variant": rouge.VARIANT + splitting,
-        "confidence": options.confidence,
-        "resamples": options.resamples,
+        "confidence": CONFIDENCE,
+        "resamples": resamples,
         "rows": counts["rows"],
         "rows_scored": counts["scored"],
         "rows_without_reference": counts["rows"] - counts["scored"],
         "truncated_share": counts["truncated"] / judged if judged else None,
         "systems": [
             {"system": names[system], "method": system, **figures}
-            for system, figures in systems.items()
+            for system, figures in mean_figures(
+                scores, tuple(rouge.MEASURES), resamples
+            ).items()
         ],
         "baseline": names.get(baseline),
         "differences": [
@@ -90,13 +97,22 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         "unsplit": {name: counts[name] for name in TEXT_COLUMNS},
         "unsplit_rows": counts["unsplit"],
         "split_sentences": is_split,
-        "keyphrases": _keyphrase_rows(parts, options),
-        "measures": [
-            {"system": names[system], "method": system, **mean_measures(sums)}
-            for system, sums in measured.items()
-            if sums
+        "keyphrases": [
+            {"system": method, **figures}
+            for method, values in _join(parts, "keyphrases", len(F1_COLUMNS)).items()
+            for figures in mean_figures(
+                {method: values}, F1_COLUMNS, resamples
+            ).values()
         ],
-        "unmeasured": [names[name] for name, sums in measured.items() if not sums],
+        "measures": [
+            {"system": name, "method": system, **mean_measures(values)}
+            for system, name in {**names, REFERENCE: REFERENCE}.items()
+            if (
+                values := [
+                    part.measures[system] for part in parts if system in part.measures
+                ]
+            )
+        ],
     }
 
 
@@ -105,28 +121,26 @@ def baseline_system(baseline: str) -> str:
     return re.sub(r"^(lead|random)-\d+$", r"\1", baseline)
 
 
-def join_scores(parts: Sequence[RangeScores]) -> dict[str, np.ndarray]:
-    """The scores of each system, float64 [N, 4] over all scored rows; NaN for the rows
-    in which it has no summary.
-    """
-    empty = {
-        part.number: np.full((part.counts["scored"], len(rouge.MEASURES)), np.nan)
+def _join(
+    parts: Sequence[RangeScores], kind: str, columns: int
+) -> dict[str, np.ndarray]:
+    """The arrays of each system over all scored rows, in the order of the table."""
+    arrays = [
+        (getattr(part, kind), np.full((part.counts["scored"], columns), np.nan))
         for part in parts
-    }
+    ]
     systems = sorted(
-        {system for part in parts for system in part.scores},
+        {system for values, _ in arrays for system in values},
         key=lambda name: (_ORDER.index(name if name in _ORDER else ""), name),
     )
     return {
-        system: np.concatenate(
-            [part.scores.get(system, empty[part.number]) for part in parts]
-        )
+        system: np.concatenate([values.get(system, none) for values, none in arrays])
         for system in systems
     }
 
 
 def mean_figures(
-    scores: Mapping[str, np.ndarray], measures: Sequence[str], options: EvaluateOptions
+    scores: Mapping[str, np.ndarray], measures: Sequence[str], resamples: int
 ) -> dict[str, dict[str, Any]]:
     """The number of rows, and the mean and the bootstrap interval of each measure.
 
@@ -136,7 +150,7 @@ def mean_figures(
     Args:
       scores: float64 [N, M] by system; NaN in rows without scores.
       measures: the names of the M columns.
-      options: the resamples and the confidence.
+      resamples: of the bootstrap.
     """
     systems_by_rows: dict[bytes, list[str]] = {}
     for system, values in scores.items():
@@ -148,7 +162,7 @@ def mean_figures(
             continue
         columns = np.concatenate([scores[name][has_scores] for name in systems], axis=1)
         low, high = bootstrap_intervals(
-            columns, resamples=options.resamples, confidence=options.confidence
+            columns, resamples=resamples, confidence=CONFIDENCE
         )
         intervals = np.stack([columns.mean(axis=0), low, high], axis=-1)
         shape = (len(systems), len(measures), 3)
@@ -163,7 +177,7 @@ def mean_figures(
 
 
 def _differences(
-    scores: Mapping[str, np.ndarray], baseline: str, options: EvaluateOptions
+    scores: Mapping[str, np.ndarray], baseline: str, resamples: int
 ) -> dict[str, dict[str, Any]]:
     """The mean differences between each system and the baseline, over the rows in which
     both have a summary.
@@ -174,7 +188,7 @@ def _differences(
         for system, values in scores.items()
         if baseline and system != baseline
     }
-    differences = mean_figures(gains, COMPARED, options)
+    differences = mean_figures(gains, COMPARED, resamples)
     for figures in differences.values():
         for measure in COMPARED:
             low, high = figures[measure]["low"], figures[measure]["high"]
@@ -182,31 +196,21 @@ def _differences(
     return differences
 
 
-def _keyphrase_rows(
-    parts: Sequence[RangeScores], options: EvaluateOptions
-) -> list[dict[str, Any]]:
-    """The mean F1 of each keyphrase method over the rows with reference phrases."""
-    names = [f"f1_at_{count}" for count in KEYPHRASE_COUNTS]
-    rows = []
-    for method in sorted({method for part in parts for method in part.keyphrases}):
-        scores = np.concatenate(
-            [part.keyphrases[method] for part in parts if method in part.keyphrases]
-        )
-        figures = mean_figures({method: scores}, names, options)
-        rows.append({"system": method, **figures[method]})
-    return rows
-
-
-def mean_measures(sums: Iterable[Sequence[float]]) -> dict[str, Any]:
+def mean_measures(parts: Iterable[np.ndarray]) -> dict[str, Any]:
     """The means of one system; shares are in per cent.
 
     Args:
-      sums: of each range, as `sum_measures` returns them; at least one row is measured.
+      parts: its measures in each range, at least one of which has a row.
     """
-    totals = (math.fsum(column) for column in zip(*sums, strict=True))
-    words, novel, repetition, rows, with_bigrams, flagged, *flags = totals
+    columns = [
+        [part[~np.isnan(part)] for part in column]
+        for column in zip(*(values.T for values in parts), strict=True)
+    ]
+    rows, with_bigrams = (sum(map(len, column)) for column in columns[:2])
+    totals = (math.fsum(map(math.fsum, column)) for column in columns)
+    words, novel, repetition, flagged, *flags = totals
     return {
-        "rows": int(rows),
+        "rows": rows,
         "words": words / rows,
         "novel_2grams_percent": novel / with_bigrams if with_bigrams else None,
         "repetition_percent": 100 * repetition / rows,
@@ -242,11 +246,11 @@ def _markdown(cells: Sequence[Sequence[str]]) -> str:
 def all_tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
     """The tables as cells, each with its header; tables without rows are left out."""
     compared = {measure: rouge.MEASURES[measure] for measure in COMPARED}
-    counts = {f"f1_at_{count}": f"F1@{count}" for count in KEYPHRASE_COUNTS}
+    counts = {name: name.replace("f1_at_", "F1@") for name in F1_COLUMNS}
     tables = [
         _table("system", result["systems"], rouge.MEASURES),
         _table(f"minus {result['baseline']}", result["differences"], compared, "+"),
-        measure_cells(result),
+        _measure_cells(result) if result["measures"] else [],
         _table("keyphrases", result["keyphrases"], counts),
     ]
     return [cells for cells in tables if len(cells) > 1]
@@ -270,18 +274,13 @@ def _interval(figure: Figure, sign: str) -> str:
     return f"{mean} [{low}, {high}]{mark}"
 
 
-def measure_cells(result: Mapping[str, Any]) -> list[list[str]]:
-    """The table of the measures as cells, a column for each system; only a header
-    without any.
-
-    Args:
-      result: the content of rouge.json.
-    """
+def _measure_cells(result: Mapping[str, Any]) -> list[list[str]]:
+    """The table of the measures as cells, a column for each system."""
     systems = result["measures"]
-    head = ["measure", *(system["system"] for system in systems)]
-    if not systems:
-        return [head]
-    cells = [head, ["rows", *(f"{system['rows']:3d}" for system in systems)]]
+    cells = [
+        ["measure", *(system["system"] for system in systems)],
+        ["rows", *(f"{system['rows']:3d}" for system in systems)],
+    ]
     for measure, title in _MEASURE_ROWS.items():
         cells.append([title, *(_mean(system[measure]) for system in systems)])
     for flag in FLAGS:
@@ -321,40 +320,20 @@ def notes(result: Mapping[str, Any]) -> list[str]:
             "flags: share of the rows that have one; "
             "a flag that no row has is left out",
         ]
-    if result["unmeasured"]:
+    if result["unsplit_rows"] and not result["split_sentences"]:
+        unsplit = result["unsplit"]
+        counts = ", ".join(f"{n} {unsplit[n]}" for n in TEXT_COLUMNS if unsplit[n])
         lines.append(
-            f"not measured: {', '.join(result['unmeasured'])}; the files do not hold "
-            "the measures, which `precis summarize` of this version writes"
+            f"warning: ROUGE-Lsum of {result['unsplit_rows']} of "
+            f"{result['rows_scored']} rows is ROUGE-L of unsplit text and reads low: "
+            f"several sentences on one line ({counts}); --split_sentences cuts them"
         )
-    if result["unsplit_rows"]:
-        lines.append(_unsplit_note(result))
-    share = result["truncated_share"]
+    truncated, share = "no network ran", result["truncated_share"]
+    if share is not None:
+        truncated = f"{100 * share:.1f} % of the documents were cut for the network"
     return [
         *lines,
         f"rows scored: {result['rows_scored']}; "
         f"without a reference: {result['rows_without_reference']}",
-        "truncated: no network ran"
-        if share is None
-        else f"truncated: {100 * share:.1f} % of the documents were cut for the "
-        "network",
+        f"truncated: {truncated}",
     ]
-
-
-def _unsplit_note(result: Mapping[str, Any]) -> str:
-    """What is said where texts have several sentences on one line, as ROUGE-Lsum takes
-    every line as a sentence.
-    """
-    unsplit = result["unsplit"]
-    counts = ", ".join(
-        f"{name} {unsplit[name]}" for name in TEXT_COLUMNS if unsplit[name]
-    )
-    rows = f"{result['unsplit_rows']} of {result['rows_scored']} rows"
-    if result["split_sentences"]:
-        return (
-            f"{rows} had texts with several sentences on one line, "
-            f"which were cut into sentences ({counts})"
-        )
-    return (
-        f"warning: ROUGE-Lsum of {rows} is ROUGE-L of unsplit text and reads low: "
-        f"several sentences on one line ({counts}); --split_sentences cuts them"
-    )

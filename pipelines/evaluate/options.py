@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import flag, required, setting
+from precis.model.config import check_at_least, flag, required
 from precis.model.errors import UsageError
 from precis.pipelines.run.options import WorkerOptions
 
@@ -48,29 +48,18 @@ class EvaluateOptions:
         metavar="SAMPLES",
         is_common=True,
     )
-    # Share of the bootstrap means within an interval.
-    confidence: float = setting(0.95)
 
     def __post_init__(self) -> None:
         if not self.input:
-            raise UsageError(
-                "--input is empty; give a run folder written by `precis summarize` or "
-                "a pattern of Parquet files"
-            )
-        if self.resamples < 1:
-            raise UsageError(f"--resamples must be 1 or more, not {self.resamples}")
-        if not 0 < self.confidence < 1:
-            raise UsageError(
-                f"confidence must lie between 0 and 1, not {self.confidence}; 0.95 "
-                "is usual"
-            )
+            raise UsageError("--input is empty; name a run, or Parquet files of one")
+        check_at_least(self, 1, "resamples")
 
 
 def default_output(run: str) -> str:
     """The folder of the evaluation of a run, beside the run, where no glob for the
     files of the run matches it.
     """
-    return run.rstrip("/") + "-evaluation"
+    return run.rstrip("/") + EVALUATION_SUFFIX
 
 
 EVALUATE = (EvaluateOptions, WorkerOptions)

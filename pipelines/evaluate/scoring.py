@@ -3,7 +3,6 @@
 A system is an extractive method, `abstractive`, or `summary`, the text that is shown.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -28,8 +27,10 @@ TEXT_COLUMNS = {
     SUMMARY: "summary",
 }
 KEYPHRASE_COUNTS = (5, 10)
+F1_COLUMNS = tuple(f"f1_at_{count}" for count in KEYPHRASE_COUNTS)
 # What `precis summarize` has measured of a text, because it has the article.
 MEASURED = ("words", "novel_2grams_percent", "repetition_rate", "flags")
+MEASURE_COLUMNS = (*MEASURED[:3], "flagged", *FLAGS)
 
 NEEDED_COLUMNS = (
     "document_id",
@@ -54,6 +55,9 @@ Row = Mapping[str, Any]
 class RangeScores(NamedTuple):
     """The scores of one range of rows; N of them have a reference and are scored.
 
+    Each array is float64 [N, M] of a system, in the order of the rows; NaN where the
+    system has nothing.
+
     Attributes:
       number: the position of the range, by which results are ordered.
       counts: `rows` that were read and N that were `scored`; the `judged` of these that
@@ -61,11 +65,9 @@ class RangeScores(NamedTuple):
           scored rows in which it holds several sentences and no line break, and the
           rows that are counted there at least once as `unsplit`.
       most_sentences: for each extractive method, how many sentences it chose at most.
-      scores: for each system a float64 array [N, 4]: `rouge.MEASURES` in the order of
-          the rows; NaN where the system has no summary.
-      keyphrases: for each keyphrase method a float64 array [M, 2]: F1 at 5 and at 10 of
-          the M rows with reference phrases.
-      measures: for each system and the reference what `sum_measures` returns.
+      scores: the columns are `rouge.MEASURES`.
+      keyphrases: for each keyphrase method `F1_COLUMNS`.
+      measures: for each system and the reference `MEASURE_COLUMNS`.
     """
 
     number: int
@@ -73,14 +75,11 @@ class RangeScores(NamedTuple):
     most_sentences: Counter[str]
     scores: dict[str, np.ndarray]
     keyphrases: dict[str, np.ndarray]
-    measures: dict[str, list[float]]
+    measures: dict[str, np.ndarray]
 
 
 def score_rows(
-    rows: Sequence[Row],
-    *,
-    number: int,
-    split_sentences: bool,
+    rows: Sequence[Row], *, number: int, split_sentences: bool
 ) -> tuple[pa.Table, RangeScores]:
     """Scores the summaries of each system in the rows that have a reference.
 
@@ -101,29 +100,28 @@ def score_rows(
         method = item["method"]
         most_sentences[method] = max(most_sentences[method], item["rank"])
     texts = [system_texts(row, sorted(most_sentences)) for row in scored_rows]
-    split = [
-        {
-            system: one_sentence_a_line(text) if system in TEXT_COLUMNS else text
-            for system, text in row.items()
-        }
-        for row in texts
-    ]
-    unsplit = [
-        [system for system in TEXT_COLUMNS if row.get(system) != cut.get(system)]
-        for row, cut in zip(texts, split, strict=True)
-    ]
-    scores = [_score(row) for row in (split if split_sentences else texts)]
-    measured = [measures_of_row(row) for row in scored_rows]
     judged = [row["truncated"] for row in scored_rows if row["truncated"] is not None]
     counts = Counter(
         rows=len(rows),
         scored=len(scored_rows),
         judged=len(judged),
         truncated=sum(judged),
-        unsplit=sum(map(bool, unsplit)),
     )
-    counts.update(system for row in unsplit for system in row)
-    lines = [
+    for row in texts:
+        lines = {
+            system: one_sentence_a_line(row[system])
+            for system in TEXT_COLUMNS
+            if system in row
+        }
+        unsplit = [system for system in lines if lines[system] != row[system]]
+        counts.update(unsplit, unsplit=bool(unsplit))
+        if split_sentences:
+            row.update(lines)
+    scores = [_score(row) for row in texts]
+    measured = [measures_of_row(row) for row in scored_rows]
+    phrases = [phrase for row in scored_rows for phrase in row.get("keyphrases") or ()]
+    phrase_methods = {phrase["method"] for phrase in phrases}
+    table = [
         {
             "document_id": row["document_id"],
             "run_id": row["run_id"],
@@ -134,13 +132,13 @@ def score_rows(
         for row, of_row, measures in zip(scored_rows, scores, measured, strict=True)
         for system in (*of_row, *({REFERENCE} & measures.keys()))
     ]
-    return pa.Table.from_pylist(lines, schema=SCORES_SCHEMA), RangeScores(
+    return pa.Table.from_pylist(table, schema=SCORES_SCHEMA), RangeScores(
         number,
         counts,
         most_sentences,
-        _arrays(scores),
-        keyphrase_f1(rows),
-        sum_measures(measured),
+        _arrays(scores, tuple(rouge.MEASURES)),
+        _arrays([keyphrase_f1(row, phrase_methods) for row in scored_rows], F1_COLUMNS),
+        _arrays(measured, MEASURE_COLUMNS),
     )
 
 
@@ -193,88 +191,59 @@ def _score(texts: Mapping[str, str]) -> dict[str, dict[str, float]]:
     }
 
 
-def _arrays(scores: Sequence[Mapping[str, Row]]) -> dict[str, np.ndarray]:
-    """For each system float64 [N, 4], NaN where it has no summary."""
-    missing = dict.fromkeys(rouge.MEASURES, np.nan)
-    of_systems = {
-        system: [row.get(system, missing) for row in scores]
-        for system in sorted({name for row in scores for name in row})
-    }
+def _arrays(
+    rows: Sequence[Mapping[str, Row]], columns: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """For each system float64 [N, M] of N rows and M columns; NaN where it has none."""
+    missing: Row = {}
     return {
-        system: np.array([[row[name] for name in rouge.MEASURES] for row in rows])
-        for system, rows in of_systems.items()
+        system: np.array(
+            [[row.get(system, missing).get(name) for name in columns] for row in rows],
+            np.float64,
+        )
+        for system in sorted({name for row in rows for name in row})
     }
 
 
 def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
-    """The measures of every system and of the reference, as far as a row has them.
-
-    A file may be from elsewhere, so that a column holds something else.
+    """The measures of every system and of the reference, as far as a row has them: each
+    of `MEASURED`, and of `MEASURE_COLUMNS`, where a flag is true or false.
     """
     others = row.get("other_quality") or ()
     stored = {
         row.get("extractive_method"): row.get("extractive_quality"),
         ABSTRACTIVE: row.get("abstractive_quality"),
         REFERENCE: row.get("reference_quality"),
-        **{each["system"]: each for each in others if isinstance(each, dict)},
+        **{measures["system"]: measures for measures in others},
     }
     measured = {
         system: {name: measures[name] for name in MEASURED}
         for system, measures in stored.items()
-        if system and isinstance(measures, dict) and measures.keys() >= set(MEASURED)
+        if system and measures
     }
-    shown, flags = (
-        measured.get(row.get("summary_method") or ""),
-        row.get("quality_flags"),
-    )
-    if shown and flags is not None:
-        measured[SUMMARY] = {**shown, "flags": flags}
+    if shown := measured.get(row.get("summary_method") or ""):
+        measured[SUMMARY] = {**shown, "flags": row["quality_flags"]}
     measured.pop(SOURCE, None)  # It is no system of its own.
+    for measures in measured.values():
+        flags = measures["flags"]
+        measures |= {"flagged": bool(flags), **{flag: flag in flags for flag in FLAGS}}
     return measured
 
 
-def sum_measures(rows: Iterable[Mapping[str, Row]]) -> dict[str, list[float]]:
-    """The sums over the rows in which a system is measured.
-
-    Returns:
-      For each system the sums of the words, the percentage of novel bigrams and the
-      repetition rate; how many rows are measured, have a bigram, have any flag, and
-      have each flag of `FLAGS`.
+def keyphrase_f1(row: Row, methods: Iterable[str]) -> dict[str, dict[str, float]]:
+    """The F1 of the best 5 and 10 phrases of each method; empty where the row has no
+    reference phrases.
     """
-    by_system: dict[str, list[list[float]]] = {}
-    for row in rows:
-        for system, each in row.items():
-            words, novel, repetition, flags = (each[name] for name in MEASURED)
-            measures = [words, novel or 0.0, repetition, 1, novel is not None]
-            has_flags = [bool(flags), *(flag in flags for flag in FLAGS)]
-            by_system.setdefault(system, []).append([*measures, *has_flags])
-    return {
-        system: [math.fsum(column) for column in zip(*lines, strict=True)]
-        for system, lines in by_system.items()
-    }
-
-
-def keyphrase_f1(rows: Iterable[Row]) -> dict[str, np.ndarray]:
-    """The F1 of the best 5 and 10 phrases of each keyphrase method.
-
-    Returns:
-      For each method float64 [M, 2], of the M rows that have reference phrases.
-    """
-    scored_rows = [
-        row
-        for row in rows
-        if row.get("keyphrases") is not None and row.get("reference_keyphrases")
-    ]
-    methods = {phrase["method"] for row in scored_rows for phrase in row["keyphrases"]}
-    return {
-        method: np.array([_f1_of_phrases(row, method) for row in scored_rows])
-        for method in sorted(methods)
-    }
-
-
-def _f1_of_phrases(row: Row, method: str) -> list[float]:
-    """The F1 of a method's best phrases in a row, for each of `KEYPHRASE_COUNTS`."""
-    best_first = sorted(row["keyphrases"], key=lambda phrase: -phrase["score"])
-    phrases = [phrase["phrase"] for phrase in best_first if phrase["method"] == method]
-    references = row["reference_keyphrases"]
-    return [f1(phrases[:count], references) for count in KEYPHRASE_COUNTS]
+    references, phrases = row.get("reference_keyphrases"), row.get("keyphrases")
+    if not references or phrases is None:
+        return {}
+    figures = {}
+    for method in methods:
+        of_method = [phrase for phrase in phrases if phrase["method"] == method]
+        best_first = sorted(of_method, key=lambda phrase: -phrase["score"])
+        names = [phrase["phrase"] for phrase in best_first]
+        figures[method] = {
+            column: f1(names[:count], references)
+            for column, count in zip(F1_COLUMNS, KEYPHRASE_COUNTS, strict=True)
+        }
+    return figures

@@ -145,12 +145,9 @@ def schema_of(row: dict[str, Any]) -> pa.Schema:
 
 def lines_of(row: dict[str, Any], method: str) -> str:
     """The summary of a method: its sentences in document order, one per line."""
-    sentences = sorted(
-        (item["start"], item["text"])
-        for item in row["extractive"]
-        if item["method"] == method
-    )
-    return "\n".join(text for _, text in sentences)
+    chosen = [each for each in row["extractive"] if each["method"] == method]
+    chosen.sort(key=lambda each: each["start"])
+    return "\n".join(" ".join(each["text"].split()) for each in chosen)
 
 
 def direct(measure: str, reference: str, summary: str) -> float:

@@ -1,22 +1,22 @@
-"""Tests of scoring rows: tasks, ROUGE in every row, unsplit texts, keyphrases."""
+"""Tests of the scores of an evaluation: each of them against rouge-score and the rows,
+their means against SQL; unsplit texts, keyphrases, and the ranges of rows.
+"""
 
 import random
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from support.summary_rows import direct, item, lines_of, make_row, rows_of, write_run
+from support.summary_rows import direct, lines_of, make_row, rows_of, write_run
 
 from precis.model import rouge
 from precis.pipelines.evaluate.evaluate import evaluate
 from precis.pipelines.evaluate.scoring import (
     MEASURED,
-    extractive_summaries,
-    keyphrase_f1,
-    measures_of_row,
     one_sentence_a_line,
-    score_rows,
 )
 from precis.pipelines.tables import part_files
 from precis.pipelines.tables.finished_run import parquet_files
@@ -42,42 +42,12 @@ def test_ranges_cut_large_row_groups_and_join_small_ones(tmp_path, monkeypatch):
     assert sum(ids, []) == [f"d{number}" for number in range(30)]
 
 
-def test_scores_join_with_the_summaries_in_sql_and_earlier_ones_are_gone(tmp_path):
-    rows = [
-        rows_of(range(0, 3)),
-        rows_of(range(20, 22), reference=False) + rows_of([5], network=False),
-    ]
-    run = write_run(tmp_path / "run", [[group] for group in rows])
-    folder = tmp_path / "run-evaluation" / "scores"
-    folder.mkdir(parents=True)
-    (folder / "part-00002-of-00003.parquet").write_bytes(b"of an earlier evaluation")
-    evaluate(input=run, resamples=10)
-    table = pq.read_table(folder / "part-00000-of-00002.parquet")
-    assert table.schema.equals(SCORES_SCHEMA, check_metadata=True)
-    query = f"""
-        SELECT document_id, system, rouge1, rouge2, rougeL, rougeLsum,
-            abstractive_summary, reference_summary
-        FROM '{folder}/*.parquet'
-        JOIN '{run}/data/*.parquet' USING (document_id, run_id) ORDER BY ALL
-    """
-    lines = duckdb.sql(query).fetchall()
-    scored = {row["document_id"]: row for row in (*rows[0], rows[1][2])}
-    systems = [(name, each) for name in scored for each in ("lead", "frequency")]
-    systems += [(f"d{number}", "abstractive") for number in range(3)]
-    assert [line[:2] for line in lines] == sorted(systems)
-    for name, system, *figures, summary, reference in lines:
-        if system != "abstractive":
-            summary = lines_of(scored[name], system)
-        assert figures == [direct(each, reference, summary) for each in rouge.MEASURES]
-
-
 def measures(generator):
     """Measures of a text, as far as `precis summarize` writes them."""
     flags = generator.sample(["empty", "repeated", "unsupported_name"], k=3)
+    unsupported = ("unsupported_numbers", "unsupported_dates", "unsupported_names")
     return {
-        **dict.fromkeys(
-            ("unsupported_numbers", "unsupported_dates", "unsupported_names"), ["x"]
-        ),
+        **dict.fromkeys(unsupported, ["x"]),
         **dict.fromkeys(("coverage", "density", "compression", "mean_log_prob"), 1.0),
         "words": generator.randrange(40),
         "novel_2grams_percent": generator.choice([None, 12.5, 50.0, 100.0]),
@@ -94,22 +64,90 @@ def drawn_row(number):
         return value if generator.random() < 0.8 else None
 
     network, shown = maybe(True), maybe("The mayor opened a bridge.\nIt was late.")
+    others = [
+        {"system": name, **measures(generator)} for name in ("frequency", "source")
+    ]
     row = make_row(
         number,
         network=bool(network),
         reference=bool(maybe(True)),
         summary=shown,
         summary_method=shown and "lead",
-        quality_flags=[],
+        quality_flags=["too_short"],
         extractive_quality=maybe(measures(generator)),
         abstractive_quality=network and maybe(measures(generator)),
-        other_quality=[{"system": "frequency", **measures(generator)}],
+        other_quality=others,
         reference_quality=maybe(measures(generator)),
     )
+    first = row["extractive"][0]  # A sentence may run over a line break.
+    first["text"] = first["text"].replace(" ", "\n ", 1)
     if generator.random() < 0.3:
         chosen = row["extractive"]
         row["extractive"] = [each for each in chosen if each["method"] == "lead"]
     return row
+
+
+class Evaluated(NamedTuple):
+    """Rows by document, their evaluation, and the folder of the scores."""
+
+    rows: dict[str, dict[str, Any]]
+    result: dict[str, Any]
+    scores: Path
+
+
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory):
+    """Of several files; in one of them no method has chosen a sentence."""
+    folder = tmp_path_factory.mktemp("evaluated")
+    rows = [drawn_row(number) for number in range(90)]
+    nothing = {"extractive": [], "extractive_quality": None, "other_quality": []}
+    rows[60:70] = [{**row, **nothing} for row in rows[60:70]]
+    groups = [[rows[:20], rows[20:60]], [rows[60:70]], [rows[70:]]]
+    run = write_run(folder / "run", groups)
+    scores = folder / "run-evaluation" / "scores"
+    scores.mkdir(parents=True)
+    (scores / "part-00003-of-00004.parquet").write_bytes(b"of an earlier evaluation")
+    result = evaluate(input=run, resamples=20)
+    return Evaluated({row["document_id"]: row for row in rows}, result, scores)
+
+
+def test_each_score_is_that_of_rouge_score_and_each_measure_that_of_the_row(evaluated):
+    table = pq.read_table(evaluated.scores / "part-00000-of-00003.parquet")
+    assert table.schema.equals(SCORES_SCHEMA, check_metadata=True)
+    lines = pq.read_table(evaluated.scores).to_pylist()
+    scored, expected = set(), set()
+    for row in evaluated.rows.values():
+        if (row["reference_summary"] or "").strip():
+            columns = {"abstractive": "abstractive_summary", "summary": "summary"}
+            systems = {name for name in columns if row[columns[name]] is not None}
+            # A method that chose nothing in this row alone scores nothing here.
+            systems |= {"lead", "frequency"} if row["extractive"] else set()
+            expected |= {(row["document_id"], system) for system in systems}
+    for line in lines:
+        row, system = evaluated.rows[line["document_id"]], line["system"]
+        assert line["run_id"] == "r"
+        if line["rouge1"] is None:
+            assert system == "reference"
+        else:
+            scored.add((row["document_id"], system))
+            text = {
+                "abstractive": row["abstractive_summary"],
+                "summary": row["summary"],
+            }.get(system, lines_of(row, system))
+            figures = [line[measure] for measure in rouge.MEASURES]
+            reference = row["reference_summary"]
+            assert figures == [direct(each, reference, text) for each in rouge.MEASURES]
+        shown = row["extractive_quality"] if row["summary"] else None
+        qualities = {
+            **{each["system"]: each for each in row["other_quality"]},
+            "lead": row["extractive_quality"],
+            "abstractive": row["abstractive_quality"],
+            "reference": row["reference_quality"],
+            "summary": shown and {**shown, "flags": ["too_short"]},
+        }
+        quality = qualities.get(system) or {}
+        assert all(line[name] == quality.get(name) for name in MEASURED), line
+    assert scored == expected
 
 
 MEANS = """
@@ -132,17 +170,9 @@ MEASURES = """
 """
 
 
-def test_the_result_is_what_sql_makes_of_the_scores(tmp_path):
-    """Over files in which a system has no row, too."""
-    rows = [drawn_row(number) for number in range(90)]
-    nothing = {"extractive": [], "extractive_quality": None, "other_quality": []}
-    rows[60:70] = [{**row, **nothing} for row in rows[60:70]]
-    groups = [[rows[:20], rows[20:60]], [rows[60:70]], [rows[70:]]]
-    run = write_run(tmp_path / "run", groups)
-    result = evaluate(input=run, resamples=20)
-    scores = f"'{tmp_path}/run-evaluation/scores/*.parquet'"
-
+def test_the_result_is_what_sql_makes_of_the_scores(evaluated):
     def by_sql(query):
+        scores = f"'{evaluated.scores}/*.parquet'"
         found = duckdb.sql(query.format(scores=scores)).fetchall()
         return {system: pytest.approx(figures) for system, *figures in found}
 
@@ -152,6 +182,7 @@ def test_the_result_is_what_sql_makes_of_the_scores(tmp_path):
             for each in systems
         }
 
+    result = evaluated.result
     assert means(result["systems"], *rouge.MEASURES) == by_sql(MEANS)
     gains = [{**each, "method": each["system"]} for each in result["differences"]]
     assert means(gains, "rouge1", "rouge2", "rougeLsum") == by_sql(GAINS)
@@ -164,165 +195,104 @@ def test_the_result_is_what_sql_makes_of_the_scores(tmp_path):
         for each in result["measures"]
     }
     assert measured == by_sql(MEASURES)
-    named = {"lead", "frequency", "abstractive", "summary"}
-    assert measured.keys() == {*named, "reference"} and len(result["systems"]) == 4
-
-
-def test_sentences_are_joined_in_document_order_one_a_line():
-    sentences = [
-        item("lead", 1, 9, "Second\n one."),
-        item("lead", 2, 0, "First."),
-        item("other", 1, 5, "Else."),
-    ]
-    assert extractive_summaries(sentences) == {
-        "lead": "First.\nSecond one.",
-        "other": "Else.",
-    }
+    named = ["lead", "frequency", "abstractive", "summary"]
+    assert [each["method"] for each in result["systems"]] == named
+    assert list(measured) == [*named, "reference"]
+    rows = evaluated.rows.values()
+    scored = [row for row in rows if (row["reference_summary"] or "").strip()]
+    judged = [row["truncated"] for row in scored if row["truncated"] is not None]
+    assert (result["rows"], result["rows_scored"]) == (90, len(scored))
+    assert result["truncated_share"] == sum(judged) / len(judged)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Rain fell. It was cold.", "Rain fell.\nIt was cold."),
-        (
-            "rain fell . it was cold . nobody came .",
-            "rain fell .\nit was cold .\nnobody came .",
-        ),
-        (
-            "Rain fell. It was cold.\nNobody came.",
-            "Rain fell. It was cold.\nNobody came.",
-        ),
+        ("rain fell . it was cold .", "rain fell .\nit was cold ."),
+        ("Rain fell. It was cold.\nNobody came.", None),
         ("Rain fell. It was cold.\n", "Rain fell.\nIt was cold."),
-        ("Rain fell on the U.S. coast.", "Rain fell on the U.S. coast."),
+        ("Rain fell on the U.S. coast.", None),
         ("(CNN) -- Rain fell. It was cold.", "(CNN) -- Rain fell.\nIt was cold."),
-        ("", ""),
+        ("", None),
     ],
 )
 def test_only_texts_without_line_breaks_are_cut(text, expected):
-    assert one_sentence_a_line(text) == expected
+    assert one_sentence_a_line(text) == (text if expected is None else expected)
 
 
-def test_what_a_task_counts():
-    """A method that chose nothing in a row scores nothing there."""
+def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
+    """Of six rows, three have several sentences on one line."""
+    line = "Rain fell on the coast. Roads were closed. Nobody was hurt."
+    other = "Nobody was hurt. Rain fell on the coast."
     rows = [
-        *rows_of(range(0, 3)),
-        *rows_of([21], reference=False),
-        make_row(4, network=False, summary="One fell. Two came."),
+        *rows_of(range(1, 4), network=True),
+        make_row(4, reference_summary=line),
+        make_row(5, abstractive_summary="The roads were closed. Rain fell."),
+        make_row(6, reference_summary=line, abstractive_summary=other),
     ]
-    rows[1]["extractive"] = rows[1]["extractive"][:3]
-    table, scores = score_rows(rows, number=0, split_sentences=False)
-    counts = {"rows": 5, "scored": 4, "judged": 3, "truncated": 1}
-    assert scores.counts == {**counts, "summary": 1, "unsplit": 1}
-    assert scores.most_sentences == {"lead": 3, "frequency": 2}
-    missing = {
-        system: np.isnan(values[:, 0]).tolist()
-        for system, values in scores.scores.items()
-    }
-    assert missing == {
-        "lead": [False] * 4,
-        "frequency": [False] * 4,
-        "abstractive": [False] * 3 + [True],
-        "summary": [True] * 3 + [False],
-    }
-    assert table.num_rows == 12
-    assert scores.scores["frequency"][1].tolist() == [0.0] * 4
-    assert (scores.scores["frequency"][[0, 2], 0] > 0).all()
+    run = write_run(tmp_path / "run", [[rows]])
+    plain = evaluate(input=run, resamples=10)
+    warning = (
+        "warning: ROUGE-Lsum of 3 of 6 rows is ROUGE-L of unsplit text and reads low: "
+        "several sentences on one line (reference 2, abstractive 2); --split_sentences "
+        "cuts them"
+    )
+    assert warning in capsys.readouterr().out.splitlines()
+    split = evaluate(input=run, resamples=10, split_sentences=True)
+    assert "warning" not in capsys.readouterr().out
+    assert split["variant"] == plain["variant"] + ", unsplit texts cut into sentences"
+    means = []
+    for result, end in ((plain, ". "), (split, ".\n")):
+        texts = [(row["reference_summary"], row["abstractive_summary"]) for row in rows]
+        scores = [
+            direct("rougeLsum", *(text.replace(". ", end) for text in each))
+            for each in texts
+        ]
+        means.append(result["systems"][-1]["rougeLsum"]["mean"])
+        assert means[-1] == pytest.approx(np.mean(scores))
+    assert means[0] < means[1]
 
 
 def phrases(method, *names):
     """Phrases of a method, the best first, in the order of the alphabet."""
-    return sorted(
-        (
-            {"method": method, "phrase": name, "score": 1.0 - place / 10}
-            for place, name in enumerate(names)
-        ),
-        key=lambda p: p["phrase"],
-    )
-
-
-def test_keyphrases_against_the_reference_phrases_by_hand():
-    rows = [
-        {
-            # All three are among the first five, and the written order is another.
-            "keyphrases": phrases(
-                "classifier", "Rain", "coasts", "road", "z", "y", "x", "w"
-            )
-            + phrases("frequency", "z", "y"),
-            "reference_keyphrases": ["coast", "rain", "road"],
-        },
-        {
-            "keyphrases": phrases("classifier", "train"),
-            "reference_keyphrases": ["train"],
-        },
-        {"keyphrases": phrases("classifier", "train"), "reference_keyphrases": []},
-        {"keyphrases": phrases("classifier", "train"), "reference_keyphrases": None},
-        {"keyphrases": None, "reference_keyphrases": ["train"]},
-        {},
+    scored = [
+        {"method": method, "phrase": name, "score": 1.0 - place / 10}
+        for place, name in enumerate(names)
     ]
-    scores = keyphrase_f1(rows)
-    assert sorted(scores) == ["classifier", "frequency"]
-    np.testing.assert_allclose(
-        scores["classifier"], [[2 * 3 / (5 + 3), 2 * 3 / (7 + 3)], [1, 1]]
-    )
-    np.testing.assert_allclose(scores["frequency"], [[0, 0], [0, 0]])
+    return sorted(scored, key=lambda phrase: phrase["phrase"])
 
 
-def test_keyphrases_in_the_result_and_the_table(tmp_path, capsys):
-    keyphrases = phrases("classifier", "bridge", "mayor")
-    keyphrases += phrases("frequency", "cost", "mayor")
+def test_keyphrases_against_the_reference_phrases_by_hand(tmp_path, capsys):
+    # All three are among the first five.
+    seven = phrases("classifier", "Rain", "coasts", "road", "z", "y", "x", "w")
+    train = phrases("classifier", "train")
     rows = [
-        make_row(
-            number,
-            keyphrases=keyphrases,
-            reference_keyphrases=["bridg", "mayor"] if number % 2 else None,
+        make_row(number, keyphrases=written, reference_keyphrases=references)
+        for number, (written, references) in enumerate(
+            [
+                (seven + phrases("frequency", "z", "rain"), ["coast", "rain", "road"]),
+                (train, ["train"]),
+                (train, []),
+                (train, None),
+                (None, ["train"]),
+            ],
+            1,
         )
-        for number in range(1, 6)
     ]
     run = write_run(tmp_path / "run", [[rows[:2]], [rows[2:]]])
-    classifier, frequency = evaluate(input=run, resamples=10)["keyphrases"]
-    assert (classifier["system"], classifier["rows"]) == ("classifier", 3)
-    assert classifier["f1_at_5"]["mean"] == classifier["f1_at_10"]["mean"] == 1.0
-    assert frequency["f1_at_5"]["mean"] == frequency["f1_at_10"]["mean"] == 0.5
+    figures = evaluate(input=run, resamples=10)["keyphrases"]
+    assert [
+        (
+            each["system"],
+            each["rows"],
+            each["f1_at_5"]["mean"],
+            each["f1_at_10"]["mean"],
+        )
+        for each in figures
+    ] == [
+        ("classifier", 2, (2 * 3 / (5 + 3) + 1) / 2, (2 * 3 / (7 + 3) + 1) / 2),
+        ("frequency", 2, pytest.approx(0.2), pytest.approx(0.2)),
+    ]
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     place = printed.index(["keyphrases", "rows", "F1@5", "F1@10"])
-    figure = ["50.0", "[50.0,", "50.0]"]
-    assert printed[place + 2] == ["frequency", "3", *figure, *figure]
-
-
-# --- Measures.
-
-GOOD = dict(zip(MEASURED, (10, 0.0, 0.0, []), strict=True))
-BAD = dict(zip(MEASURED, (4, 50.0, 0.25, ["repeated"]), strict=True))
-EMPTY = dict(zip(MEASURED, (0, None, 0.0, ["empty"]), strict=True))
-
-
-def test_each_system_has_the_measures_of_its_column():
-    others = {"unsupported_names": ["x"]}
-    row = {
-        "extractive_method": "lead",
-        "extractive_quality": {**GOOD, **others},
-        "abstractive_quality": {**BAD, **others},
-        "other_quality": [{"system": "frequency", **EMPTY}],
-        "reference_quality": GOOD,
-        "summary_method": "abstractive",
-        "quality_flags": ["short"],
-    }
-    shown = {**BAD, "flags": ["short"]}
-    expected = {"lead": GOOD, "abstractive": BAD, "reference": GOOD}
-    expected |= {"frequency": EMPTY, "summary": shown}
-    assert measures_of_row(row) == expected
-    # The article as its own summary is no system.
-    source = [{"system": "source", **BAD}]
-    row |= {"summary_method": "source", "other_quality": source}
-    row |= {"abstractive_quality": None, "reference_quality": None}
-    assert measures_of_row(row) == {"lead": GOOD, "summary": shown}
-
-
-def test_columns_from_elsewhere_are_not_taken_for_measures():
-    other = {
-        "extractive_method": "lead",
-        "extractive_quality": 0.5,
-        "other_quality": ["good"],
-        "reference_quality": {"words": 3},
-    }
-    assert measures_of_row(other) == measures_of_row({"document_id": "a"}) == {}
+    assert printed[place + 1][:3] == ["classifier", "2", "87.5"]

@@ -9,7 +9,7 @@ import pytest
 
 from precis.pipelines.evaluate.evaluation_table import as_markdown, as_text, combine
 from precis.pipelines.evaluate.options import EvaluateOptions
-from precis.pipelines.evaluate.scoring import MEASURED, RangeScores, sum_measures
+from precis.pipelines.evaluate.scoring import MEASURE_COLUMNS, RangeScores
 
 
 def part(number=0, *, scores, **settings):
@@ -46,97 +46,80 @@ def test_systems_are_in_order_and_baselines_named_with_their_sentences():
     assert "oracle" not in as_text(result_of(part(scores={"lead": [0.1]})))
 
 
-def test_result_does_not_depend_on_the_order_of_the_parts():
-    generator = np.random.default_rng(0)
-    parts = [
-        part(number, scores={"lead": generator.random(5), "luhn": generator.random(5)})
-        for number in range(3)
-    ]
-    assert result_of(*parts) == result_of(*parts[::-1])
-    assert result_of(*parts)["rows_scored"] == 15
-
-
-@pytest.fixture(scope="module")
-def paired_result():
-    """Systems of which luhn is slightly better than lead in nearly every row."""
+def test_differences_are_resampled_in_pairs_and_marked_beyond_zero():
+    """The mean of each system lies within the interval of the other, but luhn is better
+    in nearly every pair.
+    """
     generator = np.random.default_rng(1)
     lead = generator.random(200)
     scores = {
         "lead": lead,
         "luhn": lead + 0.01 + generator.normal(0, 0.01, 200),
         "lsa": generator.random(200),
+        "worse": lead - 0.1,
     }
-    return result_of(part(scores=scores), resamples=2000)
-
-
-def test_differences_are_resampled_in_pairs(paired_result):
-    # The mean of each system lies within the interval of the other, but luhn is better
-    # in nearly every pair.
-    means = {system["method"]: system["rouge1"] for system in paired_result["systems"]}
+    result = result_of(part(scores=scores), resamples=2000)
+    means = {system["method"]: system["rouge1"] for system in result["systems"]}
     assert means["luhn"]["low"] < means["lead"]["mean"] < means["luhn"]["mean"]
     assert means["luhn"]["mean"] < means["lead"]["high"]
-    gains = {
-        system["system"]: system["rouge1"] for system in paired_result["differences"]
-    }
-    assert gains["luhn"]["low"] > 0.007
-    assert not gains["luhn"]["touches_zero"]
+    gains = {system["system"]: system["rouge1"] for system in result["differences"]}
     width = 2 * 1.96 * 0.01 / np.sqrt(200)
-    measured_width = gains["luhn"]["high"] - gains["luhn"]["low"]
-    assert measured_width == pytest.approx(width, rel=0.2)
+    gain = gains["luhn"]
+    assert gain["low"] > 0.007
+    assert gain["high"] - gain["low"] == pytest.approx(width, rel=0.2)
     assert gains["lsa"]["low"] < 0 < gains["lsa"]["high"]
-    assert gains["lsa"]["touches_zero"]
-
-
-def test_the_table_marks_differences_that_do_not_touch_zero(paired_result):
-    table = as_text(paired_result).split("\n\n")[1].splitlines()
-    assert [line.split()[0] for line in table] == ["minus", "lsa", "luhn"]
-    assert table[1].count("*") == 0
-    assert table[2].count("] *") == 3 and "+1." in table[2]
-    assert "*: the interval of the paired bootstrap" in as_text(paired_result)
-    lead = np.random.default_rng(2).random(50)
-    (loss,) = result_of(part(scores={"lead": lead, "luhn": lead - 0.1}))["differences"]
-    assert loss["rouge1"]["mean"] == pytest.approx(-0.1)
-    assert not loss["rouge1"]["touches_zero"]
+    assert gains["worse"]["mean"] == pytest.approx(-0.1)
+    touching = {name: figure["touches_zero"] for name, figure in gains.items()}
+    assert touching == {"lsa": True, "luhn": False, "worse": False}
+    table = as_text(result).split("\n\n")[1].splitlines()
+    assert [line.count("] *") for line in table] == [0, 0, 3, 3] and "+1." in table[2]
+    assert "*: the interval of the paired bootstrap" in as_text(result)
 
 
 def test_without_lead_nothing_is_compared_unless_a_baseline_is_named():
     parts = part(scores={"luhn": [0.1, 0.2], "lsa": [0.3, 0.3]})
     result = result_of(parts)
-    assert result["baseline"] is None
-    assert result["differences"] == []
-    assert "minus" not in as_text(result)
-    assert "minus" not in as_markdown(result)
+    assert (result["baseline"], result["differences"]) == (None, [])
+    assert "minus" not in as_text(result) + as_markdown(result)
     assert "paired" not in as_text(result)
     (gain,) = result_of(parts, baseline="luhn")["differences"]
     assert gain["system"] == "lsa"
     assert gain["rouge1"]["mean"] == pytest.approx(0.15)
+    # Systems without a common row are not compared.
+    apart = result_of(part(scores={"lead": [0.1, NAN], "luhn": [NAN, 0.2]}))
+    assert (apart["baseline"], apart["differences"]) == ("lead-0", [])
 
 
-def test_systems_without_a_common_row_are_not_compared():
-    result = result_of(part(scores={"lead": [0.1, NAN], "luhn": [NAN, 0.2]}))
-    assert result["baseline"] == "lead-0"
-    assert result["differences"] == []
-
-
-GOOD = dict(zip(MEASURED, (10, 0.0, 0.0, []), strict=True))
-BAD = dict(
-    zip(MEASURED, (4, 50.0, 0.25, ["repeated", "unsupported_name"]), strict=True)
-)
-EMPTY = dict(zip(MEASURED, (0, None, 0.0, ["empty"]), strict=True))
+def measured(*rows):
+    """The measures of a system in some rows: those of `MEASURED` and its flags."""
+    flags = MEASURE_COLUMNS[4:]
+    return np.array(
+        [
+            [*figures, bool(named), *(flag in named for flag in flags)]
+            for *figures, named in rows
+        ],
+        np.float64,
+    )
 
 
 def test_the_table_of_measures_has_a_column_for_each_system():
     """And the result does not depend on the order of the parts."""
-    rows = ({"lead": GOOD, "reference": BAD}, {"lead": EMPTY})
-    others = ({"lead": BAD, "reference": EMPTY},)
+    good, empty = (10, 0.0, 0.0, []), (0, NAN, 0.0, ["empty"])
+    bad = (4, 50.0, 0.25, ["repeated", "unsupported_name"])
+    missing = np.full_like(measured(bad), NAN)
     parts = [
         part(
             number,
-            scores={name: [0.0] * len(each) for name in ("lead", "summary")},
-            measures=sum_measures(each),
+            scores={name: [0.1 * number] * len(lead) for name in ("lead", "summary")},
+            measures={"lead": lead, "reference": reference},
             most_sentences=Counter(lead=3),
         )
-        for number, each in enumerate((rows, others))
+        for number, (lead, reference) in enumerate(
+            [
+                (measured(good, empty), np.vstack([measured(bad), missing])),
+                (measured(bad), measured(empty)),
+            ]
+        )
     ]
     result = result_of(*parts)
     assert result == result_of(*parts[::-1])
@@ -153,4 +136,3 @@ def test_the_table_of_measures_has_a_column_for_each_system():
         "unsupported_name %    33.3    50.0",
     ]
     assert "| novel bigrams % |  25.0 |  50.0 |\n" in as_markdown(result)
-    assert "not measured: summary; the files do not hold" in tables[3]
