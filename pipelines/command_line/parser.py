@@ -37,7 +37,7 @@ from precis.pipelines.run.options import (
 
 _BEAM_NOTE = (
     "Flags that precis does not know go to Beam, as in --runner DataflowRunner or "
-    "--direct_num_workers 2."
+    "--num_workers 20."
 )
 # The flags that take what a command reads.
 _INPUT_FLAGS = ("--text", "--corpus", "--input")

@@ -88,9 +88,9 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
             with stage("loading Beam", is_brief=True):
                 importlib.import_module("apache_beam")
             if not line.is_verbose:
-                from precis.pipelines.engines.beam_worker import quiet_workers
+                from precis.pipelines.engines.beam_runner import quiet_beam
 
-                quiet_workers()
+                quiet_beam()
             flags = {**flags, "beam_args": line.beam_args}
         if command.uses_tensorflow:
             load_tensorflow()

@@ -14,6 +14,8 @@ import argparse
 import contextlib
 import functools
 import importlib.util
+import logging
+import os
 import re
 from collections.abc import Sequence
 
@@ -23,7 +25,6 @@ from apache_beam.options.pipeline_options import (
     DirectOptions,
     PipelineOptions,
     PortableOptions,
-    SetupOptions,
     StandardOptions,
 )
 from apache_beam.runners.runner import PipelineResult, PipelineState
@@ -100,10 +101,7 @@ LOCAL_RUNNER = "FnApiRunner"
 LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
 # These ask a job server for further options once they run, so that an unknown flag may
 # be one of its own.
-_RUNNERS_WITH_FURTHER_FLAGS = (
-    *("FlinkRunner", "SparkRunner"),
-    *("PortableRunner", "KafkaStreamsRunner"),
-)
+_RUNNERS_WITH_FURTHER_FLAGS = ("FlinkRunner", "SparkRunner", "PortableRunner")
 
 
 def pipeline_options(
@@ -114,7 +112,7 @@ def pipeline_options(
     The runner in them has the name of its class, however it was given.
 
     Args:
-      beam_args: flags such as `--runner`, `DataflowRunner`, `--direct_num_workers=2`.
+      beam_args: flags such as `--runner`, `DataflowRunner`, `--region=europe-west4`.
       own_flags: names of the job's own flags, to suggest one where an unknown flag is
           close to it.
 
@@ -133,8 +131,13 @@ def pipeline_options(
     beam_args = [*beam_args, *engine_flags(runner, known)]
     _parse(beam_args)  # Beam may refuse what the engine asks for.
     options = PipelineOptions(beam_args)
+    direct = options.view_as(DirectOptions)
+    if direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory":
+        raise UsageError(
+            "--direct_num_workers and --direct_running_mode start processes that share "
+            "tasks badly; leave them out, --workers says how many processes there are"
+        )
     options.view_as(StandardOptions).runner = runner
-    options.view_as(SetupOptions).save_main_session = False
     # Beam would upload a list of the packages of this machine, with its paths and the
     # addresses of repositories, which may hold a password.
     debug = options.view_as(DebugOptions)
@@ -175,8 +178,7 @@ def runner_name(options: PipelineOptions) -> str:
 
 def works_in_this_process(options: PipelineOptions) -> bool:
     """Whether the runner calls the functions of a job in the process that starts it."""
-    mode = options.view_as(DirectOptions).direct_running_mode
-    return runner_name(options) in LOCAL_RUNNERS and mode != "multi_processing"
+    return runner_name(options) in LOCAL_RUNNERS
 
 
 def check_tensorflow(options: PipelineOptions) -> None:
@@ -185,8 +187,8 @@ def check_tensorflow(options: PipelineOptions) -> None:
     Raises:
       UsageError: it is not installed, and the workers of the job are here.
     """
-    is_here = runner_name(options) in LOCAL_RUNNERS
-    if is_here and importlib.util.find_spec("tensorflow") is None:
+    is_missing = importlib.util.find_spec("tensorflow") is None
+    if is_missing and works_in_this_process(options):
         raise UsageError(f"tensorflow is not installed; {install_command('train')}")
 
 
@@ -212,22 +214,41 @@ def count_workers(
       1 where the tasks are done in this process, or where Beam spreads them.
 
     Raises:
-      UsageError: there are no processes to count, because another runner, or Beam's
-          own processes, do the tasks.
+      UsageError: there are no processes to count, because another runner does the
+          tasks.
     """
-    direct = beam_options.view_as(DirectOptions)
-    if not works_in_this_process(beam_options) or direct.direct_num_workers != 1:
+    if not works_in_this_process(beam_options):
         if asked > 1:
-            runner = runner_name(beam_options)
             raise UsageError(
-                f"--workers counts processes of this machine, and {runner} starts its "
-                "own here; leave the flag out and give the engine's, such as "
-                "--parallelism of Flink or --num_workers of Dataflow"
+                "--workers counts processes of this machine, and "
+                f"{runner_name(beam_options)} starts its own; leave the flag out and "
+                "give the engine's, such as --parallelism of Flink or --num_workers of "
+                "Dataflow"
             )
         return 1
     if not asked and size < least:
         return 1
     return max(1, min(asked or usable_cores(), tasks))
+
+
+def quiet_beam() -> None:
+    """Leaves out the logs and tracebacks of workers, as `run_pipeline` says in one line
+    what one of them raised.
+
+    Beam is changed for that, so only a process of our own may call it.
+    """
+    from apache_beam.runners.worker import sdk_worker
+
+    logging.getLogger().addFilter(_is_not_of_beam)
+    # It prints the traceback of each error that it logs.
+    sdk_worker.print = lambda *_, **__: None  # type: ignore[attr-defined]
+
+
+def _is_not_of_beam(record: logging.LogRecord) -> bool:
+    """Whether a record of the root logger, which Beam gives the messages of a job
+    server, comes from elsewhere.
+    """
+    return f"{os.sep}apache_beam{os.sep}" not in record.pathname
 
 
 def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:

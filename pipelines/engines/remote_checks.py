@@ -101,18 +101,19 @@ def _check_dataflow(options: PipelineOptions) -> None:
 def job_paths(flags: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The paths that workers read or write, each as `--flag path` and alone.
 
+    Args:
+      flags: with their values as the options of the command have them.
+
     Raises:
       UsageError: the corpus has no scheme.
     """
     paths = []
     for flag in _PATH_FLAGS:
-        value = flags.get(flag) or ""
-        names = value if isinstance(value, list | tuple) else [value]
-        names = [os.fspath(name).strip() for name in names]
-        if flag == "reuse":
-            names = [path.strip() for name in names for path in name.split(",")]
+        value = str(flags.get(flag) or "")
+        names = value.split(",") if flag == "reuse" else [value]
         if flag == "corpus" and value:
             addresses = parse_addresses(value)
             names = [path for scheme, path in addresses if SCHEMES[scheme].has_files]
-        paths += [(f"--{flag} {name}", name) for name in names if name]
+        stripped = map(str.strip, names)
+        paths += [(f"--{flag} {name}", name) for name in stripped if name]
     return paths

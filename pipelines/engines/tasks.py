@@ -1,7 +1,7 @@
 """Running the tasks of a job: count, publish, write a receipt, skip what is done.
 
     worker.run(task, progress, dead_letters) -> TaskReport   what was read and written
-    RunTasks -> TaskReport                                   checked and published
+    RunTask -> TaskReport                                    checked and published
 
 A job has one step or several, and each step its tasks. The receipt
 `_tasks/summarize/00003.json` is a task's report as JSON. It is written when all the
@@ -40,6 +40,7 @@ from precis.pipelines.run.accounts import (
     check_sources,
     source_counts,
     sum_sources,
+    total_counts,
 )
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.progress import METRICS_NAMESPACE, TaskProgress
@@ -119,23 +120,24 @@ class Step(NamedTuple):
     name: str
 
 
-class RunTasks(beam.PTransform):
+class RunTask(beam.DoFn):
     """Runs the tasks of a step and yields a `TaskReport` of each, in any order.
 
-        reports = pipeline | beam.Create(tasks) | RunTasks(worker, step)
+        reports = pipeline | beam.Create(tasks) | beam.ParDo(RunTask(worker, step))
 
     The elements are named tuples with a `number`. A task whose receipt stands with all
     its files is not run again. Without a step, every task is run, there are neither
     receipts nor files of dead letters, and a file that fails its task fails the
     pipeline.
+
+    Beam's local runner calls a DoFn for one task after the other, or cuts them into as
+    many parts as there are workers before the first one starts. With several processes
+    the tasks of a bundle wait for its end. Then the largest go first, and a process
+    that is done takes the next one, so that all processes end at nearly the same time.
     """
 
     def __init__(
-        self,
-        worker: TaskWorker,
-        step: Step | None = None,
-        *,
-        processes: int = 1,
+        self, worker: TaskWorker, step: Step | None = None, *, processes: int = 1
     ) -> None:
         """Stores its arguments.
 
@@ -145,24 +147,6 @@ class RunTasks(beam.PTransform):
           processes: how many processes of this machine do the tasks, where the runner
               has one.
         """
-        super().__init__()
-        self._do_fn = _RunTask(worker, step, processes)
-
-    def expand(self, tasks: beam.PCollection) -> beam.PCollection:
-        """Adds the runs of the tasks."""
-        return tasks | "RunTask" >> beam.ParDo(self._do_fn)
-
-
-class _RunTask(beam.DoFn):
-    """Yields the report of each task.
-
-    Beam's local runner calls a DoFn for one task after the other, or cuts them into as
-    many parts as there are workers before the first one starts. With several processes
-    the tasks of a bundle wait for its end. Then the largest go first, and a process
-    that is done takes the next one, so that all processes end at nearly the same time.
-    """
-
-    def __init__(self, worker: TaskWorker, step: Step | None, processes: int) -> None:
         self._worker = worker
         self._step = step
         self._processes = processes
@@ -208,17 +192,20 @@ def _report(worker: TaskWorker, step: Step | None, task: Any) -> TaskReport:
             flagged=report.figures.get("flagged", 0),
         )
         return report
-    progress = TaskProgress(size, _count_metric)
+    progress, is_done = TaskProgress(size, _count_metric), True
     try:
         with open_dead_letters(step, task.number) as dead_letters:
             result = worker.run(task, progress, dead_letters)
-        report = publish_report(task.number, result, dead_letters, step)
     except FileFailure as failure:
         if step is None:
             raise
         progress.give_back()
-        paths = getattr(task, "paths", (failure.path,))
-        report = report_failure(task.number, failure, step, paths=paths)
+        is_done = False
+        with open_dead_letters(step, task.number) as dead_letters:
+            result = _report_failure(task, failure, dead_letters)
+    report = publish_report(
+        task.number, result, dead_letters, step, has_receipt=is_done
+    )
     progress.finish()
     _count_metric("dead_letters", _lost_records(report))
     return report
@@ -234,34 +221,20 @@ def open_dead_letters(step: Step | None, number: int) -> DeadLetterWriter:
     return DeadLetterWriter(path, task=number, run_id=job.run_id)
 
 
-def report_failure(
-    number: int,
-    failure: FileFailure,
-    step: Step,
-    *,
-    paths: Sequence[str] = (),
+def _report_failure(
+    task: Any, failure: FileFailure, dead_letters: DeadLetterWriter
 ) -> TaskReport:
-    """The report of a task that one of its files failed; it leaves no receipt.
-
-    Args:
-      number: of the task.
-      failure: of the file.
-      step: of the task.
-      paths: all files of the task; those beside it have no rows either.
+    """The report of a task that one of its files failed; those beside it have no rows
+    either.
     """
     beside = f"it was read together with {failure.path}, which failed"
-    others = [
-        FileFailure(path, failure.reason, beside)
-        for path in paths
-        if path != failure.path
-    ]
-    failures = [failure, *others]
-    with open_dead_letters(step, number) as dead_letters:
-        for each in failures:
-            dead_letters.write(file_failure_letter(each))
-    sources = source_counts(read={each.path: 1 for each in failures})
-    result = TaskReport(sources, [], {})
-    return publish_report(number, result, dead_letters, step, has_receipt=False)
+    failures = [failure]
+    for path in getattr(task, "paths", ()):
+        if path != failure.path:
+            failures.append(FileFailure(path, failure.reason, beside))
+    for each in failures:
+        dead_letters.write(file_failure_letter(each))
+    return TaskReport(source_counts(read={each.path: 1 for each in failures}), [], {})
 
 
 def publish_report(
@@ -346,16 +319,11 @@ def _count_metric(name: str, count: int) -> None:
 
 def _shown_documents(report: TaskReport) -> int:
     """The documents of a finished task that its worker has counted."""
-    read = sum(
-        counts.get("read", 0) - counts.get("other_split", 0)
-        for counts in report.sources.values()
-    )
-    return int(report.figures.get("documents", read))
+    counts = total_counts(report.sources)
+    return int(report.figures.get("documents", counts["read"] - counts["other_split"]))
 
 
 def _lost_records(report: TaskReport) -> int:
     """How many records of a task became dead letters, those without a text included."""
-    return sum(
-        counts.get("failed", 0) + counts.get("empty", 0)
-        for counts in report.sources.values()
-    )
+    counts = total_counts(report.sources)
+    return counts["failed"] + counts["empty"]

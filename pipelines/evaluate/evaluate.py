@@ -23,7 +23,7 @@ from precis.pipelines.engines.beam_runner import (
     run_pipeline,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import RunTasks, TaskReport, TaskWorker
+from precis.pipelines.engines.tasks import RunTask, TaskReport, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (
     as_markdown,
     as_text,
@@ -72,7 +72,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     """
     options, workers = read_flags(EVALUATE, flags)
     beam_options = pipeline_options(beam_args, own_flags=flag_names(EVALUATE))
-    check_remote(beam_options, flags)
+    check_remote(beam_options, vars(options))
     folder = output_folder(options)
     if not is_pattern(options.input):
         check_apart(folder, flag="--output", result=options.input)
@@ -90,7 +90,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     _ = (
         pipeline
         | "ListRanges" >> beam.Create(ranges)
-        | "ScoreRows" >> RunTasks(worker, processes=processes)
+        | "ScoreRows" >> beam.ParDo(RunTask(worker, processes=processes))
         | "GatherScores" >> beam.combiners.ToList()
         | "PublishResult" >> beam.Map(publish, options, folder)
     )

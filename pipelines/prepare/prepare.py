@@ -50,7 +50,7 @@ from precis.pipelines.engines.beam_runner import (
     run_pipeline,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport
+from precis.pipelines.engines.tasks import RunTask, Step, TaskReport
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PREPARE, PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
@@ -105,7 +105,7 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
     corpus, options, failures, workers = concerns
     beam_options = pipeline_options(beam_args, own_flags=flag_names(PREPARE))
     check_tensorflow(beam_options)
-    check_remote(beam_options, flags)
+    check_remote(beam_options, {**vars(corpus), **vars(options)})
     with stage("listing the corpus", is_brief=True):
         tasks = list_tasks(corpus)
     check_output_apart(options.output, corpus, tasks)
@@ -174,7 +174,7 @@ def _run_pass(
 ) -> tuple[beam.Pipeline, beam.PCollection]:
     """A pipeline that runs the tasks of a pass, and their reports."""
     pipeline = beam.Pipeline(options=options)
-    run_tasks = RunTasks(worker, Step(worker.job, name), processes=processes)
+    run_tasks = beam.ParDo(RunTask(worker, Step(worker.job, name), processes=processes))
     listed = pipeline | "ListTasks" >> beam.Create(tasks)
     return pipeline, listed | f"{name.title()}Tasks" >> run_tasks
 

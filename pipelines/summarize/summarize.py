@@ -52,7 +52,7 @@ from precis.pipelines.engines.beam_runner import (
 )
 from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.engines.tasks import (
-    RunTasks,
+    RunTask,
     Step,
     TaskReport,
     TaskWorker,
@@ -286,7 +286,8 @@ def run_steps(
         _await_keys(pipeline, tasks, run, processes)
         # Without it one worker of an engine would do all tasks, one after another.
         | "SpreadTasks" >> beam.Reshuffle()
-        | "Summarize" >> RunTasks(SummarizeWorker(run), run.step, processes=readers)
+        | "Summarize"
+        >> beam.ParDo(RunTask(SummarizeWorker(run), run.step, processes=readers))
     )
     if run.deduplicates:
         copies = (
@@ -295,7 +296,9 @@ def run_steps(
             | "ListDuplicates" >> beam.FlatMap(_with_duplicates, tasks)
             | "SpreadDuplicates" >> beam.Reshuffle()
             | "CopyRows"
-            >> RunTasks(CopyWorker(run), Step(run.job, COPY), processes=processes)
+            >> beam.ParDo(
+                RunTask(CopyWorker(run), Step(run.job, COPY), processes=processes)
+            )
         )
         reports = (reports, copies) | "AddCopies" >> beam.Flatten()
     _ = (
@@ -327,7 +330,8 @@ def _await_keys(
     )
     return (
         listed
-        | "WriteKeys" >> RunTasks(keys, Step(run.job, "keys"), processes=processes)
+        | "WriteKeys"
+        >> beam.ParDo(RunTask(keys, Step(run.job, "keys"), processes=processes))
         | "AwaitKeys" >> beam.combiners.Count.Globally()
         | "JoinKeys" >> beam.Map(lambda _: join(run.job, run.earlier))
         | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)

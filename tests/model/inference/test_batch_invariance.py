@@ -1,5 +1,5 @@
 """The rows of `precis summarize` are the same however the job is run: with windows of
-any size, in one process or several, and with workers of Beam.
+any size, in one process or several.
 """
 
 import json
@@ -29,22 +29,12 @@ import precis
 
 if __name__ == "__main__":
     for run in json.loads(sys.argv[1]):
-        beam_args = run.pop("beam_args", [])
-        precis.summarize(**run, beam_args=beam_args)
+        precis.summarize(**run)
 """
-MULTI_PROCESSING = [
-    "--direct_running_mode=multi_processing",
-    "--direct_num_workers=4",
-]
 RUNS = {
     "64": {"window_documents": 64, "search_processes": 1},
     "1": {"window_documents": 1, "search_processes": 1},
     "four processes": {"window_documents": 512, "search_processes": 4},
-    "four workers": {
-        "window_documents": 64,
-        "search_processes": 1,
-        "beam_args": MULTI_PROCESSING,
-    },
 }
 
 

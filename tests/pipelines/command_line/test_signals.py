@@ -32,7 +32,6 @@ pytestmark = pytest.mark.slow
 
 # One task a file.
 SETTINGS = {"extractive": "lexrank", "task_bytes": 100_000}
-PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 INT, TERM = signal.SIGINT, signal.SIGTERM
 
 
@@ -172,7 +171,7 @@ def test_every_command_is_stopped_while_its_libraries_are_loaded(
     assert not output.exists() or not [*output.rglob("*.parquet"), *asides(output)]
 
 
-def test_an_error_in_a_process_of_beam_is_one_line(tmp_path):
+def test_an_error_in_a_process_is_one_line(tmp_path):
     """The part is larger than a file may be."""
     flags = command_words("summarize", corpus="sample:600", output=tmp_path / "run")
     limit = (64 << 10, 64 << 10)
@@ -180,7 +179,7 @@ def test_an_error_in_a_process_of_beam_is_one_line(tmp_path):
     variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     variables.pop("GRPC_VERBOSITY", None)  # A command in this process sets it.
     done = subprocess.run(
-        [sys.executable, "-m", PROGRAM, *flags, *PROCESSES],
+        [sys.executable, "-m", PROGRAM, *flags, "--workers=2"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
         env=variables,
         timeout=300,

@@ -4,44 +4,47 @@ from types import SimpleNamespace
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    SetupOptions,
-    StandardOptions,
-)
 
+from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
 from precis.pipelines.engines.beam_runner import (
     LOCAL_RUNNERS,
+    counts_progress,
     pipeline_options,
     run_pipeline,
+    runner_name,
     works_in_this_process,
 )
 
 
-def test_local_runner_is_pinned_and_the_main_session_is_not_saved():
-    options = pipeline_options(["--direct_num_workers", "2", "--save_main_session"])
-    assert options.view_as(StandardOptions).runner == "FnApiRunner"
-    assert options.view_as(SetupOptions).save_main_session is False
-    assert options.view_as(DirectOptions).direct_num_workers == 2
+def test_local_runner_is_pinned_and_starts_no_processes_of_its_own():
+    options = pipeline_options([])
     assert type(beam.Pipeline(options=options).runner).__name__ == "FnApiRunner"
+    for flag in ("num_workers=2", "running_mode=multi_processing"):
+        with pytest.raises(UsageError, match="leave them out, --workers says how many"):
+            pipeline_options([f"--direct_{flag}"])
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("arguments", "name", "counts_here"),
     [
-        ("DataflowRunner", "DataflowRunner"),
-        ("dataflow", "DataflowRunner"),
-        ("direct", "DirectRunner"),
-        ("FNAPIRUNNER", "FnApiRunner"),
-        ("other.DirectRunner", "other.DirectRunner"),
+        ("--runner DataflowRunner", "DataflowRunner", False),
+        ("--runner=dataflow", "DataflowRunner", False),
+        ("--runner direct", "DirectRunner", True),
+        ("--runner=FNAPIRUNNER", "FnApiRunner", True),
+        ("--runner=other.DirectRunner", "other.DirectRunner", False),
+        ("--runner=PrismRunner", "PrismRunner", True),
+        ("--runner=PrismRunner --environment_type=PROCESS", "PrismRunner", False),
+        ("--runner=FlinkRunner --environment_type=LOOPBACK", "FlinkRunner", True),
     ],
 )
-def test_a_runner_is_named_as_its_class(given, name):
-    for arguments in (["--runner", given], [f"--runner={given}"]):
-        options = pipeline_options(arguments)
-        assert options.view_as(StandardOptions).runner == name
-        assert works_in_this_process(options) == (name in LOCAL_RUNNERS)
+def test_a_runner_is_named_as_its_class_and_may_count_here(
+    arguments, name, counts_here
+):
+    options = pipeline_options(arguments.split())
+    assert runner_name(options) == name
+    assert works_in_this_process(options) == (name in LOCAL_RUNNERS)
+    assert counts_progress(options) == counts_here
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])

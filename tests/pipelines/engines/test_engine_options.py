@@ -22,46 +22,43 @@ from support.processes import closed_port
 
 from precis.model.errors import UsageError
 from precis.pipelines.engines import engine_options
-from precis.pipelines.engines.beam_runner import counts_progress, pipeline_options
+from precis.pipelines.engines.beam_runner import pipeline_options
 from precis.pipelines.engines.engine_options import cancel_on_flink
 from precis.pipelines.engines.engine_worker import worker_environment
 
 
 @pytest.fixture
-def overview():
+def pages():
     """What the job manager says; a test may change it."""
-    return {"taskmanagers": 2, "slots-total": 6, "flink-version": "1.19.0"}
+    jobs = [{"jid": f"id-{name}", "name": name, "state": "RUNNING"} for name in "ab"]
+    return {
+        "/overview": {"taskmanagers": 2, "slots-total": 6, "flink-version": "1.19.0"},
+        "/jobs/overview": {"jobs": jobs},
+    }
 
 
 @pytest.fixture
-def jobs():
-    """The jobs of the cluster: names and states."""
-    return {"precis-1": "FINISHED", "other": "RUNNING"}
+def cancelled():
+    """The paths that were asked to cancel."""
+    return []
 
 
 @pytest.fixture
-def master(overview, jobs):
+def master(pages, cancelled):
     """The address of a job manager."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            described = [
-                {"jid": f"id-{name}", "name": name, "state": state}
-                for name, state in jobs.items()
-            ]
-            pages = {
-                "/overview": overview,
-                "/jobs/overview": {"jobs": described},
-            }
-            self.send_response(200 if self.path in pages else 404)
-            self.end_headers()
-            self.wfile.write(json.dumps(pages.get(self.path)).encode())
+            self.answer(pages.get(self.path))
 
         def do_PATCH(self):
-            jobs[self.path.removeprefix("/jobs/id-")] = "CANCELLING"
-            self.send_response(202)
+            cancelled.append(self.path)
+            self.answer({})
+
+        def answer(self, content):
+            self.send_response(404 if content is None else 200)
             self.end_headers()
-            self.wfile.write(b"{}")
+            self.wfile.write(json.dumps(content).encode())
 
         def log_message(self, *_): ...
 
@@ -88,7 +85,7 @@ def flink_options(*flags):
 
 
 def test_a_flink_cluster_decides_what_the_command_line_does_not_say(
-    master, job_server, jobs
+    master, job_server, pages, cancelled
 ):
     options = flink_options("--flink_master", master, "--job_endpoint", job_server)
     assert options.view_as(FlinkRunnerOptions).parallelism == 6
@@ -99,9 +96,11 @@ def test_a_flink_cluster_decides_what_the_command_line_does_not_say(
     name = options.view_as(GoogleCloudOptions).job_name
     assert re.fullmatch("precis-[0-9a-f]{8}", name)
     cancel_on_flink(options)
-    jobs[name] = "RUNNING"
+    for number, state in enumerate(("FINISHED", "RUNNING")):
+        job = {"jid": f"{number}", "name": name, "state": state}
+        pages["/jobs/overview"]["jobs"].append(job)
     cancel_on_flink(options)
-    assert jobs == {"precis-1": "FINISHED", "other": "RUNNING", name: "CANCELLING"}
+    assert cancelled == ["/jobs/1"]
 
 
 def test_what_the_command_line_says_of_flink_is_kept(master, job_server):
@@ -131,24 +130,10 @@ def test_beams_own_job_server_is_of_the_version_of_the_cluster(master):
         ({"flink-version": "1.17.2"}, "Beam refuses .* invalid choice: '1.17' .* '1.1"),
     ],
 )
-def test_a_cluster_that_cannot_run_the_job_is_refused(master, overview, said, message):
-    overview |= said
+def test_a_cluster_that_cannot_run_the_job_is_refused(master, pages, said, message):
+    pages["/overview"] |= said
     with pytest.raises(UsageError, match=message):
         flink_options("--flink_master", master)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "is_here"),
-    [
-        ([], True),
-        (["--runner=PrismRunner"], True),
-        (["--runner=PrismRunner", "--environment_type=PROCESS"], False),
-        (["--runner=FlinkRunner", "--environment_type=LOOPBACK"], True),
-        (["--runner=dataflow"], False),
-    ],
-)
-def test_workers_elsewhere_count_no_progress_here(arguments, is_here):
-    assert counts_progress(pipeline_options(arguments)) == is_here
 
 
 def test_an_engine_that_does_not_answer_is_refused(monkeypatch):

@@ -105,8 +105,6 @@ def four_cores(monkeypatch):
         (2, ["--runner=direct"], 10, 100, 2),  # it is asked for
         (9, [], 10, 10**9, 9),
         (1, ["--runner=FlinkRunner"], 10, 10**9, 1),
-        (0, ["--direct_num_workers=2"], 10, 10**9, 1),
-        (0, ["--direct_running_mode=multi_processing"], 10, 10**9, 1),
     ],
 )
 def test_as_many_processes_as_pay(four_cores, asked, arguments, tasks, size, expected):

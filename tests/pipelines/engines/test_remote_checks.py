@@ -1,7 +1,5 @@
 """Tests of what is refused before a job elsewhere begins."""
 
-from pathlib import Path
-
 import pytest
 from apache_beam.options.pipeline_options import DebugOptions
 from support.command_line import error_lines, precis
@@ -29,8 +27,8 @@ LACK = "the workers of Dataflow would not have precis and its packages; give"
         (f"{IMAGE} --staging_location=s", {}, "--staging_location s: Dataflow needs a"),
         (IMAGE, {"output": "runs/today"}, f"--output runs/today{REACH}"),
         (IMAGE, {"corpus": "jsonl:in/a.jsonl"}, f"--corpus in/a.jsonl{REACH}"),
-        (IMAGE, {"bundle": Path("bundle")}, f"--bundle bundle{REACH}"),
-        (IMAGE, {"reuse": ["gs://b/a", "file:///b"]}, f"--reuse file:///b{REACH}"),
+        (IMAGE, {"bundle": "bundle"}, f"--bundle bundle{REACH}"),
+        (IMAGE, {"reuse": "gs://b/a, file:///b"}, f"--reuse file:///b{REACH}"),
         (PLACED, {}, LACK),
         (f"{PLACED} --setup_file=./setup.py", {}, LACK),
         (f"{IMAGE} --template_location=gs://b/j", {}, "--template_location: precis do"),

@@ -1,4 +1,4 @@
-"""Tests of RunTasks: what runs, what is skipped, and what every record counts as."""
+"""Tests of RunTask: what runs, what is skipped, and what every record counts as."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from precis.model.progress import counters
 from precis.pipelines.corpus.dead_letters import DeadLetter, DeadLetterWriter
 from precis.pipelines.corpus.task import FileFailure, Position
 from precis.pipelines.engines.tasks import (
-    RunTasks,
+    RunTask,
     Step,
     TaskReport,
     TaskWorker,
@@ -87,7 +87,7 @@ TASKS = [RowsTask(0, 3), RowsTask(1, 4)]
 def run(tmp_path, step, check, *, processes=1, **settings):
     with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
         worker = PartWorker(str(tmp_path), **settings)
-        transform = RunTasks(worker, step, processes=processes)
+        transform = beam.ParDo(RunTask(worker, step, processes=processes))
         assert_that(pipeline | beam.Create(TASKS) | transform, check)
 
 
@@ -185,14 +185,8 @@ def test_without_a_step_every_task_is_run_and_leaves_no_receipt(tmp_path):
 
 
 def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, step):
-    result = TaskReport(
-        sources={
-            "a": {"read": 1, "written": 1},
-            "b": {"read": 9, "written": 2, "duplicates": 3, "skipped": 1},
-        },
-        files=[],
-        figures={"longest": 0},
-    )
+    counts = {"read": 9, "written": 2, "duplicates": 3, "skipped": 1}
+    result = TaskReport({"a": {"read": 1, "written": 1}, "b": counts}, [], {})
     dead_letters = DeadLetterWriter("", task=1, run_id="")
     dead_letters.write(DeadLetter("read", "a", "b", source_file="b", records=2))
     with pytest.raises(
@@ -206,10 +200,10 @@ def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, step):
 
 def test_an_engine_gets_the_same_counts_as_metrics(tmp_path, step):
     pipeline = beam.Pipeline("FnApiRunner")
-    _ = pipeline | beam.Create(TASKS) | RunTasks(PartWorker(str(tmp_path)), step)
+    worker = PartWorker(str(tmp_path))
+    _ = pipeline | beam.Create(TASKS) | beam.ParDo(RunTask(worker, step))
     result = pipeline.run()
     result.wait_until_finish()
-    counted = result.metrics().query(MetricsFilter().with_namespace("precis"))
-    assert {
-        counter.key.metric.name: counter.committed for counter in counted["counters"]
-    } == {"documents": 7, "dead_letters": 2}
+    metrics = result.metrics().query(MetricsFilter().with_namespace("precis"))
+    counts = {each.key.metric.name: each.committed for each in metrics["counters"]}
+    assert counts == {"documents": 7, "dead_letters": 2}

@@ -102,7 +102,7 @@ def test_one_task_and_other_limits_give_the_same_records_uncut(
 ):
     limits = {"max_source_tokens": 5000, "max_target_tokens": 5000}
     flags = {**prepare_flags, **limits, "task_bytes": 1 << 20, "oracle_sentences": 0}
-    prepare(output=str(tmp_path), **flags)
+    prepare(output=str(tmp_path), **{**flags, "corpus": [flags["corpus"]]})
     assert len(list(tmp_path.glob("*.tfrecord"))) == 3
     tokenizer = Tokenizer.load(str(tmp_path / "tokenizer"))
     whole, cut = examples(tmp_path), examples(prepared_records)

@@ -80,14 +80,8 @@ def test_search_flags_reach_the_search(undisturbed, gated):
 
 
 def test_one_of_several_workers_searches_in_one_process_unless_asked():
-    several = ["--direct_running_mode", "multi_processing"]
-    for argv, asked, expected in (
-        ([], 0, 0),
-        (["--direct_running_mode", "multi_threading"], 0, 0),
-        (several, 0, 1),
-        (several, 3, 3),
-        (["--runner", "DataflowRunner"], 0, 1),
-    ):
+    elsewhere = ["--runner", "DataflowRunner"]
+    for argv, asked, expected in (([], 0, 0), (elsewhere, 0, 1), (elsewhere, 3, 3)):
         options = SummarizeOptions(output="o", search_processes=asked)
         options = limit_search_processes(options, pipeline_options(argv))
         assert options.search_processes == expected
