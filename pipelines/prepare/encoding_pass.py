@@ -3,10 +3,12 @@
 Documents are encoded some hundred at a time and written in the order of the corpus.
 """
 
+import collections
 import contextlib
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from apache_beam.utils.shared import Shared
 
@@ -20,15 +22,12 @@ from precis.model.text.article import Article
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources, encode_targets
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
-from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, Task
 from precis.pipelines.engines.tasks import TaskReport
-from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.training_pairs import TrainingPair, read_pairs
 from precis.pipelines.prepare.vocabulary_pass import PassWorker, read_duplicates
 from precis.pipelines.run.accounts import source_counts
-from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile, describe_file
 
@@ -37,29 +36,21 @@ MAX_SPLITS = 64
 _WINDOW_DOCUMENTS = 256  # encoded in one call
 
 
-class TrainingDocument(NamedTuple):
-    """An article, texts of it that a network learns from, and what their record has
-    behind the id of the document: where there are several, the number of the pair.
-    """
-
-    article: Article
-    pair: TrainingPair
-    number: str
+# An article, texts of it that a network learns from, and what their record has behind
+# the id of the document: where there are several, the number of the pair.
+TrainingDocument = tuple[Article, TrainingPair, str]
 
 
+@dataclasses.dataclass
 class EncodeWorker(PassWorker):
     """Turns one task into shards."""
 
-    def __init__(
-        self, corpus: CorpusOptions, options: PrepareOptions, job: Job
-    ) -> None:
-        super().__init__(corpus, options, job)
-        self._shared = Shared()
+    shared: Shared = dataclasses.field(default_factory=Shared)
 
     def load(self) -> None:
         """Loads the tokenizers."""
         import_tensorflow()
-        self._tokenizers: TokenizerPair = self._shared.acquire(
+        self._tokenizers: TokenizerPair = self.shared.acquire(
             lambda: load_tokenizers(self.options.output)
         )
 
@@ -69,18 +60,15 @@ class EncodeWorker(PassWorker):
         """Writes the shards of a task."""
         duplicates = read_duplicates(self.job, task.number)
         has_numbers = self.options.target == SENTENCE_PAIRS
-        written: Counter[str] = Counter()
-        duplicated: Counter[str] = Counter()
-        skipped: Counter[str] = Counter()
+        outcomes: dict[str, Counter[str]] = collections.defaultdict(Counter)
         reasons: Counter[str] = Counter()
         reader = read_task(task, self.corpus)
         window: list[TrainingDocument] = []
         with ShardWriter(self.options.output, task.number, self.job.tasks) as shards:
 
             def write_window() -> None:
-                progress.add_tokens(
-                    sum(shards.write(*each) for each in self._encode(window))
-                )
+                tokens = [shards.write(*each) for each in self._encode(window)]
+                progress.add_tokens(sum(tokens))
                 progress.advance_to(reader.position)
                 window.clear()
 
@@ -88,19 +76,16 @@ class EncodeWorker(PassWorker):
                 if isinstance(article, DeadLetter):
                     dead_letters.write(article)
                     continue
-                source_file = article.document.source_file
-                pairs = read_pairs(article, self.options)
+                pairs, outcome = read_pairs(article, self.options), "written"
                 if isinstance(pairs, str):
                     reasons[pairs] += 1
-                    skipped[source_file] += 1
+                    outcome = "skipped"
                 elif position in duplicates:
-                    duplicated[source_file] += 1
+                    outcome = "duplicates"
                 else:
-                    window += [
-                        TrainingDocument(article, pair, f"#{n}" if has_numbers else "")
-                        for n, pair in enumerate(pairs)
-                    ]
-                    written[source_file] += 1
+                    for n, pair in enumerate(pairs):
+                        window.append((article, pair, f"#{n}" if has_numbers else ""))
+                outcomes[outcome][article.document.source_file] += 1
                 if len(window) >= _WINDOW_DOCUMENTS:
                     write_window()
             write_window()
@@ -109,9 +94,7 @@ class EncodeWorker(PassWorker):
                 read=reader.read,
                 other_split=reader.other_split,
                 not_selected=reader.not_selected,
-                written=written,
-                duplicates=duplicated,
-                skipped=skipped,
+                **outcomes,
             ),
             counts=reasons,
             files=shards.published(),
@@ -127,12 +110,12 @@ class EncodeWorker(PassWorker):
         """The split, the record, and the length of the target before the cut."""
         sources = encode_sources(
             self._tokenizers.source,
-            (document.pair.source for document in window),
+            (pair.source for _, pair, _ in window),
             max_source_tokens=self.options.max_source_tokens,
             are_normalised=self.are_normalised,
         )
         targets = encode_targets(
-            self._tokenizers.target, (document.pair.target for document in window)
+            self._tokenizers.target, (pair.target for _, pair, _ in window)
         )
         for document, source, target in zip(window, sources, targets, strict=True):
             article, pair, number = document

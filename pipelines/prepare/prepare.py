@@ -4,8 +4,8 @@ Two passes over the corpus, as documents are never shuffled. The first reads eve
 for word counts and content hashes; their sums say what the vocabulary is and which
 documents are duplicates. The second encodes each task into its own shards.
 
-    scan    tasks -> word counts -> vocabulary     -> tokenizer/, source_tokenizer/
-                  -> content hashes -> duplicates  -> _tasks/
+    scan    tasks -> word counts, content hashes   -> _tasks/
+    join    -> vocabulary, duplicates              -> tokenizer/, source_tokenizer/
     encode  tasks -> shards and receipts           -> dataset.json, _SUCCESS
 
 There is a source_tokenizer/ only where the articles have a tokenizer of their own.
@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
@@ -25,6 +24,7 @@ from precis.model.progress.stages import Stage, stage
 from precis.model.records.dataset import (
     FORMAT_VERSION,
     DatasetInfo,
+    Lengths,
     Shard,
     load_dataset,
     summarise_lengths,
@@ -35,13 +35,12 @@ from precis.model.tokenization.folder import (
     TOKENIZER_FOLDER,
     holds_tokenizer,
     load_tokenizer,
-    tokenizer_files,
+    load_tokenizers,
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.corpus.listing import check_output_apart
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
     LEAST_BYTES_OF_PREPARE,
     check_tensorflow,
@@ -54,11 +53,10 @@ from precis.pipelines.engines.tasks import RunTask, Step, TaskReport
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PREPARE, PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
-    JOIN_STEP,
-    PassWorker,
+    JoinTask,
+    JoinWorker,
     ScanWorker,
-    publish_scan,
-    read_scan,
+    describe_tokenizers,
 )
 from precis.pipelines.run.accounts import sum_counts, sum_sources, total_counts
 from precis.pipelines.run.job import (
@@ -70,7 +68,6 @@ from precis.pipelines.run.job import (
 )
 from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
-from precis.pipelines.run.result_files import describe_file
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
 # lie in; the first that is there counts.
@@ -125,32 +122,35 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
     )
 
     def run(job: Job) -> None:
-        if not read_scan(job):
-            scanner = ScanWorker(corpus, options, job)
-            pipeline, reports = _run_pass(
-                "scan", scanner, tasks, beam_options, processes
-            )
-            _ = (
-                reports
-                | "AwaitScanned" >> beam.combiners.Count.Globally()
-                | "JoinTasks" >> beam.Map(lambda _: publish_scan(options, job))
-            )
-            stages = [
-                Stage(name="scan", step="scan", size=size),
-                Stage(name="vocabulary", step=JOIN_STEP),
-            ]
-            run_pipeline(pipeline, stages)
-        encoder = EncodeWorker(corpus, options, job)
-        pipeline, reports = _run_pass("encode", encoder, tasks, beam_options, processes)
+        pipeline = beam.Pipeline(options=beam_options)
+        scan = ScanWorker(corpus, options, job)
+        join = RunTask(JoinWorker(options, job), Step(job, "join"))
+        encode = EncodeWorker(corpus, options, job)
         _ = (
-            reports
+            pipeline
+            | "ListTasks" >> beam.Create(tasks)
+            | "ScanTasks"
+            >> beam.ParDo(RunTask(scan, Step(job, "scan"), processes=processes))
+            | "AwaitScanned" >> beam.combiners.Count.Globally()
+            | "ListJoin" >> beam.Map(lambda _: JoinTask())
+            | "JoinTasks" >> beam.ParDo(join)
+            | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
+            # Without it one worker of an engine would do all tasks.
+            | "SpreadTasks" >> beam.Reshuffle()
+            | "EncodeTasks"
+            >> beam.ParDo(RunTask(encode, Step(job, "encode"), processes=processes))
             | "GatherReports" >> beam.combiners.ToList()
             | "PublishDataset"
             >> beam.Map(publish_dataset, options, corpus, job, provenance)
         )
         if processes == 1:
             load_tensorflow()
-        run_pipeline(pipeline, [Stage(name="encode", size=size)])
+        stages = [
+            Stage(name="scan", step="scan", size=size),
+            Stage(name="vocabulary", step="join"),
+            Stage(name="encode", step="encode", size=size),
+        ]
+        run_pipeline(pipeline, stages)
 
     run_job(
         "prepare",
@@ -165,20 +165,6 @@ def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
     return load_dataset(options.output)
 
 
-def _run_pass(
-    name: str,
-    worker: PassWorker,
-    tasks: Sequence[Task],
-    options: PipelineOptions,
-    processes: int,
-) -> tuple[beam.Pipeline, beam.PCollection]:
-    """A pipeline that runs the tasks of a pass, and their reports."""
-    pipeline = beam.Pipeline(options=options)
-    run_tasks = beam.ParDo(RunTask(worker, Step(worker.job, name), processes=processes))
-    listed = pipeline | "ListTasks" >> beam.Create(tasks)
-    return pipeline, listed | f"{name.title()}Tasks" >> run_tasks
-
-
 def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
     """Finds the folders of the tokenizers that are named.
 
@@ -187,7 +173,7 @@ def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, 
     Returns:
       The options with the folders that hold the tokenizers, and the fingerprints.
     """
-    folders = {
+    folders: dict[str, Any] = {
         name: _tokenizer_folder(name, path)
         for name in _TOKENIZER_FOLDERS
         if (path := getattr(options, name))
@@ -197,8 +183,7 @@ def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, 
     }
     if len(set(fingerprints.values())) < len(fingerprints):
         folders["source_tokenizer"] = fingerprints["source_tokenizer"] = ""
-    changes: dict[str, Any] = {**folders}
-    return dataclasses.replace(options, **changes), fingerprints
+    return dataclasses.replace(options, **folders), fingerprints
 
 
 def _tokenizer_folder(name: str, path: str) -> str:
@@ -223,50 +208,37 @@ def publish_dataset(
     """Writes dataset.json from the reports of all tasks, where it is checked first."""
     reports = sorted(reports, key=lambda report: report.task)
     sources = sum_sources(report.sources for report in reports)
-    scan = read_scan(job)
+    tokenizers = load_tokenizers(options.output)
+    target, source = tokenizers.target.fingerprint, tokenizers.source.fingerprint
     info = DatasetInfo(
         features=FEATURES | (ORACLE_FEATURES if options.oracle_sentences else {}),
         splits=_shards_by_split(reports),
-        source_lengths=summarise_lengths(
-            _lengths(reports, "source_lengths"), limit=options.max_source_tokens
-        ),
-        target_lengths=summarise_lengths(
-            _lengths(reports, "target_lengths"), limit=options.max_target_tokens
-        ),
+        source_lengths=_lengths(reports, "source_lengths", options.max_source_tokens),
+        target_lengths=_lengths(reports, "target_lengths", options.max_target_tokens),
         counts=total_counts(sources) | sum_counts(each.counts for each in reports),
         failures=sum_counts(report.failures for report in reports),
-        files=_describe_tokenizers(options.output),
+        files=tuple(describe_tokenizers(options.output)),
         dead_letters=tuple(file for report in reports for file in report.dead_letters),
         max_source_tokens=options.max_source_tokens,
         max_target_tokens=options.max_target_tokens,
         seed=corpus.seed,
         task_prefix=options.task_prefix,
         target=options.target,
-        tokenizer_fingerprint=scan["tokenizer_fingerprint"],
-        source_tokenizer_fingerprint=scan["source_tokenizer_fingerprint"],
+        tokenizer_fingerprint=target,
+        source_tokenizer_fingerprint=source if options.source_tokenizer else None,
         fingerprint=job.fingerprint,
         provenance=provenance,
     )
     write_description(job, info.to_json())
 
 
-def _lengths(reports: Sequence[TaskReport], name: str) -> Counter[int]:
-    """Records by their length in tokens; a receipt has made its keys strings."""
+def _lengths(reports: Sequence[TaskReport], name: str, limit: int) -> Lengths:
+    """The statistics of lengths in tokens; a receipt has made their keys strings."""
     lengths: Counter[int] = Counter()
     for report in reports:
         counts = report.figures.get(name, {})
         lengths.update({int(length): count for length, count in counts.items()})
-    return lengths
-
-
-def _describe_tokenizers(output: str) -> tuple[dict[str, Any], ...]:
-    """The files of the tokenizers, as dataset.json lists them."""
-    return tuple(
-        {**describe_file(output, files.join(folder, name), rows=0)}
-        for folder in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER)
-        if holds_tokenizer(files.join(output, folder))
-        for name in tokenizer_files(files.join(output, folder))
-    )
+    return summarise_lengths(lengths, limit=limit)
 
 
 def _shards_by_split(

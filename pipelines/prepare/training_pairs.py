@@ -17,7 +17,6 @@ from precis.model.keyphrases.references import reference_phrases
 from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise, one_line
-from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.prepare.options import PrepareOptions
 
 # CNN marks so what it added to a summary later. No sentence tells what is new.
@@ -37,14 +36,6 @@ class TrainingPair(NamedTuple):
 
     source: str
     target: str
-
-
-def sources_are_normalised(corpus: CorpusOptions, options: PrepareOptions) -> bool:
-    """Whether the sources of `read_pairs` need not be normalised for a tokenizer.
-
-    Characters of a prefix and of a text may compose.
-    """
-    return corpus.clean != "none" and not options.task_prefix
 
 
 def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] | str:

@@ -5,27 +5,30 @@ duplicates.
                               -> _tasks/hashes/00003.parquet   where its articles stand
     join   all of these       -> tokenizer/, source_tokenizer/
                               -> _tasks/duplicates.parquet     those that stand earlier
-                              -> _tasks/scan.json
 
 The files of all tasks are joined by DuckDB, which writes to a temporary folder what
 does not fit its memory.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.model.progress.counters import enter_step
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import (
+    SOURCE_TOKENIZER_FOLDER,
+    TOKENIZER_FOLDER,
     TokenizerPair,
+    holds_tokenizer,
     load_tokenizer,
     save_tokenizers,
+    tokenizer_files,
 )
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
@@ -34,11 +37,7 @@ from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task
 from precis.pipelines.engines.tasks import TaskReport, TaskWorker
 from precis.pipelines.prepare.options import PrepareOptions
-from precis.pipelines.prepare.training_pairs import (
-    TrainingPair,
-    read_pairs,
-    sources_are_normalised,
-)
+from precis.pipelines.prepare.training_pairs import TrainingPair, read_pairs
 from precis.pipelines.run.job import TASKS_FOLDER, Job
 from precis.pipelines.run.key_tables import (
     ROWS_AT_ONCE,
@@ -50,22 +49,15 @@ from precis.pipelines.run.key_tables import (
     task_and_record,
 )
 from precis.pipelines.run.progress import TaskProgress
-from precis.pipelines.run.result_files import (
-    is_whole,
-    read_checksummed,
-    write_checksummed,
-)
+from precis.pipelines.run.result_files import PublishedFile, describe_file
 
 TRAIN_SPLIT = "train"
-JOIN_STEP = "join"
 _MAX_WORDS_HELD = 1 << 18
 _SHOWN_DOCUMENTS = 64  # the display moves on after so many
 _HASHES = pa.schema([("hash", pa.binary(16)), ("place", pa.int64())])
 _WORDS = pa.schema([("word", pa.string()), ("count", pa.int64())])
 # The places of duplicates while the job runs.
 DUPLICATES_FILE = files.join(TASKS_FOLDER, "duplicates.parquet")
-# The fingerprints of the tokenizers and a description of the file of duplicates.
-SCAN_FILE = files.join(TASKS_FOLDER, "scan.json")
 _COUNTS = "SELECT word, sum(count)::BIGINT FROM words GROUP BY word"
 _DUPLICATES = """
 SELECT place
@@ -77,16 +69,20 @@ ORDER BY place
 """
 
 
+@dataclasses.dataclass
 class PassWorker(TaskWorker):
     """What the workers of both passes know."""
 
-    def __init__(
-        self, corpus: CorpusOptions, options: PrepareOptions, job: Job
-    ) -> None:
-        self.corpus = corpus
-        self.options = options
-        self.job = job
-        self.are_normalised = sources_are_normalised(corpus, options)
+    corpus: CorpusOptions
+    options: PrepareOptions
+    job: Job
+
+    @property
+    def are_normalised(self) -> bool:
+        """Whether the sources need not be normalised for a tokenizer. Characters of a
+        prefix and of a text may compose.
+        """
+        return self.corpus.clean != "none" and not self.options.task_prefix
 
     def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""
@@ -160,54 +156,60 @@ def _name(kind: str, task: int) -> str:
     return files.join(TASKS_FOLDER, kind, f"{task:05d}.parquet")
 
 
-def publish_scan(options: PrepareOptions, job: Job) -> None:
-    """Writes the tokenizers and the duplicates, and down that the pass is complete."""
-    enter_step(JOIN_STEP)
-    with open_database() as connection:
-        for table, schema in (("words", _WORDS), ("hashes", _HASHES)):
-            names = (_name(table, number) for number in range(job.tasks))
-            paths = (files.join(job.output, name) for name in names)
-            load_keys(connection, table, schema, paths)
-        places = connection.sql(_DUPLICATES).to_arrow_reader(ROWS_AT_ONCE)
-        duplicates = publish_keys(job.output, DUPLICATES_FILE, places)
-        words = connection.sql(_COUNTS).to_arrow_reader(ROWS_AT_ONCE)
-        counts = (
-            dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
-        )
-        fingerprints = publish_tokenizers(counts, options)
-    scan = {**fingerprints, "duplicates": duplicates}
-    write_checksummed(files.join(job.output, SCAN_FILE), scan)
+class JoinTask(NamedTuple):
+    """The only task of the step that joins what the others have found."""
+
+    number: int = 0
 
 
-def publish_tokenizers(
-    counts: Iterable[Mapping[str, int]], options: PrepareOptions
-) -> dict[str, str | None]:
-    """Writes the tokenizer folders.
+@dataclasses.dataclass
+class JoinWorker(TaskWorker):
+    """Writes the tokenizers and the duplicates."""
 
-    Args:
-      counts: of the words to learn from, each in one of the mappings.
-      options: of the records.
+    options: PrepareOptions
+    job: Job
 
-    Returns:
-      The fingerprints of the tokenizers by their names in dataset.json.
+    def run(
+        self, task: JoinTask, progress: TaskProgress, dead_letters: DeadLetterWriter
+    ) -> TaskReport:
+        """Joins the files of the pass.
 
-    Raises:
-      DataError: there are no words to learn from.
-    """
-    given = options.tokenizer
-    target = load_tokenizer(given) if given else _learn_tokenizer(counts, options)
-    of_sources = options.source_tokenizer
-    source = load_tokenizer(of_sources) if of_sources else target
-    save_tokenizers(options.output, TokenizerPair(source, target))
-    return {
-        "tokenizer_fingerprint": target.fingerprint,
-        "source_tokenizer_fingerprint": source.fingerprint if of_sources else None,
-    }
+        Raises:
+          DataError: there are no words to learn from.
+        """
+        del task, progress, dead_letters
+        options, output = self.options, self.job.output
+        with open_database() as connection:
+            for table, schema in (("words", _WORDS), ("hashes", _HASHES)):
+                names = (_name(table, number) for number in range(self.job.tasks))
+                paths = (files.join(output, name) for name in names)
+                load_keys(connection, table, schema, paths)
+            places = connection.sql(_DUPLICATES).to_arrow_reader(ROWS_AT_ONCE)
+            duplicates = publish_keys(output, DUPLICATES_FILE, places)
+            words = connection.sql(_COUNTS).to_arrow_reader(ROWS_AT_ONCE)
+            counts = (
+                dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
+            )
+            given = options.tokenizer
+            target = load_tokenizer(given) if given else _learn(counts, options)
+        of_sources = options.source_tokenizer
+        source = load_tokenizer(of_sources) if of_sources else target
+        save_tokenizers(output, TokenizerPair(source, target))
+        return TaskReport({}, [duplicates, *describe_tokenizers(output)], {})
 
 
-def _learn_tokenizer(
-    counts: Iterable[Mapping[str, int]], options: PrepareOptions
-) -> Tokenizer:
+def describe_tokenizers(output: str) -> list[PublishedFile]:
+    """The files of the tokenizers of records."""
+    return [
+        describe_file(output, files.join(folder, name), rows=0)
+        for folder in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER)
+        if holds_tokenizer(files.join(output, folder))
+        for name in tokenizer_files(files.join(output, folder))
+    ]
+
+
+def _learn(counts: Iterable[Mapping[str, int]], options: PrepareOptions) -> Tokenizer:
+    """The tokenizer of the words to learn from, each in one of the mappings."""
     words: dict[str, int] = {}
     characters: Counter[str] = Counter()
     for part in counts:  # All of them may be many million words.
@@ -228,21 +230,6 @@ def _learn_tokenizer(
         characters=characters,
     )
     return Tokenizer(pieces, lower_case=options.lower_case)
-
-
-def read_scan(job: Job) -> dict[str, Any]:
-    """The result of the pass; empty where it is not complete, or not as it was.
-
-    Raises:
-      DataError: the file is damaged.
-    """
-    path = files.join(job.output, SCAN_FILE)
-    if not files.exists(path):
-        return {}
-    way_out = "remove it, and the same command makes it again"
-    fields = {"tokenizer_fingerprint": str, "duplicates": dict}
-    scan = read_checksummed(path, way_out=way_out, fields=fields)
-    return scan if is_whole(job.output, scan["duplicates"]) else {}
 
 
 def read_duplicates(job: Job, task: int) -> set[int]:

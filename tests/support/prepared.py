@@ -24,8 +24,9 @@ from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
     DUPLICATES_FILE,
+    JoinTask,
+    JoinWorker,
     ScanWorker,
-    publish_scan,
 )
 from precis.pipelines.run.accounts import total_counts
 from precis.pipelines.run.job import Job
@@ -150,7 +151,8 @@ def scan_corpus(tasks, corpus: CorpusOptions, options: PrepareOptions) -> None:
     dead_letters = DeadLetterWriter("", task=0, run_id="")
     for task in tasks:
         scan.run(task, TaskProgress(task.size_bytes), dead_letters)
-    publish_scan(options, job)
+    progress = TaskProgress(0)
+    JoinWorker(options, job).run(JoinTask(), progress, dead_letters)
 
 
 def learn_vocabulary(

@@ -30,11 +30,9 @@ pytestmark = pytest.mark.usefixtures("one_time")
 
 @pytest.mark.slow
 def test_processes_change_nothing(prepared_records, prepare_flags, tmp_path):
-    beam = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
-    flags = {"output": tmp_path / "processes", **prepare_flags}
-    words = command_words("prepare", **flags)
+    words = command_words("prepare", output=tmp_path / "o", workers=2, **prepare_flags)
     finished = subprocess.run(
-        [sys.executable, "-m", PROGRAM, *words, *beam],
+        [sys.executable, "-m", PROGRAM, *words],
         cwd=ROOT,
         env=shell_environment(),
         capture_output=True,
@@ -46,7 +44,12 @@ def test_processes_change_nothing(prepared_records, prepare_flags, tmp_path):
     assert any(line.startswith(f"encode  {len(LINES)} documents  ") for line in lines)
     others = [line for line in lines if not is_progress(line)]
     assert all(line.startswith("precis prepare: warning: ") for line in others), others
-    assert contents(tmp_path / "processes") == contents(prepared_records)
+    of_two, of_one = contents(tmp_path / "o"), contents(prepared_records)
+    for files in (of_two, of_one):  # The flags are in dataset.json.
+        described = json.loads(files["dataset.json"])
+        described["provenance"]["flags"].pop("workers")
+        files |= {"dataset.json": described, "_SUCCESS": ""}
+    assert of_two == of_one
 
 
 def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
