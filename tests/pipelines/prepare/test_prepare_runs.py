@@ -16,14 +16,9 @@ from support.small_encoder_checkpoint import BERT, write_pieces
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import load_tokenizers
-from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
-from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.prepare.vocabulary_pass import ScanWorker
-from precis.pipelines.run.job import result_inputs
-from precis.pipelines.run.options import recorded_flags
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -60,39 +55,18 @@ def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
     printed = capsys.readouterr()
     assert f"written {FATES.count('written')}" in printed.out
     assert f"{prepared_records} was finished before; nothing was done" in printed.err
-    with pytest.raises(UsageError, match="holds the finished result of another job"):
-        prepare(output=prepared_records, **{**prepare_flags, "max_source_tokens": 41})
+    for changes, message in (
+        ({"max_source_tokens": 41}, "max_source_tokens is 40 there and 41 here"),
+        ({"seed": 3}, "seed is 17 there and 3 here"),
+        ({"target": "headline"}, "target is 'highlights' there and 'headline' here"),
+        ({"tokenizer": prepared_records}, "the pieces of --tokenizer"),
+    ):
+        match = f"holds the finished result of another job: .*{message}"
+        with pytest.raises(UsageError, match=match):
+            prepare(output=prepared_records, **{**prepare_flags, **changes})
     assert contents(prepared_records).keys() == {
         str(path.relative_to(prepared_records)) for path in before if path.is_file()
     }
-
-
-def test_another_corpus_setting_or_tokenizer_is_another_job(tmp_path):
-    """What a job depends on, and its output does not belong to."""
-
-    def inputs(output="o", fingerprint="f", corpus=None, **options):
-        read = CorpusOptions(corpus=path, **(corpus or {}))
-        prepare_options = PrepareOptions(output=output, **options)
-        tokenizers = {"tokenizer": fingerprint}
-        recorded = recorded_flags([read, prepare_options])
-        found = result_inputs(recorded, list_tasks(read), tokenizers)
-        return json.dumps(found, sort_keys=True)
-
-    path = write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(8)])
-    first = inputs()
-    assert inputs(output="elsewhere") == first
-    patience = {"max_failed_share": 0.5, "max_empty_share": 0.9, "workers": 2}
-    assert result_inputs(patience, [], {}) == result_inputs({}, [], {})
-    others = [
-        inputs(fingerprint="g"),
-        inputs(corpus={"seed": 3}),
-        inputs(target="headline"),
-        inputs(task_prefix="headline: "),
-        inputs(oracle_sentences=2),
-        inputs(max_target_tokens=9),
-    ]
-    write_jsonl(tmp_path / "c.jsonl", [story(index) for index in range(9)])
-    assert len({first, *others, inputs()}) == len(others) + 2
 
 
 def test_too_many_failures_stop_the_job_and_more_patience_finishes_it(
@@ -150,14 +124,3 @@ def test_without_a_record_the_job_fails(of_two, tmp_path):
     assert not (tmp_path / "out" / "_SUCCESS").exists()
     for name in ("tokenizer", "source_tokenizer"):
         assert contents(tmp_path / "out" / name) == contents(of_two / name)
-
-
-def test_a_corpus_that_cannot_be_is_refused_and_nothing_is_written(tmp_path):
-    corpus = write_jsonl(tmp_path / "c.jsonl", [])
-    with pytest.raises(UsageError, match="holds no documents; its files are empty"):
-        prepare(corpus=corpus, output=tmp_path / "out")
-    write_jsonl(tmp_path / "c.jsonl", [story(0)])
-    message = "has no field 'text', it has 'id', 'article', 'highlights'"
-    with pytest.raises(UsageError, match=message):
-        prepare(corpus=corpus, output=tmp_path / "out", article_field="text")
-    assert not (tmp_path / "out").exists()

