@@ -11,12 +11,13 @@
 
 Each step is the function of a command. `prepare` and the trainings go on where they
 were stopped, and a bundle that is complete is left as it is, so the same command again
-goes on wherever it was killed.
+goes on wherever it was killed. With other flags the first step that they concern
+refuses its folder.
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from precis.model import files
 from precis.model.bundle.manifest import (
@@ -30,26 +31,19 @@ from precis.model.bundle.manifest import (
     refuse_other_kind,
 )
 from precis.model.bundle.summarizer_bundle import save_summarizer_bundle
-from precis.model.config import describe_differences
 from precis.model.errors import UsageError
 from precis.model.progress.stages import say
 from precis.model.records.dataset import DatasetInfo, load_dataset
 from precis.model.training.loop import TrainResult
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.prepare.options import PREPARE
 from precis.pipelines.prepare.prepare import prepare
-from precis.pipelines.run.job import WITHOUT_EFFECT
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.training.options import TRAIN, TRAIN_EXTRACTOR, TRAIN_SUMMARIZER
-from precis.pipelines.training.recipes import SUMMARIZER_RECIPES
+from precis.pipelines.training.recipes import SUMMARIZER_RECIPES, SummarizerRecipe
 from precis.pipelines.training.train import train, train_extractor
 from precis.pipelines.verify.bundle import check_bundle
 
-SETTINGS_FILE = "summarizer.json"
 _WARMUP_SHARE = 0.1  # of the steps, at most
-# They change nothing that is written, or stand among the settings of the writer.
-_LEFT_OUT = (*WITHOUT_EFFECT, "writer_steps")
-_WAY_OUT = "name another --output, or remove that folder to start anew"
 
 
 def train_summarizer(**flags: Any) -> TrainResult:
@@ -70,62 +64,34 @@ def train_summarizer(**flags: Any) -> TrainResult:
           not finite.
       Interrupted: at a signal, after the state of the writer was saved.
     """
-    steps = read_step_flags(flags)
-    for folder, kind in (
-        (steps.output, SUMMARIZER),
-        (steps.extractor["output"], EXTRACTIVE),
-        (steps.writer["output"], ABSTRACTIVE),
-    ):
-        refuse_other_kind(folder, kind)
-    check_settings(steps)
-    files.remove_leftovers(steps.output)
-    files.write_json(settings_path(steps.output), steps.settings)
+    concerns = read_flags(TRAIN_SUMMARIZER, flags)
+    output, steps = concerns[1].output, step_flags(concerns)
+    refuse_other_kind(output, SUMMARIZER)
+    files.remove_leftovers(output)
     _begin(1, "records")
     _check_splits(prepare(**steps.records), "document")
-    if not _is_finished(steps.extractor):
+    if not _is_finished(steps.extractor, TRAIN_EXTRACTOR):
         _begin(2, "extractor")
         train_extractor(**steps.extractor)
     _begin(3, "pairs")
     _check_splits(prepare(**steps.pairs), "sentence that supports a reference")
-    if not _is_finished(steps.writer):
+    if not _is_finished(steps.writer, TRAIN):
         _begin(4, "writer")
         train(**steps.writer)
-    model_id = save_summarizer_bundle(steps.output, provenance=steps.request)
+    request = {"command": "train-summarizer", "flags": recorded_flags(concerns)}
+    model_id = save_summarizer_bundle(output, provenance=request)
     trained = read_manifest(steps.writer["output"])["provenance"]
     return TrainResult(
-        steps.output, model_id, trained.get("step", 0), trained.get("validation", {})
+        output, model_id, trained.get("step", 0), trained.get("validation", {})
     )
 
 
-class StepFlags(NamedTuple):
-    """The flags of each step, by name, with --records and --output.
+def step_flags(concerns: Sequence[Any]) -> SummarizerRecipe:
+    """The flags of each step, those of the recipe and those of its data and output.
 
-    Attributes:
-      output: the folder of the summarizer.
-      request: the command and all its flags, for the manifest.
-      settings: all that the summarizer depends on, by name.
-      records: of `precis prepare`, for the extractor.
-      extractor: of `precis train-extractor`.
-      pairs: of `precis prepare`, for the writer.
-      writer: of `precis train`.
+    Args:
+      concerns: the dataclasses in `TRAIN_SUMMARIZER`.
     """
-
-    output: str
-    request: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    records: dict[str, Any]
-    extractor: dict[str, Any]
-    pairs: dict[str, Any]
-    writer: dict[str, Any]
-
-
-def read_step_flags(flags: Mapping[str, Any]) -> StepFlags:
-    """The flags of each step.
-
-    Raises:
-      UsageError: invalid flags; nothing was written.
-    """
-    concerns = read_flags(TRAIN_SUMMARIZER, dict(flags))
     corpus, options, *others = concerns
     recipe = SUMMARIZER_RECIPES[options.recipe]
     training = files.join(options.output, TRAINING_FOLDER)
@@ -144,60 +110,17 @@ def read_step_flags(flags: Mapping[str, Any]) -> StepFlags:
         writer["steps"] = options.writer_steps
         most = max(1, int(_WARMUP_SHARE * options.writer_steps))
         writer["warmup_steps"] = min(writer["warmup_steps"], most)
-    recorded = recorded_flags(concerns)
-    settings = {name: recorded[name] for name in recorded if name not in _LEFT_OUT}
-    for step, step_flags in {**recipe._asdict(), "writer": writer}.items():
-        settings |= {f"{name} of the {step}": step_flags[name] for name in step_flags}
-    steps = StepFlags(
-        output=options.output,
-        request={"command": "train-summarizer", "flags": recorded},
-        settings=settings,
+
+    def trained(kind: str, folder: str) -> dict[str, Any]:
+        output = files.join(options.output, SUMMARIZER_PARTS[kind])
+        return {"seed": corpus.seed, "records": folder, "output": output}
+
+    return SummarizerRecipe(
         records={**corpus_flags, **recipe.records, "output": records},
-        extractor={
-            **recipe.extractor,
-            "seed": corpus.seed,
-            "records": records,
-            "output": files.join(options.output, SUMMARIZER_PARTS[EXTRACTIVE]),
-        },
+        extractor={**recipe.extractor, **trained(EXTRACTIVE, records)},
         pairs={**corpus_flags, **recipe.pairs, "output": pairs},
-        writer={
-            **writer,
-            "seed": corpus.seed,
-            "records": pairs,
-            "output": files.join(options.output, SUMMARIZER_PARTS[ABSTRACTIVE]),
-        },
+        writer={**writer, **trained(ABSTRACTIVE, pairs)},
     )
-    for command, step_flags in (
-        (PREPARE, steps.records),
-        (TRAIN_EXTRACTOR, steps.extractor),
-        (PREPARE, steps.pairs),
-        (TRAIN, steps.writer),
-    ):
-        read_flags(command, step_flags)
-    return steps
-
-
-def check_settings(steps: StepFlags) -> None:
-    """Refuses a folder of a summarizer with other settings, and names them.
-
-    Raises:
-      UsageError: what differs.
-    """
-    path = settings_path(steps.output)
-    if not files.exists(path):
-        return
-    earlier = files.read_object(path, way_out=_WAY_OUT)
-    differences = describe_differences(earlier, steps.settings)
-    if differences:
-        raise UsageError(
-            f"{steps.output} belongs to a summarizer of other settings: {differences}; "
-            f"{_WAY_OUT}"
-        )
-
-
-def settings_path(output: str) -> str:
-    """The file with the settings that a folder of a summarizer belongs to."""
-    return files.join(output, TRAINING_FOLDER, SETTINGS_FILE)
 
 
 def _begin(number: int, step: str) -> None:
@@ -205,20 +128,25 @@ def _begin(number: int, step: str) -> None:
     say(f"precis train-summarizer: step {number} of 4, {step}")
 
 
-def _is_finished(flags: Mapping[str, Any]) -> bool:
-    """Whether the bundle of a training is complete and whole and is of its records.
+def _is_finished(flags: Mapping[str, Any], option_groups: Sequence[type]) -> bool:
+    """Whether the bundle of a training is complete and whole, of its records and with
+    its flags.
 
-    The training of a damaged bundle makes it again from its last checkpoint.
+    The training of a damaged bundle makes it again from its last checkpoint, and that
+    of a bundle with other flags refuses it.
 
     Args:
       flags: of the training; its records are there.
+      option_groups: the dataclasses of the flags.
     """
     folder, records = flags["output"], flags["records"]
     if not files.exists(files.join(folder, MANIFEST_FILE)) or any(check_bundle(folder)):
         return False
-    provenance = read_manifest(folder)["provenance"]
-    fingerprint = load_dataset(records).fingerprint
-    return bool(provenance.get("records_fingerprint") == fingerprint)
+    made = read_manifest(folder)["provenance"]
+    recorded = recorded_flags(read_flags(option_groups, flags))
+    recorded["records"] = made["flags"]["records"]  # The folder may have moved.
+    is_of_records = made["records_fingerprint"] == load_dataset(records).fingerprint
+    return bool(is_of_records and made["flags"] == recorded)
 
 
 def _check_splits(info: DatasetInfo, what: str) -> None:

@@ -14,14 +14,11 @@ from precis.model.errors import DataError, UsageError
 from precis.model.records.dataset import load_dataset
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample.generator import document
+from precis.pipelines.run.options import read_flags
 from precis.pipelines.training import train_summarizer as module
-from precis.pipelines.training.options import SummarizerOptions
+from precis.pipelines.training.options import TRAIN_SUMMARIZER, SummarizerOptions
 from precis.pipelines.training.recipes import SUMMARIZER_RECIPES
-from precis.pipelines.training.train_summarizer import (
-    check_settings,
-    read_step_flags,
-    settings_path,
-)
+from precis.pipelines.training.train_summarizer import step_flags
 
 FLAGS = {"corpus": "sample:220", "validation_share": 0.05, "writer_steps": 20}
 
@@ -39,7 +36,8 @@ def finished(tmp_path_factory) -> Path:
 
 
 def steps_of(output, **flags):
-    return read_step_flags({**FLAGS, "output": str(output), **flags})
+    given = {**FLAGS, "output": str(output), **flags}
+    return step_flags(read_flags(TRAIN_SUMMARIZER, given))
 
 
 # With a summarizer.
@@ -69,12 +67,19 @@ def test_a_corpus_becomes_summaries(finished, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_no_test_document_is_trained_on(finished):
+def test_no_test_document_is_trained_on_and_other_flags_are_refused(finished):
     info = load_dataset(str(finished / "training" / "records"))
     assert info.provenance["flags"]["test_share"] == CorpusOptions.test_share
     counts = {split: info.records(split) for split in info.splits}
     assert counts["test"] > 3 and counts["validation"] > 3
     assert sum(counts.values()) == 220
+    for changes, message in (
+        ({"writer_steps": 30}, "writer/training .* steps is 20 there and 30 here"),
+        ({"seed": 4}, "extractor/training .* seed is 17 there and 4 here"),
+        ({"corpus": "sample:9"}, "records .* corpus is 'sample:220' there and 'sample"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            module.train_summarizer(**{**FLAGS, "output": finished, **changes})
 
 
 @pytest.mark.slow
@@ -96,6 +101,9 @@ def test_a_killed_training_goes_on_to_the_same_files(
     steps = re.findall("step . of 4, (.*)", capsys.readouterr().err)
     assert steps == ["records", "pairs"]
     assert result_of(tmp_path / "s") == result_of(finished)
+    # Flags that change no result begin no step.
+    module.train_summarizer(output=tmp_path / "s", workers=1, **FLAGS)
+    assert re.findall("step . of 4, (.*)", capsys.readouterr().err) == steps
 
 
 def result_of(folder: Path) -> dict:
@@ -146,7 +154,6 @@ def test_the_warm_up_is_at_most_a_tenth_of_fewer_steps(steps, warmup, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"output": ""}, "--output is empty"),
         ({"recipe": "news"}, "--recipe is one of news-cpu, not 'news'"),
         ({"writer_steps": -1}, "--writer_steps must not be negative, but is -1; 0 is"),
     ],
@@ -157,48 +164,29 @@ def test_impossible_options_are_refused(changes, message):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("highlights", "share", "error", "message"),
     [
-        ({"writer_steps": 30}, "steps of the writer is 20 there and 30 here"),
-        ({"seed": 4}, "seed is 17 there and 4 here"),
-        ({"corpus": "sample:9"}, "corpus is 'sample:220' there and 'sample:9' here"),
+        ("", 0.1, DataError, "no training document with a text and high"),
+        ("Rain fell.", 0.0, UsageError, "no document of the split 'validation'; raise"),
     ],
 )
-def test_a_folder_of_other_settings_is_refused(changes, message, tmp_path):
-    files.write_json(settings_path(str(tmp_path)), steps_of(tmp_path).settings)
-    check_settings(steps_of(tmp_path, workers=1, max_failed_share=0.5))
-    match = f"{tmp_path} belongs to a summarizer of other settings: {message}"
-    with pytest.raises(UsageError, match=match):
-        check_settings(steps_of(tmp_path, **changes))
-    with pytest.raises(UsageError, match=match):
-        module.train_summarizer(**{**FLAGS, "output": tmp_path, **changes})
-
-
-# A corpus that cannot be learned from.
-def news(folder: Path, count: int, **changes) -> str:
-    lines = []
-    for index in range(count):
-        each = document(index)
-        line = {"id": f"d{index}", "article": each.article}
-        lines.append({**line, "highlights": each.highlights, **changes})
-    return write_jsonl(folder / "news.jsonl", lines)
-
-
-def test_a_corpus_without_references_is_refused(tmp_path):
-    corpus = news(tmp_path / "c", 30, highlights="")
+def test_a_corpus_that_cannot_be_learned_from_is_refused(
+    highlights, share, error, message, tmp_path
+):
+    lines = [
+        {
+            "id": f"d{index}",
+            "article": document(index).article,
+            "highlights": highlights,
+        }
+        for index in range(30)
+    ]
+    corpus = write_jsonl(tmp_path / "news.jsonl", lines)
     of_killed_process = tmp_path / "s" / f"settings.json{files.ASIDE}"
     of_killed_process.parent.mkdir()
     of_killed_process.touch()
-    with pytest.raises(DataError, match="no training document with a text and high"):
-        module.train_summarizer(corpus=corpus, output=tmp_path / "s")
-    assert not of_killed_process.exists()
-
-
-def test_a_corpus_without_a_split_is_refused(tmp_path):
-    corpus = news(tmp_path / "c", 30)
-    with pytest.raises(
-        UsageError, match="the corpus has no document of the split 'validation'; raise"
-    ):
+    with pytest.raises(error, match=message):
         module.train_summarizer(
-            corpus=corpus, output=tmp_path / "s", validation_share=0.0
+            corpus=corpus, output=tmp_path / "s", validation_share=share
         )
+    assert not of_killed_process.exists()
