@@ -290,12 +290,9 @@ def read_receipt(step: Step, number: int) -> TaskReport | None:
     """The report of a task that is done; None where it is to be done, or done again:
     one of its files is missing or has another content, or the receipt is damaged.
     """
-    path = receipt_path(step, number)
-    if not files.exists(path):
-        return None
     try:
         content = read_checksummed(
-            path,
+            receipt_path(step, number),
             way_out="the task is done again",
             fields=dict.fromkeys(("sources", "counts", "failures"), dict),
         )
@@ -306,8 +303,10 @@ def read_receipt(step: Step, number: int) -> TaskReport | None:
         report = TaskReport(**common, figures=content)
         published = (*report.files, *report.dead_letters)
         is_done = all(is_whole(step.job.output, file) for file in published)
-    except (DataError, KeyError, TypeError, ValueError, AttributeError):
-        return None  # The receipt is damaged.
+    except (FileNotFoundError, DataError):
+        return None  # There is none, or it is damaged.
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None  # Its content is of another form.
     return report if is_done else None
 
 

@@ -88,37 +88,26 @@ def test_the_processes_end_with_the_one_that_started_them(tmp_path):
     assert not (tmp_path / "run" / "_SUCCESS").exists()
 
 
-@pytest.fixture
-def four_cores(monkeypatch):
-    monkeypatch.setattr(
-        process_limits.os, "sched_getaffinity", lambda pid: range(4), raising=False
-    )
-    monkeypatch.setattr(process_limits, "_CPU_QUOTA", "missing")
-
-
 @pytest.mark.parametrize(
-    ("asked", "arguments", "tasks", "size", "expected"),
+    ("quota", "asked", "arguments", "tasks", "size", "expected"),
     [
-        (0, [], 10, 100, 1),  # a small job
-        (0, [], 10, 10**9, 4),
-        (0, [], 3, 10**9, 3),
-        (2, ["--runner=direct"], 10, 100, 2),  # it is asked for
-        (9, [], 10, 10**9, 9),
-        (1, ["--runner=FlinkRunner"], 10, 10**9, 1),
+        ("max 100000", 0, [], 10, 100, 1),  # a small job
+        ("", 0, [], 10, 10**9, 4),
+        ("max 100000", 0, [], 10, 10**9, 4),
+        ("150000 100000", 0, [], 10, 10**9, 2),  # of a container
+        ("50000 100000", 0, [], 10, 10**9, 1),
+        ("max 100000", 0, [], 3, 10**9, 3),
+        ("max 100000", 2, ["--runner=direct"], 10, 100, 2),  # it is asked for
+        ("max 100000", 9, [], 10, 10**9, 9),
+        ("max 100000", 1, ["--runner=FlinkRunner"], 10, 10**9, 1),
     ],
 )
-def test_as_many_processes_as_pay(four_cores, asked, arguments, tasks, size, expected):
-    options = pipeline_options(arguments)
-    assert count_workers(asked, options, tasks=tasks, size=size) == expected
-
-
-@pytest.mark.parametrize(
-    ("quota", "cores"),
-    [("max 100000", 4), ("150000 100000", 2), ("50000 100000", 1), ("", 4)],
-)
-def test_a_container_may_have_fewer_cores(
-    tmp_path, four_cores, monkeypatch, quota, cores
+def test_as_many_processes_as_pay_of_four_cores(
+    tmp_path, monkeypatch, quota, asked, arguments, tasks, size, expected
 ):
     (tmp_path / "cpu.max").write_text(quota)
     monkeypatch.setattr(process_limits, "_CPU_QUOTA", str(tmp_path / "cpu.max"))
-    assert process_limits.usable_cores() == cores
+    affinity = "sched_getaffinity"
+    monkeypatch.setattr(process_limits.os, affinity, lambda _: range(4), raising=False)
+    options = pipeline_options(arguments)
+    assert count_workers(asked, options, tasks=tasks, size=size) == expected

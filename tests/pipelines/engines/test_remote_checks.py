@@ -45,11 +45,11 @@ def test_a_job_that_cannot_work_is_refused(arguments, flags, message):
 def test_a_refused_job_leaves_nothing_and_says_one_line(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = {"corpus": "sample:10", "output": "runs", "runner": "DataflowRunner"}
-    assert precis("summarize", **flags) == 2
-    assert error_lines(capsys.readouterr().err, "summarize") == [
-        "precis summarize: --runner DataflowRunner needs --project, --region, "
-        "--temp_location too"
-    ]
+    for command in ("summarize", "prepare"):
+        assert precis(command, **flags) == 2
+        (line,) = error_lines(capsys.readouterr().err, command)
+        needed = "needs --project, --region, --temp_location too"
+        assert line == f"precis {command}: --runner DataflowRunner {needed}"
     assert not list(tmp_path.iterdir())
 
 

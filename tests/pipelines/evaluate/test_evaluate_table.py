@@ -33,17 +33,32 @@ def result_of(*parts, resamples=200, **settings):
 NAN = float("nan")
 
 
-def test_systems_are_in_order_and_baselines_named_with_their_sentences():
+def test_the_tables_have_the_systems_in_order_and_their_figures():
+    """Baselines are named with their sentences."""
     names = "oracle textrank abstractive lead summary centroid random".split()
     most = Counter(lead=3, random=2, textrank=4, oracle=3)
-    scores = {name: [0.1, 0.2] for name in names}
+    scores = {name: [place / 10] * 2 for place, name in enumerate(names)}
     result = result_of(part(scores=scores, most_sentences=most))
     rest = ["centroid", "textrank", "abstractive", "summary", "oracle"]
     systems = result["systems"]
     assert [each["system"] for each in systems] == ["lead-3", "random-2", *rest]
     assert [each["method"] for each in systems] == ["lead", "random", *rest]
     assert "oracle: an upper bound" in as_text(result)
-    assert "oracle" not in as_text(result_of(part(scores={"lead": [0.1]})))
+    lead, other = {"lead": [0.2, 0.2]}, {"luhn": [0.25, 0.25]}
+    result = result_of(part(scores={**lead, **other}, most_sentences=most))
+    systems, gains, notes = as_text(result).split("\n\n")
+    figures = [" ".join(line.split()) for line in systems.splitlines()]
+    assert figures == [
+        "system rows ROUGE-1 ROUGE-2 unsplit ROUGE-L ROUGE-Lsum",
+        "lead-3 2 " + " ".join(f"{f}.0 [{f}.0, {f}.0]" for f in range(20, 24)),
+        "luhn 2 " + " ".join(f"{f}.0 [{f}.0, {f}.0]" for f in range(25, 29)),
+    ]
+    head, line = gains.splitlines()
+    assert head.split() == "minus lead-3 rows ROUGE-1 ROUGE-2 ROUGE-Lsum".split()
+    assert line.split() == ["luhn", "2", *["+5.0", "[+5.0,", "+5.0]", "*"] * 3]
+    assert "oracle" not in notes
+    markdown = as_markdown(result)
+    assert "|---|---:|---|---|---|\n| luhn | 2 | +5.0 [+5.0, +5.0] * |" in markdown
 
 
 def test_differences_are_resampled_in_pairs_and_marked_beyond_zero():

@@ -105,13 +105,10 @@ def test_one_task_and_other_limits_give_the_same_records_uncut(
     shard = tf.data.TFRecordDataset([str(path) for path in tmp_path.glob("test-*")])
     record = tf.train.Example.FromString(next(shard.as_numpy_iterator()))
     assert record.features.feature.keys() == FEATURES.keys()  # no labels
-    lengths = [example["source_tokens"] for example in all_examples(tmp_path)]
-    assert described["source_lengths"]["max"] == max(lengths)
-    mean = pytest.approx(np.mean(lengths), abs=1e-3)
-    assert described["source_lengths"]["mean"] == mean
-    # Of the targets too, the length before the cut is told.
-    targets = [len(example["target"]) for example in all_examples(tmp_path)]
-    assert described["target_lengths"]["max"] == max(targets) > 10
+    for name, kind in (("source_lengths", "source"), ("target_lengths", "target")):
+        lengths = [len(example[kind]) for example in all_examples(tmp_path)]
+        assert described[name]["max"] == max(lengths) > 10
+        assert described[name]["mean"] == pytest.approx(np.mean(lengths), abs=1e-3)
 
 
 def test_labels_are_the_sentences_of_an_article_and_which_are_best(prepared_records):
