@@ -23,42 +23,24 @@ from support.processes import closed_port
 from precis.model.errors import UsageError
 from precis.pipelines.engines import engine_options
 from precis.pipelines.engines.beam_runner import pipeline_options
-from precis.pipelines.engines.engine_options import cancel_on_flink
 from precis.pipelines.engines.engine_worker import worker_environment
 
 
 @pytest.fixture
-def pages():
+def overview():
     """What the job manager says; a test may change it."""
-    jobs = [{"jid": f"id-{name}", "name": name, "state": "RUNNING"} for name in "ab"]
-    return {
-        "/overview": {"taskmanagers": 2, "slots-total": 6, "flink-version": "1.19.0"},
-        "/jobs/overview": {"jobs": jobs},
-    }
+    return {"taskmanagers": 2, "slots-total": 6, "flink-version": "1.19.0"}
 
 
 @pytest.fixture
-def cancelled():
-    """The paths that were asked to cancel."""
-    return []
-
-
-@pytest.fixture
-def master(pages, cancelled):
+def master(overview):
     """The address of a job manager."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            self.answer(pages.get(self.path))
-
-        def do_PATCH(self):
-            cancelled.append(self.path)
-            self.answer({})
-
-        def answer(self, content):
-            self.send_response(404 if content is None else 200)
+            self.send_response(200 if self.path == "/overview" else 404)
             self.end_headers()
-            self.wfile.write(json.dumps(content).encode())
+            self.wfile.write(json.dumps(overview).encode())
 
         def log_message(self, *_): ...
 
@@ -84,9 +66,7 @@ def flink_options(*flags):
     return pipeline_options(["--runner", "FlinkRunner", *flags])
 
 
-def test_a_flink_cluster_decides_what_the_command_line_does_not_say(
-    master, job_server, pages, cancelled
-):
+def test_a_flink_cluster_decides_what_the_command_line_does_not_say(master, job_server):
     options = flink_options("--flink_master", master, "--job_endpoint", job_server)
     assert options.view_as(FlinkRunnerOptions).parallelism == 6
     portable = options.view_as(PortableOptions)
@@ -95,12 +75,6 @@ def test_a_flink_cluster_decides_what_the_command_line_does_not_say(
     assert json.loads(portable.environment_config) == {"command": str(worker)}
     name = options.view_as(GoogleCloudOptions).job_name
     assert re.fullmatch("precis-[0-9a-f]{8}", name)
-    cancel_on_flink(options)
-    for number, state in enumerate(("FINISHED", "RUNNING")):
-        job = {"jid": f"{number}", "name": name, "state": state}
-        pages["/jobs/overview"]["jobs"].append(job)
-    cancel_on_flink(options)
-    assert cancelled == ["/jobs/1"]
 
 
 def test_what_the_command_line_says_of_flink_is_kept(master, job_server):
@@ -130,8 +104,8 @@ def test_beams_own_job_server_is_of_the_version_of_the_cluster(master):
         ({"flink-version": "1.17.2"}, "Beam refuses .* invalid choice: '1.17' .* '1.1"),
     ],
 )
-def test_a_cluster_that_cannot_run_the_job_is_refused(master, pages, said, message):
-    pages["/overview"] |= said
+def test_a_cluster_that_cannot_run_the_job_is_refused(master, overview, said, message):
+    overview |= said
     with pytest.raises(UsageError, match=message):
         flink_options("--flink_master", master)
 

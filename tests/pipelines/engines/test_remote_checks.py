@@ -6,7 +6,7 @@ from support.command_line import error_lines, precis
 
 from precis.model.errors import UsageError
 from precis.pipelines.engines.beam_runner import pipeline_options
-from precis.pipelines.engines.remote_checks import check_remote, job_paths
+from precis.pipelines.engines.remote_checks import check_remote
 
 DATAFLOW = "--runner=DataflowRunner"
 PLACED = f"{DATAFLOW} --project=p-1 --region=us-central1 --temp_location=gs://b/tmp"
@@ -71,9 +71,3 @@ def test_a_job_that_can_work_is_taken(arguments, flags):
     assert options.view_as(DebugOptions).lookup_experiment(
         "disable_logging_submission_environment"
     )
-
-
-def test_the_paths_of_a_job():
-    flags = {"corpus": "csv:gs://b/*", "reuse": "a, b", "bundle": "", "split": "test"}
-    named = [named for named, _ in job_paths(flags)]
-    assert named == ["--corpus gs://b/*", "--reuse a", "--reuse b"]

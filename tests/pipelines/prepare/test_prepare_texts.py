@@ -15,7 +15,7 @@ from support.prepared import (
     story,
 )
 
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import UsageError
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.text.article import Article
 from precis.model.text.document import Document
@@ -133,16 +133,6 @@ def test_a_vocabulary_of_lower_case(tmp_path):
         assert BODIES[example["id"]].lower().startswith(source)
         # The reference stays as it was.
         assert example["highlights"] == HIGHLIGHTS[example["id"]]
-
-
-def test_without_a_text_to_learn_from_the_target_is_named(tmp_path):
-    lines = [{"id": "a", "article": "Rain fell.", "highlights": "Nobody came."}]
-    with pytest.raises(
-        DataError,
-        match="the corpus has no training document with a text and keyphrases to learn "
-        "a vocabulary from; check --article_field",
-    ):
-        learn_vocabulary(tmp_path, lines, target="keyphrases")
 
 
 @pytest.fixture(scope="module")

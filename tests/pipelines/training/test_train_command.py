@@ -1,5 +1,5 @@
 """`precis train`: what its flags lead to, and as a command that goes on exactly after a
-signal and needs no Beam.
+signal.
 """
 
 import json
@@ -15,7 +15,6 @@ from support.plain_network import scramble
 from support.shared_networks import eagerly, shared_networks
 from support.small_training import (
     VOCABULARY,
-    in_process,
     network_config,
     reports,
     start_command,
@@ -90,27 +89,6 @@ def test_a_command_that_was_killed_and_stopped_ends_as_an_undisturbed_training(
             assert result.step == 100
     for name in ("training/losses.jsonl", "weights.safetensors"):
         assert (ended / name).read_bytes() == (whole / name).read_bytes()
-
-
-NO_BEAM = """
-import sys
-for name in ("apache_beam", "pyarrow"):
-    sys.modules[name] = None  # importing it raises ImportError
-import precis.pipelines.command_line.run_command
-from precis.model.errors import UsageError
-from precis.pipelines.training.train import train
-try:
-    train(records=sys.argv[1], output=sys.argv[2], network="tiny")
-except UsageError as error:
-    print(error)
-"""
-
-
-@pytest.mark.slow
-def test_a_training_host_needs_no_beam(tmp_path):
-    """All that a training needs is imported before its records are looked at."""
-    done = in_process(NO_BEAM, tmp_path / "none", tmp_path / "output")
-    assert "there are no records here" in done.stdout
 
 
 def one_step(records, output, **flags) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -166,7 +166,13 @@ def test_impossible_options_are_refused(changes, message):
 @pytest.mark.parametrize(
     ("highlights", "share", "error", "message"),
     [
-        ("", 0.1, DataError, "no training document with a text and high"),
+        (
+            "",
+            0.1,
+            DataError,
+            "no training document with a text and high.*"
+            "to learn a vocabulary from; check --article_field",
+        ),
         ("Rain fell.", 0.0, UsageError, "no document of the split 'validation'; raise"),
     ],
 )
