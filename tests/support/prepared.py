@@ -46,8 +46,9 @@ def learn_tokenizer():
     return Tokenizer(vocabulary.learn(words, size=600))
 
 
-def spaced(text):
-    return "  " + text.replace(" ", "  ", 3) + "\n"
+def spaced(index):
+    """The article of a story with other white space."""
+    return "  " + story(index)["article"].replace(" ", "  ", 3) + "\n"
 
 
 # In the order of the corpus: each line and what becomes of it.
@@ -55,22 +56,14 @@ LINES = [
     *[(story(index), "written") for index in range(20)],
     ("{broken", "failed"),
     (story(20), "written"),
-    (
-        story(90, article=spaced(story(20)["article"])),
-        "duplicates",
-    ),  # of the line before
-    (
-        story(91, article=spaced(story(3)["article"])),
-        "duplicates",
-    ),  # of one in another task
+    (story(90, article=spaced(20)), "duplicates"),  # of the line before
+    (story(91, article=spaced(3)), "duplicates"),  # of one in another task
     (story(92, article="(CNN) -- "), "without_text"),
     (story(93, article=" \n"), "without_text"),
     (story(94, highlights=" \n "), "without_highlights"),
     ({"id": "d95", "article": "Rain fell. Nobody came."}, "without_highlights"),
-    (
-        story(96, article="Rain  fell. Nobody came."),
-        "written",
-    ),  # the same text, but this time with highlights
+    # The same text, but this time with highlights.
+    (story(96, article="Rain  fell. Nobody came."), "written"),
     (b'{"id": "d97", "article": "caf\xe9", "highlights": "x"}', "failed"),
     ("[1, 2]", "failed"),
     ({"id": "d98", "highlights": "x"}, "failed"),
@@ -81,26 +74,18 @@ LINES = [
 FATES = [fate for _, fate in LINES]
 
 
-def split_by_hash(document_id, seed=17, validation=0.2, test=0.2):
-    place = (
-        int(hashlib.sha256(f"{seed}:{document_id}".encode()).hexdigest()[:16], 16)
-        / 2**64
-    )
-    return (
-        "validation"
-        if place < validation
-        else "test"
-        if place < validation + test
-        else "train"
-    )
+def split_by_hash(document_id):
+    """The split of a document by the seed 17, where two shares are 0.2."""
+    digest = hashlib.sha256(f"17:{document_id}".encode()).hexdigest()
+    place = int(digest[:16], 16) / 2**64
+    return "validation" if place < 0.2 else "test" if place < 0.4 else "train"
 
 
 def one_task(folder: Path, lines, **corpus: Any):
     """The options of a corpus of some lines, and its only task."""
     path = write_jsonl(folder / "c.jsonl", lines)
-    options = CorpusOptions(
-        corpus=path, **{"validation_share": 0, "test_share": 0, **corpus}
-    )
+    shares = {"validation_share": 0, "test_share": 0}
+    options = CorpusOptions(corpus=path, **{**shares, **corpus})
     (task,) = list_tasks(options)
     return options, task
 
@@ -190,11 +175,8 @@ def all_examples(folder):
 def labels(folder):
     """The labelled articles of a folder by document id."""
     ids = [example["id"] for example in all_examples(folder)]
-    rows = [
-        row
-        for path in sorted(Path(folder).glob("*.tfrecord"))
-        for row in read_labelled(str(path))
-    ]
+    paths = sorted(Path(folder).glob("*.tfrecord"))
+    rows = [row for path in paths for row in read_labelled(str(path))]
     return dict(zip(ids, rows, strict=True))
 
 
