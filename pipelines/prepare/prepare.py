@@ -77,6 +77,7 @@ _TOKENIZER_FOLDERS = {
 }
 
 
+@shown("prepare")
 def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     """Turns a corpus into a vocabulary and TFRecord shards.
 
@@ -93,12 +94,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
           is damaged.
       JobError: another process took over the output.
     """
-    with shown("prepare"):
-        return _prepare(flags, beam_args)
-
-
-def _prepare(flags: Mapping[str, Any], beam_args: Sequence[str]) -> DatasetInfo:
-    concerns = read_flags(PREPARE, dict(flags))
+    concerns = read_flags(PREPARE, flags)
     corpus, options, failures, workers = concerns
     beam_options = pipeline_options(beam_args, own_flags=flag_names(PREPARE))
     check_tensorflow(beam_options)

@@ -19,7 +19,6 @@ from precis.model.extractive.oracle import oracle_sentences
 from precis.model.records.example import FEATURES
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
-from precis.model.tokenization import vocabulary
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.run.accounts import OUTCOMES
@@ -56,23 +55,6 @@ def test_the_first_of_equal_documents_is_kept_and_order_is_that_of_the_corpus(
         assert [example["id"] for example in records] == [
             name for name in WRITTEN if split_by_hash(name) == split
         ]
-
-
-def test_the_vocabulary_is_learned_from_the_training_split_alone(prepared_records):
-    """By another route: all training texts at once. Duplicates are among them, because
-    they are known only after this pass.
-    """
-    texts = [
-        text
-        for line, fate in LINES
-        if fate in ("written", "duplicates") and split_by_hash(line["id"]) == "train"
-        for text in (
-            Article.from_text(line["article"]).body,
-            normalise(line["highlights"]),
-        )
-    ]
-    pieces = (prepared_records / "tokenizer/vocab.txt").read_text().splitlines()
-    assert pieces == vocabulary.learn(vocabulary.count_words(texts), size=600)
 
 
 def test_one_task_and_other_limits_give_the_same_records_uncut(
