@@ -1,8 +1,6 @@
 """The documentation site in Chromium, read from disk as a reader opens it."""
 
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +20,6 @@ def site(tmp_path_factory) -> Path:
     first = build_site(tmp_path_factory.mktemp("site"))
     assert first.name == "index.html"
     return first.parent
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
-        yield started
-        started.close()
 
 
 class Watched:
@@ -75,24 +61,6 @@ def test_every_page_opens_without_an_error_or_a_request(site, browser):
         assert watched.faults == []
 
 
-def test_a_reader_goes_from_the_start_to_a_flag(site, browser):
-    watched = Watched(browser, DESKTOP)
-    page = watched.page
-    page.goto((site / "index.html").as_uri())
-    page.get_by_role("link", name="Reference").first.click()
-    page.wait_for_url("**/commands/index.html")
-    page.get_by_role("link", name="precis summarize").first.click()
-    page.wait_for_url("**/commands/summarize.html")
-    assert page.locator("h1").inner_text().startswith("precis summarize")
-    page.get_by_role("link", name="--beam_width").first.click()
-    page.wait_for_url("**#beam_width")
-    entry = page.locator("dt", has=page.locator("#beam_width"))
-    assert entry.is_visible()
-    text = entry.locator("xpath=following-sibling::dd[1]").inner_text()
-    assert text.endswith("1 is greedy search. Default: 4")
-    assert watched.faults == []
-
-
 def test_the_search_works_without_a_server(site, browser):
     watched = Watched(browser, DESKTOP)
     page = watched.page
@@ -106,17 +74,4 @@ def test_the_search_works_without_a_server(site, browser):
     assert box.input_value() == "chunk_merge"
     hit.click()
     page.wait_for_url(re.compile(r"/RUNNING\.html(\?.*)?#long-documents$"))
-    assert watched.faults == []
-
-
-def test_a_phone_has_the_navigation_in_a_drawer(site, browser):
-    watched = Watched(browser, PHONE, has_touch=True, color_scheme="dark")
-    page = watched.page
-    page.goto((site / "commands/train.html").as_uri())
-    assert page.locator("body").get_attribute("data-md-color-scheme") == "slate"
-    link = page.locator("nav").get_by_role("link", name="verify", exact=True).first
-    assert not link.is_visible() or link.bounding_box()["x"] < 0
-    page.locator("header label[for=__drawer]").click()
-    link.click()
-    page.wait_for_url("**/commands/verify.html")
     assert watched.faults == []

@@ -1,6 +1,5 @@
 """PostgreSQL loads runs with the statements of `precis loaders`, by psql."""
 
-import decimal
 import tempfile
 from pathlib import Path
 
@@ -117,16 +116,3 @@ def test_texts_are_utf8_wherever_psql_runs(
     (row,) = rows_in(connection)
     assert (row["summary"], row["größe"]) == (rows[0]["summary"], "groß")
     assert not row["summary"].isascii()
-
-
-def test_a_nul_becomes_a_replacement_character(server, connection, tmp_path, capsys):
-    rows = [make_row(1, summary="a\0b", quality_flags=["c\0d \\u0000"])]
-    run = write_run(tmp_path / "a", rows, schema=SCHEMA)
-    load(server, capsys, run, tmp_path / "sql")
-    (row,) = rows_in(connection)
-    assert row["summary"] == "a\ufffdb"
-    assert row["quality_flags"] == ["c\ufffdd \\u0000"]
-    assert row["price"] == decimal.Decimal("-12.50")
-    flags = ("--for", "postgresql", "--copy_rows", str(tmp_path / "rows"))
-    assert exit_code("loaders", run, *flags) == 0
-    assert "warning: 2 characters NUL, which PostgreSQL" in capsys.readouterr().err

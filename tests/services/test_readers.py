@@ -1,17 +1,17 @@
-"""polars, pandas and DuckDB read every value of a run, however its files lie."""
+"""polars and pandas read every value of a run, however its files lie."""
 
 import datetime
 import json
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import exit_code, write_jsonl
+from support.loader_runs import by_document
 from support.summarize_runs import story
 
 pytestmark = pytest.mark.services
@@ -56,25 +56,11 @@ def run(request, tmp_path_factory):
     return write_layout(tmp_path_factory.mktemp("runs"), request.param)
 
 
-def by_document(rows):
-    """Rows by document."""
-    rows = list(rows)
-    found = {row["document_id"]: row for row in rows}
-    assert len(found) == len(rows)
-    return found
-
-
 def test_polars_reads_every_value(run):
     frame = pl.read_parquet(
         f"{run}/data/**/*.parquet", hive_partitioning=True, try_parse_hive_dates=True
     )
     assert by_document(frame.to_dicts()) == rows_of_run(run)
-
-
-def test_duckdb_reads_every_value(run):
-    table = duckdb.read_parquet(f"{run}/data/**/*.parquet", hive_partitioning=True)
-    rows = (dict(zip(table.columns, row, strict=True)) for row in table.fetchall())
-    assert by_document(rows) == rows_of_run(run)
 
 
 def as_plain(value: Any) -> Any:

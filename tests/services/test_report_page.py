@@ -14,8 +14,6 @@ from support.report_runs import HOSTILE, STORMS, write_run
 from precis.pipelines.report.report import report
 
 pytestmark = pytest.mark.services
-
-CHROMIUM = "/usr/bin/chromium"
 DOCUMENTS = STORMS + 1
 
 
@@ -25,18 +23,6 @@ def address(tmp_path_factory) -> str:
     write_run(folder)
     result = report(run=folder / "run")
     return Path(result.path).as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
 
 
 def wait_for(locator):
@@ -136,19 +122,20 @@ def test_a_document_shows_its_source_and_its_summaries(page):
     assert focused == page.locator("#rows button").get_attribute("data-number")
 
 
-def test_a_document_can_be_scrolled_by_the_keyboard(page):
-    page.fill("#query", "storm-17")
-    page.click("#rows button")
-    body = page.get_by_role("region", name="Document", exact=True)
-    body.focus()
-    assert page.evaluate("document.activeElement.id") == "dialog-body"
-    measures = page.get_by_role("region", name="Measures of the summaries")
-    measures.focus()
-    assert page.evaluate("document.activeElement.className") == "scroll"
+OLD_BROWSER = "delete window.DecompressionStream"
 
 
-def damaged(address, browser, tmp_path, *, block, script=""):
-    """The page with half of a block."""
+@pytest.mark.parametrize(
+    ("block", "script", "message"),
+    [
+        ("list", "", "The list of documents cannot be shown: the data"),
+        ("list", OLD_BROWSER, "this browser is too old to unpack it"),
+        ("block-0", "", "This document cannot be shown: the data"),
+    ],
+)
+def test_what_cannot_be_unpacked_says_so(
+    address, browser, tmp_path, block, script, message
+):
     text = Path(address.removeprefix("file://")).read_text(encoding="utf-8")
     found = re.search(f'id="{block}">([^<]*)<', text)
     text = text.replace(found[1], found[1][: len(found[1]) // 8 * 4])
@@ -156,33 +143,12 @@ def damaged(address, browser, tmp_path, *, block, script=""):
     page = browser.new_page()
     page.add_init_script(script)
     page.goto((tmp_path / "damaged.html").as_uri())
-    return page
-
-
-def test_a_page_that_cannot_be_unpacked_says_so(address, browser, tmp_path):
-    page = damaged(address, browser, tmp_path, block="list")
+    if block != "list":
+        page.locator("#rows button").first.click()
     alert = page.get_by_role("alert")
     alert.wait_for()
-    assert "The list of documents cannot be shown: the data" in alert.inner_text()
-    assert not page.locator("#toolbar").is_visible()
-    page.close()
-    script = "delete window.DecompressionStream"
-    page = damaged(address, browser, tmp_path, block="list", script=script)
-    alert = page.get_by_role("alert")
-    alert.wait_for()
-    assert "this browser is too old to unpack it" in alert.inner_text()
-    page.close()
-
-
-def test_a_document_that_cannot_be_unpacked_says_so(address, browser, tmp_path):
-    page = damaged(address, browser, tmp_path, block="block-0")
-    page.wait_for_selector("html[data-ready]")
-    page.locator("#rows button").first.click()
-    alert = page.locator("dialog[open]").get_by_role("alert")
-    alert.wait_for()
-    assert "This document cannot be shown: the data" in alert.inner_text()
-    page.keyboard.press("Escape")
-    wait_for(page.locator("#rows button")).to_have_count(20)
+    assert message in alert.inner_text()
+    assert page.locator("#toolbar").is_visible() == (block != "list")
     page.close()
 
 
@@ -211,15 +177,6 @@ def test_the_keyboard_moves_in_the_list_and_between_documents(page):
     page.wait_for_function(
         "document.getElementById('dialog-title').innerText=='storm-0'"
     )
-
-
-def test_the_documents_begin_soon_and_samples_open(page):
-    script = "document.getElementById('documents').getBoundingClientRect().top"
-    assert page.evaluate(script) < 2 * page.viewport_size["height"]
-    sample = page.locator(".sample").last
-    sample.click()
-    title = page.locator("dialog[open] #dialog-title").inner_text()
-    assert title in sample.inner_text()
 
 
 def test_the_filtered_list_is_saved_as_csv(page, tmp_path):
@@ -254,15 +211,6 @@ def test_colours_follow_the_system_and_the_button(page):
     page.click("#theme")
     assert page.evaluate(background) == "rgb(15, 20, 25)"
     wait_for(button).to_have_text("Use light colours")
-
-
-def test_the_page_is_printed_in_dark_letters_without_its_controls(page):
-    page.click("#theme")
-    page.emulate_media(media="print", color_scheme="dark")
-    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 31, 36)"
-    assert not page.locator("#toolbar").is_visible()
-    assert not page.locator("#theme").is_visible()
-    assert page.locator("#scores table").first.is_visible()
 
 
 CONTRAST = """

@@ -12,7 +12,7 @@ from precis.model.text.article import Article
 from precis.pipelines.report import documents
 from precis.pipelines.report.distributions import add_measures, distributions
 from precis.pipelines.report.documents import ReportedDocument, Span, cut, find_terms
-from precis.pipelines.report.rows import Judgement, take_rows
+from precis.pipelines.report.rows import Judgement
 from precis.pipelines.run.key_tables import open_database
 
 QUALITY = {
@@ -189,15 +189,6 @@ def test_rows_without_a_network_are_judged_by_their_scores(judge):
     table = report_table([(name, [], 9, None) for name in "abcd"])
     chosen, best = judge([table], 4, "lead", [scores[:5], scores[5:]])
     assert (list(chosen), best) == ([1, 3, 0, 2], [0, 3, 1])
-
-
-def test_the_chosen_rows_are_read_from_the_tables():
-    rows = [(f"d{number}", [], number, -1.0) for number in range(9)]
-    taken = take_rows([report_table(rows[:4]), report_table(rows[4:])], [7, 0])
-    assert {number: row["document_id"] for number, row in taken.items()} == {
-        7: "d7",
-        0: "d0",
-    }
 
 
 def test_a_row_has_no_scores_where_its_id_was_scored_twice():

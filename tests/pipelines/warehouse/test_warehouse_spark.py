@@ -9,12 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.loader_runs import SCHEMA, make_row
 from support.warehouse_runs import iceberg_table, rows_of, summaries, write_run
 
 from precis.model.errors import UsageError
 from precis.pipelines.warehouse.load import load_run
-from precis.pipelines.warehouse.loaders import loaders
 
 pytestmark = [
     pytest.mark.slow,
@@ -85,30 +83,6 @@ def test_spark_reads_every_value_of_a_run(spark, warehouse):
         if row.get("created_at"):
             row["created_at"] = row["created_at"].replace(tzinfo=None)
     assert rows == written
-
-
-def test_spark_takes_the_types_and_views_for_databricks(spark, tmp_path):
-    """COPY INTO and MERGE are Databricks' and Delta's; the rest is Spark's SQL."""
-    rows = [make_row(number) for number in range(8)]
-    run = write_run(tmp_path / "a", {"data/part-0.parquet": rows}, schema=SCHEMA)
-    files = loaders(run=run, for_="databricks", location="/Volumes/a").files
-    spark.sql(files["create.sql"].rstrip(";\n").replace("USING DELTA", "USING PARQUET"))
-    spark.read.parquet(f"{run}/data").createOrReplaceTempView("files")
-    spark.sql("INSERT INTO summaries SELECT * FROM files")
-    for statement in files["view.sql"].rstrip(";\n").split(";\n"):
-        spark.sql(statement)
-    flat = {row.document_id: row for row in spark.table("summaries_flat").collect()}
-    for row in rows:
-        words = (row["abstractive_quality"] or {}).get("words")
-        assert flat[row["document_id"]].abstractive_quality_words == words
-    items = spark.table("summaries_extractive").collect()
-    assert {
-        (i.document_id, i.extractive_position, i.extractive_text) for i in items
-    } == {
-        (row["document_id"], place, item["text"])
-        for row in rows
-        for place, item in enumerate(row["extractive"])
-    }
 
 
 def test_a_table_from_which_spark_deleted_rows_is_refused(spark, warehouse):
