@@ -121,8 +121,6 @@ def show_run(manifest: Values, values: Values) -> None:
         f", {name} {manifest[key]}" for name, key in models.items() if manifest[key]
     ]
     print(f"run {manifest['run_id']}{''.join(used)}")
-    if values.get("table"):
-        print(f"table {values['table']} holds the run")
     if line := whole_corpus(manifest, since=values["started"]):
         print(line)
     end_with(values["output"], "precis", "report", values["output"])
@@ -313,8 +311,6 @@ def show_verified(result: Any, values: Values) -> int:
     """`precis verify`: the findings; 1 where there is damage."""
     for line in result.findings:
         print(line)
-    for line in result.notes:
-        print(f"note: {line}")
     count = len(result.findings)
     outcome = "is as it was written"
     if count:

@@ -55,11 +55,11 @@ from precis.pipelines.run.result_files import (
 )
 
 # Flags that change no result: where models lie, whose ids are recorded, how fast a job
-# is, when it fails, and who takes its result.
+# is, and when it fails.
 WITHOUT_EFFECT = (
     *("bundle", "extractive_bundle", "keyphrase_bundle"),
     *("workers", "search_processes", "window_documents"),
-    *("max_failed_share", "max_empty_share", "table"),
+    *("max_failed_share", "max_empty_share"),
 )
 # What the settings whose values are checksums stand for.
 _LABELS = {
@@ -107,7 +107,6 @@ def run_job(
     check: Callable[[Mapping[str, Any]], None],
     failures: FailureOptions,
     may_replace: bool = False,
-    load: Callable[[], object] | None = None,
 ) -> None:
     """Runs a job in its output folder, unless its result is there.
 
@@ -120,7 +119,6 @@ def run_job(
           `write_description`.
       check: takes the description of the result, and raises where there must be none.
       failures: how many records may fail.
-      load: takes the result elsewhere while the folder is still owned.
 
     Raises:
       UsageError: as `open_job`, or another process owns the folder.
@@ -139,8 +137,6 @@ def run_job(
             run(job)
             check_owned()
             _finish(job, check, failures)
-        if load is not None:
-            load()
 
 
 def write_description(job: Job, content: Mapping[str, Any]) -> None:

@@ -20,7 +20,6 @@ from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import REMOVED_SETTINGS, SearchConfig
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
 from precis.pipelines.run.options import WorkerOptions, check_output, normal_path
-from precis.pipelines.warehouse.options import read_address
 
 CHUNK_MERGE = "chunk_merge"
 HEAD = "head"
@@ -201,14 +200,6 @@ class ResultOptions:
         "write no nested columns: fields of a struct become columns, lists become JSON "
         "text",
     )
-    table: str = flag(
-        "",
-        "table that takes the finished run, as `precis load` does: "
-        "iceberg://CATALOG/NAMESPACE.TABLE, iceberg+sqlite://FOLDER/NAMESPACE.TABLE or "
-        "delta://FOLDER",
-        metavar="TABLE",
-        default_text="none",
-    )
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -221,8 +212,6 @@ class ResultOptions:
             raise UsageError(
                 f"--partition_by {self.partition_by} names a column twice; name it once"
             )
-        if self.table:
-            read_address(self.table)
         check_at_least(self, 1, "row_group_mb")
 
 

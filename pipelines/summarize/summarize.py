@@ -91,7 +91,6 @@ from precis.pipelines.summarize.summary_settings import (
 )
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.partitions import part_layout
-from precis.pipelines.warehouse.load import check_table, load_run
 
 # Bytes of a corpus that surely has more batches than this process would search itself.
 _MUCH_TO_SEARCH = 500_000
@@ -137,8 +136,6 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
         is_flat=result.flat,
         row_group_mb=result.row_group_mb,
     )
-    if result.table:
-        check_table(result.table)
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
 
@@ -156,7 +153,6 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
         )
         run_steps(summary_run, tasks, beam_options, workers=workers.workers)
 
-    load = functools.partial(load_run, output, result.table)
     run_job(
         "summarize",
         output,
@@ -167,7 +163,6 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
         check=functools.partial(check_run, corpus),
         failures=failures,
         may_replace=normal_path(output) in earlier.reused_folders,
-        load=load if result.table else None,
     )
     return files.read_json(files.join(output, MANIFEST_FILE))
 

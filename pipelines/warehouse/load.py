@@ -58,20 +58,6 @@ def load_run(
     return TableResult(run.run_id, version, run.rows, replaced or 0, replaced is None)
 
 
-def check_table(table: str) -> None:
-    """Checks before a run begins that its table can be reached.
-
-    Raises:
-      UsageError: no such address or catalogue.
-    """
-    address = read_address(table)
-    _loader(address)
-    if address.scheme != DELTA:
-        from precis.pipelines.warehouse.iceberg import open_catalog
-
-        open_catalog(address)
-
-
 def _loader(
     address: TableAddress,
 ) -> Callable[[FinishedRun, TableAddress, Sequence[str]], tuple[str, int | None]]:

@@ -147,7 +147,6 @@ def test_a_wrong_command_line_exits_with_2(line, message, capsys):
     [
         (SUMMARIZE, {"beam"}),
         ((*SUMMARIZE, "--bundle", "b"), {"beam", "train"}),
-        ((*SUMMARIZE[:3], "--table", "delta://t"), {"beam", "tables"}),
         ((*SUMMARIZE, "--runner", "dataflow"), {"beam", "dataflow"}),
         (("prepare", "--corpus", "tfds:x"), {"beam", "train", "tfds"}),
         (("train", "--records", "r", "--output", "b"), {"train"}),

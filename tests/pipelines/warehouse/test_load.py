@@ -2,7 +2,7 @@
 
 import pytest
 from support.command_line import exit_code
-from support.warehouse_runs import iceberg_table, rows_of, write_run
+from support.warehouse_runs import rows_of, write_run
 
 
 @pytest.mark.parametrize("scheme", ["iceberg+sqlite", "delta"])
@@ -21,24 +21,3 @@ def test_a_run_is_loaded_once(tmp_path, capsys, scheme):
     assert second[0] == expected
     assert exit_code("load", write_run(tmp_path / "b", {}), "--table", table) == 0
     assert capsys.readouterr().out.startswith("run b: no rows; nothing was written\n")
-
-
-def test_summarize_loads_what_it_wrote(tmp_path, capsys):
-    table = f"iceberg+sqlite://{tmp_path}/warehouse/news.daily"
-    flags = ("--corpus", "sample:20", "--output", str(tmp_path / "run"))
-    assert exit_code("summarize", *flags) == 0
-    assert "holds the run" not in capsys.readouterr().out
-    # The table is no part of what a run depends on, so the finished run is loaded.
-    for _ in range(2):
-        assert exit_code("summarize", *flags, "--table", table) == 0
-        assert f"\ntable {table} holds the run\n" in capsys.readouterr().out
-    assert len(iceberg_table(table).snapshots()) == 1
-    assert iceberg_table(table).scan().count() == 20
-
-
-def test_summarize_refuses_a_table_before_it_begins(tmp_path, capsys):
-    flags = ("--corpus", "sample:20", "--output", str(tmp_path / "run"))
-    assert exit_code("summarize", *flags, "--table", "news.daily") == 2
-    assert exit_code("summarize", *flags, "--table", "iceberg://none/news.daily") == 2
-    assert "the catalogue 'none' cannot be opened" in capsys.readouterr().err
-    assert not any((tmp_path / "run").rglob("*.parquet"))

@@ -22,7 +22,7 @@ from precis.model.errors import DataError, JobError, UsageError
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables import finished_run
 from precis.pipelines.warehouse import iceberg
-from precis.pipelines.warehouse.load import DEFAULT_KEY, check_table, load_run
+from precis.pipelines.warehouse.load import DEFAULT_KEY, load_run
 from precis.pipelines.warehouse.options import read_address
 
 
@@ -407,13 +407,10 @@ def test_a_catalogue_is_found_in_the_configuration(tmp_path, monkeypatch):
         load(tmp_path, "a", "xy", "iceberg://prod/eu.news.daily")
 
 
-def test_a_table_is_checked_before_a_run_begins(tmp_path, address):
-    check_table(address)
-    check_table(f"delta://{tmp_path}/table")
-    assert not (tmp_path / "table").exists()
+def test_a_catalogue_that_cannot_be_opened_is_refused(tmp_path):
     message = "'other' cannot be opened: .*PYICEBERG_CATALOG__OTHER__URI, or name a fol"
     with pytest.raises(UsageError, match=message):
-        check_table("iceberg://other/news.daily")
+        load(tmp_path, "a", "x", "iceberg://other/news.daily")
     (tmp_path / "no" / "catalog.db").mkdir(parents=True)
     with pytest.raises(UsageError, match="no cannot be written: unable to open"):
-        check_table(f"iceberg+sqlite://{tmp_path}/no/news.daily")
+        load(tmp_path, "b", "x", f"iceberg+sqlite://{tmp_path}/no/news.daily")
