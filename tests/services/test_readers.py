@@ -1,12 +1,10 @@
-"""polars and pandas read every value of a run, however its files lie."""
+"""polars reads every value of a run, however its files lie."""
 
 import datetime
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
@@ -61,24 +59,3 @@ def test_polars_reads_every_value(run):
         f"{run}/data/**/*.parquet", hive_partitioning=True, try_parse_hive_dates=True
     )
     assert by_document(frame.to_dicts()) == rows_of_run(run)
-
-
-def as_plain(value: Any) -> Any:
-    """A value of pandas as Python has it: a list for an array, None for a null."""
-    if isinstance(value, np.ndarray | list):
-        return [as_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {name: as_plain(item) for name, item in value.items()}
-    if value is pd.NA or (isinstance(value, float) and np.isnan(value)):
-        return None
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def test_pandas_reads_every_value(run):
-    frame = pd.read_parquet(f"{run}/data", dtype_backend="pyarrow")
-    expected = rows_of_run(run)
-    if "created_date" in frame:
-        # pandas reads a column of the folders as a category of texts.
-        for row in expected.values():
-            row["created_date"] = row["created_date"].isoformat()
-    assert by_document(as_plain(row) for row in frame.to_dict("records")) == expected

@@ -11,11 +11,9 @@ from support.command_line import exit_code
 from support.loader_runs import (
     LOCATIONS,
     SCHEMA,
-    by_document,
     check_loads,
     flags_for,
     make_row,
-    read_rows,
     write_partitions,
     write_rows,
 )
@@ -122,29 +120,6 @@ def test_a_flat_and_partitioned_run_of_the_command_line_is_loaded(
     assert in_table.fetchall() == written.order("document_id").fetchall()
 
 
-def test_a_run_and_files_may_have_addresses_of_files(tmp_path, connection, capsys):
-    run = write_rows(tmp_path / "a", range(4))
-    load(connection, f"file://{run}")
-    assert by_document(rows_in(connection)) == read_rows(run)
-    flags = ("--for", "duckdb", "--output", f"file://{tmp_path}/sql")
-    assert exit_code("loaders", f"file://{run}", *flags) == 0
-    assert f"\nnext: cat {tmp_path}/sql/*.sql | " in capsys.readouterr().out
-
-
-def damaged(folder):
-    run = write_rows(folder, range(4))
-    part = folder / "data" / f"part-{folder.name}-00001-of-00002.parquet"
-    content = bytearray(part.read_bytes())
-    content[50] ^= 1
-    part.write_bytes(content)
-    return run
-
-
-def broken_name(folder):
-    schema = pa.schema([*SCHEMA, pa.field("a\nb", pa.string())])
-    return write_run(folder, [make_row(1, **{"a\nb": None})], schema=schema)
-
-
 def row(folder):
     return write_rows(folder, [1])
 
@@ -161,7 +136,6 @@ NO_ROWS = "has no rows, and so no columns that a table could have"
     ("make", "flags", "error", "message"),
     [
         (str, {}, UsageError, "a does not exist; give the --output of"),
-        (damaged, {}, DataError, "part-a-00001-of-00002.parquet: has another content"),
         (lambda folder: write_run(folder, {}), {}, UsageError, NO_ROWS),
         (rows(1, 1), {}, DataError, "is the key of more than one row"),
         (row, {"table_key": "id"}, UsageError, "no column 'id'; it has document"),
@@ -170,7 +144,6 @@ NO_ROWS = "has no rows, and so no columns that a table could have"
         (row, {"for_": "mysql"}, UsageError, "--for is one of bigquery, .*mysql"),
         (row, {"table": "news."}, UsageError, "--table 'news.' is no name"),
         (row, {"table": "n\n\\! ls"}, UsageError, "holds a line break or NUL"),
-        (broken_name, {}, UsageError, r"'a\\nb' holds a line break or NUL"),
         (row, {"for_": "postgresql"}, UsageError, "--copy_rows FILE takes the rows"),
         (row, {"copy_rows": "f"}, UsageError, "--copy_rows FILE takes the rows"),
         (row, {**COPY, "location": "gs://b/r"}, UsageError, "and so no --location"),
@@ -316,11 +289,6 @@ def test_every_statement_is_parsed_in_its_dialect(tmp_path, name, make):
     merge = "Insert" if name in ("clickhouse", "postgresql") else "Merge"
     kinds = [kind for kind in kinds if kind != "Set"]
     assert kinds[0] == "Create" and merge in kinds and "Drop" in kinds
-    statements = sqlglot.parse(result.files["create.sql"], dialect=dialect)
-    create = next(each for each in statements if isinstance(each, sqlglot.exp.Create))
-    columns = [column.name for column in create.find_all(sqlglot.exp.ColumnDef)]
-    names = [name for name in columns if name.casefold() in ("document_id", "run_id")]
-    assert [name.casefold() for name in names] == ["document_id", "run_id"]
 
 
 def test_the_loads_name_every_file_and_value(tmp_path):

@@ -201,11 +201,6 @@ def without_key_column(table):
             "column 'summary' was renamed or removed; rewrite the t",
         ),
         (
-            lambda table: update(table).delete_column("summary").commit(),
-            UsageError,
-            "column 'summary' was renamed or removed",
-        ),
-        (
             lambda table: (
                 table.update_spec()
                 .add_field("document_id", BucketTransform(4), "bucket")
