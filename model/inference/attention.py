@@ -146,26 +146,22 @@ def _choose_map(maps: list[AttentionMap], *, block: str, layer: int) -> Attentio
     return block_maps[layer - 1]
 
 
-def draw(
-    attention: HeadWeights, *, heads: list[int] | None = None, most_columns: int = 60
-) -> "Figure":
+def draw(attention: HeadWeights, *, most_columns: int = 60) -> "Figure":
     """Draws attention weights.
 
     Args:
       attention: the weights and their tokens.
-      heads: the heads to draw, from 1; by default all.
       most_columns: the largest number of columns. Those with the largest weights are
         drawn, in their order. 0 draws all.
     """
     from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
 
-    heads = heads or list(range(1, len(attention.weights) + 1))
-    weights = attention.weights[[head - 1 for head in heads]]  # [H, T, S]
+    weights = attention.weights  # [H, T, S]
     columns = most_read(weights, most_columns)
     drawn = weights[:, :, columns]
-    across = math.ceil(math.sqrt(len(heads)))
-    down = -(-len(heads) // across)
+    across = math.ceil(math.sqrt(len(weights)))
+    down = -(-len(weights) // across)
     map_width = len(columns) * _COLUMN_INCHES + _MARGIN_INCHES
     map_height = len(attention.rows) * _ROW_INCHES + _MARGIN_INCHES
     width = max(across * map_width, _LEAST_INCHES)
@@ -182,14 +178,14 @@ def draw(
         for column, skip in zip(columns, skips, strict=True)
     ]
     text = {"fontsize": 8, "parse_math": False}  # `$` begins no formula
-    for axes, head, values in zip(grid.flat, heads, drawn, strict=False):
+    for head, (axes, values) in enumerate(zip(grid.flat, drawn, strict=False), 1):
         image = axes.imshow(values, aspect="auto", cmap="YlGnBu", norm=norm)
         axes.set_xticks(range(len(columns)), labels, rotation=90, **text)
         axes.set_yticks(range(len(attention.rows)), map(_label, attention.rows), **text)
         axes.set_ylabel("reads" if attention.block == "encoder" else "written")
         if attention.mean_of <= 1:
             axes.set_title(f"head {head}", fontsize=10)
-    for axes in grid.flat[len(heads) :]:
+    for axes in grid.flat[len(weights) :]:
         axes.axis("off")
     figure.colorbar(image, ax=grid, fraction=0.02, pad=0.01, label="weight")
     share = float(drawn.sum() / weights.sum())

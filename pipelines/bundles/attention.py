@@ -53,8 +53,8 @@ def attention(**flags: Any) -> AttentionResult:
       **flags: the fields of `AttentionOptions`.
 
     Raises:
-      UsageError: no bundle, no text, or a block, layer or head that the network does
-        not have.
+      UsageError: no bundle, no text, or a block or layer that the network does not
+        have.
       DataError: a damaged bundle, or a text that is not UTF-8.
     """
     prefix = with_decoding_of_bundle(flags).get("task_prefix", "")
@@ -72,17 +72,9 @@ def attention(**flags: Any) -> AttentionResult:
         block=options.block,
         layer=options.layer,
     )
-    heads = len(weights.weights)
-    if max(options.head_numbers, default=0) > heads:
-        raise UsageError(
-            f"--heads {options.heads}: the block {options.block} has the heads 1 to "
-            f"{heads}"
-        )
     if options.block != COPY and options.heads == MEAN_OF_HEADS:
         weights = mean_of_heads(weights)
-    figure = draw(
-        weights, heads=options.head_numbers or None, most_columns=options.columns
-    )
+    figure = draw(weights, most_columns=options.columns)
     with files.write_aside(options.output) as file:
         figure.savefig(file, format="png")
     tokens = len(weights.columns)

@@ -1,11 +1,9 @@
 """The options of `precis import`, `export` and `attention`."""
 
 import dataclasses
-import re
 from typing import Any
 
 from precis.model.config import check_at_least, check_choices, flag, required
-from precis.model.errors import UsageError
 from precis.model.search.config import SearchConfig
 from precis.pipelines.corpus.options import clean_flag
 from precis.pipelines.run.options import check_output
@@ -110,10 +108,9 @@ class AttentionOptions:
     heads: str = flag(
         MEAN_OF_HEADS,
         "mean draws the mean of all heads, with the summary below it; all draws one "
-        "map a head, and 1,3 those of two heads, counted from 1. copy has one map",
-        metavar="mean|all|N,...",
+        "map a head. copy has one map",
+        choices=(MEAN_OF_HEADS, "all"),
         is_common=True,
-        takes_list=True,
     )
     columns: int = flag(
         60,
@@ -128,16 +125,6 @@ class AttentionOptions:
         check_choices(self)
         check_output(self.output)
         check_at_least(self, 0, "layer", "columns")
-        if not re.fullmatch(r"mean|all|[1-9]\d{0,3}(,[1-9]\d{0,3})*", self.heads):
-            raise UsageError(
-                f"--heads is mean, all, or numbers from 1 on with commas between them, "
-                f"not {self.heads!r}"
-            )
-
-    @property
-    def head_numbers(self) -> list[int]:
-        """The numbers in `heads`; none where it is a word."""
-        return [int(number) for number in self.heads.split(",") if number.isdigit()]
 
 
 IMPORT = (ImportOptions,)

@@ -169,18 +169,16 @@ def test_a_picture_has_the_tokens_read_most_and_the_summary():
 
 
 @pytest.mark.filterwarnings("error")  # such as that of a missing glyph
-@pytest.mark.parametrize("heads", [None, [2]])
-def test_each_head_has_a_map_of_its_weights(tmp_path, heads):
+def test_each_head_has_a_map_of_its_weights(tmp_path):
     long_word = "Donaudampfschifffahrtsgesellschaft"
     columns = [long_word, "$5", "▁␤", "it"]
     attention = weights_of(block="copy", columns=columns)
-    figure = draw(attention, heads=heads)
+    figure = draw(attention)
     maps = [axes.images[0].get_array() for axes in figure.axes if axes.images]
-    drawn = attention.weights[[1]] if heads else attention.weights
-    np.testing.assert_array_equal(maps, drawn)
+    np.testing.assert_array_equal(maps, attention.weights)
     texts = texts_of(figure)
-    assert {"head 2", "copy distribution", "$5", "▁↵"} < set(texts)
-    assert f"{long_word[:21]}…" in texts and ("head 1" in texts) == (not heads)
+    assert {"head 1", "head 2", "copy distribution", "$5", "▁↵"} < set(texts)
+    assert f"{long_word[:21]}…" in texts
     figure.savefig(tmp_path / "drawn.png")
 
 
@@ -206,16 +204,16 @@ def flags(bundle, tmp_path_factory) -> dict:
     }
 
 
-def test_the_command_draws_the_mean_of_all_heads_one_head_or_the_copies(
+def test_the_command_draws_the_mean_of_all_heads_each_head_or_the_copies(
     flags, tmp_path
 ):
-    mean, one_head, copied = (tmp_path / f"{name}.png" for name in ("mean", "1", "c"))
+    mean, each, copied = (tmp_path / f"{name}.png" for name in ("mean", "all", "c"))
     assert precis("attention", output=mean, **flags) == 0
-    written = attention_command(output=str(one_head), heads=[2], **flags)
-    assert written.path == str(one_head)
+    written = attention_command(output=str(each), heads="all", **flags)
+    assert written.path == str(each)
     assert (written.summary, written.columns) == (SUMMARY, written.tokens)
     attention_command(output=str(copied), block="copy", **flags)
-    for picture in (mean, one_head, copied):
+    for picture in (mean, each, copied):
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -246,7 +244,7 @@ def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path, capsys):
         ),
         (b"  \n", {}, "other.txt: it holds no text, or null"),
         (b"Caf\xe9", {}, "other.txt: invalid_utf8: byte 3: .*; it reads as cp1252"),
-        (b"Rain.", {"heads": "1,3"}, "--heads 1,3: the block cross has the heads 1 to"),
+        (b"Rain.", {"heads": "1,3"}, "--heads is one of mean, all, not '1,3'"),
         (b"Rain.", {"layer": -1}, "--layer must not be negative, but is -1"),
         (
             b"Rain.",
