@@ -1,5 +1,6 @@
 """Tests of `precis digest`: what it depends on, and what not."""
 
+import hashlib
 import shutil
 
 import numpy as np
@@ -51,6 +52,14 @@ def test_equal_results_have_one_digest_wherever_they_were_computed(
         output=reused,
     )
     assert precis.digest(run=reused) == expected
+
+
+def test_the_digest_is_that_of_the_sum_of_all_rows(extractive):
+    parts = map(pq.read_table, (extractive / "data").glob("*.parquet"))
+    rows = [row for part in parts for row in encode_rows(part)]
+    total = sum(int(hashlib.sha256(row).hexdigest(), 16) for row in rows) % 2**256
+    text = f"precis digest 1\n{len(rows)}\n{total:064x}\n"
+    assert precis.digest(run=extractive) == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_every_column_counts_but_those_of_the_run(extractive):

@@ -4,6 +4,8 @@ import pytest
 from support.command_line import exit_code
 from support.warehouse_runs import rows_of, write_run
 
+from precis.pipelines.warehouse.load import load_run
+
 
 @pytest.mark.parametrize("scheme", ["iceberg+sqlite", "delta"])
 def test_a_run_is_loaded_once(tmp_path, capsys, scheme):
@@ -19,5 +21,7 @@ def test_a_run_is_loaded_once(tmp_path, capsys, scheme):
     version = first[0].split()[-1]
     expected = f"run a: in the table already, version {version}; nothing was written"
     assert second[0] == expected
-    assert exit_code("load", write_run(tmp_path / "b", {}), "--table", table) == 0
+    empty = write_run(tmp_path / "b", {})
+    assert load_run(empty, table).was_noop
+    assert exit_code("load", empty, "--table", table) == 0
     assert capsys.readouterr().out.startswith("run b: no rows; nothing was written\n")
