@@ -13,6 +13,7 @@ from typing import Any
 import apache_beam as beam
 
 from precis.model import files
+from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
@@ -27,14 +28,17 @@ from precis.pipelines.engines.tasks import RunTask, TaskReport, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (
     as_markdown,
     as_text,
+    baseline_system,
     combine,
 )
 from precis.pipelines.evaluate.options import EVALUATE, EvaluateOptions, default_output
 from precis.pipelines.evaluate.scoring import (
     LATER_COLUMNS,
     NEEDED_COLUMNS,
+    REFERENCE,
     SCORES_FOLDER,
     score_rows,
+    system_texts,
 )
 from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
@@ -43,6 +47,7 @@ from precis.pipelines.run.result_files import check_apart
 from precis.pipelines.tables.finished_run import parquet_files
 from precis.pipelines.tables.part_files import (
     RowRange,
+    has_reference,
     is_pattern,
     list_ranges,
     read_rows,
@@ -77,6 +82,8 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     if not is_pattern(options.input):
         check_apart(folder, flag="--output", result=options.input)
     ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)
+    if options.baseline:
+        check_baseline(options.baseline, ranges)
     row_count = sum(row_range.rows for row_range in ranges)
     processes = count_workers(
         workers.workers,
@@ -148,13 +155,31 @@ def output_folder(options: EvaluateOptions) -> str:
     return options.output or default_output(options.input)
 
 
+def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
+    """Looks for a row that has a summary of the baseline, usually the first.
+
+    Raises:
+      UsageError: no row has one.
+    """
+    systems: set[str] = set()
+    for row_range in ranges:
+        for row in read_rows(row_range, [*NEEDED_COLUMNS, "summary"]):
+            if has_reference(row):
+                systems.update(system_texts(row))
+        if baseline_system(baseline) in systems - {REFERENCE}:
+            return
+    known = sorted(systems - {REFERENCE})
+    way_out = suggestion(baseline, known) or f"there are {', '.join(known) or 'none'}"
+    raise UsageError(f"--baseline: there is no system {baseline!r}; {way_out}")
+
+
 def publish(
     reports: Iterable[TaskReport], options: EvaluateOptions, folder: str
 ) -> None:
     """Writes rouge.json and rouge.md.
 
     Raises:
-      UsageError: no row has a reference, or a summary of the baseline.
+      UsageError: no row has a reference.
     """
     scores = [report.figures for report in reports]
     if not any(part.counts["scored"] for part in scores):

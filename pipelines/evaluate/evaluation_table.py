@@ -21,8 +21,6 @@ import numpy as np
 
 from precis.model import rouge
 from precis.model.bootstrap import bootstrap_intervals
-from precis.model.config import suggestion
-from precis.model.errors import UsageError
 from precis.model.quality.flags import ABSTRACTIVE, FLAGS
 from precis.pipelines.evaluate.options import EvaluateOptions
 from precis.pipelines.evaluate.scoring import (
@@ -52,11 +50,7 @@ Figure = Mapping[str, Any]
 
 
 def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str, Any]:
-    """The content of rouge.json, which does not depend on the order of the parts.
-
-    Raises:
-      UsageError: there is no such baseline.
-    """
+    """The content of rouge.json, which does not depend on the order of the parts."""
     parts = sorted(parts, key=lambda part: part.number)
     counts: Counter[str] = sum((part.counts for part in parts), Counter())
     most: Counter[str] = Counter()
@@ -68,9 +62,6 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         for system in scores
     }
     baseline = baseline_system(options.baseline) or (LEAD if LEAD in scores else "")
-    if baseline and baseline not in scores:
-        known = suggestion(baseline, scores) or f"there are {', '.join(sorted(scores))}"
-        raise UsageError(f"--baseline: there is no system {baseline!r}; {known}")
     resamples, is_split = options.resamples, options.split_sentences
     differences = _differences(scores, baseline, resamples)
     splitting = ", unsplit texts cut into sentences" if is_split else ""
@@ -99,10 +90,9 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         "split_sentences": is_split,
         "keyphrases": [
             {"system": method, **figures}
-            for method, values in _join(parts, "keyphrases", len(F1_COLUMNS)).items()
-            for figures in mean_figures(
-                {method: values}, F1_COLUMNS, resamples
-            ).values()
+            for method, figures in mean_figures(
+                _join(parts, "keyphrases", len(F1_COLUMNS)), F1_COLUMNS, resamples
+            ).items()
         ],
         "measures": [
             {"system": name, "method": system, **mean_measures(values)}

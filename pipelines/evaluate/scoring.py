@@ -208,20 +208,23 @@ def _arrays(
 def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
     """The measures of every system and of the reference, as far as a row has them: each
     of `MEASURED`, and of `MEASURE_COLUMNS`, where a flag is true or false.
+
+    A file may be from elsewhere, so that a column holds something else.
     """
     others = row.get("other_quality") or ()
     stored = {
         row.get("extractive_method"): row.get("extractive_quality"),
         ABSTRACTIVE: row.get("abstractive_quality"),
         REFERENCE: row.get("reference_quality"),
-        **{measures["system"]: measures for measures in others},
+        **{each["system"]: each for each in others if isinstance(each, dict)},
     }
     measured = {
         system: {name: measures[name] for name in MEASURED}
         for system, measures in stored.items()
-        if system and measures
+        if system and isinstance(measures, dict) and measures.keys() >= set(MEASURED)
     }
-    if shown := measured.get(row.get("summary_method") or ""):
+    shown = measured.get(row.get("summary_method") or "")
+    if shown and row.get("quality_flags") is not None:
         measured[SUMMARY] = {**shown, "flags": row["quality_flags"]}
     measured.pop(SOURCE, None)  # It is no system of its own.
     for measures in measured.values():

@@ -16,6 +16,7 @@ from precis.model import rouge
 from precis.pipelines.evaluate.evaluate import evaluate
 from precis.pipelines.evaluate.scoring import (
     MEASURED,
+    measures_of_row,
     one_sentence_a_line,
 )
 from precis.pipelines.tables import part_files
@@ -40,6 +41,20 @@ def test_ranges_cut_large_row_groups_and_join_small_ones(tmp_path, monkeypatch):
     ids = [[row["document_id"] for row in read_rows(each, IDS)] for each in ranges]
     assert ids[1] == ["d2", "d3"]
     assert sum(ids, []) == [f"d{number}" for number in range(30)]
+
+
+def test_columns_from_elsewhere_are_not_taken_for_measures():
+    other = {
+        "extractive_method": "lead",
+        "extractive_quality": 0.5,
+        "other_quality": ["good"],
+        "reference_quality": {"words": 3},
+    }
+    assert measures_of_row(other) == {}
+    whole = dict(zip(MEASURED, (3, None, 0.0, []), strict=True))
+    shown = {**other, "summary_method": "lead", "extractive_quality": whole}
+    # Without the column of the flags nothing is known of the text that is shown.
+    assert list(measures_of_row(shown)) == ["lead"]
 
 
 def measures(generator):
