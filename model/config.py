@@ -180,6 +180,16 @@ def check_at_least(config: Any, least: int, *names: str, way_out: str = "") -> N
             raise UsageError(f"{written(config, name)} {rule} {value}{end}")
 
 
+def check_seed(seed: int) -> None:
+    """Refuses a seed that NumPy and Keras do not take.
+
+    Raises:
+      UsageError: naming it.
+    """
+    if not 0 <= seed < 1 << 32:
+        raise UsageError(f"--seed lies between 0 and {(1 << 32) - 1}, not {seed}")
+
+
 def describe_differences(
     earlier: Mapping[str, Any],
     present: Mapping[str, Any],

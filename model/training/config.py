@@ -6,6 +6,7 @@ from precis.model.config import (
     PRECISIONS,
     check_at_least,
     check_choices,
+    check_seed,
     flag,
     setting,
 )
@@ -123,6 +124,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
+        check_seed(self.seed)
         check_at_least(self, 1, *_AT_LEAST_ONE)
         check_at_least(self, 0, *_NOT_NEGATIVE)
         if self.patience and not self.validation_steps:
@@ -202,6 +204,7 @@ class ExtractiveTraining:
 
     def __post_init__(self) -> None:
         check_choices(self)
+        check_seed(self.seed)
         check_at_least(self, 0, "importance_articles", way_out="0 learns none")
         check_at_least(self, 1, "epochs", "batch_documents", "window_sentences")
         if self.learning_rate <= 0:

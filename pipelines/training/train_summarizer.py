@@ -36,6 +36,7 @@ from precis.model.progress.stages import say
 from precis.model.records.dataset import DatasetInfo, load_dataset
 from precis.model.training.loop import TrainResult
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.prepare.options import PREPARE
 from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.training.options import TRAIN, TRAIN_EXTRACTOR, TRAIN_SUMMARIZER
@@ -66,6 +67,11 @@ def train_summarizer(**flags: Any) -> TrainResult:
     """
     concerns = read_flags(TRAIN_SUMMARIZER, flags)
     output, steps = concerns[1].output, step_flags(concerns)
+    # What a later step refuses is refused now, and not after an hour.
+    for options, each in zip(
+        (PREPARE, TRAIN_EXTRACTOR, PREPARE, TRAIN), steps, strict=True
+    ):
+        read_flags(options, each)
     refuse_other_kind(output, SUMMARIZER)
     files.remove_leftovers(output)
     _begin(1, "records")

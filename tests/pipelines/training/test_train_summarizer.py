@@ -163,6 +163,13 @@ def test_impossible_options_are_refused(changes, message):
         SummarizerOptions(**{"output": "o", **changes})
 
 
+@pytest.mark.parametrize("seed", [-1, 1 << 32])
+def test_a_seed_that_a_later_step_refuses_is_refused_before_the_first(seed, tmp_path):
+    with pytest.raises(UsageError, match=f"--seed lies between 0 and .* not {seed}"):
+        module.train_summarizer(**{**FLAGS, "output": tmp_path / "s", "seed": seed})
+    assert not (tmp_path / "s").exists()
+
+
 @pytest.mark.parametrize(
     ("highlights", "share", "error", "message"),
     [
