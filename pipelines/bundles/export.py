@@ -79,8 +79,8 @@ def export(**flags: Any) -> dict[str, Any]:
         a folder that holds something else.
       DataError: a damaged bundle.
     """
-    concerns = read_flags(EXPORT, {**DEFAULTS, **with_decoding_of_bundle(flags)})
-    options, decoding = concerns
+    option_groups = read_flags(EXPORT, {**DEFAULTS, **with_decoding_of_bundle(flags)})
+    options, decoding = option_groups
     contents = open_bundle(options.bundle)
     if contents.source_tokenizer is not contents.tokenizer:
         raise UsageError(
@@ -115,7 +115,7 @@ def export(**flags: Any) -> dict[str, Any]:
         return finished
     manifest = {
         **description,
-        "provenance": {"command": "export", "flags": recorded_flags(concerns)},
+        "provenance": {"command": "export", "flags": recorded_flags(option_groups)},
     }
     path = files.join(options.output, MANIFEST_FILE)
     with stage("export"):

@@ -41,8 +41,8 @@ def import_checkpoint(**flags: Any) -> str:
       DataError: a file is damaged, a tensor does not fit, or a setting is not
           supported.
     """
-    concerns = read_flags(IMPORT, flags)
-    (options,) = concerns
+    option_groups = read_flags(IMPORT, flags)
+    (options,) = option_groups
     folder = options.checkpoint
     if os.path.realpath(folder) == os.path.realpath(options.output):
         raise UsageError(
@@ -62,7 +62,7 @@ def import_checkpoint(**flags: Any) -> str:
         tokenizer = read_tokenizer(folder, settings)
         provenance = {
             "command": "import",
-            "flags": recorded_flags(concerns),
+            "flags": recorded_flags(option_groups),
             "model_type": settings["model_type"],
             "checkpoint": folder,
             "checkpoint_sha256": {

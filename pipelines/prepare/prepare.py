@@ -94,8 +94,8 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
           is damaged.
       JobError: another process took over the output.
     """
-    concerns = read_flags(PREPARE, flags)
-    corpus, options, failures, workers = concerns
+    option_groups = read_flags(PREPARE, flags)
+    corpus, options, failures, workers = option_groups
     beam_options = pipeline_options(beam_args, own_flags=flag_names(PREPARE))
     check_tensorflow(beam_options)
     check_remote(beam_options, {**vars(corpus), **vars(options)})
@@ -103,7 +103,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
         tasks = list_tasks(corpus)
     check_output_apart(options.output, corpus, tasks)
     options, fingerprints = find_tokenizers(options)
-    recorded = recorded_flags(concerns)
+    recorded = recorded_flags(option_groups)
     # Fingerprints stand in place of the folders of tokenizers.
     others = {**fingerprints, "format_version": FORMAT_VERSION}
     inputs = result_inputs(recorded, tasks, others)

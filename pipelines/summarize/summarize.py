@@ -120,11 +120,11 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
     flags = check_values(SUMMARIZE, flags)
     beam_options = pipeline_options(beam_args, own_flags=flag_names(SUMMARIZE))
     check_remote(beam_options, flags)
-    concerns = read_flags(SUMMARIZE, with_flags_of_bundle(flags))
-    corpus, *summary_options, earlier, result, failures, workers = concerns
+    option_groups = read_flags(SUMMARIZE, with_flags_of_bundle(flags))
+    corpus, *summary_options, earlier, result, failures, workers = option_groups
     if summary_options[0].bundle or summary_options[0].extractive_bundle:
         check_tensorflow(beam_options)
-    recorded = recorded_flags(concerns)
+    recorded = recorded_flags(option_groups)
     settings = summary_settings(*summary_options, clean=corpus.clean)
     output = settings.options.output
     with stage("listing the corpus", is_brief=True):

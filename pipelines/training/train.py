@@ -74,8 +74,8 @@ def train(**flags: Any) -> TrainResult:
     recipe = flags.get("recipe", "")
     # A value of another type is refused where the flags are read.
     settings_of_recipe = RECIPES.get(recipe, {}) if isinstance(recipe, str) else {}
-    concerns = read_flags(TRAIN, {**settings_of_recipe, **flags})
-    options, settings, training = concerns
+    option_groups = read_flags(TRAIN, {**settings_of_recipe, **flags})
+    options, settings, training = option_groups
     check_beside(settings)
     refuse_other_kind(options.output, ABSTRACTIVE)
     warn_of_warmup(training)
@@ -88,7 +88,7 @@ def train(**flags: Any) -> TrainResult:
             network=network,
             training=training,
             initial=initial,
-            request={"command": "train", "flags": recorded_flags(concerns)},
+            request={"command": "train", "flags": recorded_flags(option_groups)},
             is_stopped=is_stopped,
         )
 
@@ -248,15 +248,18 @@ def train_extractor(**flags: Any) -> TrainResult:
           split `validation`.
       DataError: damaged records, or a loss that is not finite.
     """
-    concerns = read_flags(TRAIN_EXTRACTOR, flags)
-    options, training = concerns
+    option_groups = read_flags(TRAIN_EXTRACTOR, flags)
+    options, training = option_groups
     refuse_other_kind(options.output, EXTRACTIVE)
     with shown("train-extractor"):
         return extractor.train_extractor(
             options.records,
             options.output,
             training=training,
-            request={"command": "train-extractor", "flags": recorded_flags(concerns)},
+            request={
+                "command": "train-extractor",
+                "flags": recorded_flags(option_groups),
+            },
         )
 
 
@@ -270,8 +273,8 @@ def train_keyphrases(**flags: Any) -> TrainResult:
       UsageError: invalid flags, or records without oracle labels.
       DataError: damaged records, or records without a candidate to learn from.
     """
-    concerns = read_flags(TRAIN_KEYPHRASES, flags)
-    (options,) = concerns
+    option_groups = read_flags(TRAIN_KEYPHRASES, flags)
+    (options,) = option_groups
     refuse_other_kind(options.output, KEYPHRASES)
     info = load_dataset(options.records)
     require_oracle(info, options.records)
@@ -279,7 +282,7 @@ def train_keyphrases(**flags: Any) -> TrainResult:
         "records_fingerprint": info.fingerprint,
         "data": [info.facts()],
         "command": "train-keyphrases",
-        "flags": recorded_flags(concerns),
+        "flags": recorded_flags(option_groups),
     }
     with (
         shown("train-keyphrases"),

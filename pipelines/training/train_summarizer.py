@@ -65,8 +65,8 @@ def train_summarizer(**flags: Any) -> TrainResult:
           not finite.
       Interrupted: at a signal, after the state of the writer was saved.
     """
-    concerns = read_flags(TRAIN_SUMMARIZER, flags)
-    output, steps = concerns[1].output, step_flags(concerns)
+    option_groups = read_flags(TRAIN_SUMMARIZER, flags)
+    output, steps = option_groups[1].output, step_flags(option_groups)
     # What a later step refuses is refused now, and not after an hour.
     for options, each in zip(
         (PREPARE, TRAIN_EXTRACTOR, PREPARE, TRAIN), steps, strict=True
@@ -84,7 +84,7 @@ def train_summarizer(**flags: Any) -> TrainResult:
     if not _is_finished(steps.writer, TRAIN):
         _begin(4, "writer")
         train(**steps.writer)
-    request = {"command": "train-summarizer", "flags": recorded_flags(concerns)}
+    request = {"command": "train-summarizer", "flags": recorded_flags(option_groups)}
     model_id = save_summarizer_bundle(output, provenance=request)
     trained = read_manifest(steps.writer["output"])["provenance"]
     return TrainResult(
@@ -92,13 +92,13 @@ def train_summarizer(**flags: Any) -> TrainResult:
     )
 
 
-def step_flags(concerns: Sequence[Any]) -> SummarizerRecipe:
+def step_flags(option_groups: Sequence[Any]) -> SummarizerRecipe:
     """The flags of each step, those of the recipe and those of its data and output.
 
     Args:
-      concerns: the dataclasses in `TRAIN_SUMMARIZER`.
+      option_groups: the dataclasses in `TRAIN_SUMMARIZER`.
     """
-    corpus, options, *others = concerns
+    corpus, options, *others = option_groups
     recipe = SUMMARIZER_RECIPES[options.recipe]
     training = files.join(options.output, TRAINING_FOLDER)
     records = files.join(training, "records")
