@@ -14,11 +14,11 @@ PIP_GROUPS := $(PIP) 'pip>=25.1' && $(PIP)
 DOCUMENTS := 16000
 PEER_FLAG := $(if $(PEERS),--peers $(PEERS))
 
-.PHONY: help run test test-slow test-services test-engines test-all check format docs lock bench clean
+.PHONY: help run test test-slow test-services test-engines test-engines-short test-all check format docs lock bench clean
 .DEFAULT_GOAL := help
 
 help: ## Show the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 20
 
 # uv installs in seconds what takes pip a minute; where it cannot be had or finds no registry, pip does it. Like pip it
 # compiles all modules: where Python must not write them, each process would compile TensorFlow anew, for four seconds.
@@ -72,6 +72,9 @@ test-services: $(SERVICES) $(DOCS) ## The report in a browser, loaders in databa
 
 test-engines: $(DATAFLOW) ## The jobs on Flink and Prism, object stores, the job for Dataflow; needs Java 17, Maven and Go
 	$(BIN)/python -m pytest tests/engines -m engines --timeout 1800 --durations 10
+
+test-engines-short: $(DATAFLOW) ## One job on each engine, with a kill in its middle
+	$(BIN)/python -m pytest tests/engines -m engines --timeout 1800 --durations 10 -k "without_a_killed_worker or waits_on_prism"
 
 test-all: test test-slow ## All tests but those of engines and services; installs PyTorch beside the locked versions
 
