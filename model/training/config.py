@@ -19,10 +19,7 @@ _AT_LEAST_ONE = (
     "steps batch_tokens accumulate warmup_steps checkpoint_steps keep_checkpoints "
     "validation_documents"
 ).split()
-_NOT_NEGATIVE = (
-    "epochs learning_rate encoder_learning_rate encoder_warmup_steps coverage_weight "
-    "clip_norm patience validation_steps"
-).split()
+_NOT_NEGATIVE = ("epochs learning_rate clip_norm patience validation_steps").split()
 STRATEGIES = ("auto", "one", "mirrored", "tpu")
 
 
@@ -72,18 +69,7 @@ class TrainingConfig:
         is_common=True,
         default_text="as --steps says",
     )
-    encoder_learning_rate: float = flag(
-        0.0,
-        "the highest learning rate of the encoder, "
-        "where it is to be another (Liu and Lapata 2019); 0 is that of the rest",
-        metavar="RATE",
-        default_text="the rate of the rest",
-    )
-    # Steps of the encoder's warm-up; 0 is that of the rest.
-    encoder_warmup_steps: int = setting(0)
     freeze_encoder: bool = flag(False, "leave the encoder as it is")
-    # Weight of the coverage loss (See et al. 2017) of a network with --coverage.
-    coverage_weight: float = setting(1.0)
     label_smoothing: float = flag(
         0.1, "share of the target probability spread over all tokens", metavar="SHARE"
     )
@@ -137,17 +123,10 @@ class TrainingConfig:
                 "--schedule linear falls to 0 at the last of --steps, and --epochs "
                 "counts no steps; leave one of them out"
             )
-        warmup = max(self.warmup_steps, self.encoder_warmup_steps)
-        if self.schedule == LINEAR and warmup >= self.steps:
+        if self.schedule == LINEAR and self.warmup_steps >= self.steps:
             raise UsageError(
-                f"--schedule linear: the warm-up ({warmup}) must be below --steps "
-                f"({self.steps}), so that the rate can fall"
-            )
-        has_encoder_rate = self.encoder_learning_rate or self.encoder_warmup_steps
-        if self.freeze_encoder and has_encoder_rate:
-            raise UsageError(
-                "--freeze_encoder leaves the encoder as it is, so it has no rate and "
-                "no warm-up of its own; leave one of them out"
+                f"--schedule linear: --warmup_steps {self.warmup_steps} must be below "
+                f"--steps {self.steps}, so that the rate can fall"
             )
         if not 0 <= self.label_smoothing < 1:
             raise UsageError(

@@ -96,8 +96,8 @@ class GeneratorTraining(Training):
       staging: a local folder for copies of records that lie on an object store.
 
     Raises:
-      UsageError: settings of an encoder for a network without one, or records without
-          the split that is validated on.
+      UsageError: a frozen encoder of a network without one, or records without the
+          split that is validated on.
       DataError: a shard is missing or damaged, or damaged word vectors.
     """
 
@@ -290,25 +290,18 @@ def build_trained(
     where the weights came from, for the manifest.
 
     Raises:
-      UsageError: settings of an encoder for a network without one.
+      UsageError: a frozen encoder of a network without one.
       DataError: damaged word vectors.
     """
     network = build_network(config, seed=training.seed, precision=training.precision)
     origin = initialise(network, initial, source_tokenizer)
-    names = ("freeze_encoder", "encoder_learning_rate", "encoder_warmup_steps")
-    given = [name for name in names if getattr(training, name)]
-    if given and not network.encoder_parts():
-        raise UsageError(
-            f"--{given[0]} is about an encoder, and this network has none of its own; "
-            "leave it out"
-        )
     if training.freeze_encoder:
+        if not network.encoder_parts():
+            raise UsageError(
+                "--freeze_encoder is about an encoder, and this network has none of "
+                "its own; leave it out"
+            )
         network.freeze_encoder()
-    encoder_weights = [
-        weight
-        for part in network.encoder_parts()
-        for weight in part.trainable_variables
-    ]
-    optimizer = make_optimizer(training, config.width, encoder=encoder_weights)
+    optimizer = make_optimizer(training, config.width)
     optimizer.build(network.trainable_variables)
     return network, optimizer, origin

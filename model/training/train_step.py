@@ -45,7 +45,7 @@ def make_train_step(
       network: the network, with the optimizer built for its trainable weights.
       optimizer: as Keras makes it; it may scale the loss.
       strategy: the devices.
-      training: smoothing, coverage weight, pieces and clipping.
+      training: smoothing, pieces and clipping.
       target_pad_id: fills targets up.
       batch_spec: the types and shapes of a distributed batch.
     """
@@ -187,8 +187,7 @@ class _ReplicaStep:
                 coverage = masked_sum(
                     prediction.coverage_loss, expected, pad_id=self.pad_id
                 )
-                weight = self.training.coverage_weight
-                sums = sums._replace(loss=sums.loss + weight * coverage)
+                sums = sums._replace(loss=sums.loss + coverage)
             scaled = self.optimizer.scale_loss(sums.loss)
         variables = [weight.value for weight in self.network.trainable_variables]
         gradients = tape.gradient(scaled, variables)

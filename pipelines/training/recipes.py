@@ -19,27 +19,10 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "label_smoothing": 0.0,
         "epochs": 20,
     },
-    # BertSumAbs (Liu and Lapata 2019, section 4.2): the trained encoder learns more
-    # slowly and later than the decoder. The paper's rates, 0.002 and 0.1, are
-    # multiplied by the step to the power of -0.5; a rate here is the one at the end of
-    # the warm-up.
-    "bertsumabs": {
-        "network": "base",
-        "width": 768,
-        "feed_forward": 2_048,
-        "dropout": 0.2,
-        "encoder_learning_rate": 0.002 * 20_000**-0.5,
-        "encoder_warmup_steps": 20_000,
-        "learning_rate": 0.1 * 10_000**-0.5,
-        "warmup_steps": 10_000,
-        "label_smoothing": 0.1,
-        "steps": 200_000,
-    },
     # Coverage as a second phase (See et al. 2017, section 5), with --init_from a
     # pointer network that was trained without coverage.
     "coverage": {
         "coverage": True,
-        "coverage_weight": 1.0,
         "learning_rate": 1e-4,
         "warmup_steps": 100,
         "steps": 3_000,

@@ -113,7 +113,7 @@ def check_beside(settings: NetworkOptions) -> None:
 
 def warn_of_warmup(training: TrainingConfig) -> None:
     """Says when the training ends before the learning rate has reached its peak."""
-    warmup = max(training.warmup_steps, training.encoder_warmup_steps)
+    warmup = training.warmup_steps
     if training.epochs or training.steps >= warmup:
         return
     share = training.steps / warmup

@@ -96,7 +96,6 @@ def test_a_bert_encoder_below_a_new_decoder(tmp_path):
         records=records,
         output=bundle,
         encoder=encoder,
-        encoder_learning_rate=1e-4,
         max_source_tokens=10,
         **TRAINING,
         **BLOCKS,

@@ -365,14 +365,7 @@ def test_a_bundle_on_an_object_store_has_its_losses_and_checkpoints_there(
     ("settings", "words"),
     [
         ({"patience": 1}, "--patience counts validations, and --validation_steps 0 ma"),
-        (
-            {"freeze_encoder": True, "encoder_learning_rate": 0.1},
-            "--freeze_encoder leaves the encoder as it is, so it has no rate",
-        ),
-        (
-            {"coverage_weight": -1.0},
-            "coverage_weight must not be negative, but is -1.0",
-        ),
+        ({"clip_norm": -1.0}, "clip_norm must not be negative, but is -1.0"),
         ({"label_smoothing": 1.0}, "--label_smoothing is a share from 0 to below 1"),
         ({"steps": 0}, "--steps must be at least 1, not 0"),
     ],
