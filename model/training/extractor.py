@@ -10,7 +10,6 @@ the encoder's size. Each epoch ends with a validation and a checkpoint.
 """
 
 import dataclasses
-import functools
 import itertools
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +42,6 @@ from precis.model.records.example import read_labelled
 from precis.model.rouge import Reference, tokenize
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.model.training.importance import ScoredArticle, train_importance
-from precis.model.training.loop import TrainResult, run_training
 from precis.model.training.record_sets import check_shards
 from precis.model.training.state import Step, Training
 
@@ -75,15 +73,8 @@ class TrainingArticle(NamedTuple):
     highlights: str = ""
 
 
-def train_extractor(
-    records: str,
-    output: str,
-    *,
-    training: ExtractiveTraining,
-    request: Mapping[str, Any] | None = None,
-) -> TrainResult:
-    """Trains an extractor and writes it as a bundle; goes on where an interrupted run
-    of the same flags stopped.
+class ExtractorTraining(Training):
+    """The training of an extractor.
 
     Args:
       records: folder that `precis prepare --oracle_sentences` wrote.
@@ -92,49 +83,62 @@ def train_extractor(
       training: how to train.
       request: the command and its flags, for the manifest.
 
-    Raises:
-      UsageError: records without oracle labels or without the split `validation`, or
-          checkpoints of another training.
-      DataError: damaged records, none with sentences, a damaged bundle of the encoder,
-          or a loss that is not finite.
-    """
-    reader = ArticleReader(records, output, training)
-    return run_training(ExtractorTraining(reader, training, request or {}))
-
-
-class ExtractorTraining(Training):
-    """The training of an extractor.
-
-    Args:
-      reader: of its articles.
-      training: how to train.
-      request: the command and its flags, for the manifest.
+    Attributes:
+      info: the description of the records.
+      encoder: reads the sentences; None where features alone are read.
+      articles: those that are trained on.
+      validated: those that are scored at the end of an epoch.
 
     Raises:
-      DataError: damaged records, or none with sentences.
+      UsageError: records without oracle labels or without the split `validation`.
+      DataError: damaged records, none with sentences, or a damaged bundle of the
+          encoder.
     """
 
     def __init__(
         self,
-        reader: "ArticleReader",
+        records: str,
+        output: str,
+        *,
         training: ExtractiveTraining,
         request: Mapping[str, Any],
     ) -> None:
-        self.reader = reader
+        self.records = records
+        self.output = output
         self.training = training
-        self.articles = reader.read("train")
-        self.validated = reader.read(
-            "validation", most=VALIDATION_ARTICLES, keep_text=True
-        )
-        if not self.articles or not self.validated:
-            raise DataError(
-                f"{reader.records}: no article of a split has a sentence to learn "
-                "from; prepare another corpus"
+        self.info = load_dataset(records)
+        require_oracle(self.info, records)
+        if "validation" not in self.info.splits:
+            raise UsageError(
+                f"{records} has no split 'validation', by which the best epoch is "
+                "chosen; prepare the records with one"
             )
-        network = build_network(reader.config, seed=training.seed)
-        features = np.concatenate([article.features for article in self.articles])
-        network.feature_mean.assign(features.mean(axis=0))
-        network.feature_scale.assign(1.0 / np.maximum(features.std(axis=0), 1e-3))
+        self.encoder = None
+        encoder_id, width = "", 0
+        if training.encoder:
+            self.encoder = load_encoder_bundle(
+                training.encoder, precision=training.vector_precision
+            )
+            self._sentence_encoder = SentenceEncoder(
+                self.encoder.encoder, self.encoder.tokenizer
+            )
+            encoder_id = self.encoder.model_id
+            width = self.encoder.encoder.config.width
+        self._vector_fingerprint = files.sha256_json(
+            {
+                "records": self.info.fingerprint,
+                "encoder": encoder_id,
+                "precision": training.vector_precision,
+                "sentences": training.window_sentences,
+            }
+        )
+        self._read_articles()
+        shape = ExtractorConfig(
+            vector_width=width,
+            dropout=training.dropout,
+            max_sentences=training.window_sentences,
+        )
+        network = self._build_network(shape)
         self.scorer = SentenceScorer(network, None)
         steps_per_epoch = -(-len(self.articles) // training.batch_documents)
         steps = training.epochs * steps_per_epoch
@@ -144,11 +148,11 @@ class ExtractorTraining(Training):
         settings = dataclasses.asdict(training)
         del settings["encoder"]
         super().__init__(
-            reader.output,
+            output,
             settings={
-                "records": reader.info.fingerprint,
-                "encoder": reader.encoder_id,
-                **dataclasses.asdict(reader.config),
+                "records": self.info.fingerprint,
+                "encoder": encoder_id,
+                **dataclasses.asdict(shape),
                 **settings,
             },
             pace=TrainingConfig(
@@ -161,12 +165,36 @@ class ExtractorTraining(Training):
             optimizer=optimizer,
             provenance={
                 **request,
-                "records_fingerprint": reader.info.fingerprint,
-                "data": [reader.info.facts()],
-                "encoder": reader.encoder_id or None,
+                "records_fingerprint": self.info.fingerprint,
+                "data": [self.info.facts()],
+                "encoder": encoder_id or None,
                 "training": settings,
             },
         )
+
+    def _read_articles(self) -> None:
+        """Reads the articles, of which those that the importance of words is learned
+        from are evenly from the whole split.
+        """
+        wanted = self.training.importance_articles
+        every = -(-self.info.records("train") // wanted) if wanted else 0
+        self.articles = self._read("train", text_every=every)
+        self.validated = self._read(
+            "validation", most=VALIDATION_ARTICLES, text_every=1
+        )
+        if not self.articles or not self.validated:
+            raise DataError(
+                f"{self.records}: no article of a split has a sentence to learn "
+                "from; prepare another corpus"
+            )
+
+    def _build_network(self, shape: ExtractorConfig) -> Any:
+        """The network, which scales features by their mean and deviation."""
+        network = build_network(shape, seed=self.training.seed)
+        features = np.concatenate([article.features for article in self.articles])
+        network.feature_mean.assign(features.mean(axis=0))
+        network.feature_scale.assign(1.0 / np.maximum(features.std(axis=0), 1e-3))
+        return network
 
     def batches(self, epoch: int, skip: int) -> Iterator[tuple[tf.Tensor, ...]]:
         """The batches of articles of similar length, in an order that depends on the
@@ -264,7 +292,7 @@ class ExtractorTraining(Training):
         return save_scorer(
             self.output,
             extractor=self.network,
-            encoder=self.reader.encoder,
+            encoder=self.encoder,
             precision=self.training.vector_precision,
             provenance=provenance,
             importance=importance,
@@ -272,17 +300,12 @@ class ExtractorTraining(Training):
 
     def learn_importance(self) -> ImportanceModel | None:
         """Learns the importance of words and pairs, with the scores of the trained
-        network as features, of a sample of the training articles.
+        network as features, of the training articles that kept their texts.
 
         Returns:
           None where there is nothing to learn from.
         """
-        sample = self.reader.read(
-            "train",
-            most=self.training.importance_articles,
-            keep_text=True,
-            is_sample=True,
-        )
+        sample = [article for article in self.articles if article.sentences]
         scored = []
         for start in range(0, len(sample), _SCORED_TOGETHER):
             articles = sample[start : start + _SCORED_TOGETHER]
@@ -293,6 +316,80 @@ class ExtractorTraining(Training):
                 if reference and any(sentences):
                     scored.append(ScoredArticle(sentences, row, reference))
         return train_importance(scored, seed=self.training.seed)
+
+    def _read(
+        self, split: str, *, text_every: int, most: int | None = None
+    ) -> list[TrainingArticle]:
+        """The articles of a split that have sentences, with vectors of this run or an
+        earlier one.
+
+        Args:
+          split: of the records.
+          text_every: of so many articles of a shard one keeps its sentences and
+            highlights; 0 for none.
+          most: articles, at most; all by default.
+
+        Raises:
+          UsageError: there is no such split.
+          DataError: a damaged shard.
+        """
+        records = self.info.records(split)
+        cache = TermCache()
+        with (
+            tempfile.TemporaryDirectory(prefix="precis-records-") as staging,
+            stage(f"read {split}", total=min(records, most or records)) as reading,
+        ):
+            shards = check_shards(self.records, self.info, split, staging=staging)
+            articles = itertools.chain.from_iterable(
+                self._read_shard(path, text_every, cache) for path in shards
+            )
+            return list(map(reading.counted, itertools.islice(articles, most)))
+
+    def _read_shard(
+        self, path: str, text_every: int, cache: TermCache
+    ) -> Iterator[TrainingArticle]:
+        records = list(read_labelled(path))
+        most = self.training.window_sentences
+        vectors = self._vectors(path, [record.sentences[:most] for record in records])
+        features = features_of_all([record.sentences for record in records], cache)
+        for place, record in enumerate(records):
+            if not record.sentences:
+                continue
+            labels = np.zeros(len(record.sentences), np.float32)
+            labels[list(record.oracle)] = 1.0
+            article = TrainingArticle(
+                vectors[place], features[place][:most], labels[:most]
+            )
+            if text_every and place % text_every == 0:
+                article = article._replace(
+                    sentences=record.sentences[:most], highlights=record.highlights
+                )
+            yield article
+
+    def _vectors(
+        self, shard: str, documents: Sequence[Sequence[str]]
+    ) -> list[np.ndarray]:
+        """The vectors of a shard's sentences, float16 [N, D] for each document, from
+        the file of an earlier run, or computed and written to it.
+        """
+        if self.encoder is None:
+            return [np.zeros((len(texts), 0), np.float16) for texts in documents]
+        name = f"{shard.rsplit('/', 1)[-1]}-{self._vector_fingerprint[:16]}.npy"
+        path = files.join(self.output, TRAINING_FOLDER, "vectors", name)
+        if not files.exists(path):
+            encoder = self._sentence_encoder
+            parts = [np.zeros((0, encoder.width), np.float16)]
+            with stage("encode", total=len(documents)) as encoding:
+                for start in range(0, len(documents), _ENCODED_TOGETHER):
+                    batch = documents[start : start + _ENCODED_TOGETHER]
+                    for vectors in encoder.vectors(batch):
+                        parts.append(encoding.counted(vectors.astype(np.float16)))
+            with files.write_aside(path) as file:
+                np.save(file, np.concatenate(parts), allow_pickle=False)
+        with files.open_read(path) as file:
+            vectors = np.load(file, allow_pickle=False)
+        ends = np.cumsum([len(document) for document in documents])
+        return np.split(vectors, ends[:-1])
 
 
 def _make_optimizer(learning_rate: float, steps: int) -> keras.optimizers.Optimizer:
@@ -317,143 +414,3 @@ def _score(
         [article.vectors.astype(np.float32) for article in articles],
         [article.features for article in articles],
     )
-
-
-class ArticleReader:
-    """Reads the articles that an extractor is trained on.
-
-    Args:
-      records: the folder of the records.
-      output: the bundle's folder, for the vectors.
-      training: how to train.
-
-    Attributes:
-      info: the description of the records.
-      config: the shape of the extractor.
-      encoder: reads the sentences; None where features alone are read.
-      encoder_id: its model_id; empty without one.
-
-    Raises:
-      UsageError: records without oracle labels or without the split `validation`.
-      DataError: a damaged bundle of the encoder.
-    """
-
-    def __init__(self, records: str, output: str, training: ExtractiveTraining) -> None:
-        self.records = records
-        self.output = output
-        self.info = load_dataset(records)
-        require_oracle(self.info, records)
-        if "validation" not in self.info.splits:
-            raise UsageError(
-                f"{records} has no split 'validation', by which the best epoch is "
-                "chosen; prepare the records with one"
-            )
-        self._terms = TermCache()
-        self.encoder = None
-        self.encoder_id, width = "", 0
-        if training.encoder:
-            self.encoder = load_encoder_bundle(
-                training.encoder, precision=training.vector_precision
-            )
-            self.encoder_id = self.encoder.model_id
-            width = self.encoder.encoder.config.width
-        self.config = ExtractorConfig(
-            vector_width=width,
-            dropout=training.dropout,
-            max_sentences=training.window_sentences,
-        )
-        self._vector_fingerprint = files.sha256_json(
-            {
-                "records": self.info.fingerprint,
-                "encoder": self.encoder_id,
-                "precision": training.vector_precision,
-                "sentences": training.window_sentences,
-            }
-        )
-
-    @functools.cached_property
-    def sentence_encoder(self) -> SentenceEncoder:
-        """The encoder in batches."""
-        assert self.encoder is not None
-        return SentenceEncoder(self.encoder.encoder, self.encoder.tokenizer)
-
-    def read(
-        self,
-        split: str,
-        *,
-        most: int | None = None,
-        keep_text: bool = False,
-        is_sample: bool = False,
-    ) -> list[TrainingArticle]:
-        """The articles of a split that have sentences, with vectors of this run or an
-        earlier one.
-
-        Args:
-          split: of the records.
-          most: articles, at most; all by default.
-          keep_text: whether articles keep their sentences and highlights.
-          is_sample: whether they are evenly from the whole split, not its first.
-
-        Raises:
-          UsageError: there is no such split.
-          DataError: a damaged shard.
-        """
-        records = self.info.records(split)
-        total = records if most is None else min(records, most)
-        stride = -(-records // total) if total and is_sample else 1
-        with (
-            tempfile.TemporaryDirectory(prefix="precis-records-") as staging,
-            stage(f"read {split}", total=total) as reading,
-        ):
-            shards = check_shards(self.records, self.info, split, staging=staging)
-            articles = itertools.chain.from_iterable(
-                self._read_shard(path, keep_text, stride) for path in shards
-            )
-            wanted = itertools.islice(articles, None if is_sample else most)
-            return [reading.counted(article) for article in wanted]
-
-    def _read_shard(
-        self, path: str, keep_text: bool, stride: int
-    ) -> Iterator[TrainingArticle]:
-        records = list(read_labelled(path))
-        most = self.config.max_sentences
-        vectors = self._vectors(path, [record.sentences[:most] for record in records])
-        records, vectors = records[::stride], vectors[::stride]
-        texts = [record.sentences for record in records]
-        features = features_of_all(texts, self._terms)
-        for record, own, rows in zip(records, vectors, features, strict=True):
-            if not record.sentences:
-                continue
-            labels = np.zeros(len(record.sentences), np.float32)
-            labels[list(record.oracle)] = 1.0
-            article = TrainingArticle(own, rows[:most], labels[:most])
-            if keep_text:
-                article = article._replace(
-                    sentences=record.sentences[:most], highlights=record.highlights
-                )
-            yield article
-
-    def _vectors(
-        self, shard: str, documents: Sequence[Sequence[str]]
-    ) -> list[np.ndarray]:
-        """The vectors of a shard's sentences, float16 [N, D] for each document, from
-        the file of an earlier run, or computed and written to it.
-        """
-        if self.encoder is None:
-            return [np.zeros((len(texts), 0), np.float16) for texts in documents]
-        name = f"{shard.rsplit('/', 1)[-1]}-{self._vector_fingerprint[:16]}.npy"
-        path = files.join(self.output, TRAINING_FOLDER, "vectors", name)
-        if not files.exists(path):
-            encoder = self.sentence_encoder
-            parts = [np.zeros((0, encoder.width), np.float16)]
-            with stage("encode", total=len(documents)) as encoding:
-                for start in range(0, len(documents), _ENCODED_TOGETHER):
-                    batch = documents[start : start + _ENCODED_TOGETHER]
-                    for vectors in encoder.vectors(batch):
-                        parts.append(encoding.counted(vectors.astype(np.float16)))
-            with files.write_aside(path) as file:
-                np.save(file, np.concatenate(parts), allow_pickle=False)
-        with files.open_read(path) as file:
-            vectors = np.load(file, allow_pickle=False)
-        ends = np.cumsum([len(document) for document in documents])
-        return np.split(vectors, ends[:-1])

@@ -1,8 +1,7 @@
 """The training of a network that writes: records -> bundle."""
 
 import dataclasses
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -27,7 +26,6 @@ from precis.model.training.batches import (
 )
 from precis.model.training.config import LINEAR, TrainingConfig
 from precis.model.training.initialization import InitialWeights, initialise
-from precis.model.training.loop import TrainResult, run_training
 from precis.model.training.loss import Sums, smoothed_cross_entropy
 from precis.model.training.optimizer import make_optimizer
 from precis.model.training.record_sets import RecordSets, check_shards
@@ -46,53 +44,16 @@ FREE_SETTINGS = (
 _SHUFFLED_DOCUMENTS = 10_000
 
 
-def train_network(
-    records: RecordSets,
-    output: str,
-    *,
-    network: NetworkConfig,
-    training: TrainingConfig,
-    initial: InitialWeights | None = None,
-    request: Mapping[str, Any] | None = None,
-    is_stopped: Callable[[], bool] = lambda: False,
-) -> TrainResult:
-    """Trains a network on records and writes it to `output` as a bundle.
-
-    A run that was interrupted goes on from its last checkpoint when it is called again
-    with the same arguments.
+class GeneratorTraining(Training):
+    """The training of a network that writes.
 
     Args:
       records: what `precis prepare` wrote.
       output: the bundle's folder; checkpoints and losses go to `training/` in it.
       network: its shape; the vocabulary must be the records'.
       training: how to train.
-      initial: the first weights; random ones by default.
+      initial: the first weights.
       request: the command and its flags, for the manifest.
-      is_stopped: whether to save and stop after the present step.
-
-    Raises:
-      UsageError: arguments that contradict each other or an earlier run in `output`.
-      DataError: damaged records, or a loss that is not finite.
-      Interrupted: stopped, after the state was saved.
-    """
-    with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
-        generator = GeneratorTraining(
-            records,
-            output,
-            network=network,
-            training=training,
-            initial=initial or InitialWeights(),
-            request=request or {},
-            staging=staging,
-        )
-        return run_training(generator, is_stopped)
-
-
-class GeneratorTraining(Training):
-    """The training of a network that writes.
-
-    Args:
-      records, output, network, training, initial, request: those of `train_network`.
       staging: a local folder for copies of records that lie on an object store.
 
     Raises:

@@ -23,16 +23,16 @@ from precis.model.progress.stages import say, stage
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.model.training import extractor
 from precis.model.training.config import TrainingConfig
-from precis.model.training.generator import train_network
+from precis.model.training.extractor import ExtractorTraining
+from precis.model.training.generator import GeneratorTraining
 from precis.model.training.initialization import (
     InitialWeights,
     weights_of_bundle,
     weights_of_encoder,
     with_word_vectors,
 )
-from precis.model.training.loop import TrainResult
+from precis.model.training.loop import TrainResult, run_training
 from precis.model.training.record_sets import RecordSets, check_shards, open_records
 from precis.pipelines.run.interruption import saving
 from precis.pipelines.run.job_progress import shown
@@ -79,18 +79,23 @@ def train(**flags: Any) -> TrainResult:
     check_beside(settings)
     refuse_other_kind(options.output, ABSTRACTIVE)
     warn_of_warmup(training)
-    with saving() as is_stopped, shown("train"):
+    with (
+        saving() as is_stopped,
+        shown("train"),
+        tempfile.TemporaryDirectory(prefix="precis-records-") as staging,
+    ):
         records = open_records(listed_names(options.records))
         network, initial = choose_network(records, settings)
-        return train_network(
+        generator = GeneratorTraining(
             records,
             options.output,
             network=network,
             training=training,
             initial=initial,
             request={"command": "train", "flags": recorded_flags(option_groups)},
-            is_stopped=is_stopped,
+            staging=staging,
         )
+        return run_training(generator, is_stopped)
 
 
 def check_beside(settings: NetworkOptions) -> None:
@@ -252,14 +257,11 @@ def train_extractor(**flags: Any) -> TrainResult:
     options, training = option_groups
     refuse_other_kind(options.output, EXTRACTIVE)
     with shown("train-extractor"):
-        return extractor.train_extractor(
-            options.records,
-            options.output,
-            training=training,
-            request={
-                "command": "train-extractor",
-                "flags": recorded_flags(option_groups),
-            },
+        request = {"command": "train-extractor", "flags": recorded_flags(option_groups)}
+        return run_training(
+            ExtractorTraining(
+                options.records, options.output, training=training, request=request
+            )
         )
 
 

@@ -14,9 +14,9 @@ from precis.model.errors import Interrupted
 from precis.model.network.config import TransformerConfig
 from precis.model.training.checkpoint import restore_training
 from precis.model.training.config import TrainingConfig
-from precis.model.training.generator import GeneratorTraining, train_network
+from precis.model.training.generator import GeneratorTraining
 from precis.model.training.initialization import InitialWeights
-from precis.model.training.loop import TrainResult, run_steps
+from precis.model.training.loop import TrainResult, run_steps, run_training
 from precis.model.training.record_sets import open_records
 from support.command_line import command_words
 
@@ -58,7 +58,7 @@ def training_config(**changes) -> TrainingConfig:
 def prepare_training(
     records, output, *, network=None, initial=None, kind=GeneratorTraining, **changes
 ) -> GeneratorTraining:
-    """A training on a local record set, or on several, as `train_network` prepares it:
+    """A training on a local record set, or on several, as `run_training` begins it:
     restored from its last checkpoint, but without a step.
     """
     folders = records if isinstance(records, list) else [str(records)]
@@ -75,13 +75,8 @@ def prepare_training(
     return training
 
 
-def run_to_end(records, output, *, network=None, **changes) -> TrainResult:
-    return train_network(
-        open_records([str(records)]),
-        str(output),
-        network=network or network_config(),
-        training=training_config(**changes),
-    )
+def run_to_end(records, output, **changes) -> TrainResult:
+    return run_training(prepare_training(records, output, **changes))
 
 
 def stop_at(training: GeneratorTraining, step: int) -> None:

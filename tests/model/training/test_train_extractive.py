@@ -35,12 +35,10 @@ from precis.model.rouge import Reference
 from precis.model.text.article import Article
 from precis.model.text.normalization import one_line
 from precis.model.tokenization.wordpiece import Tokenizer
+from precis.model.training import extractor
 from precis.model.training.config import ExtractiveTraining
-from precis.model.training.extractor import (
-    ArticleReader,
-    ExtractorTraining,
-    train_extractor,
-)
+from precis.model.training.extractor import ExtractorTraining
+from precis.model.training.loop import run_training
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.training.train import train
@@ -92,6 +90,14 @@ def extractor_settings(encoder, **changes) -> ExtractiveTraining:
         "importance_articles": 0,
     }
     return ExtractiveTraining(**{**settings, **changes})
+
+
+def extractor_training(records, output, settings) -> ExtractorTraining:
+    return ExtractorTraining(records, str(output), training=settings, request={})
+
+
+def train_extractor(records, output, *, training) -> None:
+    run_training(extractor_training(records, output, training))
 
 
 def bundle_files(folder) -> dict[str, bytes]:
@@ -146,8 +152,7 @@ def features_of(record) -> np.ndarray:
 def training(records, encoder, tmp_path_factory) -> ExtractorTraining:
     """A training of articles with vectors, at step 0, in batches of 16 articles."""
     settings = extractor_settings(encoder, batch_documents=16)
-    folder = str(tmp_path_factory.mktemp("training"))
-    return ExtractorTraining(ArticleReader(records, folder, settings), settings, {})
+    return extractor_training(records, tmp_path_factory.mktemp("training"), settings)
 
 
 def test_articles_have_the_vectors_features_and_labels_of_their_records(
@@ -183,16 +188,19 @@ def test_batches_hold_every_sentence_once_in_an_order_of_seed_and_epoch(training
     assert vectors.shape != other.shape or not np.array_equal(vectors, other)
 
 
-def test_only_the_first_articles_of_a_large_validation_split_are_read(
-    records, encoder, tmp_path
-):
-    reader = ArticleReader(records, str(tmp_path), extractor_settings(encoder))
-    assert len(reader.read("validation", most=1)) == 1
-    assert len(vector_files(tmp_path)) == 1
-    # A sample is evenly from the whole split.
-    sample = reader.read("train", most=ARTICLES // 4, is_sample=True, keep_text=True)
+def test_only_what_is_needed_of_a_large_corpus_is_kept(records, tmp_path, monkeypatch):
+    """The first articles of the validation split, and the texts of a sample, which is
+    evenly from the whole training split.
+    """
+    monkeypatch.setattr(extractor, "VALIDATION_ARTICLES", 1)
+    settings = extractor_settings("", importance_articles=ARTICLES // 4)
+    training = extractor_training(records, tmp_path, settings)
+    assert len(training.validated) == 1
+    sample = [bool(article.sentences) for article in training.articles]
     shards = load_dataset(records).splits["train"]
-    assert len(sample) == sum(-(-shard.records // 4) for shard in shards)
+    assert sample == [
+        place % 4 == 0 for shard in shards for place in range(shard.records)
+    ]
 
 
 @pytest.mark.parametrize("has_some", [True, False])
@@ -214,8 +222,9 @@ def test_articles_without_sentences_are_passed_over(records, tmp_path, has_some)
     described["features"]["oracle"] = "int64"
     info.write_text(json.dumps(described))
     if has_some:
-        reader = ArticleReader(folder, str(tmp_path), extractor_settings(""))
-        (article,) = reader.read("validation", keep_text=True)
+        (article,) = extractor_training(
+            folder, tmp_path, extractor_settings("")
+        ).validated
         assert article.sentences == labelled.sentences[:MAX_SENTENCES]
     else:
         match = "r: no article of a split has a sentence to learn from; prepare another"
@@ -256,8 +265,7 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
 @pytest.mark.slow
 def test_a_step_lowers_the_mean_loss_of_sentences_without_padding(records, tmp_path):
     settings = extractor_settings("", dropout=0.0, epochs=20, batch_documents=16)
-    reader = ArticleReader(records, str(tmp_path), settings)
-    training = ExtractorTraining(reader, settings, {})
+    training = extractor_training(records, tmp_path, settings)
     batch = next(iter(training.batches(0, 0)))
     *inputs, labels = batch
     is_sentence = inputs[-1].numpy() >= 0
@@ -380,7 +388,7 @@ def test_vectors_are_computed_once(
     # Vectors of another precision are other vectors.
     other = extractor_settings(encoder, vector_precision="mixed_bfloat16")
     with pytest.raises(AssertionError, match="computed again"):
-        ArticleReader(records, output, other).read("train")
+        extractor_training(records, output, other)
 
 
 # Keyphrases and object stores
@@ -406,10 +414,10 @@ def test_records_of_an_object_store_leave_no_copies(records, tmp_path, monkeypat
     for name, content in contents(records).items():
         fs.pipe_file(f"/labelled/{name}", content)
     try:
-        reader = ArticleReader(
-            "memory://labelled", str(tmp_path / "o"), extractor_settings("")
+        training = extractor_training(
+            "memory://labelled", tmp_path / "o", extractor_settings("")
         )
-        assert len(reader.read("train")) == ARTICLES
+        assert len(training.articles) == ARTICLES
         run_keyphrase_training(records="memory://labelled", output=str(tmp_path / "k"))
     finally:
         fs.rm("/", recursive=True)
