@@ -1,8 +1,8 @@
 """Extractive summaries: sentences of the article, unchanged.
 
 terms       the content words of a document, as numbers and sparse counts
-methods     every method by name: sentences -> one score per sentence
-frequency   scores from word frequencies
+methods     every method by name: sentences -> one score per sentence; those that score
+            by the frequencies of words
 graph       scores from the graph of similar sentences
 lsa         scores from latent semantic analysis
 features    the input features of the neural sentence scorer

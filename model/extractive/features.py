@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.sparse
 
 from precis.model.extractive.terms import READ_TOGETHER, TermCache, Terms, find_terms
 
@@ -135,13 +134,10 @@ def _similarity_columns(terms: Terms) -> list[np.ndarray]:
 
     In a very long document, a sentence is compared with the first sentences only.
     """
-    rows, columns, counts = terms.cells
+    _, columns, counts = terms.cells
     count = terms.sentences
-    width = max(terms.vocabulary, 1)
-    unit = scipy.sparse.csr_array(
-        (terms.unit_values, (rows, columns)), shape=(count, width)
-    )
-    centroid = np.bincount(columns, counts * terms.idf[columns], width)
+    unit = terms.matrix(terms.unit_values)
+    centroid = np.bincount(columns, counts * terms.idf[columns], terms.vocabulary)
     centroid = centroid / (np.linalg.norm(centroid) or 1.0)
     cosines = (unit @ unit[:_COMPARED].T).toarray()  # [N, M]
     compared = cosines.shape[1]

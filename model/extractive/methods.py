@@ -1,4 +1,5 @@
-"""The extractive methods by name.
+"""The extractive methods by name: baselines and scores from the frequencies of words
+here, those from `graph` and `lsa` beside them.
 
 Each method gives one score per sentence of a document, float64 [N]; higher is better.
 The score depends on nothing but the document: on its sentences, or on their terms.
@@ -10,10 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from precis.model.extractive.frequency import centroid, frequency, luhn, sumbasic
 from precis.model.extractive.graph import lexrank, pacsum, textrank
 from precis.model.extractive.lsa import lsa
 from precis.model.extractive.terms import Terms
+
+_MAX_GAP_WORDS = 4
+_MIN_CENTROID_SHARE = 0.3
+_TIE_TOLERANCE = 1e-9  # averages whose relative difference is smaller are equal
+_MIN_LOG_PROBABILITY = -1e100
+_MAX_SQUARINGS = 64
 
 
 def lead(sentences: Sequence[str]) -> np.ndarray:
@@ -33,6 +39,104 @@ def random(sentences: Sequence[str]) -> np.ndarray:
     digest = hashlib.sha256(text).digest()
     draw = random_numbers.Random(int.from_bytes(digest, "big")).random
     return np.array([draw() for _ in sentences], np.float64)
+
+
+def frequency(terms: Terms) -> np.ndarray:
+    """Weighted word frequency: the sum of the weights of a sentence's words.
+
+    The weight of a word is the frequency of its stem over the highest frequency in the
+    document. Frequencies are summed as integers and divided once, so that scores are
+    exact: eight words with the weights 1, 2/3 (two words) and 1/3 (five words) have the
+    sum 4.0.
+    """
+    return terms.sum_words(terms.frequencies) / terms.frequencies.max(initial=1)
+
+
+def centroid(terms: Terms) -> np.ndarray:
+    """The centroid value of MEAD (Radev et al. 2004): the sum of the weights of a
+    sentence's words in the centroid of the document.
+
+    The weight of a word is its frequency in the document times its inverse sentence
+    frequency. The centroid contains the words with at least 0.3 of the highest weight.
+    MEAD takes inverse document frequencies from a corpus; here only the document is
+    known.
+    """
+    weights = terms.frequencies * terms.idf
+    threshold = _MIN_CENTROID_SHARE * weights.max(initial=0.0)
+    is_in_centroid = (weights > 0.0) & (weights >= threshold)
+    return terms.sum_words(np.where(is_in_centroid, weights, 0.0))
+
+
+def luhn(terms: Terms) -> np.ndarray:
+    """Luhn (1958): the score of a sentence's densest cluster of significant words,
+    (number of significant words)^2 / (words from the first to the last).
+
+    A word is significant if its stem occurs at least twice in the document and it is no
+    stop word. At most four other words lie between two significant words of a cluster,
+    as in the paper; in sumy four words already end the cluster. sumy gives a cluster of
+    one word the score 0, where the formula gives 1.
+    """
+    scores = np.zeros(terms.sentences)
+    is_significant = terms.frequencies[terms.content_terms] > 1
+    positions = terms.content_positions[is_significant]
+    if not len(positions):
+        return scores
+    rows = terms.rows[positions]
+    has_wide_gap = np.diff(positions) > _MAX_GAP_WORDS + 1
+    starts_sentence = np.diff(rows) > 0
+    first = np.flatnonzero(np.append(True, has_wide_gap | starts_sentence))
+    last = np.append(first[1:], len(positions)) - 1
+    words = positions[last] - positions[first] + 1
+    np.maximum.at(scores, rows[first], (last - first + 1.0) ** 2 / words)
+    return scores
+
+
+def sumbasic(terms: Terms) -> np.ndarray:
+    """SumBasic (Nenkova and Vanderwende 2005), as ranks: N for the sentence that it
+    selects first, N - 1 for the second, and 0 for sentences without a term.
+
+    The probability of a word is its share of all words of the document. Each step
+
+    1. takes the most probable word, of equally probable words the first in the
+       document,
+    2. selects, of the sentences that contain it, the one whose words have the highest
+       average probability,
+    3. squares the probability of every word of this sentence, once per occurrence.
+
+    sumy omits step 1 and compares all sentences.
+    """
+    rows, columns, counts = terms.cells
+    by_term = np.split(rows, np.searchsorted(columns, np.arange(1, terms.vocabulary)))
+    of_sentence = np.argsort(rows, kind="stable")
+    starts = np.searchsorted(rows[of_sentence], np.arange(1, terms.sentences))
+    columns_of = np.split(columns[of_sentence], starts)
+    counts_of = np.split(counts[of_sentence], starts)
+    _, first_words = np.unique(terms.content_terms, return_index=True)
+    in_text_order = np.argsort(first_words)
+    probabilities = terms.frequencies / max(len(terms.content_terms), 1)
+    # In logarithms, squaring is an exact doubling: equal probabilities stay equal.
+    logs = np.log(probabilities)
+    open_sentences = terms.sentence_frequencies.copy()  # with each term
+    ranks = np.zeros(terms.sentences)
+    for step in range(np.count_nonzero(terms.lengths)):
+        of_open = np.where(open_sentences > 0, logs, -np.inf)
+        term = in_text_order[np.argmax(of_open[in_text_order])]
+        candidates = by_term[term][ranks[by_term[term]] == 0.0]
+        averages = np.array(
+            [
+                probabilities[columns_of[row]] @ counts_of[row] / terms.lengths[row]
+                for row in candidates
+            ]
+        )
+        is_best = averages >= averages.max() * (1 - _TIE_TOLERANCE)
+        selected = candidates[np.argmax(is_best)]
+        ranks[selected] = terms.sentences - step
+        used = columns_of[selected]
+        open_sentences[used] -= 1
+        factors = np.exp2(np.minimum(counts_of[selected], _MAX_SQUARINGS))
+        logs[used] = np.maximum(logs[used] * factors, _MIN_LOG_PROBABILITY)
+        probabilities[used] = np.exp(logs[used])
+    return ranks
 
 
 TEXT_METHODS: Mapping[str, Callable[[Sequence[str]], np.ndarray]] = {

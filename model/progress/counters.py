@@ -69,21 +69,14 @@ def counting_folder(steps: Sequence[str] = ()) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="precis-progress-") as folder:
         for step in steps:
             os.mkdir(os.path.join(folder, step))
-        with counting_into(folder):
+        folder_before = os.environ.get(FOLDER_VARIABLE)
+        os.environ[FOLDER_VARIABLE] = folder
+        try:
             yield folder
-
-
-@contextlib.contextmanager
-def counting_into(folder: str) -> Iterator[None]:
-    """Has this process and its children count into a folder; into none if it is ""."""
-    folder_before = os.environ.pop(FOLDER_VARIABLE, None)
-    os.environ[FOLDER_VARIABLE] = folder
-    try:
-        yield
-    finally:
-        del os.environ[FOLDER_VARIABLE]
-        if folder_before is not None:
-            os.environ[FOLDER_VARIABLE] = folder_before
+        finally:
+            del os.environ[FOLDER_VARIABLE]
+            if folder_before is not None:
+                os.environ[FOLDER_VARIABLE] = folder_before
 
 
 def enter_step(name: str) -> None:
@@ -91,29 +84,22 @@ def enter_step(name: str) -> None:
     _thread.step = name
 
 
-def count(
-    *,
-    documents: int = 0,
-    size: int = 0,
-    tokens: int = 0,
-    dead_letters: int = 0,
-    flagged: int = 0,
-) -> None:
-    """Adds what this thread has just done; the first call starts the clock."""
+def count(**done: int) -> None:
+    """Adds what this thread has just done; the first call starts the clock.
+
+    Args:
+      **done: `documents`, `size`, `tokens`, `dead_letters` and `flagged` of `Counts`.
+    """
     now = time.monotonic()
-    _add(Counts(documents, size, tokens, dead_letters, flagged, started=now, ended=now))
+    _add(Counts(**done)._replace(started=now, ended=now))
 
 
 def count_earlier(
-    *,
-    documents: int = 0,
-    size: int = 0,
-    tokens: int = 0,
-    dead_letters: int = 0,
-    flagged: int = 0,
+    *, documents: int = 0, size: int = 0, tokens: int = 0, **others: int
 ) -> None:
     """Adds what was done before the clock starts, as by an earlier run."""
-    _add(Counts(0, 0, 0, dead_letters, flagged, documents, size, tokens))
+    earlier = {"documents": documents, "size": size, "tokens": tokens}
+    _add(Counts(**others, **{f"earlier_{name}": n for name, n in earlier.items()}))
 
 
 def _add(counts: Counts) -> None:

@@ -16,7 +16,7 @@ import dataclasses
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from precis.model.progress.counters import (
     Counts,
@@ -136,22 +136,16 @@ def listening(listener: Listener | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stage(
-    name: str,
-    *,
-    total: int | None = None,
-    unit: str = "documents",
-    warms_up: bool = False,
-    is_brief: bool = False,
-) -> Iterator[Stage]:
+def stage(name: str, **settings: Any) -> Iterator[Stage]:
     """Shows a stage while the block does its work.
 
     Args:
-      name, total, unit, warms_up, is_brief: as in `Stage`.
+      name: of the stage.
+      **settings: `total`, `unit`, `warms_up` or `is_brief` of `Stage`.
     """
-    one = Stage(name=name, total=total, unit=unit, warms_up=warms_up, is_brief=is_brief)
+    one = Stage(name=name, **settings)
     with stages([one]):
-        if total is not None and not warms_up:
+        if one.total is not None and not one.warms_up:
             count()  # This thread does the work, from now on.
         yield one
 

@@ -132,7 +132,7 @@ def distributed_batches(
             first = context.input_pipeline_id * count
             batches = batches.map(
                 lambda batch: {
-                    name: _split_rows(rows, replicas)[first : first + count]
+                    name: split_rows(rows, replicas)[first : first + count]
                     for name, rows in batch.items()
                 }
             ).unbatch()
@@ -180,7 +180,7 @@ def _read_documents(
     )
 
 
-def _split_rows(rows: tf.Tensor, parts: int) -> tf.Tensor:
+def split_rows(rows: tf.Tensor, parts: int) -> tf.Tensor:
     """[B, ...] -> [parts, B / parts, ...]."""
     return tf.reshape(rows, tf.concat([[parts, -1], tf.shape(rows)[1:]], axis=0))
 

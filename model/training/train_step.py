@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
+from precis.model.training.batches import split_rows
 from precis.model.training.config import TrainingConfig
 from precis.model.training.loss import Sums, masked_sum, smoothed_cross_entropy
 from precis.model.training.strategy import trains_on_cpu
@@ -139,8 +140,7 @@ class _ReplicaStep:
         if pieces == 1:
             return self.sum_over_parts(batch)
         rows_of_pieces = {
-            name: tf.reshape(rows, tf.concat([[pieces, -1], tf.shape(rows)[1:]], 0))
-            for name, rows in batch.items()
+            name: split_rows(rows, pieces) for name, rows in batch.items()
         }
 
         def add(
@@ -166,7 +166,7 @@ class _ReplicaStep:
 
     def sum_over_parts(self, batch: Batch) -> GradientSums:
         """The gradients and sums of a piece, whose parts are worked together."""
-        return _add(map(self.loss_gradients, _split_rows(batch, self.parts)))
+        return _add(map(self.loss_gradients, _cut_rows(batch, self.parts)))
 
     def loss_gradients(self, batch: Batch) -> GradientSums:
         """The gradients of the summed loss of a batch, in the optimizer's loss scale,
@@ -194,7 +194,7 @@ class _ReplicaStep:
         return [tf.convert_to_tensor(gradient) for gradient in gradients], sums
 
 
-def _split_rows(batch: Batch, parts: int) -> Iterator[Batch]:
+def _cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:
     """Nearly equal parts of a batch; some are empty where it has fewer rows."""
     if parts == 1:
         yield batch  # with its static shape

@@ -9,10 +9,8 @@ kept.
     in 0.0703 0.0869 ... -0.0123   a word and its numbers, one word a line
 """
 
-import gzip
 import itertools
 import re
-import zlib
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
@@ -22,7 +20,6 @@ from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.folder import AnyTokenizer
 
 _HEADER = re.compile(rb"(\d+)[ \t]+([1-9]\d*)\s*")
-_GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 20  # bytes read at a time; no line is longer
 
 
@@ -91,7 +88,7 @@ def read_vectors(
     vector counts.
 
     Args:
-      path: a file in one of the formats above, plain or compressed by gzip.
+      path: a file in one of the formats above.
       wanted: the words, spelt as in the file. A word of the file that is not UTF-8
           matches none of them.
       width: D, the numbers that each vector must have.
@@ -112,7 +109,8 @@ def read_vectors(
     if not file_width:
         raise DataError(
             f"{path}: it begins neither with two whole numbers "
-            "nor with a word and its numbers; take a file of word vectors"
+            "nor with a word and its numbers; take a file of word vectors, "
+            "decompressed"
         )
     if file_width != width:
         raise UsageError(
@@ -160,17 +158,9 @@ def _read_numbers(fields: Sequence[bytes]) -> np.ndarray:
 
 
 def _read_lines(path: str) -> Iterator[bytes]:
-    """The lines of a file, whose compression is undone."""
+    """The lines of a file."""
     with files.open_read(path) as file:
-        is_compressed = file.read(len(_GZIP)) == _GZIP
-        file.seek(0)
-        try:
-            opened = gzip.GzipFile(fileobj=file) if is_compressed else file
-            yield from iter(lambda: opened.readline(_BLOCK), b"")
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(
-                f"{path}: its compression is damaged ({error}); download it again"
-            ) from error
+        yield from iter(lambda: file.readline(_BLOCK), b"")
 
 
 def _is_number(field: bytes) -> bool:

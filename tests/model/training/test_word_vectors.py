@@ -2,7 +2,6 @@
 by name, and the rows of a table are those of the words that tokens stand for.
 """
 
-import gzip
 import json
 
 import numpy as np
@@ -53,10 +52,9 @@ def lists_of(path, wanted, width) -> dict[str, list]:
     return {word: vector.tolist() for word, vector in vectors.items()}
 
 
-@pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_every_format_gives_the_same_vectors(compress, tmp_path):
+def test_every_format_gives_the_same_vectors(tmp_path):
     for name, content in FORMATS.items():
-        path = write(tmp_path, compress(content))
+        path = write(tmp_path, content)
         assert lists_of(path, {"he", "rain", "über", "absent"}, 3) == {
             word: np.array(ROWS[word], "float32").tolist()
             for word in ("he", "rain", "über")
@@ -84,8 +82,6 @@ def test_words_of_all_kinds(content, expected, tmp_path):
 
 UNKNOWN = "it begins neither with two whole numbers nor with a word and its numbers; "
 ROW = "line {} is not a word and 3 finite numbers; download it again, or correct it; sa"
-DAMAGED = r"its compression is damaged \(.*\); download it again"
-COMPRESSED = gzip.compress(text(), mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +99,7 @@ COMPRESSED = gzip.compress(text(), mtime=0)
             b"2 3\nit 1 2 3\n",
             "it holds 1 words, and its header says 2; download it again, or correct th",
         ),
-        (COMPRESSED[:-20], DAMAGED),
-        (COMPRESSED[:10] + b"\xff" * 20 + COMPRESSED[30:], DAMAGED),
-        (COMPRESSED[:-8] + bytes(8), DAMAGED),
+        (b"\x1f\x8b\x08\0\0\n\xff\xff", UNKNOWN),
     ],
 )
 def test_a_damaged_file_is_refused(content, message, tmp_path):
