@@ -170,7 +170,7 @@ def results(bundle, tmp_path_factory) -> Path:
     precis.summarize(corpus=corpus, output=folder / "summaries", **flags)
     (folder / "checkpoint").mkdir()
     write_checkpoint(folder / "checkpoint")
-    write_tokenizer(folder / "checkpoint", as_definition=True)
+    write_tokenizer(folder / "checkpoint")
     precis.import_checkpoint(
         checkpoint=folder / "checkpoint", output=folder / "imported"
     )

@@ -19,7 +19,7 @@ from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, refuse_other_kind
 from precis.model.bundle.network_bundle import save_bundle, save_encoder_bundle
 from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
-from precis.model.tokenization.checkpoint_files import read_tokenizer, tokenizer_files
+from precis.model.tokenization.checkpoint_files import TOKENIZER_FILE, read_tokenizer
 from precis.pipelines.bundles.options import IMPORT
 from precis.pipelines.run.options import read_flags, recorded_flags
 
@@ -53,13 +53,13 @@ def import_checkpoint(**flags: Any) -> str:
     is_writer = bool(FAMILIES[settings["model_type"]].class_name)
     refuse_other_kind(options.output, ABSTRACTIVE if is_writer else ENCODER)
     with stage("import"):
-        names = [CONFIG_FILE, *weight_files(folder), *tokenizer_files(folder)]
+        names = [CONFIG_FILE, *weight_files(folder), TOKENIZER_FILE]
         if is_writer and files.exists(files.join(folder, GENERATION_FILE)):
             names.append(GENERATION_FILE)
+        tokenizer = read_tokenizer(folder, settings)
         checkpoint = load_checkpoint(
             folder, max_source_tokens=options.max_source_tokens
         )
-        tokenizer = read_tokenizer(folder, settings)
         provenance = {
             "command": "import",
             "flags": recorded_flags(option_groups),

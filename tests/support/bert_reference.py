@@ -124,12 +124,11 @@ def write_tokens(folder: Path, sentences: list[str]) -> None:
     """Writes the ids of sentences for each setting of the tokenizer of transformers."""
     from transformers import BertTokenizer
 
-    (folder / "vocab.txt").write_text(
-        "".join(f"{piece}\n" for piece in PIECES), encoding="utf-8"
-    )
+    path = folder / "vocab.txt"
+    path.write_text("".join(f"{piece}\n" for piece in PIECES), encoding="utf-8")
     tokens = {}
     for name, settings in TOKENIZERS.items():
-        tokenizer = BertTokenizer(str(folder / "vocab.txt"), **settings)
+        tokenizer = BertTokenizer(str(path), **settings)
         tokenizer.save_pretrained(folder / "tokenizers" / name)
         tokens[name] = tokenizer(sentences)["input_ids"]
     (folder / "tokens.json").write_text(json.dumps(tokens))

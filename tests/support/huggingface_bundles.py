@@ -70,7 +70,7 @@ def save_layout(folder: Path, layout: str, **changes: Any) -> str:
 def write_small_checkpoint(folder: Path, kind: str) -> str:
     """Writes a checkpoint of a kind of `small_checkpoint`, with a tokenizer."""
     write_checkpoint(folder, kind=kind)
-    return write_tokenizer(folder, as_definition=True)
+    return write_tokenizer(folder)
 
 
 def read_folder(folder: str | Path, name: str) -> dict[str, Any]:

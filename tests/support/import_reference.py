@@ -220,14 +220,12 @@ def write_tokens(folder: Path) -> None:
 
     These are the token ids, whole and cut, and the decoded texts.
     """
-    from transformers import BartTokenizer
+    from transformers import PreTrainedTokenizerFast
 
-    write_tokenizer(folder, as_definition=False)
-    vocabulary = json.loads((folder / "vocab.json").read_text())
-    # The vocabulary of BART ends with this token.
-    vocabulary["<mask>"] = len(vocabulary)
-    (folder / "vocab.json").write_text(json.dumps(vocabulary))
-    tokenizer = BartTokenizer.from_pretrained(folder)
+    write_tokenizer(folder)
+    path = str(folder / "tokenizer.json")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=path, mask_token="<mask>")
+    tokenizer.save_pretrained(folder)
     whole = tokenizer(TEXTS)["input_ids"]
     cut = tokenizer(TEXTS, truncation=True, max_length=CUT)["input_ids"]
     texts = tokenizer.batch_decode(

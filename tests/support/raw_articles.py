@@ -32,7 +32,7 @@ def raw_articles() -> list[str]:
 
 def write_raw_checkpoint(folder: Path) -> str:
     """A checkpoint of BART with its tokenizer."""
-    write_tokenizer(folder, as_definition=True)
+    write_tokenizer(folder)
     return write_checkpoint(folder)
 
 

@@ -202,13 +202,8 @@ def write_checkpoint(
     return str(folder)
 
 
-def write_tokenizer(folder: Path, *, as_definition: bool) -> str:
-    """Trains a byte-level BPE and writes it in one of two forms.
-
-    Args:
-      folder: the checkpoint.
-      as_definition: write tokenizer.json instead of vocab.json and merges.txt.
-    """
+def write_tokenizer(folder: Path) -> str:
+    """Trains a byte-level BPE and writes tokenizer.json into a checkpoint."""
     from tokenizers import ByteLevelBPETokenizer
     from tokenizers.processors import RobertaProcessing
 
@@ -222,13 +217,10 @@ def write_tokenizer(folder: Path, *, as_definition: bool) -> str:
         special_tokens=special,
         show_progress=False,
     )
-    if as_definition:
-        tokenizer._tokenizer.post_processor = RobertaProcessing(
-            ("</s>", 2), ("<s>", 0), add_prefix_space=False
-        )
-        # Some definitions state a length, which must have no effect.
-        tokenizer.enable_truncation(6)
-        tokenizer.save(str(folder / "tokenizer.json"))
-    else:
-        tokenizer.save_model(str(folder))
+    tokenizer._tokenizer.post_processor = RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), add_prefix_space=False
+    )
+    # Some definitions state a length, which must have no effect.
+    tokenizer.enable_truncation(6)
+    tokenizer.save(str(folder / "tokenizer.json"))
     return str(folder)

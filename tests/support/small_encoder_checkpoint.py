@@ -119,12 +119,11 @@ def write_encoder(
     return str(folder)
 
 
-def write_pieces(folder: Path, settings: dict[str, Any] | None = None) -> str:
-    """Writes vocab.txt and, with `settings`, tokenizer_config.json."""
+def write_pieces(folder: Path) -> str:
+    """Writes the tokenizer.json of a BERT with `PIECES`."""
+    from tokenizers import BertWordPieceTokenizer
+
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vocab.txt").write_text(
-        "".join(f"{piece}\n" for piece in PIECES), encoding="utf-8"
-    )
-    if settings is not None:
-        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    vocabulary = {piece: token for token, piece in enumerate(PIECES)}
+    BertWordPieceTokenizer(vocabulary).save(str(folder / "tokenizer.json"))
     return str(folder)

@@ -33,7 +33,7 @@ WORDPIECE = Tokenizer(
 @pytest.fixture(scope="module")
 def tokenizers(tmp_path_factory):
     """One of this project, a byte-level BPE and a WordPiece of BERT."""
-    bart = write_tokenizer(tmp_path_factory.mktemp("bart"), as_definition=True)
+    bart = write_tokenizer(tmp_path_factory.mktemp("bart"))
     bert = write_pieces(tmp_path_factory.mktemp("bert"))
     return {
         "wordpiece": WORDPIECE,

@@ -10,7 +10,7 @@ import random
 import pytest
 from support.command_line import contents
 from support.huggingface_bundles import sample_bodies, sample_tokenizer
-from support.small_checkpoint import SETTINGS, TEXTS, VOCABULARY, write_tokenizer
+from support.small_checkpoint import SETTINGS, TEXTS, write_tokenizer
 from support.small_encoder_checkpoint import BERT, PIECES, write_pieces
 from tokenizers import Tokenizer as Library
 
@@ -37,7 +37,7 @@ MONDAY = [3, 6, 7, 11, 12, 13, 4]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> str:
-    return write_tokenizer(tmp_path_factory.mktemp("bart"), as_definition=True)
+    return write_tokenizer(tmp_path_factory.mktemp("bart"))
 
 
 @pytest.fixture(scope="module")
@@ -77,41 +77,13 @@ def test_a_text_is_encoded_between_special_tokens(bart):
     assert bart.decode([[2, *ids, 1, 1, 3, 5000]]) == ["Rain fell"]
 
 
-NO_CASE = {"do_lower_case": False}  # Accents stay too.
-NO_ACCENTS = {**NO_CASE, "strip_accents": True, "tokenize_chinese_chars": False}
-NAMED = {"cls_token": "nobody", "sep_token": {"content": "came"}}
-
-
-CHINESE = "東 京 1 ##2 [UNK] [MASK]"
-
-
-@pytest.mark.parametrize(
-    ("settings", "monday", "cafes", "chinese"),
-    [
-        (None, "rain fell on mon ##day .", "cafe ##s ' e - b !", CHINESE),
-        (NO_CASE, "[UNK] fell on [UNK] .", "[UNK] ' e - b !", CHINESE),
-        (
-            {**NO_ACCENTS, "mask_token": {"content": "town"}},
-            *("[UNK] fell on [UNK] .", "cafe ##s ' e - b !"),
-            "[UNK] 1 ##2 [UNK] [UNK] [UNK] [UNK]",
-        ),
-        (
-            {**NAMED, "strip_accents": False},
-            *("rain fell on mon ##day .", "[UNK] ' e - b !", CHINESE),
-        ),
-    ],
-)
-def test_word_pieces_by_hand(settings, monday, cafes, chinese, tmp_path):
-    tokenizer = read_tokenizer(write_pieces(tmp_path, settings), BERT)
+def test_word_pieces_by_hand(bert):
     texts = ["Rain fell\non  Monday.", "cafés'e-b!", "東京 12 raining7 [MASK]"]
-    expected = [monday, cafes, chinese]
-    assert pieces_of(tokenizer.encode_bare(texts)) == expected
-    is_named = settings is not None and "cls_token" in settings
-    first, last = ("nobody", "came") if is_named else ("[CLS]", "[SEP]")
-    whole = [f"{first} {line} {last}" for line in expected]
-    assert pieces_of(tokenizer.encode(texts)) == whole
-    surrounding = ((PIECES.index(first),), (PIECES.index(last),))
-    assert tokenizer.surrounding_ids == surrounding
+    expected = ["rain fell on mon ##day .", "cafe ##s ' e - b !"]
+    expected.append("東 京 1 ##2 [UNK] [MASK]")
+    assert pieces_of(bert.encode_bare(texts)) == expected
+    assert pieces_of(bert.encode(texts)) == [f"[CLS] {each} [SEP]" for each in expected]
+    assert bert.surrounding_ids == ((3,), (4,))
 
 
 def test_words_of_bert(bert):
@@ -197,63 +169,8 @@ def test_tokenizers_come_back(bart, bert, tmp_path):
     assert contents(tmp_path / "again") == contents(one)
 
 
-def test_a_vocabulary_with_merges_makes_the_same_tokenizer(bart, tmp_path):
-    write_tokenizer(tmp_path, as_definition=False)
-    made = read_tokenizer(str(tmp_path), SETTINGS)
-    texts = [*TEXTS, " a space before", "<mask> and </s> in a text"]
-    assert lists(made.encode(texts)) == lists(bart.encode(texts))
-    assert made.decode(made.encode(TEXTS)) == TEXTS
-    assert made.vocabulary_size == bart.vocabulary_size <= VOCABULARY - 1
-    # A mask in the vocabulary is a special token.
-    vocabulary = json.loads((tmp_path / "vocab.json").read_text())
-    mask = max(vocabulary.values()) + 1
-    (tmp_path / "vocab.json").write_text(json.dumps({**vocabulary, "<mask>": mask}))
-    made = read_tokenizer(str(tmp_path), SETTINGS)
-    (ids,) = made.encode(["Rain <mask> fell"])
-    assert mask in ids.tolist() and made.decode([ids]) == ["Rain  fell"]
-
-
-TWO_FILES = {"vocab.json": '{"a": 0, "b": 1}', "merges.txt": ""}
-THREE_PIECES = {"vocab.txt": "[UNK]\n[CLS]\n[SEP]\n"}
 STORED = '{"format_version": %s, "definition": {}}'
 CANNOT = "the tokenizers library cannot read this tokenizer: "
-
-
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"tokenizer.json": "{}"}, rf"tokenizer.json: damaged \({CANNOT}"),
-        ({**TWO_FILES, "vocab.json": "{"}, r"vocab.json: damaged \("),
-        ({**TWO_FILES, "vocab.json": "[1]"}, r"vocab.json: damaged \("),
-        ({**TWO_FILES, "merges.txt": "a"}, r"vocab.json: damaged \("),
-        (
-            {"vocab.json": '{"a": 0, "b": 2}', "merges.txt": "x y"},
-            r"vocab.json: damaged \(.*`x`",
-        ),
-        (
-            TWO_FILES,
-            r"vocab.json: damaged \(it lacks the token 0 or 2 that config.json",
-        ),
-        (
-            {"vocab.txt": "[UNK]\n[CLS]\na\n"},
-            r"vocab.txt: damaged \(it does not hold \[SEP\], the sep_token of",
-        ),
-        (
-            {**THREE_PIECES, "tokenizer_config.json": "{"},
-            r"tokenizer_config.json: damaged \(not JSON: ",
-        ),
-        (
-            {**THREE_PIECES, "tokenizer_config.json": '{"do_lower_case": "yes"}'},
-            r"vocab.txt: damaged \(",
-        ),
-    ],
-)
-def test_a_damaged_tokenizer_is_refused(files, message, tmp_path):
-    for name, content in files.items():
-        (tmp_path / name).write_text(content)
-    whole = rf"{tmp_path}/{message}.*\); download the tokenizer again"
-    with pytest.raises(DataError, match=whole):
-        read_tokenizer(str(tmp_path), SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -272,13 +189,18 @@ def test_a_saved_tokenizer_that_was_damaged_is_refused(content, message, tmp_pat
         load_tokenizer(str(tmp_path))
 
 
-def test_a_tokenizer_that_is_not_there_or_another_one_is_refused(
+def test_a_tokenizer_that_does_not_fit_or_is_not_there_is_refused(
     bart, folder, tmp_path
 ):
     (tmp_path / "vocab.json").write_text("{}")
-    message = "no tokenizer, none of tokenizer.json, vocab.json with merges.txt, vocab"
+    message = r"no tokenizer, no tokenizer.json; .*older tokenizer.*save_pretrained\("
     with pytest.raises(UsageError, match=message):
         read_tokenizer(str(tmp_path), SETTINGS)
+    for content in ("{}", "", "\x80"):
+        (tmp_path / "tokenizer.json").write_text(content, encoding="latin-1")
+        message = rf"{tmp_path}/tokenizer.json: damaged \(.*\); download the tokenizer"
+        with pytest.raises(DataError, match=message):
+            read_tokenizer(str(tmp_path), SETTINGS)
     message = f"json: {bart.vocabulary_size} tokens, and the network knows 100; take"
     with pytest.raises(DataError, match=message):
         read_tokenizer(folder, {**SETTINGS, "vocab_size": 100})

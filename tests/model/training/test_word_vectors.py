@@ -3,6 +3,7 @@ by name, and the rows of a table are those of the words that tokens stand for.
 """
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -149,13 +150,14 @@ def test_the_words_of_word_pieces(tmp_path):
 
 
 def test_the_words_of_a_byte_level_vocabulary(tmp_path):
-    write_tokenizer(tmp_path, as_definition=False)
-    vocabulary = json.loads((tmp_path / "vocab.json").read_text())
+    path = Path(write_tokenizer(tmp_path)) / "tokenizer.json"
+    definition = json.loads(path.read_text())
+    vocabulary = definition["model"]["vocab"]
     # Spelt in bytes: a word of two letters beyond ASCII, half a letter, two spaces, a
     # line break.
     for piece in ("ĠÃ¼Ã¼", "ĠÃ¼Ã", "ĠĠ", "Ġ!!", "Ġrain"):
         vocabulary.setdefault(piece, len(vocabulary))
-    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary))
+    path.write_text(json.dumps(definition))
     tokenizer = read_tokenizer(str(tmp_path), {**SETTINGS, "vocab_size": 310})
     words = {piece: tokenizer.words[token] for piece, token in vocabulary.items()}
     expected = {"ĠÃ¼Ã¼": "üü", "Ġ!!": "!!", ",": ",", "Ġrain": "rain"}

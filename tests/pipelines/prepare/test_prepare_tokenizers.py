@@ -31,7 +31,7 @@ def bart(tmp_path_factory):
     """A tokenizer that puts <s> (0) before a text and </s> (2) behind it."""
     folder = tmp_path_factory.mktemp("bart")
     write_checkpoint(folder)
-    write_tokenizer(folder, as_definition=True)
+    write_tokenizer(folder)
     return read_tokenizer(str(folder), SETTINGS)
 
 
