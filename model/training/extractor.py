@@ -22,7 +22,7 @@ import tensorflow as tf
 from precis.model import files
 from precis.model.bundle.manifest import TRAINING_FOLDER
 from precis.model.bundle.network_bundle import load_encoder_bundle
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import DataError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.features import FEATURE_COUNT, features_of_all
 from precis.model.extractive.importance import ImportanceModel
@@ -90,7 +90,7 @@ class ExtractorTraining(Training):
       validated: those that are scored at the end of an epoch.
 
     Raises:
-      UsageError: records without oracle labels or without the split `validation`.
+      UsageError: records without oracle labels or without a split that is needed.
       DataError: damaged records, none with sentences, or a damaged bundle of the
           encoder.
     """
@@ -108,11 +108,6 @@ class ExtractorTraining(Training):
         self.training = training
         self.info = load_dataset(records)
         require_oracle(self.info, records)
-        if "validation" not in self.info.splits:
-            raise UsageError(
-                f"{records} has no split 'validation', by which the best epoch is "
-                "chosen; prepare the records with one"
-            )
         self.encoder = None
         encoder_id, width = "", 0
         if training.encoder:
@@ -173,15 +168,11 @@ class ExtractorTraining(Training):
         )
 
     def _read_articles(self) -> None:
-        """Reads the articles, of which those that the importance of words is learned
-        from are evenly from the whole split.
-        """
-        wanted = self.training.importance_articles
-        every = -(-self.info.records("train") // wanted) if wanted else 0
-        self.articles = self._read("train", text_every=every)
+        """Reads the articles, first the few by which the best epoch is chosen."""
         self.validated = self._read(
-            "validation", most=VALIDATION_ARTICLES, text_every=1
+            "validation", most=VALIDATION_ARTICLES, texts=VALIDATION_ARTICLES
         )
+        self.articles = self._read("train", texts=self.training.importance_articles)
         if not self.articles or not self.validated:
             raise DataError(
                 f"{self.records}: no article of a split has a sentence to learn "
@@ -318,32 +309,32 @@ class ExtractorTraining(Training):
         return train_importance(scored, seed=self.training.seed)
 
     def _read(
-        self, split: str, *, text_every: int, most: int | None = None
+        self, split: str, *, texts: int, most: int | None = None
     ) -> list[TrainingArticle]:
         """The articles of a split that have sentences, with vectors of this run or an
         earlier one.
 
         Args:
           split: of the records.
-          text_every: of so many articles of a shard one keeps its sentences and
-            highlights; 0 for none.
-          most: articles, at most; all by default.
+          texts: the articles that keep their sentences and highlights, about, evenly
+            from those that are read.
+          most: articles, at most, from the beginning of the split; all by default.
 
         Raises:
-          UsageError: there is no such split.
+          UsageError: the split holds no records.
           DataError: a damaged shard.
         """
-        records = self.info.records(split)
-        cache = TermCache()
-        with (
-            tempfile.TemporaryDirectory(prefix="precis-records-") as staging,
-            stage(f"read {split}", total=min(records, most or records)) as reading,
-        ):
+        with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
             shards = check_shards(self.records, self.info, split, staging=staging)
+            records = self.info.records(split)
+            total = min(records, most or records)
+            every = -(-total // texts) if texts else 0
+            cache = TermCache()
             articles = itertools.chain.from_iterable(
-                self._read_shard(path, text_every, cache) for path in shards
+                self._read_shard(path, every, cache) for path in shards
             )
-            return list(map(reading.counted, itertools.islice(articles, most)))
+            with stage(f"read {split}", total=total) as reading:
+                return list(map(reading.counted, itertools.islice(articles, most)))
 
     def _read_shard(
         self, path: str, text_every: int, cache: TermCache

@@ -163,11 +163,6 @@ class GeneratorTraining(Training):
         and builds what scores the network on them, so that it is compiled once.
         """
         folder, info = self.records.folders[0], self.records.infos[0]
-        if "validation" not in info.splits:
-            raise UsageError(
-                f"{folder} has no split 'validation'; prepare the records with one, "
-                "or train with --validation_steps 0"
-            )
         shards = check_shards(folder, info, "validation", staging=staging)
         documents = self.pace.validation_documents
         rows = tf.data.TFRecordDataset(shards).take(documents)

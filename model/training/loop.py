@@ -182,15 +182,11 @@ def _validate(training: Training) -> None:
 def describe_figures(figures: Mapping[str, float]) -> str:
     """The loss, the accuracy and the ROUGE scores in words."""
     formats = {"loss": "loss {:.3f}", "accuracy": "accuracy {:.1%}"}
-    texts = [
-        text.format(figures[name]) for name, text in formats.items() if name in figures
-    ]
-    texts += [
-        f"{name} {100 * value:.1f}"
+    return ", ".join(
+        formats[name].format(value) if name in formats else f"{name} {100 * value:.1f}"
         for name, value in figures.items()
-        if name.startswith("rouge")
-    ]
-    return ", ".join(texts)
+        if name in formats or name.startswith("rouge")
+    )
 
 
 def export_training(training: Training) -> TrainResult:

@@ -94,14 +94,14 @@ def check_shards(
     would need credentials of its own to read them there.
 
     Raises:
-      UsageError: there is no such split.
-      DataError: the split holds no records, or a shard is missing, damaged or outside
-          of the folder.
+      UsageError: the split holds no records.
+      DataError: a shard is missing, damaged or outside of the folder.
     """
-    if not info.records(split):
-        raise DataError(
-            f"{folder}: the split {split!r} holds no records; "
-            "prepare a larger corpus or other shares of the splits"
+    if not sum(shard.records for shard in info.splits.get(split, ())):
+        raise UsageError(
+            f"{folder} holds no records of the split {split!r}; prepare a larger "
+            "corpus, with a larger --validation_share, or one whose --split_field "
+            "names the splits, with another --output"
         )
     description = files.join(folder, DATASET_FILE)
     way_out = "run the same `precis prepare` command again, which repairs it"

@@ -208,8 +208,6 @@ def _cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:
 def _add(parts: Iterable[GradientSums]) -> GradientSums:
     """The gradients and the sums of some parts of a batch together."""
     gradients, sums = zip(*parts, strict=True)
-    if len(gradients) == 1:
-        return gradients[0], sums[0]
     return (
         [tf.add_n(of_weight) for of_weight in zip(*gradients, strict=True)],
         Sums(*(tf.add_n(values) for values in zip(*sums, strict=True))),

@@ -13,7 +13,7 @@ from precis.model.network.architectures import ARCHITECTURES, LAYOUTS, SIZES
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
 from precis.pipelines.run.options import WorkerOptions, check_output
-from precis.pipelines.training.recipes import RECIPES, SUMMARIZER_RECIPES
+from precis.pipelines.training.recipes import RECIPES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -179,25 +179,16 @@ class SummarizerOptions:
         metavar="DIR",
         is_common=True,
     )
-    recipe: str = flag(
-        "news-cpu",
-        "named settings of all steps",
-        choices=tuple(SUMMARIZER_RECIPES),
-        is_common=True,
-    )
     writer_steps: int = flag(
-        0,
-        "optimizer steps of the network that writes, which take most of the time; 0 is "
-        "as the recipe says",
+        5_000,
+        "optimizer steps of the network that writes, which take most of the time",
         metavar="STEPS",
-        default_text="the recipe's",
         is_common=True,
     )
 
     def __post_init__(self) -> None:
         check_output(self.output)
-        check_choices(self)
-        check_at_least(self, 0, "writer_steps", way_out="0 is as the recipe says")
+        check_at_least(self, 1, "writer_steps")
 
 
 TRAIN_SUMMARIZER = (

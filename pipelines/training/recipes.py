@@ -1,5 +1,5 @@
-"""Named settings of `precis train` and `precis train-summarizer`: a flag given beside
-`--recipe` replaces the setting of its name.
+"""The settings of `precis train-summarizer`, and named settings of `precis train`: a
+flag given beside `--recipe` replaces the setting of its name.
 """
 
 from collections.abc import Mapping
@@ -58,30 +58,27 @@ class SummarizerRecipe(NamedTuple):
     writer: Mapping[str, Any]
 
 
-SUMMARIZER_RECIPES: Mapping[str, SummarizerRecipe] = {
-    # News in English, on the cores of a laptop.
-    "news-cpu": SummarizerRecipe(
-        records={"oracle_sentences": 5},
-        extractor={"epochs": 4},
-        pairs={
-            "target": "sentences",
-            "max_source_tokens": 96,
-            "max_target_tokens": 48,
-            "vocabulary_size": 8_000,
-        },
-        writer={
-            "network": "tiny",
-            "encoder_layers": 3,
-            "steps": 5_000,
-            "batch_tokens": 6_144,
-            "learning_rate": 0.002,
-            "warmup_steps": 500,
-            "schedule": "linear",
-            "label_smoothing": 0.05,
-            "dropout": 0.05,
-            "validation_steps": 2_500,
-            "validation_documents": 100,
-            "keep_checkpoints": 1,
-        },
-    ),
-}
+# News in English, on the cores of a laptop.
+NEWS = SummarizerRecipe(
+    records={"oracle_sentences": 5},
+    extractor={"epochs": 4},
+    pairs={
+        "target": "sentences",
+        "max_source_tokens": 96,
+        "max_target_tokens": 48,
+        "vocabulary_size": 8_000,
+    },
+    writer={
+        "network": "tiny",
+        "encoder_layers": 3,
+        "batch_tokens": 6_144,
+        "learning_rate": 0.002,
+        "warmup_steps": 500,
+        "schedule": "linear",
+        "label_smoothing": 0.05,
+        "dropout": 0.05,
+        "validation_steps": 2_500,
+        "validation_documents": 100,
+        "keep_checkpoints": 1,
+    },
+)

@@ -31,16 +31,15 @@ from precis.model.bundle.manifest import (
     refuse_other_kind,
 )
 from precis.model.bundle.summarizer_bundle import save_summarizer_bundle
-from precis.model.errors import UsageError
 from precis.model.progress.stages import say
-from precis.model.records.dataset import DatasetInfo, load_dataset
+from precis.model.records.dataset import load_dataset
 from precis.model.training.loop import TrainResult
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.prepare.options import PREPARE
 from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.training.options import TRAIN, TRAIN_EXTRACTOR, TRAIN_SUMMARIZER
-from precis.pipelines.training.recipes import SUMMARIZER_RECIPES, SummarizerRecipe
+from precis.pipelines.training.recipes import NEWS, SummarizerRecipe
 from precis.pipelines.training.train import train, train_extractor
 from precis.pipelines.verify.bundle import check_bundle
 
@@ -75,12 +74,12 @@ def train_summarizer(**flags: Any) -> TrainResult:
     refuse_other_kind(output, SUMMARIZER)
     files.remove_leftovers(output)
     _begin(1, "records")
-    _check_splits(prepare(**steps.records), "document")
+    prepare(**steps.records)
     if not _is_finished(steps.extractor, TRAIN_EXTRACTOR):
         _begin(2, "extractor")
         train_extractor(**steps.extractor)
     _begin(3, "pairs")
-    _check_splits(prepare(**steps.pairs), "sentence that supports a reference")
+    prepare(**steps.pairs)
     if not _is_finished(steps.writer, TRAIN):
         _begin(4, "writer")
         train(**steps.writer)
@@ -99,7 +98,6 @@ def step_flags(option_groups: Sequence[Any]) -> SummarizerRecipe:
       option_groups: the dataclasses in `TRAIN_SUMMARIZER`.
     """
     corpus, options, *others = option_groups
-    recipe = SUMMARIZER_RECIPES[options.recipe]
     training = files.join(options.output, TRAINING_FOLDER)
     records = files.join(training, "records")
     pairs = files.join(training, "sentence_records")
@@ -111,20 +109,22 @@ def step_flags(option_groups: Sequence[Any]) -> SummarizerRecipe:
     # The seed of the splits stays: with another one, the documents of the test split
     # would be trained on.
     corpus_flags["seed"] = CorpusOptions.seed
-    writer = dict(recipe.writer)
-    if options.writer_steps:
-        writer["steps"] = options.writer_steps
-        most = max(1, int(_WARMUP_SHARE * options.writer_steps))
-        writer["warmup_steps"] = min(writer["warmup_steps"], most)
+    steps = options.writer_steps
+    most_warmup = max(1, int(_WARMUP_SHARE * steps))
+    writer = {
+        **NEWS.writer,
+        "steps": steps,
+        "warmup_steps": min(NEWS.writer["warmup_steps"], most_warmup),
+    }
 
     def trained(kind: str, folder: str) -> dict[str, Any]:
         output = files.join(options.output, SUMMARIZER_PARTS[kind])
         return {"seed": corpus.seed, "records": folder, "output": output}
 
     return SummarizerRecipe(
-        records={**corpus_flags, **recipe.records, "output": records},
-        extractor={**recipe.extractor, **trained(EXTRACTIVE, records)},
-        pairs={**corpus_flags, **recipe.pairs, "output": pairs},
+        records={**corpus_flags, **NEWS.records, "output": records},
+        extractor={**NEWS.extractor, **trained(EXTRACTIVE, records)},
+        pairs={**corpus_flags, **NEWS.pairs, "output": pairs},
         writer={**writer, **trained(ABSTRACTIVE, pairs)},
     )
 
@@ -153,18 +153,3 @@ def _is_finished(flags: Mapping[str, Any], option_groups: Sequence[type]) -> boo
     recorded["records"] = made["flags"]["records"]  # The folder may have moved.
     is_of_records = made["records_fingerprint"] == load_dataset(records).fingerprint
     return bool(is_of_records and made["flags"] == recorded)
-
-
-def _check_splits(info: DatasetInfo, what: str) -> None:
-    """Refuses records without what is trained on or without what validates it.
-
-    Raises:
-      UsageError: naming the split.
-    """
-    for split in ("train", "validation"):
-        if not sum(shard.records for shard in info.splits.get(split, ())):
-            raise UsageError(
-                f"the corpus has no {what} of the split {split!r}; raise "
-                "--validation_share or name a field with the splits by --split_field, "
-                "with another --output"
-            )

@@ -444,7 +444,7 @@ def test_records_without_a_validation_split_are_refused(records, tmp_path):
     (folder / "dataset.json").write_text(json.dumps(described))
     (folder / "_SUCCESS").write_text("")  # without a checksum of dataset.json
     match = (
-        "has no split 'validation', by which the best epoch is chosen; prepare the r"
+        "holds no records of the split 'validation'; prepare a larger corpus, with a"
     )
     with pytest.raises(UsageError, match=match):
         run_extractor_training(records=str(folder), output=str(tmp_path / "o"))

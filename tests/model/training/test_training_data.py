@@ -267,8 +267,8 @@ def test_shards_that_cannot_be_trained_on_are_refused(copy_records, tmp_path):
     outside = dataclasses.replace(train[0], file="../x.tfrecord")
     others = {"validation": info.splits["validation"]}
     for splits, error, message in (
-        ({}, UsageError, "no split 'train' in these records; they have validation"),
-        ({"train": ()}, DataError, "'train' holds no records; prepare a larger corpus"),
+        ({}, UsageError, "records holds no records of the split 'train'; prepare a la"),
+        ({"train": ()}, UsageError, "records holds no records of the split 'train'; p"),
         ({"train": train[1:2]}, DataError, f"{missing}: the shard is missing; run the"),
         ({"train": train[2:]}, DataError, f"{damaged}: the checksum differs from data"),
         ({"train": [outside]}, DataError, "dataset.json: it names the file '../x.tfre"),
