@@ -24,7 +24,6 @@ from precis.pipelines.run.options import WorkerOptions, check_output, normal_pat
 CHUNK_MERGE = "chunk_merge"
 HEAD = "head"
 LONG_DOCUMENTS = (CHUNK_MERGE, HEAD)
-KEEP, FAIL = "keep", "fail"  # --on_duplicate_id
 WRITE_ARTICLE = "article"
 WRITE_SENTENCES = "sentences"
 
@@ -154,9 +153,9 @@ class EarlierRunOptions:
 
     reuse: str = flag(
         "",
-        "earlier runs, or folders of them, whose summaries are taken over where text "
-        "and settings are the same; --output itself may be one: its result is then "
-        "replaced when the new one is complete",
+        "earlier runs, or folders of them, whose summaries are taken over where text, "
+        "reference and settings are the same; --output itself may be one: its result "
+        "is then replaced when the new one is complete",
         metavar="RUN,...",
         is_common=True,
         takes_list=True,
@@ -178,13 +177,6 @@ class EarlierRunOptions:
 class ResultOptions:
     """Result"""
 
-    on_duplicate_id: str = flag(
-        KEEP,
-        "what to do where several documents have one id: keep it, so that `precis "
-        "verify` names them, or fail before anything is summarized, for which the "
-        "corpus is read a second time",
-        choices=(KEEP, FAIL),
-    )
     # About how large a row group becomes in memory, in MB.
     row_group_mb: int = setting(64)
     partition_by: str = flag(
@@ -207,7 +199,6 @@ class ResultOptions:
         return listed_names(self.partition_by)
 
     def __post_init__(self) -> None:
-        check_choices(self)
         if len(set(self.partitions)) < len(self.partitions):
             raise UsageError(
                 f"--partition_by {self.partition_by} names a column twice; name it once"

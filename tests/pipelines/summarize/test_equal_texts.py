@@ -64,8 +64,8 @@ def join(folder, documents, rows):
         keys = [
             (
                 task << 32 | record,
-                content_digest(False, sha256(content), None),
-                repr(text).encode().ljust(16),
+                content_digest(sha256(content), None),
+                repr((content, text)).encode().ljust(16),
                 str(name),
                 f"{task}.jsonl",
                 f"byte {record}",
@@ -77,8 +77,7 @@ def join(folder, documents, rows):
         write_part(folder, part, [(content, None) for content in drawn])
         for part, drawn in enumerate(rows)
     ]
-    job = job_of(folder, len(documents))
-    join_keys(job, parts, uses_references=False, unique_ids=False)
+    join_keys(job_of(folder, len(documents)), parts)
     return [read_links(str(folder), task) for task in range(len(documents))]
 
 
@@ -89,25 +88,19 @@ def joined_plainly(documents, rows):
         for row, content in enumerate(keys):
             earlier.setdefault(content, place(part, row))
     first_of: dict = {}
-    text_of: dict = {}
     found = []
     for task, keys in enumerate(documents):
         links = {}
         for content, text, name, record in keys:
-            first = first_of.setdefault(content, (task, record, str(name)))
-            copy = text_of.setdefault((content, text), (task, record))
-            link = Link(
-                None if first[:2] == (task, record) else first[2],
-                None
-                if copy == (task, record)
-                else {
-                    "task": copy[0],
-                    "source_file": f"{copy[0]}.jsonl",
-                    "source_position": f"byte {copy[1]}",
-                },
-                earlier.get(content),
-            )
-            if link != (None, None, None):
+            this = {
+                "task": task,
+                "document_id": str(name),
+                "source_file": f"{task}.jsonl",
+                "source_position": f"byte {record}",
+            }
+            first = first_of.setdefault((content, text), this)
+            link = Link(None if first is this else first, earlier.get(content))
+            if link != (None, None):
                 links[record] = link
         found.append(links)
     return found
@@ -133,16 +126,16 @@ def test_the_join_finds_what_a_plain_loop_finds(tmp_path_factory, documents, row
     assert join(folder, numbered, rows) == joined_plainly(numbered, rows)
 
 
-def test_references_count_where_a_summary_depends_on_them(tmp_path):
+def test_rows_of_another_reference_are_not_taken_over(tmp_path):
     references = [None, "", "a", "\ud800", "É ‘rain’ 雨"]
     keys = [
-        (record, content_digest(True, sha256(0), reference), b"=" * 16, "", "", "")
+        (record, content_digest(sha256(0), reference), bytes([record]) * 16, "", "", "")
         for record, reference in enumerate(references)
     ]
     write_keys(tmp_path, 0, keys)
     rows = [(0, "É ‘rain’ 雨"), (0, "a"), (0, None), (1, "a")]
     parts = [write_part(tmp_path, 0, rows)]
-    join_keys(job_of(tmp_path, 1), parts, uses_references=True, unique_ids=False)
+    join_keys(job_of(tmp_path, 1), parts)
     links = read_links(str(tmp_path), 0)
     earlier = {record: link.earlier for record, link in links.items()}
     found = {0: 2, 1: 2, 2: 1, 4: 0}
