@@ -8,26 +8,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow.compute as pc
-
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
 from precis.pipelines.evaluate.evaluation_table import all_tables, notes
-from precis.pipelines.report import facts
+from precis.pipelines.report import facts, rows
 from precis.pipelines.report.articles import articles_of_rows
-from precis.pipelines.report.distributions import add_measures, distributions
 from precis.pipelines.report.documents import ReportedDocument
 from precis.pipelines.report.options import REPORT
 from precis.pipelines.report.page import pack_documents, render
 from precis.pipelines.report.reported_run import ReportedRun, open_reported_run
-from precis.pipelines.report.rows import (
-    BEST_ROWS,
-    NUMBER_COLUMNS,
-    Judgement,
-    take_rows,
-)
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import check_apart
@@ -78,21 +68,21 @@ def report(**flags: Any) -> ReportResult:
         raise UsageError(f"{options.run} has no rows; there is nothing to show")
     by_log_prob, evaluation = bool(run.manifest["bundle"]), run.evaluation
     system = facts.shown_system(evaluation) if evaluation and not by_log_prob else ""
-    flagged = 0
     with open_database() as database:
-        judgement = Judgement(database)
         with stage("count", total=run.run.rows, unit="rows") as counting:
-            judgement.add_scores(run.scores())
-            for table in run.run.tables(NUMBER_COLUMNS):
-                judgement.add(table)
-                add_measures(database, table)
-                lengths = pc.list_value_length(table.column("quality_flags"))
-                flagged += int(np.count_nonzero(lengths))
-                counting.advance(table.num_rows)
+            rows.add_scores(database, run.scores())
+            for added in rows.add_rows(database, run.run.tables(rows.NUMBER_COLUMNS)):
+                counting.advance(added)
         with stage("read", is_brief=True):
-            chosen, best = judgement.choose(options.documents, system)
-            documents = _read_documents(run, chosen, judgement)
-            measures = list(distributions(database))
+            chosen, best = rows.choose_rows(database, options.documents, system)
+            taken = rows.take_rows(run.run.tables(), chosen)
+            shown = [taken[number] for number in chosen]
+            articles = articles_of_rows(shown, run.manifest)
+            scores = rows.scores_of(database, shown)
+            ((flagged,),) = database.execute(rows.COUNT_FLAGGED).fetchall()
+            measures = list(rows.distributions(database))
+    described = map(ReportedDocument, shown, articles, scores, chosen.values())
+    documents = dict(zip(chosen, described, strict=True))
     with stage("write", is_brief=True):
         sections = {
             **_sections(run, documents, best),
@@ -104,7 +94,6 @@ def report(**flags: Any) -> ReportResult:
         content = render(sections, list(documents.values()))
         with files.write_aside(options.page) as file:
             file.write(content)
-    articles = [each.article for each in documents.values()]
     missing = [each for each in articles if isinstance(each, str)]
     return ReportResult(
         options.page,
@@ -114,24 +103,6 @@ def report(**flags: Any) -> ReportResult:
         len(missing),
         missing[0] if missing else "",
     )
-
-
-def _read_documents(
-    run: ReportedRun, chosen: Mapping[int, bool], judgement: Judgement
-) -> dict[int, ReportedDocument]:
-    """The documents on the page by the numbers of their rows, in the order of the page.
-
-    Args:
-      run: the run.
-      chosen: the rows, and whether each was drawn at random.
-      judgement: of the rows.
-    """
-    taken = take_rows(run.run.tables(), chosen)
-    rows = [taken[number] for number in chosen]
-    articles = articles_of_rows(rows, run.manifest)
-    scores = judgement.scores_of(rows)
-    documents = map(ReportedDocument, rows, articles, scores, chosen.values())
-    return dict(zip(chosen, documents, strict=True))
 
 
 def _sections(
@@ -144,7 +115,7 @@ def _sections(
     shown = list(documents.values())
     missing = Counter(each.article for each in shown if isinstance(each.article, str))
     places = {number: place for place, number in enumerate(documents)}
-    worst = [number for number in documents if number not in best][:BEST_ROWS]
+    worst = [number for number in documents if number not in best][: rows.BEST_ROWS]
     return {
         "title": run.run.folder.rstrip("/").rpartition("/")[2] or run.run.folder,
         "rows": run.run.rows,

@@ -1,19 +1,20 @@
-"""The rows of a run that are on the page: the worst, and a random sample of the others.
+"""The rows of a run in a database: which of them are on the page, and their measures.
 
-Rows are numbered in the order of the parts, and judged by a value of each: of a run
-with a network the log-probability per token of the shown summary, of other runs ROUGE-1
-where they have been evaluated. Among about equal values the number of quality flags
-decides. A database holds the values, and spills to the disk.
+The worst rows are on the page, and a random sample of the others. Rows are numbered in
+the order of the parts, and judged by a value of each: of a run with a network the
+log-probability per token of the shown summary, of other runs ROUGE-1 where they have
+been evaluated. Among about equal values the number of quality flags decides. What does
+not fit the memory of the database lies on the disk.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,13 +31,40 @@ NUMBER_COLUMNS = (
     "reference_quality",
 )
 BEST_ROWS = 3
+_ARTICLE_WORDS = "article_words"
+_SYSTEMS = ("extractive", "abstractive", "reference")
+# A field of a quality: the title with the unit, and what the values are multiplied by.
+_MEASURES = {
+    "words": ("Length of the summaries, words", 1),
+    "compression": ("Compression, article words / summary words", 1),
+    "novel_2grams_percent": ("Novel bigrams, % of the summary", 1),
+    "density": ("Extractive density, words", 1),
+    "repetition_rate": ("Repeated trigrams, %", 100),
+    "mean_log_prob": ("Log-probability, a token", 1),
+}
+# Where a row has each measure: the title, the system, and the factor.
+_MEASURED = {
+    _ARTICLE_WORDS: ("Length of the articles, words", "article", 1),
+    **{
+        f"{system}_quality.{field}": (title, system, factor)
+        for field, (title, factor) in _MEASURES.items()
+        for system in _SYSTEMS
+        if SUMMARY_SCHEMA.field(f"{system}_quality").type.get_field_index(field) >= 0
+    },
+}
 # A summary with the flag `short_source` is the article itself.
-_ADD_ROWS = f"""
-    INSERT INTO rows SELECT number, document_id, log_prob,
-        len(list_filter(quality_flags, lambda flag: flag <> '{SHORT_SOURCE}')),
-        sha256(content_sha256 || ' ' || document_id)
+_ROWS = f"""
+    SELECT number, document_id, len(quality_flags) > 0 AS is_flagged,
+        len(list_filter(quality_flags, lambda flag: flag <> '{SHORT_SOURCE}')) AS flags,
+        CASE WHEN summary_method = '{ABSTRACTIVE}'
+            THEN abstractive_quality.mean_log_prob END AS log_prob,
+        sha256(content_sha256 || ' ' || document_id) AS key,
+        {", ".join(f'{name} AS "{name}"' for name in _MEASURED)}
     FROM added
 """
+# The rows whose shown summary has a flag.
+COUNT_FLAGGED = "SELECT count(*) FROM rows WHERE is_flagged"
+_SCORES = "SELECT document_id, system, rouge1 FROM added WHERE rouge1 IS NOT NULL"
 _JUDGE = """
     CREATE TABLE judged AS SELECT number, flags, key,
         CASE WHEN $system = '' THEN log_prob ELSE 100 * rouge1 END AS value,
@@ -62,109 +90,102 @@ _CHOOSE = f"""
     ) ORDER BY step NULLS LAST, flags DESC, number
 """
 # Scores have the id of a document alone, so none are shown where it was scored twice.
-_SCORES = """
+_SCORES_OF = """
     SELECT document_id, list(system), list(rouge1) FROM scores
     WHERE document_id IN (SELECT unnest($ids::VARCHAR[]))
     GROUP BY document_id HAVING count(*) = count(DISTINCT system)
 """
 
 
-class Judgement:
-    """Judges the rows of a run, table by table, and chooses some."""
-
-    def __init__(self, database: "duckdb.DuckDBPyConnection") -> None:
-        """Begins without a row.
-
-        Args:
-          database: an empty one.
-        """
-        self._database = database
-        self._rows = 0
-        database.execute(
-            "CREATE TABLE rows (number BIGINT, document_id VARCHAR, log_prob DOUBLE,"
-            " flags BIGINT, key VARCHAR);"
-            "CREATE TABLE scores (document_id VARCHAR, system VARCHAR, rouge1 DOUBLE)"
-        )
-
-    def add(self, table: pa.Table) -> None:
-        """Adds the rows that follow those of the last call, with `NUMBER_COLUMNS`."""
-        added = table.select(["document_id", "content_sha256", "quality_flags"])
-        numbers = np.arange(self._rows, self._rows + table.num_rows)
-        log_probs = pa.array(log_probabilities(table), from_pandas=True)
-        self._rows += table.num_rows
-        added = added.append_column("number", pa.array(numbers))
-        self._insert(_ADD_ROWS, added.append_column("log_prob", log_probs))
-
-    def add_scores(self, tables: Iterable[pa.Table]) -> None:
-        """Adds the scores of an evaluation."""
-        for table in tables:
-            self._insert(
-                "INSERT INTO scores SELECT document_id, system, rouge1 FROM added "
-                "WHERE rouge1 IS NOT NULL",
-                table,
-            )
-
-    def _insert(self, query: str, table: pa.Table) -> None:
-        self._database.register("added", table)
-        self._database.execute(query)
-
-    def choose(self, count: int, system: str) -> tuple[dict[int, bool], list[int]]:
-        """Chooses rows of all that were added.
-
-        Args:
-          count: the rows to choose, at most.
-          system: whose ROUGE-1 judges them; "" for the log-probability.
-
-        Returns:
-          The numbers of the chosen rows, the worst first, and whether each was drawn at
-          random; and of the chosen ones those with fewest flags and the highest values.
-        """
-        worst = count if self._rows <= count else -(-count // 2)
-        self._database.execute(_JUDGE, {"system": system})
-        best = self._database.execute(_BEST, {"count": BEST_ROWS}).fetchall()
-        limits = {"worst": worst, "best": min(BEST_ROWS, count - worst), "most": count}
-        chosen = dict(self._database.execute(_CHOOSE, limits).fetchall())
-        return chosen, [number for number, *_ in best if number in chosen]
-
-    def scores_of(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
-        """ROUGE-1 by system of each row with a reference."""
-        ids = [row["document_id"] for row in rows if row["reference_summary"]]
-        scored = self._database.execute(_SCORES, {"ids": ids}).fetchall()
-        scores = {
-            name: dict(zip(systems, values, strict=True))
-            for name, systems, values in scored
-        }
-        return [
-            scores.get(row["document_id"], {}) if row["reference_summary"] else {}
-            for row in rows
-        ]
-
-
-def numbers(table: pa.Table, name: str) -> np.ndarray:
-    """A column, or a field of a struct as in `abstractive_quality.words`: float64 [N].
-
-    It is all NaN where the table has no such column or field.
+def add_rows(
+    database: "duckdb.DuckDBPyConnection", tables: Iterable[pa.Table]
+) -> Iterator[int]:
+    """Adds the rows of a run, which have `NUMBER_COLUMNS`; gives their number table by
+    table.
     """
-    column, _, field = name.partition(".")
-    if column not in table.column_names:
-        return np.full(table.num_rows, np.nan)
-    values = table.column(column).combine_chunks()
-    if field:
-        if field not in {child.name for child in values.type}:
-            return np.full(table.num_rows, np.nan)
-        values = pc.struct_field(values, field)
-    return np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    first = 0
+    for table in tables:
+        numbers = pa.array(range(first, first + table.num_rows), pa.int64())
+        _insert(database, "rows", _ROWS, table.append_column("number", numbers))
+        first += table.num_rows
+        yield table.num_rows
 
 
-def log_probabilities(table: pa.Table) -> np.ndarray:
-    """Of the tokens of each shown summary, their mean: float64 [N]; NaN where another
-    text than that of the network is shown.
+def add_scores(
+    database: "duckdb.DuckDBPyConnection", tables: Iterable[pa.Table]
+) -> None:
+    """Adds the scores of an evaluation, if there are any."""
+    columns = {
+        "document_id": pa.string(),
+        "system": pa.string(),
+        "rouge1": pa.float64(),
+    }
+    for table in (pa.schema(columns).empty_table(), *tables):
+        _insert(database, "scores", _SCORES, table)
+
+
+def _insert(
+    database: "duckdb.DuckDBPyConnection", name: str, query: str, added: pa.Table
+) -> None:
+    database.register("added", added)
+    database.execute(f"CREATE TABLE IF NOT EXISTS {name} AS {query} LIMIT 0")
+    database.execute(f"INSERT INTO {name} {query}")
+
+
+def choose_rows(
+    database: "duckdb.DuckDBPyConnection", count: int, system: str
+) -> tuple[dict[int, bool], list[int]]:
+    """Chooses rows of all that were added.
+
+    Args:
+      database: with rows and scores.
+      count: the rows to choose, at most.
+      system: whose ROUGE-1 judges them; "" for the log-probability.
+
+    Returns:
+      The numbers of the chosen rows, the worst first, and whether each was drawn at
+      random; and of the chosen ones those with fewest flags and the highest values.
     """
-    is_written = pc.equal(table.column("summary_method"), ABSTRACTIVE)
-    written = is_written.combine_chunks().to_numpy(zero_copy_only=False)
-    return np.where(
-        written, numbers(table, "abstractive_quality.mean_log_prob"), np.nan
-    )
+    database.execute(_JUDGE, {"system": system})
+    ((rows,),) = database.execute("SELECT count(*) FROM judged").fetchall()
+    worst = count if rows <= count else -(-count // 2)
+    best = database.execute(_BEST, {"count": BEST_ROWS}).fetchall()
+    limits = {"worst": worst, "best": min(BEST_ROWS, count - worst), "most": count}
+    chosen = dict(database.execute(_CHOOSE, limits).fetchall())
+    return chosen, [number for number, *_ in best if number in chosen]
+
+
+def scores_of(
+    database: "duckdb.DuckDBPyConnection", rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, float]]:
+    """ROUGE-1 by system of each row with a reference."""
+    ids = [row["document_id"] for row in rows if row["reference_summary"]]
+    scores = {
+        name: dict(zip(systems, values, strict=True))
+        for name, systems, values in database.execute(
+            _SCORES_OF, {"ids": ids}
+        ).fetchall()
+    }
+    return [
+        scores.get(row["document_id"], {}) if row["reference_summary"] else {}
+        for row in rows
+    ]
+
+
+def distributions(
+    database: "duckdb.DuckDBPyConnection",
+) -> Iterator[tuple[str, str, list[str]]]:
+    """The table of the page: each measure that rows have, the system, its mean, median,
+    and the values that 5 % and 95 % of the rows do not exceed.
+    """
+    for name, (title, system, factor) in _MEASURED.items():
+        figures = f'avg("{name}"), quantile_disc("{name}", [0.5, 0.05, 0.95])'
+        query = f"SELECT {figures} FROM rows"
+        ((mean, quantiles),) = database.execute(query).fetchall()
+        if mean is not None:
+            values = [factor * float(value) for value in (mean, *quantiles)]
+            texts = [f"{v:,.0f}" if abs(v) >= 100 else f"{v:.3g}" for v in values]
+            yield title, system, texts
 
 
 def take_rows(tables: Iterable[pa.Table], wanted: Iterable[int]) -> dict[int, Any]:
@@ -174,13 +195,13 @@ def take_rows(tables: Iterable[pa.Table], wanted: Iterable[int]) -> dict[int, An
       tables: of all rows, in their order.
       wanted: the numbers of the rows.
     """
-    ordered = np.sort(np.fromiter(wanted, int))
+    ordered = sorted(wanted)
     taken: dict[int, Any] = {}
     first = 0
     for table in tables:
-        low, high = np.searchsorted(ordered, [first, first + table.num_rows])
-        of_table = ordered[low:high]
-        rows = table.take(of_table - first).to_pylist() if len(of_table) else []
-        taken.update(zip(of_table.tolist(), rows, strict=True))
+        low, high = (bisect_left(ordered, n) for n in (first, first + table.num_rows))
+        places = [number - first for number in ordered[low:high]]
+        rows = table.take(places).to_pylist() if places else []
+        taken.update(zip(ordered[low:high], rows, strict=True))
         first += table.num_rows
     return taken

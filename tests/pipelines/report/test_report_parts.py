@@ -9,41 +9,25 @@ import pyarrow as pa
 import pytest
 
 from precis.model.text.article import Article
-from precis.pipelines.report import documents
-from precis.pipelines.report.distributions import add_measures, distributions
+from precis.pipelines.report import documents, rows
 from precis.pipelines.report.documents import ReportedDocument, Span, cut, find_terms
-from precis.pipelines.report.rows import Judgement
 from precis.pipelines.run.key_tables import open_database
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 QUALITY = {
-    **{"words": 30.0, "novel_2grams_percent": 50.0, "repetition_rate": 0.25},
-    **{"compression": 4.0, "density": 2.0, "mean_log_prob": None},
+    **{"words": 30, "novel_2grams_percent": 50.0, "repetition_rate": 0.25},
+    **{"compression": 4.0, "density": 2.0},
 }
-QUALITY_TYPE = pa.struct([(name, pa.float64()) for name in QUALITY])
-SCHEMA = pa.schema(
-    [
-        ("document_id", pa.string()),
-        ("content_sha256", pa.string()),
-        ("article_words", pa.int32()),
-        ("summary_method", pa.string()),
-        ("quality_flags", pa.list_(pa.string())),
-        ("extractive_quality", QUALITY_TYPE),
-        ("abstractive_quality", QUALITY_TYPE),
-    ]
-)
+SCHEMA = pa.schema([SUMMARY_SCHEMA.field(name) for name in rows.NUMBER_COLUMNS])
 
 
-def report_table(rows: Sequence[tuple]) -> pa.Table:
+def report_table(lines: Sequence[tuple], method: str = "abstractive") -> pa.Table:
     """A table of (id, flags, words, log-probability)."""
-    written = [
-        {**QUALITY, "words": words, "mean_log_prob": log_prob}
-        for _, _, words, log_prob in rows
-    ]
-    lines = [
-        (name, name, 100, "abstractive", flags, QUALITY, quality)
-        for (name, flags, *_), quality in zip(rows, written, strict=True)
-    ]
-    table = [dict(zip(SCHEMA.names, line, strict=True)) for line in lines]
+    table = []
+    for name, flags, words, log_prob in lines:
+        quality = {**QUALITY, "words": words, "mean_log_prob": log_prob}
+        line = (name, name, 100, method, flags, QUALITY, quality, None)
+        table.append(dict(zip(SCHEMA.names, line, strict=True)))
     return pa.Table.from_pylist(table, schema=SCHEMA)
 
 
@@ -114,11 +98,12 @@ def test_the_end_of_a_very_long_source_is_left_out():
 
 def test_the_measures_of_every_row_whatever_the_tables():
     values = np.random.default_rng(3).integers(5, 160, 500)
-    rows = [(f"d{place}", [], int(words), -1.0) for place, words in enumerate(values)]
+    lines = [(f"d{place}", [], int(words), -1.0) for place, words in enumerate(values)]
+    parts = map(report_table, (lines[:100], [], lines[100:]))
     with open_database() as database:
-        for part in (rows[:100], [], rows[100:]):
-            add_measures(database, report_table(part))
-        shown = {(title, system): row for title, system, row in distributions(database)}
+        assert list(rows.add_rows(database, parts)) == [100, 0, 400]
+        measures = list(rows.distributions(database))
+    shown = {(title, system): texts for title, system, texts in measures}
     limits = [np.mean(values), *np.quantile(values, (0.5, 0.05, 0.95), method="lower")]
     words = [f"{each:,.0f}" if each >= 100 else f"{each:.3g}" for each in limits]
     assert shown["Length of the summaries, words", "abstractive"] == words
@@ -128,33 +113,26 @@ def test_the_measures_of_every_row_whatever_the_tables():
     assert shown["Length of the articles, words", "article"] == ["100"] * 4
 
 
-@pytest.fixture
-def judge():
+def judge(tables, count, system="", scores=()):
     """The rows that are chosen of some tables, and the best of them."""
-
-    def choose(tables, count, system="", scores=()):
-        with open_database() as database:
-            judgement = Judgement(database)
-            judgement.add_scores(scores)
-            for table in tables:
-                judgement.add(table)
-            return judgement.choose(count, system)
-
-    return choose
+    with open_database() as database:
+        rows.add_scores(database, scores)
+        list(rows.add_rows(database, tables))
+        return rows.choose_rows(database, count, system)
 
 
-def test_the_worst_rows_come_first_and_others_are_drawn(judge):
-    rows = [(f"d{number}", [], 20, -1.0) for number in range(40)]
-    rows[7] = ("d7", ["repeated", "unsupported_name"], 20, -1.02)
-    rows[30] = ("d30", [], 20, -4.0)
-    rows[31] = ("d31", ["too_short"], 20, -0.98)
-    rows[32] = ("d32", ["short_source"], 20, -0.1)
-    rows[33] = ("d33", ["too_short"], 20, -0.02)
-    rows[34] = ("d34", [], 20, -0.5)
+def test_the_worst_rows_come_first_and_others_are_drawn():
+    lines = [(f"d{number}", [], 20, -1.0) for number in range(40)]
+    lines[7] = ("d7", ["repeated", "unsupported_name"], 20, -1.02)
+    lines[30] = ("d30", [], 20, -4.0)
+    lines[31] = ("d31", ["too_short"], 20, -0.98)
+    lines[32] = ("d32", ["short_source"], 20, -0.1)
+    lines[33] = ("d33", ["too_short"], 20, -0.02)
+    lines[34] = ("d34", [], 20, -0.5)
     chosen = []
     for cuts in ([0, 40], [0, 3, 25, 25, 40]):
         parts = zip(cuts, cuts[1:], strict=False)
-        tables = [report_table(rows[start:end]) for start, end in parts]
+        tables = [report_table(lines[start:end]) for start, end in parts]
         found, best = judge(tables, 10)
         chosen.append(list(found.items()))
         # Of rows without a flag the likeliest, which the worst are not.
@@ -164,20 +142,20 @@ def test_the_worst_rows_come_first_and_others_are_drawn(judge):
     assert list(found)[:3] == [30, 7, 31]
     assert len(found) == 10 and sum(found.values()) == 3
     assert not found[32] and not found[34]
-    everything, _ = judge([report_table(rows)], 40)
+    everything, _ = judge([report_table(lines)], 40)
     assert not any(everything.values())
     assert list(everything)[-2:] == [32, 33]
 
 
-def test_a_summary_of_another_method_has_no_log_probability(judge):
-    table = report_table([("a", [], 20, -1.0), ("b", [], 20, -9.0)])
-    methods = pa.array(["abstractive", "lead"])
-    place = table.schema.get_field_index("summary_method")
-    table = table.set_column(place, "summary_method", methods)
-    assert judge([table], 2) == ({0: False, 1: False}, [0])
+def test_a_summary_of_another_method_has_no_log_probability():
+    tables = [
+        report_table([("a", [], 20, -1.0)]),
+        report_table([("b", [], 20, -9.0)], "lead"),
+    ]
+    assert judge(tables, 2) == ({0: False, 1: False}, [0])
 
 
-def test_rows_without_a_network_are_judged_by_their_scores(judge):
+def test_rows_without_a_network_are_judged_by_their_scores():
     scored = [("a", 0.5), ("b", 0.125), ("c", None), ("d", 0.375)]
     scores = pa.Table.from_pylist(
         [
@@ -192,7 +170,7 @@ def test_rows_without_a_network_are_judged_by_their_scores(judge):
 
 
 def test_a_row_has_no_scores_where_its_id_was_scored_twice():
-    rows = [
+    shown = [
         {"document_id": name, "reference_summary": text}
         for name, text in [("a", "Rain."), ("twice", "Rain."), ("bare", None)]
     ]
@@ -207,7 +185,6 @@ def test_a_row_has_no_scores_where_its_id_was_scored_twice():
         for part in (scores[:4], scores[4:])
     ]
     with open_database() as database:
-        judgement = Judgement(database)
-        judgement.add_scores(tables)
-        found = judgement.scores_of(rows)
+        rows.add_scores(database, tables)
+        found = rows.scores_of(database, shown)
     assert found == [{"lead": 0.5, "oracle": 0.75}, {}, {}]
