@@ -26,6 +26,7 @@ from precis.model.bundle.manifest import (
     open_bundle_config,
     open_weights,
     read_manifest,
+    refuse_other_kind,
 )
 from precis.model.bundle.network_bundle import (
     Bundle,
@@ -41,6 +42,7 @@ from precis.pipelines.bundles.options import EXPORT, ExportOptions
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.summarize.options import decode_id
 
+_KIND = "huggingface"
 # The files with a checksum in the manifest.
 _FILES = (
     "config.json generation_config.json model.safetensors tokenizer.json "
@@ -101,25 +103,19 @@ def export(**flags: Any) -> dict[str, Any]:
     search = generation_settings(
         decoding.limited_to(contents.config.max_target_tokens), special
     )
-    description = {
-        "kind": "huggingface",
+    _check_folder(options.output)
+    manifest = {
+        "kind": _KIND,
         "model_id": contents.model_id,
         "decode_id": decode_id(decoding, "float32"),
         "decoding": dataclasses.asdict(decoding),
         "model_type": settings["model_type"],
         "task_prefix": options.task_prefix,
         "max_source_tokens": contents.config.max_source_tokens,
-    }
-    finished = _read_finished(options.output, description)
-    if finished:
-        return finished
-    manifest = {
-        **description,
         "provenance": {"command": "export", "flags": recorded_flags(option_groups)},
     }
     path = files.join(options.output, MANIFEST_FILE)
     with stage("export"):
-        files.remove_leftovers(options.output)
         # Without checksums the manifest says that the export is not finished.
         files.write_json(path, manifest)
         _write_checkpoint(options, contents, settings, search)
@@ -128,6 +124,24 @@ def export(**flags: Any) -> dict[str, Any]:
         }
         files.write_json(path, manifest)
     return manifest
+
+
+def _check_folder(output: str) -> None:
+    """Refuses a folder that holds anything but an export, which is replaced.
+
+    Raises:
+      UsageError: naming what is there.
+    """
+    refuse_other_kind(output, _KIND)
+    others = [
+        each for each in files.list_folder(output) if not each.endswith(files.ASIDE)
+    ]
+    if others and MANIFEST_FILE not in others:
+        raise UsageError(
+            f"{output} holds {others[0]} and is no export; name another --output, or "
+            "remove that folder"
+        )
+    files.remove_leftovers(output)
 
 
 def _write_checkpoint(
@@ -172,34 +186,3 @@ def _write_checkpoint(
         use=_USE.strip().replace("TEXT", text),
     )
     files.write_bytes(files.join(output, CARD_FILE), card.encode())
-
-
-def _read_finished(output: str, description: dict[str, Any]) -> dict[str, Any] | None:
-    """The manifest of an earlier export with the same description; None if the folder
-    is empty or missing, or an export was stopped in it.
-
-    Raises:
-      UsageError: the folder holds anything else.
-    """
-    path = files.join(output, MANIFEST_FILE)
-    manifest: dict[str, Any] = {}
-    if files.exists(path):
-        manifest = files.read_object(
-            path, way_out="name another --output, or remove that folder"
-        )
-    # The bundle may lie elsewhere since; its model_id is part of the description.
-    if description.items() <= manifest.items():
-        checksums = dict(manifest.get("sha256", {}))
-        paths = {name: files.join(output, name) for name in checksums}
-        if all(
-            files.exists(path) and files.sha256_file(path) == checksums[name]
-            for name, path in paths.items()
-        ):
-            return manifest if checksums else None
-    fs, name = files.filesystem(output)
-    if fs.exists(name) and (files.list_folder(output) or not fs.isdir(name)):
-        raise UsageError(
-            f"{output} holds something else than this export; name another --output, "
-            "or remove that folder"
-        )
-    return None

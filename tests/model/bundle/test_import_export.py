@@ -273,39 +273,34 @@ def test_what_transformers_does_otherwise_is_written_out(tmp_path):
     assert "'summarize: ' + article" in (tmp_path / "deep" / "README.md").read_text()
 
 
-def test_an_export_is_left_as_it_is_the_second_time(layout_bundle, tmp_path, capsys):
+def test_an_export_is_replaced_and_nothing_else(layout_bundle, tmp_path, capsys):
     argv = ("export", layout_bundle, "--output", str(tmp_path / "out"))
-    assert exit_code(*argv) == 0
-    # As a killed export leaves it: without checksums, and with half a file.
-    unfinished = read_folder(tmp_path / "out", "manifest.json")
-    del unfinished["sha256"]
-    (tmp_path / "out" / "manifest.json").write_text(json.dumps(unfinished))
+    (tmp_path / "out").mkdir()
+    # As an export leaves it that is killed at its first file.
+    (tmp_path / "out" / "manifest.json.1a2b3c4d.aside").write_bytes(b"half")
+    assert exit_code(*argv, "--beam_width", "2") == 0
     (tmp_path / "out" / "model.safetensors").unlink()
-    (tmp_path / "out" / "model.safetensors.1a2b3c4d.aside").write_bytes(b"half")
     assert exit_code(*argv) == 0
     assert set(contents(tmp_path / "out")) == FILES
     assert "README.md shows" in capsys.readouterr().out
     settings = read_folder(tmp_path / "out", "tokenizer_config.json")
     assert settings["model_max_length"] == 60
     assert (settings["pad_token"], settings["eos_token"]) == ("[PAD]", "[END]")
+    assert read_folder(tmp_path / "out", "generation_config.json")["num_beams"] == 4
     manifest = read_folder(tmp_path / "out", "manifest.json")
     assert set(manifest["sha256"]) == FILES - {"README.md", "manifest.json"}
-    card = tmp_path / "out" / "README.md"
-    text = card.read_text()
+    text = (tmp_path / "out" / "README.md").read_text()
     assert "library_name: transformers" in text and "AutoTokenizer" in text
     assert '\nlicense: "unknown"\n' in text
-    card.write_text("other words")  # It may be edited.
-    first = contents(tmp_path)
-    assert exit_code(*argv) == 0
-    assert contents(tmp_path) == first
-    refused = "out holds something else than this export; name another --output, or rem"
-    assert exit_code(*argv, "--beam_width", "2") == 2
-    assert refused in capsys.readouterr().err
-    (tmp_path / "out" / "tokenizer.json").write_text("{}")
-    with pytest.raises(UsageError, match=refused):
-        export(bundle=layout_bundle, output=tmp_path / "out")
+    before = contents(layout_bundle)
+    with pytest.raises(UsageError, match="a bundle of the kind abstractive; name ano"):
+        export(bundle=layout_bundle, output=layout_bundle)
+    assert contents(layout_bundle) == before
     (tmp_path / "out" / "manifest.json").write_text("[1]")
     with pytest.raises(DataError, match=r"manifest.json: damaged \(.*name another --o"):
+        export(bundle=layout_bundle, output=tmp_path / "out")
+    (tmp_path / "out" / "manifest.json").unlink()
+    with pytest.raises(UsageError, match="out holds README.md and is no export; name"):
         export(bundle=layout_bundle, output=tmp_path / "out")
 
 
