@@ -25,6 +25,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import ResolveError, ValidationError
 from pyiceberg.io.pyarrow import (
     UnsupportedPyArrowTypeException,
+    bin_pack_record_batches,
     parquet_file_to_data_file,
     pyarrow_to_schema,
     schema_to_pyarrow,
@@ -339,25 +340,12 @@ def _write_files(
     """
     metadata, io = transaction.table_metadata, transaction._table.io
     locations = load_location_provider(metadata.location, metadata.properties)
-    for rows in _gather(tables):
-        for part in _by_partition(transaction, rows):
+    for gathered in bin_pack_record_batches(tables, _FILE_BYTES):
+        for part in _by_partition(transaction, pa.concat_tables(gathered)):
             path = locations.new_data_location(f"{uuid.uuid4()}.parquet")
             with io.new_output(path).create() as stream:
                 pq.write_table(part, stream, compression="zstd")
             yield parquet_file_to_data_file(io, metadata, path)
-
-
-def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Joins tables to some of `_FILE_BYTES`."""
-    waiting, size = [], 0
-    for table in tables:
-        waiting.append(table)
-        size += table.nbytes
-        if size >= _FILE_BYTES:
-            yield pa.concat_tables(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield pa.concat_tables(waiting)
 
 
 def _by_partition(transaction: Transaction, rows: pa.Table) -> Iterator[pa.Table]:

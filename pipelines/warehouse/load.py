@@ -1,14 +1,11 @@
 """`precis load`: a run -> a table of Iceberg or Delta Lake, as one snapshot."""
 
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.progress.stages import stage
 from precis.pipelines.run.options import read_flags
-from precis.pipelines.tables.finished_run import FinishedRun, open_run
-from precis.pipelines.warehouse.options import DELTA, LOAD, TableAddress, read_address
-
-DEFAULT_KEY = ("document_id", "source_file", "source_position")
+from precis.pipelines.tables.finished_run import open_run
+from precis.pipelines.warehouse.options import DELTA, LOAD, read_address
 
 
 class TableResult(NamedTuple):
@@ -30,49 +27,11 @@ class TableResult(NamedTuple):
     was_noop: bool
 
 
-def load_run(
-    run_folder: str, table: str, *, key: Sequence[str] = DEFAULT_KEY
-) -> TableResult:
-    """Makes a finished run one snapshot of a table.
+def load(**flags: Any) -> TableResult:
+    """Makes a finished run one snapshot of a table; docs/RESULTS.md says how.
 
     Rows of the table with the same key are replaced, the others stay. A second load of
     the run changes nothing.
-
-    Args:
-      run_folder: the --output of `precis summarize`, a path or URL.
-      table: as `address` describes it.
-      key: the columns that tell rows apart.
-
-    Raises:
-      UsageError: no finished run, no such catalogue, or a table that takes no such run.
-      DataError: the run is damaged, its key is not unique, or its types do not fit.
-      JobError: another writer changed the table at the same time.
-    """
-    address = read_address(table)
-    load_rows = _loader(address)
-    run = open_run(run_folder)
-    version, replaced = "", None
-    if run.rows:
-        with stage("load", total=run.rows, unit="rows"):
-            version, replaced = load_rows(run, address, key)
-    return TableResult(run.run_id, version, run.rows, replaced or 0, replaced is None)
-
-
-def _loader(
-    address: TableAddress,
-) -> Callable[[FinishedRun, TableAddress, Sequence[str]], tuple[str, int | None]]:
-    """The function for the format of a table, whose packages are an extra."""
-    if address.scheme == DELTA:
-        from precis.pipelines.warehouse.delta import load_delta
-
-        return load_delta
-    from precis.pipelines.warehouse.iceberg import load_iceberg
-
-    return load_iceberg
-
-
-def load(**flags: Any) -> TableResult:
-    """Loads a finished run into a table, once; docs/RESULTS.md says how.
 
     Args:
       **flags: the fields of `LoadOptions`.
@@ -81,7 +40,20 @@ def load(**flags: Any) -> TableResult:
       The snapshot of the table and what it replaced.
 
     Raises:
-      UsageError, DataError, JobError: as of `load_run`.
+      UsageError: no finished run, no such catalogue, or a table that takes no such run.
+      DataError: the run is damaged, its key is not unique, or its types do not fit.
+      JobError: another writer changed the table at the same time.
     """
     (options,) = read_flags(LOAD, flags)
-    return load_run(options.run, options.table, key=options.key)
+    address = read_address(options.table)
+    # The packages of each format are an extra.
+    if address.scheme == DELTA:
+        from precis.pipelines.warehouse.delta import load_delta as load_rows
+    else:
+        from precis.pipelines.warehouse.iceberg import load_iceberg as load_rows
+    run = open_run(options.run)
+    version, replaced = "", None
+    if run.rows:
+        with stage("load", total=run.rows, unit="rows"):
+            version, replaced = load_rows(run, address, options.key)
+    return TableResult(run.run_id, version, run.rows, replaced or 0, replaced is None)

@@ -61,24 +61,27 @@ def check_keys(
                 f"--table_key: {run.folder} has no column {name!r}; it has "
                 f"{', '.join(run.schema.names)}"
             )
+    names = sql_names(key)
     with open_database() as connection:
         connection.register("run", key_rows(run, key))
-        names = sql_names(key)
         connection.execute(
             f"CREATE TABLE keys AS SELECT {names}, count(*) AS count FROM run "
             f"GROUP BY {names}"
         )
-        for name in () if may_be_null else key:
-            nulls = f"FROM keys WHERE {sql_names([name])} IS NULL LIMIT 1"
-            if connection.execute(nulls).fetchone():
-                raise DataError(
-                    f"{run.folder}: column {name!r} of the key is null in at least one "
-                    "row; name other columns with --table_key"
-                )
+        nulls = connection.execute(
+            f"SELECT {', '.join(f'count(*) - count({sql_names([n])})' for n in key)} "
+            "FROM keys"
+        ).fetchall()
         repeated = connection.execute(
             "SELECT sum(count - 1) OVER (), * FROM keys WHERE count > 1 "
             "ORDER BY ALL LIMIT 1"
         ).fetchone()
+    for name, count_of_nulls in zip(key, *nulls, strict=True):
+        if count_of_nulls and not may_be_null:
+            raise DataError(
+                f"{run.folder}: column {name!r} of the key is null in at least one "
+                "row; name other columns with --table_key"
+            )
     if repeated:
         values = zip(key, repeated[1:], strict=False)
         named = ", ".join(f"{name} {value!r}" for name, value in values)

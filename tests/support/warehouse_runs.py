@@ -13,6 +13,7 @@ from precis.model import files
 from precis.pipelines.tables.partitions import HIVE_NULL
 from precis.pipelines.tables.schema import write_parquet
 from precis.pipelines.warehouse.iceberg import open_catalog
+from precis.pipelines.warehouse.load import TableResult, load
 from precis.pipelines.warehouse.options import read_address
 
 _SENTENCE = pa.struct(
@@ -100,6 +101,11 @@ def write_run(
     files.write_json(str(folder / "manifest.json"), content)
     (folder / "_SUCCESS").write_text("")
     return str(folder)
+
+
+def load_run(run: str, table: str, **flags: str) -> TableResult:
+    """Loads a run into a table."""
+    return load(run=run, table=table, **flags)
 
 
 def _partition(name: str) -> dict[str, str | None]:

@@ -2,9 +2,7 @@
 
 import pytest
 from support.command_line import exit_code
-from support.warehouse_runs import rows_of, write_run
-
-from precis.pipelines.warehouse.load import load_run
+from support.warehouse_runs import load_run, rows_of, write_run
 
 
 @pytest.mark.parametrize("scheme", ["iceberg+sqlite", "delta"])

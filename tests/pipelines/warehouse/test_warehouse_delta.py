@@ -5,10 +5,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
-from support.warehouse_runs import SCHEMA, rows_of, write_run
+from support.warehouse_runs import SCHEMA, load_run, rows_of, write_run
 
 from precis.model.errors import DataError, JobError
-from precis.pipelines.warehouse.load import load_run
 
 
 @pytest.fixture

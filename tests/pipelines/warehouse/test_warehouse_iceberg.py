@@ -13,6 +13,7 @@ from support.warehouse_runs import (
     SCHEMA,
     data_files,
     iceberg_table,
+    load_run,
     rows_of,
     summaries,
     write_run,
@@ -22,8 +23,9 @@ from precis.model.errors import DataError, JobError, UsageError
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables import finished_run
 from precis.pipelines.warehouse import iceberg
-from precis.pipelines.warehouse.load import DEFAULT_KEY, load_run
 from precis.pipelines.warehouse.options import read_address
+
+KEY = {"document_id", "source_file", "source_position"}
 
 
 @pytest.fixture
@@ -50,8 +52,8 @@ def test_a_run_becomes_one_snapshot_that_duckdb_reads(tmp_path, address):
     assert len(facts["precis.fingerprint"]) == 64
     schema = table.schema()
     assert schema.find_field("summary").doc.startswith("the text to show")
-    assert schema.identifier_field_names() == {*DEFAULT_KEY}
-    assert {each.name for each in schema.fields if each.required} == {*DEFAULT_KEY}
+    assert schema.identifier_field_names() == KEY
+    assert {each.name for each in schema.fields if each.required} == KEY
     parts = sorted((tmp_path / "run").rglob("*.parquet"))
     written = [row for part in parts for row in pq.read_table(part).to_pylist()]
     assert len(written) == 200
@@ -135,7 +137,7 @@ def test_columns_follow_the_runs(tmp_path, address):
         "small": (pa.uint16(), 7),
         "kind": (pa.dictionary(pa.int8(), pa.string()), "news"),
     }
-    same = [SCHEMA.field(name) for name in (*DEFAULT_KEY, "split")]
+    same = [SCHEMA.field(name) for name in (*KEY, "split")]
     schema = pa.schema([*same, *((name, kind) for name, (kind, _) in fields.items())])
     values = {name: value for name, (_, value) in fields.items()}
     row = {**{field.name: rows_of("y")[0][field.name] for field in same}, **values}
@@ -365,7 +367,7 @@ def test_keys_that_do_not_tell_rows_apart_are_refused(
     schema = SCHEMA.append(pa.field("author", pa.string()))
     run = write_run(tmp_path / "a", rows_of(ids, author=None), schema=schema)
     with pytest.raises(error, match=message):
-        load_run(run, address, key=key.split(","))
+        load_run(run, address, table_key=key)
     assert not list(tmp_path.rglob("data/*.parquet"))
 
 

@@ -9,10 +9,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.warehouse_runs import iceberg_table, rows_of, summaries, write_run
+from support.warehouse_runs import (
+    iceberg_table,
+    load_run,
+    rows_of,
+    summaries,
+    write_run,
+)
 
 from precis.model.errors import UsageError
-from precis.pipelines.warehouse.load import load_run
 
 pytestmark = [
     pytest.mark.slow,
