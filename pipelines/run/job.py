@@ -12,8 +12,8 @@ What a job finds in its output folder:
     nothing, or an empty folder          it begins
     its own unfinished job               it goes on
     its own result, whole                nothing is left to do
-    its own result without _SUCCESS      _SUCCESS is written again
-    its own result, damaged              it begins again and repairs it
+    its own result, damaged              it begins again and repairs it; so where only
+                                         _SUCCESS is lost
     another job or result, other files   refused, unless the result may be replaced
 
 `finish_job` empties `_tasks`, and the process that gives back its lock removes it, so a
@@ -33,7 +33,6 @@ from precis.model.progress.stages import say
 from precis.pipelines.corpus.dead_letters import check_failures
 from precis.pipelines.corpus.options import FailureOptions
 from precis.pipelines.corpus.task import Task
-from precis.pipelines.run.accounts import check_sources, total_counts
 from precis.pipelines.run.output_lock import own_output
 from precis.pipelines.run.result_files import (
     DATA_FOLDER,
@@ -253,8 +252,7 @@ def open_job(
       may_replace: whether the result of another job may be replaced.
 
     Returns:
-      The job, or None where the folder holds its finished result already. Where that
-      lacks _SUCCESS alone, it is written again.
+      The job, or None where the folder holds its finished result already.
 
     Raises:
       UsageError: the folder holds something else, or cannot be written.
@@ -264,14 +262,12 @@ def open_job(
     fingerprint = files.sha256_json({"kind": kind, **inputs})
     job = Job(output, kind, fingerprint, fingerprint[:16], current_time(), tasks)
     begun, success = read_job_description(output), read_success(output)
-    if not begun and not (success and success.fingerprint):
-        success = _lost_success(output, kind, fingerprint, inputs)
+    is_lost = not begun and not (success and success.fingerprint)
+    if is_lost:
+        success = _lost_success(output, kind)
     if success and success.fingerprint == fingerprint:
-        damaged = damaged_files(output, kind, success)
+        damaged = [SUCCESS_FILE] if is_lost else damaged_files(output, kind, success)
         if not damaged:
-            if success != read_success(output):
-                _write_success(output, kind, fingerprint)
-                say(f"{output}: {SUCCESS_FILE} was missing and is written again")
             _clear_up(output, kind)
             return None
         created_at = _first_created_at(output, kind)
@@ -370,58 +366,19 @@ def read_job_description(output: str) -> dict[str, Any] | None:
     return content
 
 
-def _lost_success(
-    output: str, kind: str, fingerprint: str, inputs: Mapping[str, Any]
-) -> Success | None:
-    """What _SUCCESS says of a job's own result that has lost that file alone; None
-    where there is no description of a result.
+def _lost_success(output: str, kind: str) -> Success | None:
+    """What _SUCCESS would say of a result that has lost it, but for the checksum of its
+    description; None where there is no description of a result.
 
     Raises:
-      UsageError: the result is that of another job.
-      DataError: its description is damaged.
+      DataError: the description is damaged.
     """
     path = files.join(output, DESCRIPTION_FILES[kind])
     if not files.exists(path):
         return None
     content = files.read_object(path, way_out=WAY_OUT)
-    if content.get("kind", kind) != kind or "fingerprint" not in content:
-        return None  # It describes a bundle, or is a file of somebody else.
-    if content["fingerprint"] != fingerprint:
-        raise UsageError(
-            f"{output} holds the result of another job, which has lost its "
-            f"{SUCCESS_FILE}: {_differences(output, kind, inputs)}; run the command of "
-            f"that job again, {WAY_OUT}"
-        )
-    with files.naming_damage(path, way_out=WAY_OUT):
-        try:
-            _check_counts(content)
-        except JobError as error:
-            raise ValueError(str(error).partition(";")[0]) from error
-    return Success(fingerprint, files.sha256_file(path))
-
-
-def _check_counts(description: Mapping[str, Any]) -> None:
-    """Compares the counts of a description with each other and with its files.
-
-    Raises:
-      ValueError, JobError: they do not agree.
-    """
-    counts = description["counts"]
-    sources = description.get("sources") or {"": counts}
-    check_sources(sources, what="the job")
-    if not total_counts(sources).items() <= counts.items():
-        raise ValueError("its counts are not the sums of those of its source files")
-    if "splits" in description:
-        splits = description["splits"].values()
-        rows = sum(shard["records"] for split in splits for shard in split["shards"])
-        # Of single sentences a document makes one record or several.
-        is_complete = rows >= counts["written"]
-    else:
-        rows = sum(file["rows"] for file in description["files"])
-        documents = counts["written"] + counts["reused"] + counts["duplicates"]
-        is_complete = rows == documents
-    if not is_complete:
-        raise ValueError(f"its files have {rows} rows, which are not those it counts")
+    # Without a fingerprint it describes a bundle, or is a file of somebody else.
+    return Success(content["fingerprint"], "") if "fingerprint" in content else None
 
 
 def _differences(output: str, kind: str, inputs: Mapping[str, Any]) -> str:
