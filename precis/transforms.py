@@ -21,17 +21,14 @@ DeadLetter           a record or document that could not be processed, and why
 SUMMARY_SCHEMA       the Arrow schema of a row, for a sink of the reader's own
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from precis.model.text.document import Document
-    from precis.pipelines.corpus.task import DeadLetter
-    from precis.pipelines.tables.schema import SUMMARY_SCHEMA
-    from precis.pipelines.transforms.beam_transforms import (
-        ReadCorpus,
-        SummarizeDocuments,
-        WriteSummaries,
-    )
+from precis.model.text.document import Document
+from precis.pipelines.corpus.task import DeadLetter
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.transforms.beam_transforms import (
+    ReadCorpus,
+    SummarizeDocuments,
+    WriteSummaries,
+)
 
 __all__ = [
     "SUMMARY_SCHEMA",
@@ -41,21 +38,3 @@ __all__ = [
     "SummarizeDocuments",
     "WriteSummaries",
 ]
-
-_MODULES = {
-    "SUMMARY_SCHEMA": "precis.pipelines.tables.schema",
-    "DeadLetter": "precis.pipelines.corpus.task",
-    "Document": "precis.model.text.document",
-    "ReadCorpus": "precis.pipelines.transforms.beam_transforms",
-    "SummarizeDocuments": "precis.pipelines.transforms.beam_transforms",
-    "WriteSummaries": "precis.pipelines.transforms.beam_transforms",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a transform when it is first asked for, as Beam takes seconds."""
-    if name not in _MODULES:
-        raise AttributeError(f"module 'precis.transforms' has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -1,7 +1,6 @@
 """The command line and the functions of `import precis`.
 
 cli            handles signals, then imports the rest
-ending         how a command ends at a signal
 run_command    runs one command
 commands       the commands: their flags, what they call, and their help
 parser         the parser of a command, from dataclasses, and --config

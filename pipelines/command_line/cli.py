@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from precis.model.credentials import redact
 from precis.model.errors import Interrupted
 from precis.model.garbage_collection import collect_rarely
-from precis.pipelines.command_line.ending import CommandEnding, precis_program
+from precis.pipelines.run.interruption import Ending, precis_program
 
 # The commands that go on where they were stopped; the others begin again.
 _RESUMED = ("prepare", "summarize", "train", "train-extractor", "train-summarizer")
@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Args:
       argv: the words behind `precis`. Without them this process is the command, and
-          signals end it as `ending` says.
+          signals end it as `Ending` says.
     """
     if argv is not None:
         return _run(list(argv))
@@ -42,10 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     program = " ".join(["precis", *arguments[:1]])
     again = redact(shlex.join([precis_program(), *arguments]))
     is_resumed = bool(arguments) and arguments[0] in _RESUMED
-    ending = CommandEnding(
+    ending = Ending(
         program,
-        kept="what is finished is kept" if is_resumed else "",
         resume=f"{'go on' if is_resumed else 'begin again'} with: {again}",
+        detail="what is finished is kept" if is_resumed else "",
     )
     ending.install()
     try:

@@ -12,8 +12,8 @@ from typing import Any
 
 from precis.model import files
 from precis.model.progress.stages import say
-from precis.pipelines.command_line.ending import precis_program
 from precis.pipelines.corpus.schemes import scheme_of
+from precis.pipelines.run.interruption import precis_program
 from precis.pipelines.run.job_progress import is_quiet
 from precis.pipelines.run.result_files import DESCRIPTION_FILES
 from precis.pipelines.run.stage_state import clock

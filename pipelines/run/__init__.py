@@ -6,5 +6,5 @@ output_lock       one process at a time owns a folder
 result_files      which files a finished result has, whether they are whole
 accounts          what became of every record
 job_progress      what is shown of a job while it runs; stage_state in words and JSON
-interruption      what a job asks of a command that ends at a signal
+interruption      how a command ends at a signal, and what a job asks of it
 """

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.config import describe_differences, installed_version
-from precis.model.errors import JobError, UsageError
+from precis.model.errors import UsageError
 from precis.model.progress.stages import say
 from precis.pipelines.corpus.dead_letters import check_failures
 from precis.pipelines.corpus.options import FailureOptions

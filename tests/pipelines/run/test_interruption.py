@@ -12,7 +12,6 @@ from precis.pipelines.run import interruption
 
 INSTALL = """
 import logging, os, psutil, signal, subprocess, sys, threading, time
-from precis.pipelines.command_line.ending import CommandEnding
 from precis.pipelines.run import interruption
 
 def write(name):
@@ -40,7 +39,7 @@ def wait():
             make_noise()
 
 def install():
-    ending = CommandEnding("precis x", kept="all is kept", resume="go on with: y")
+    ending = interruption.Ending("precis x", "go on with: y", "all is kept")
     ending.install()
     return ending
 """

@@ -1,7 +1,5 @@
 """Tests of the Beam transforms: the rows of `precis summarize`, in any pipeline."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from support.summarize_runs import SHORT, place_of, rows_of
 
-import precis.transforms
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
@@ -169,16 +166,3 @@ def test_a_row_of_another_shape_fails_the_pipeline(tmp_path):
     with pytest.raises(Exception, match="column 'article_words'"):
         p.run()
     assert not list(tmp_path.glob("part-*"))
-
-
-def test_the_module_imports_its_names_lazily():
-    program = (
-        "import sys, precis.transforms\n"
-        "heavy = {'apache_beam', 'pyarrow', 'tensorflow'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
-    for name in precis.transforms.__all__:
-        assert getattr(precis.transforms, name) is not None
-    with pytest.raises(AttributeError, match="has no attribute 'Summarize'"):
-        _ = precis.transforms.Summarize
