@@ -4,20 +4,13 @@
 
 import datetime
 import importlib
-import importlib.metadata
 import logging
 import os
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from precis.model.config import (
-    DISTRIBUTION,
-    install_command,
-    installed_version,
-    suggestion,
-)
+from precis.model.config import installed_version, suggestion
 from precis.model.credentials import RedactingFormatter, redact
 from precis.model.errors import PrecisError, UsageError, describe_system_error
 from precis.model.progress.stages import stage
@@ -26,12 +19,10 @@ from precis.pipelines.command_line.commands import COMMANDS, overview
 from precis.pipelines.command_line.functions import import_function
 from precis.pipelines.command_line.parser import CommandLine, read_words
 from precis.pipelines.command_line.results import show_document
+from precis.pipelines.doctor.packages import missing_package
 from precis.pipelines.run.job_progress import complain, load_tensorflow, shown
 from precis.pipelines.run.options import ProgressOptions, split_progress
 from precis.pipelines.summarize.options import OneDocumentOptions, split_document
-
-# The distributions of packages that are not named alike.
-_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def run_command(arguments: list[str]) -> int:
@@ -97,15 +88,9 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
         result = import_function(command.function)(**flags)
         return command.show(result, {**flags, "started": started}) or 0
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        wanted = _DISTRIBUTIONS.get(package, package.replace("_", "-"))
-        pattern = re.compile(rf"{wanted}(?![\w-]).*extra == .(\w+)")
-        lines = importlib.metadata.requires(DISTRIBUTION) or ()
-        extras = [found[1] for found in map(pattern.match, lines) if found]
-        if not package or not extras:
+        if not (missing := missing_package(error)):
             raise
-        way_out = install_command(extras[0])
-        return _fail(program, UsageError(f"{package} is not installed; {way_out}"))
+        return _fail(program, UsageError("; ".join(missing)))
     # A disk that is full or cannot be written is no defect, so there is no traceback.
     except (PrecisError, OSError) as error:
         cause = error.__cause__ if isinstance(error, PrecisError) else error

@@ -1,59 +1,38 @@
 """Python and the packages, within the bounds of the installed distribution, and the
-extras that a command needs. Beam, which is one of them, may not be there.
+extras that a command needs.
 """
 
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Iterator
 
 from packaging.requirements import Requirement
 
-from precis.model.config import DISTRIBUTION
-from precis.model.storage.clients import extra_of
-from precis.pipelines.corpus.options import parse_addresses
-from precis.pipelines.corpus.schemes import SCHEMES
+from precis.model.config import DISTRIBUTION, install_command
 
-BEAM_COMMANDS = ("prepare", "summarize", "evaluate")
-# They run a network whatever their flags are.
-_NETWORK_COMMANDS = (
-    *("train", "train-extractor", "train-keyphrases", "train-summarizer"),
-    *("prepare", "import", "export", "attention"),
-)
+# The extras of pyproject.toml that a command needs, whatever its flags are.
+COMMAND_EXTRAS = {
+    **dict.fromkeys(("summarize", "evaluate"), ("beam",)),
+    **dict.fromkeys(("prepare", "train-summarizer"), ("beam", "train")),
+    **dict.fromkeys(("train", "train-extractor", "train-keyphrases"), ("train",)),
+    **dict.fromkeys(("import", "export"), ("train",)),
+    "attention": ("train", "report"),
+    "load": ("tables",),
+}
+# The distributions of packages that are not named alike.
+_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
-def command_extras(
-    command: str,
-    flags: Mapping[str, Any],
-    beam_args: Iterable[str],
-    paths: Iterable[str],
-) -> set[str]:
-    """The extras of pyproject.toml whose packages a command line needs.
-
-    Args:
-      command: such as `summarize`.
-      flags: of the command, by name.
-      beam_args: flags for Beam.
-      paths: the files and folders that it reads and writes.
-
-    Raises:
-      UsageError: the corpus has no scheme.
-    """
-    corpus = str(flags.get("corpus") or "")
-    addresses = parse_addresses(corpus) if corpus else []
-    has_network = flags.get("bundle") or flags.get("extractive_bundle")
-    needed = {
-        "beam": command in (*BEAM_COMMANDS, "train-summarizer"),
-        "train": command in _NETWORK_COMMANDS
-        or (command == "summarize" and has_network),
-        "report": command == "attention",
-        # The table of `loaders` is a name in SQL, which needs no package.
-        "tables": command != "loaders" and flags.get("table"),
-        # Beam, which knows the names of its runners, may not be installed.
-        "dataflow": "dataflow" in " ".join(beam_args).lower(),
-        **{SCHEMES[scheme].extra: True for scheme, _ in addresses},
-        **{extra_of(path): True for path in paths},
-    }
-    return {extra for extra, is_needed in needed.items() if extra and is_needed}
+def missing_package(error: ModuleNotFoundError) -> tuple[str, str] | None:
+    """What is not installed, and what installs it; None if it is in no extra."""
+    package = (error.name or "").partition(".")[0]
+    wanted = _DISTRIBUTIONS.get(package, package.replace("_", "-"))
+    pattern = re.compile(rf"{wanted}(?![\w-]).*extra == .(\w+)")
+    lines = importlib.metadata.requires(DISTRIBUTION) or ()
+    extras = [found[1] for found in map(pattern.match, lines) if found]
+    if not package or not extras:
+        return None
+    return f"{package} is not installed", install_command(extras[0])
 
 
 def offered_extras() -> list[str]:

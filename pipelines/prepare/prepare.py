@@ -12,6 +12,7 @@ There is a source_tokenizer/ only where the articles have a tokenizer of their o
 """
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +21,7 @@ import apache_beam as beam
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.model.progress.stages import Stage, stage
+from precis.model.progress.stages import Stage
 from precis.model.records.dataset import (
     FORMAT_VERSION,
     DatasetInfo,
@@ -38,9 +39,7 @@ from precis.model.tokenization.folder import (
     load_tokenizers,
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
-from precis.pipelines.corpus.listing import check_output_apart
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.engines.beam_runner import (
     LEAST_BYTES_OF_PREPARE,
     check_tensorflow,
@@ -62,6 +61,7 @@ from precis.pipelines.run.accounts import sum_counts, sum_sources, total_counts
 from precis.pipelines.run.job import (
     Job,
     job_provenance,
+    list_corpus,
     result_inputs,
     run_job,
     write_description,
@@ -94,14 +94,19 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
           is damaged.
       JobError: another process took over the output.
     """
+    return load_dataset(plan(flags, beam_args)())
+
+
+def plan(
+    flags: Mapping[str, Any], beam_args: Sequence[str]
+) -> "functools.partial[str]":
+    """Makes all checks of the start of `prepare`; what is returned runs the job."""
     option_groups = read_flags(PREPARE, flags)
     corpus, options, failures, workers = option_groups
     beam_options = pipeline_options(beam_args, own_flags=flag_names(PREPARE))
     check_tensorflow(beam_options)
     check_remote(beam_options, {**vars(corpus), **vars(options)})
-    with stage("listing the corpus", is_brief=True):
-        tasks = list_tasks(corpus)
-    check_output_apart(options.output, corpus, tasks)
+    tasks = list_corpus(corpus, options.output)
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(option_groups)
     # Fingerprints stand in place of the folders of tokenizers.
@@ -148,17 +153,17 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
         ]
         run_pipeline(pipeline, stages)
 
-    run_job(
+    return functools.partial(
+        run_job,
         "prepare",
         options.output,
         kind="records",
         inputs=inputs,
-        tasks=len(tasks),
+        tasks=tasks,
         run=run,
         check=check_written,
         failures=failures,
     )
-    return load_dataset(options.output)
 
 
 def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:

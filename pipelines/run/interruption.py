@@ -13,8 +13,8 @@ because the main thread may be in the middle of a long call:
 
     0 s    the signal. `Stopped` is raised in the main thread, which gives back what it
            holds. A training saves its step instead; a pipeline is not waited for.
-    2 s    or as soon as the main thread is through, or at a second signal: all
-           processes below this one are killed, unfinished files removed, locks released
+    2 s    or as soon as the main thread is through: all processes below this one are
+           killed, unfinished files removed, locks released
     4.5 s  at the latest: one line is printed, and the process ends with 130 or 143
 
 A signal that was ignored when the process began stays ignored, as SIGINT of a process
@@ -61,7 +61,6 @@ class Ending:
       resume: the last words of the line, with a command.
       detail: what is kept, between them.
       signal: the signal that has arrived, or 0.
-      arrivals: how often the main thread was interrupted.
       code: the exit code of a command that is done.
       grace_seconds: how long the main thread may go on after a signal.
       is_raising: whether a signal raises `Stopped` in the main thread.
@@ -76,7 +75,6 @@ class Ending:
     resume: str
     detail: str = ""
     signal: int = 0
-    arrivals: int = 0
     code: int | None = None
     grace_seconds: float = GRACE_SECONDS
     is_raising: bool = True
@@ -112,9 +110,6 @@ class Ending:
     def __call__(self, number: int, frame: Any) -> None:
         """Interrupts the main thread, in which Python calls this."""
         self._note(number)
-        self.arrivals += 1
-        if self.arrivals > 1:
-            self.is_through.set()
         if self.is_raising:
             self.is_raising = False
             raise Stopped

@@ -29,9 +29,11 @@ from typing import Any, NamedTuple
 from precis.model import files
 from precis.model.config import describe_differences, installed_version
 from precis.model.errors import UsageError
-from precis.model.progress.stages import say
+from precis.model.progress.stages import say, stage
 from precis.pipelines.corpus.dead_letters import check_failures
-from precis.pipelines.corpus.options import FailureOptions
+from precis.pipelines.corpus.listing import check_output_apart
+from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
+from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.run.output_lock import own_output
 from precis.pipelines.run.result_files import (
@@ -95,29 +97,45 @@ class Job(NamedTuple):
     damaged: tuple[str, ...] = ()
 
 
+def list_corpus(corpus: CorpusOptions, output: str) -> list[Task]:
+    """The tasks of a corpus, whose files do not lie in the output.
+
+    Raises:
+      UsageError: there is no such corpus, or one lies in the other.
+    """
+    with stage("listing the corpus", is_brief=True):
+        tasks = list_tasks(corpus)
+    check_output_apart(output, corpus, tasks)
+    return tasks
+
+
 def run_job(
     command: str,
     output: str,
     *,
     kind: str,
     inputs: Mapping[str, Any],
-    tasks: int,
+    tasks: Sequence[Task],
     run: Callable[[Job], object],
     check: Callable[[Mapping[str, Any]], None],
     failures: FailureOptions,
     may_replace: bool = False,
-) -> None:
+) -> str:
     """Runs a job in its output folder, unless its result is there.
 
         own the folder -> begin or resume -> run -> check -> publish
 
     Args:
       command: for messages, such as `prepare`.
-      output, kind, inputs, tasks, may_replace: as in `open_job`.
+      output, kind, inputs, may_replace: as in `open_job`.
+      tasks: of the job.
       run: runs the steps of the job that are not done yet, whose last one calls
           `write_description`.
       check: takes the description of the result, and raises where there must be none.
       failures: how many records may fail.
+
+    Returns:
+      The folder.
 
     Raises:
       UsageError: as `open_job`, or another process owns the folder.
@@ -126,7 +144,11 @@ def run_job(
     """
     with own_output(output) as check_owned:
         job = open_job(
-            output, kind=kind, inputs=inputs, tasks=tasks, may_replace=may_replace
+            output,
+            kind=kind,
+            inputs=inputs,
+            tasks=len(tasks),
+            may_replace=may_replace,
         )
         if job is None:
             say(f"precis {command}: {output} was finished before; nothing was done")
@@ -136,6 +158,7 @@ def run_job(
             run(job)
             check_owned()
             _finish(job, check, failures)
+    return output
 
 
 def write_description(job: Job, content: Mapping[str, Any]) -> None:

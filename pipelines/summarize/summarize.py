@@ -38,10 +38,9 @@ from precis.model.inference.processes import (
     start_fork_server,
 )
 from precis.model.inference.search_cost import SearchCost, summary_tokens
-from precis.model.progress.stages import Stage, stage
+from precis.model.progress.stages import Stage
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
-from precis.pipelines.corpus.listing import check_output_apart
-from precis.pipelines.corpus.source import list_tasks, read_task
+from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Position, Task
 from precis.pipelines.engines.beam_runner import (
     check_tensorflow,
@@ -58,7 +57,13 @@ from precis.pipelines.engines.tasks import (
     TaskWorker,
 )
 from precis.pipelines.run.accounts import source_counts
-from precis.pipelines.run.job import Job, job_provenance, result_inputs, run_job
+from precis.pipelines.run.job import (
+    Job,
+    job_provenance,
+    list_corpus,
+    result_inputs,
+    run_job,
+)
 from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.run.options import (
     check_values,
@@ -112,10 +117,14 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       JobError: another process took over the output.
     """
     with shown("summarize"):
-        return _summarize(flags, beam_args)
+        output = plan(flags, beam_args)()
+    return files.read_json(files.join(output, MANIFEST_FILE))
 
 
-def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, Any]:
+def plan(
+    flags: Mapping[str, Any], beam_args: Sequence[str]
+) -> "functools.partial[str]":
+    """Makes all checks of the start of `summarize`; what is returned runs the job."""
     refuse_within_import()
     flags = check_values(SUMMARIZE, flags)
     beam_options = pipeline_options(beam_args, own_flags=flag_names(SUMMARIZE))
@@ -127,9 +136,7 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
     recorded = recorded_flags(option_groups)
     settings = summary_settings(*summary_options, clean=corpus.clean)
     output = settings.options.output
-    with stage("listing the corpus", is_brief=True):
-        tasks = list_tasks(corpus)
-    check_output_apart(output, corpus, tasks)
+    tasks = list_corpus(corpus, output)
     layout = part_layout(
         tasks,
         partitions=result.partitions,
@@ -152,18 +159,18 @@ def _summarize(flags: Mapping[str, Any], beam_args: Sequence[str]) -> dict[str, 
         )
         run_steps(summary_run, tasks, beam_options, workers=workers.workers)
 
-    run_job(
+    return functools.partial(
+        run_job,
         "summarize",
         output,
         kind="summaries",
         inputs=inputs,
-        tasks=len(tasks),
+        tasks=tasks,
         run=run,
         check=functools.partial(check_run, corpus),
         failures=failures,
         may_replace=normal_path(output) in earlier.reused_folders,
     )
-    return files.read_json(files.join(output, MANIFEST_FILE))
 
 
 def run_inputs(

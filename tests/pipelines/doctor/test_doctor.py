@@ -3,11 +3,7 @@ Nothing is left behind.
 """
 
 import importlib.metadata
-import json
 import shutil
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from support.command_line import contents, exit_code, write_jsonl
@@ -17,8 +13,7 @@ from support.summarize_runs import story
 import precis
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.command_line.run_command import _read
-from precis.pipelines.doctor.doctor import _checked, stored_paths
-from precis.pipelines.doctor.packages import command_extras
+from precis.pipelines.doctor.doctor import _checked
 
 SUMMARIZE = ("summarize", "--corpus", "sample:20", "--output", "out")
 
@@ -64,30 +59,6 @@ def problem(diagnose):
     return run
 
 
-@contextmanager
-def serve_json(pages):
-    """A server that answers a GET of each page with its JSON, and of any other with
-    404; yields host:port.
-    """
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            body = json.dumps(pages.get(self.path)).encode()
-            self.send_response(200 if self.path in pages else 404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_): ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
 @pytest.mark.parametrize(
     ("error", "found", "advice"),
     [
@@ -131,41 +102,12 @@ def test_the_words_behind_doctor_are_a_command_line_and_a_function_takes_them(tm
         ("--quit", "there is no flag --quit; did you mean --quiet?"),
         ("train --recods=r", "there is no flag --recods; did you mean --records?"),
         ("verify a b", "'b' stands behind no flag; name"),
-        ("summarize", "--corpus is needed: the corpus"),
-        ("summarize --text a", "--corpus is needed: the corpus"),
-        ("prepare --corpus sample:9 --output o --task_bytes 0", "--task_bytes must be"),
     ],
 )
 def test_a_wrong_command_line_exits_with_2(line, message, capsys):
     assert exit_code("doctor", *line.split()) == 2
     out, err = capsys.readouterr()
     assert err.startswith(f"precis doctor: {message}") and not out
-
-
-@pytest.mark.parametrize(
-    ("words", "extras"),
-    [
-        (SUMMARIZE, {"beam"}),
-        ((*SUMMARIZE, "--bundle", "b"), {"beam", "train"}),
-        ((*SUMMARIZE, "--runner", "dataflow"), {"beam", "dataflow"}),
-        (("prepare", "--corpus", "tfds:x"), {"beam", "train", "tfds"}),
-        (("train", "--records", "r", "--output", "b"), {"train"}),
-        (("loaders", "r", "--for", "duckdb", "--table", "t"), set()),
-        (("load", "r", "--table", "iceberg+sqlite://w/n.t"), {"tables"}),
-        (("report", "s3://b/r"), {"s3"}),
-    ],
-)
-def test_a_command_needs_the_extras_of_what_it_does(words, extras):
-    flags, beam_args, _ = _read(words[0], words[1:])
-    paths = stored_paths(flags, beam_args)
-    assert command_extras(words[0], flags, beam_args, paths) == extras
-
-
-def test_each_bucket_of_a_command_line_is_asked_for_once():
-    flags = {"corpus": "jsonl:gs://in/*", "reuse": "gs://a/r,s3://b/r", "output": "o"}
-    paths = stored_paths(flags, ["--temp_location=gs://in/tmp"])
-    assert {path.split("/")[2] for path in paths} == {"in", "a", "b"}
-    assert len(paths) == 3
 
 
 @pytest.mark.slow
@@ -181,7 +123,7 @@ def test_without_a_fault_there_is_no_problem(diagnose, workplace):
     write_jsonl(workplace / "news.jsonl", map(story, range(12)))
     argv = ("summarize", "--corpus", "jsonl:news.jsonl", "--output", "out")
     code, lines = diagnose(*argv)
-    subjects = ["python", "packages", "engine", "corpus"]
+    subjects = ["python", "packages", "job"]
     assert [line.split()[:2] for line in lines[:-1]] == [
         ["ok", each] for each in subjects
     ]
@@ -189,7 +131,7 @@ def test_without_a_fault_there_is_no_problem(diagnose, workplace):
 
 
 def test_a_missing_package_is_a_problem_for_the_command_that_needs_it(
-    problem, monkeypatch
+    problem, diagnose, monkeypatch
 ):
     find, hidden = importlib.metadata.version, "matplotlib"
 
@@ -199,32 +141,47 @@ def test_a_missing_package_is_a_problem_for_the_command_that_needs_it(
         return find(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    assert problem("attention", "--bundle", "b", "--text", "t", "--output", "o") == (
-        "packages",
-        "extra report: matplotlib is not installed -> pip install "
-        "'precis-corpus[report]'",
-    )
+    lines = diagnose("attention", "--bundle", "b", "--text", "t", "--output", "o")[1]
+    assert (
+        "problem  packages  extra report: matplotlib is not installed -> pip install "
+        "'precis-corpus[report]'"
+    ) in lines
     assert problem("digest", "r")[0] == "inputs"  # There is no run r.
     hidden = "pyyaml"
-    assert problem("digest", "r")[1].startswith("precis itself: pyyaml is not")
+    assert "precis itself: pyyaml is not" in " ".join(diagnose("digest", "r")[1])
 
 
-def test_a_package_of_a_wrong_version(problem, tmp_path_factory, monkeypatch):
+def test_a_package_of_a_wrong_version(diagnose, tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("site")
     described = folder / "keras-2.15.0.dist-info"
     described.mkdir()
     content = "Metadata-Version: 2.1\nName: keras\nVersion: 2.15.0\n"
     (described / "METADATA").write_text(content)
     monkeypatch.syspath_prepend(folder)
-    assert (
-        "extra train: keras is 2.15.0, and precis-corpus works with <4,>=3.15"
-        in problem("train", "--records", "r", "--output", "b")[1]
-    )
+    message = "extra train: keras is 2.15.0, and precis-corpus works with <4,>=3.15"
+    lines = diagnose("train", "--records", "r", "--output", "b")[1]
+    assert message in " ".join(lines)
 
 
-def test_a_corpus_that_is_not_there(problem):
-    found = problem("summarize", "--corpus", "jsonl:none/*.jsonl", "--output", "out")
-    assert found[0] == "corpus" and found[1].startswith("no file matches none/*.jsonl")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "summarize --corpus jsonl:none/*.jsonl --output o",
+            "no file matches none/*.j",
+        ),
+        ("summarize --text a", "--corpus is needed: the corpus"),
+        ("prepare --corpus sample:9 --output o --task_bytes 0", "--task_bytes must be"),
+        (
+            "summarize --corpus sample:9 --output o --runner=Flnk",
+            "--runner Flnk is unk",
+        ),
+        ("summarize --corpus sample:9 --output o --bundle none", "none"),
+    ],
+)
+def test_what_the_start_of_a_job_refuses_is_a_problem(words, message, problem):
+    subject, text = problem(*words.split())
+    assert subject == "job" and text.startswith(message)
 
 
 @pytest.mark.slow
@@ -232,8 +189,7 @@ def test_inputs_that_are_not_there(problem, bundle, workplace):
     folder = shutil.copytree(bundle, workplace / "bundle")
     (folder / "manifest.json").write_text("{")
     for words, start in (
-        ((*SUMMARIZE, "--bundle", "none"), "none"),
-        ((*SUMMARIZE, "--bundle", "bundle"), "bundle/manifest.json: damaged"),
+        (("export", "bundle", "--output", "o"), "bundle/manifest.json: damaged"),
         (("train", "--records", "none", "--output", "b"), "none"),
         (("report", "none"), "none"),
     ):
@@ -245,25 +201,13 @@ def test_an_engine_that_does_not_answer(problem):
     with closed_port() as port:
         flags = ("--runner", "FlinkRunner", "--flink_master", f"127.0.0.1:{port}")
         subject, text = problem(*SUMMARIZE, *flags)
-    assert subject == "engine"
+    assert subject == "job"
     assert f"127.0.0.1:{port}: no Flink job manager answers there" in text
     assert "-> start the cluster, or give the address" in text
-    overview = {"flink-version": "2.2.1", "slots-total": 4}
-    with serve_json({"/overview": overview}) as address:
-        flags = ("--runner", "FlinkRunner", "--flink_master", address)
-        _, text = problem(*SUMMARIZE[:4], "/out", *flags, "--workers", "3")
-    assert text.startswith("--workers counts processes of this machine")
-    assert "--runner Flnk is unknown" in problem(*SUMMARIZE, "--runner=Flnk")[1]
 
 
-def test_buckets_are_asked_for(problem, diagnose, monkeypatch):
-    words = (*SUMMARIZE[:3], "--output", "gs://out/run")
-    pages = {"/storage/v1/b/out": {"name": "out"}}
-    with serve_json(pages) as address:
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://{address}")
-        assert "gs://out answers" in " ".join(diagnose(*words)[1])
-        _, text = problem(*SUMMARIZE[:3], "--output", "gs://other/run")
-        assert "there is no such object, or no bucket other" in text
+def test_buckets_are_asked_for_the_corpus(problem, monkeypatch):
+    words = (*SUMMARIZE[:1], "--corpus", "jsonl:gs://in/a.jsonl", "--output", "o")
     with closed_port() as port:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
         assert "cannot be reached (Connection refused)" in problem(*words)[1]

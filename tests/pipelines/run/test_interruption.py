@@ -80,20 +80,6 @@ def test_a_program_that_does_not_stop_is_ended_with_one_line(tmp_path, number):
     assert ended.left == []
 
 
-def test_a_second_signal_ends_it_at_once(tmp_path):
-    code = """
-install().grace_seconds = 600
-try:
-    wait_for_a_signal()
-except interruption.Stopped:
-    write("again")
-    wait()
-"""
-    ended = end(tmp_path, code, signal.SIGTERM, signal.SIGINT, again="again")
-    assert (ended.code, ended.left) == (143, [])
-    assert ended.lines == [f"precis x: stopped by SIGTERM; {KEPT}"]
-
-
 def test_a_program_that_gives_back_what_it_holds_ends_by_itself(tmp_path):
     code = """
 ending = install()
