@@ -102,12 +102,12 @@ def _checked(subject: str, check: Iterator[Diagnosis]) -> Iterator[Diagnosis]:
         yield Diagnosis(PROBLEM, subject, found, advice)
     # Whatever a library raises, the other checks go on, and this one has failed.
     except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and (found := missing_package(error)):
-            yield Diagnosis(PROBLEM, subject, *found)
-            return
         line = str(error).split("\n")[0]
         message = f"{type(error).__name__}: {line}"[:_LONGEST_MESSAGE]
-        yield Diagnosis(PROBLEM, subject, message, RUN_AGAIN)
+        found, advice = message, RUN_AGAIN
+        if isinstance(error, ModuleNotFoundError):
+            found, advice = missing_package(error) or (found, advice)
+        yield Diagnosis(PROBLEM, subject, found, advice)
 
 
 def _check_packages(command: str) -> Iterator[Diagnosis]:
