@@ -25,16 +25,12 @@ class DataError(PrecisError):
     There are too many dead letters, a file is damaged, or a loss is not finite.
     """
 
-    exit_code = 1
-
 
 class JobError(PrecisError):
     """A pipeline failed through neither the command nor the data.
 
     The disk is full, a worker is lost, or the program has a defect.
     """
-
-    exit_code = 1
 
 
 class Interrupted(Exception):

@@ -317,15 +317,6 @@ def remove_leftovers(folder: str) -> None:
             fs.rm(path)
 
 
-def copy_tree(folder: str, to: str) -> None:
-    """Copies the files of a local folder; files of the same name are replaced."""
-    for directory, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(directory, name)
-            with open(path, "rb") as file:
-                write_bytes(join(to, os.path.relpath(path, folder)), file.read())
-
-
 def sha256_file(path: str) -> str:
     """The sha256 of a file's content, in hexadecimal."""
     with open_read(path) as file:

@@ -81,35 +81,25 @@ class EncoderBundle(NamedTuple):
     """An encoder and its tokenizer.
 
     Attributes:
-      encoder: the encoder with its weights.
+      config: the configuration of the encoder.
       tokenizer: the tokenizer of its text.
       model_id: names the bundle, as in `BundleConfig`.
-    """
-
-    encoder: "Encoder"
-    tokenizer: AnyTokenizer
-    model_id: str
-
-
-class StoredEncoder(NamedTuple):
-    """An encoder as a bundle stores it, before any Keras layer is built.
-
-    Attributes:
-      config: the configuration of the encoder.
-      weights: by path. The bundle of an encoder-decoder also holds decoder weights.
-      tokenizer, model_id: as in `EncoderBundle`.
+      weights: by path; those of the bundle, as `open_encoder` read them. The bundle of
+          an encoder-decoder also holds decoder weights.
+      encoder: the encoder with its weights; None where `open_encoder` read it.
     """
 
     config: EncoderConfig
-    weights: dict[str, np.ndarray]
     tokenizer: AnyTokenizer
     model_id: str
+    weights: Mapping[str, np.ndarray] = {}
+    encoder: Any = None
 
 
 def save_bundle(
     folder: str,
     *,
-    network: "Generator",
+    network: "Generator | Encoder",
     tokenizer: AnyTokenizer,
     provenance: dict[str, Any],
     source_tokenizer: AnyTokenizer | None = None,
@@ -117,11 +107,11 @@ def save_bundle(
     special: SpecialTokens | None = None,
     task_prefixes: Sequence[str] = (),
 ) -> str:
-    """Writes the bundle of a network.
+    """Writes the bundle of a network that writes summaries, or of an encoder.
 
     Args:
       folder: the bundle; files of the same names are replaced.
-      network: the network.
+      network: the network; an encoder has none of the last three arguments.
       tokenizer: the tokenizer of summaries, and of sources unless `source_tokenizer`
           is given.
       provenance: what the network was trained on and how, for the manifest.
@@ -133,10 +123,14 @@ def save_bundle(
     Returns:
       The model_id.
     """
-    config: dict[str, Any] = {
-        "architecture": architecture_of(network.config),
-        "network": dataclasses.asdict(network.config),
-    }
+    shape: Any = network.config
+    fields = dataclasses.asdict(shape)
+    config: dict[str, Any]
+    if isinstance(shape, EncoderConfig):
+        kind, config = ENCODER, {"encoder": fields}
+    else:
+        kind = ABSTRACTIVE
+        config = {"architecture": architecture_of(shape), "network": fields}
     if decoding is not None:
         config["decoding"] = dataclasses.asdict(decoding)
     if special is not None:
@@ -145,7 +139,7 @@ def save_bundle(
         config["task_prefixes"] = list(task_prefixes)
     return save_bundle_files(
         folder,
-        kind=ABSTRACTIVE,
+        kind=kind,
         config=config,
         weights={weight.path: np.asarray(weight.numpy()) for weight in network.weights},
         provenance=provenance,
@@ -257,29 +251,7 @@ def check_prefix(prefix: str, bundle: Bundle) -> None:
         )
 
 
-def save_encoder_bundle(
-    folder: str,
-    *,
-    encoder: "Encoder",
-    tokenizer: AnyTokenizer,
-    provenance: dict[str, Any],
-) -> str:
-    """Writes the bundle of an encoder; the arguments are those of `save_bundle`.
-
-    Returns:
-      The model_id.
-    """
-    return save_bundle_files(
-        folder,
-        kind=ENCODER,
-        config={"encoder": dataclasses.asdict(encoder.config)},
-        weights={weight.path: weight.numpy() for weight in encoder.weights},
-        provenance=provenance,
-        tokenizer=tokenizer,
-    )
-
-
-def open_encoder(folder: str) -> StoredEncoder:
+def open_encoder(folder: str) -> EncoderBundle:
     """Reads the encoder of a bundle: of an encoder alone, or of an encoder-decoder.
 
     Raises:
@@ -298,7 +270,7 @@ def open_encoder(folder: str) -> StoredEncoder:
             encoder_config = EncoderConfig(**config["encoder"])
         else:
             encoder_config = read_config(_ENCODER_DECODER, config["network"]).encoder
-    return StoredEncoder(
+    return EncoderBundle(
         config=encoder_config,
         weights=open_weights(folder),
         tokenizer=open_tokenizers(folder).source,
@@ -328,4 +300,4 @@ def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBu
         }
         for weight in encoder.weights:
             weight.assign(weights[weight.path.split("/", 1)[1]])
-    return EncoderBundle(encoder, stored.tokenizer, stored.model_id)
+    return stored._replace(encoder=encoder, weights={})

@@ -113,10 +113,8 @@ def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     """
     bundle = flags.get("bundle")
     # A value of another type is refused where the flags are read.
-    if not bundle or not isinstance(bundle, str | os.PathLike):
-        return dict(flags)
-    folder = os.fspath(bundle)
-    if read_manifest(folder).get("kind") != SUMMARIZER:
+    folder = os.fspath(bundle) if isinstance(bundle, str | os.PathLike) else ""
+    if not folder or read_manifest(folder).get("kind") != SUMMARIZER:
         return with_decoding_of_bundle(flags)
     summarizer = open_summarizer_bundle(folder)
     expanded = {

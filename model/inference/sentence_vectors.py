@@ -125,7 +125,7 @@ class SentenceEncoder:
         Returns:
           float32 [N, D] for each document.
         """
-        encoded = iter(self._tokenizer.encode_bare(list(chain(*documents))))
+        encoded = iter(self._tokenizer.encode_parts(list(chain(*documents))))
         # Each sentence in as few pieces as there must be, nearly always one.
         pieces = [
             [

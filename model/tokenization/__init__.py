@@ -6,5 +6,4 @@ wordpiece           the tokenizer of this project, WordPiece without loss
 vocabulary          counts words and learns the vocabulary of `wordpiece`
 imported            the tokenizer of a checkpoint, run by the `tokenizers` library
 exported            writes a tokenizer as files that transformers reads
-checkpoint_files    reads the tokenizer of a checkpoint
 """

@@ -9,17 +9,21 @@ Token ids are the same as in transformers, including the special tokens:
 import functools
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from precis.model import files
+from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.wordpiece import LINE_BREAK, SPACE, UNREADABLE
 
 FORMAT_VERSION = 1
 # The file of an imported tokenizer in a bundle. A WordPiece tokenizer has other files.
 DEFINITION_FILE = "tokenizers.json"
+# Its file in a checkpoint: the definition itself. Older checkpoints have a vocabulary
+# alone, as vocab.txt, vocab.json with merges.txt or a SentencePiece model.
+TOKENIZER_FILE = "tokenizer.json"
 
 
 class ImportedTokenizer:
@@ -116,20 +120,17 @@ class ImportedTokenizer:
         encodings = self._tokenizer.encode_batch_fast(list(texts))
         return [np.array(encoding.ids, "int32") for encoding in encodings]
 
-    def encode_bare(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The token ids of texts, int32 [S] each, without special tokens."""
-        encodings = self._tokenizer.encode_batch_fast(
-            list(texts), add_special_tokens=False
-        )
-        return [np.array(encoding.ids, "int32") for encoding in encodings]
-
     def encode_parts(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The token ids of texts that are cut out of a longer one, int32 [S] each.
+        """The token ids of texts that are cut out of a longer one, int32 [S] each,
+        without special tokens.
 
         A text begins with a space where the longer one has it: "Rain fell." is "Rain"
         and " fell.".
         """
-        return self.encode_bare(texts)
+        encodings = self._tokenizer.encode_batch_fast(
+            list(texts), add_special_tokens=False
+        )
+        return [np.array(encoding.ids, "int32") for encoding in encodings]
 
     @functools.cached_property
     def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -194,3 +195,32 @@ class ImportedTokenizer:
     def _bytes(self) -> bytes:
         content = {"format_version": FORMAT_VERSION, "definition": self.definition}
         return (json.dumps(content, ensure_ascii=False) + "\n").encode()
+
+
+def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
+    """Reads the tokenizer of a checkpoint.
+
+    Args:
+      folder: the checkpoint.
+      config: its config.json.
+
+    Raises:
+      UsageError: there is no tokenizer.
+      DataError: the tokenizer is damaged, or has more tokens than the network.
+    """
+    path = files.join(folder, TOKENIZER_FILE)
+    if not files.exists(path):
+        raise UsageError(
+            f"{folder}: there is no tokenizer, no {TOKENIZER_FILE}; download it into "
+            "the folder, or make it once of an older tokenizer there: transformers' "
+            "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)"
+        )
+    with files.naming_damage(path, way_out="download the tokenizer again"):
+        tokenizer = ImportedTokenizer(files.read_bytes(path).decode())
+        size = tokenizer.vocabulary_size
+    if size > config["vocab_size"]:
+        raise DataError(
+            f"{path}: {size} tokens, and the network knows {config['vocab_size']}; "
+            "take the network's own tokenizer"
+        )
+    return tokenizer

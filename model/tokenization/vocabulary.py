@@ -19,7 +19,10 @@ from collections.abc import (
     Sequence,
 )
 
+import numpy as np
+
 from precis.model.errors import UsageError
+from precis.model.text.words import split_chunks
 from precis.model.tokenization.wordpiece import (
     JOINER,
     LINE_BREAK,
@@ -67,14 +70,11 @@ def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[st
 
 def _count_runs(texts: Iterable[str]) -> Counter[str]:
     """Counts the runs of normalised texts; Arrow does so in a third of the time."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     counts: Counter[str] = Counter()
     for batch in _batches(text.replace("\n", f" {LINE_BREAK} ") for text in texts):
-        runs = pc.split_pattern(pa.array(batch), " ").values.value_counts()
-        numbers = runs.field("counts").to_pylist()
-        counts.update(dict(zip(runs.field("values").to_pylist(), numbers, strict=True)))
+        chunks = split_chunks(batch)
+        numbers = np.bincount(chunks.numbers).tolist()
+        counts.update(dict(zip(chunks.distinct, numbers, strict=True)))
     counts.pop("", None)  # between two spaces
     return counts
 
@@ -270,35 +270,25 @@ def _forms(characters: Iterable[str]) -> list[str]:
     A character begins a word, and it continues a word (##) unless it is always a word
     by itself: a, ##a, !, b, ##b.
     """
-    is_word = _single_character_word_pattern().match
+    find_words = _word_pattern().findall
     forms = []
     for character in characters:
         forms.append(character)
-        if not is_word(character):
+        if len(find_words(f"{character}a")) == 1:
             forms.append(JOINER + character)
     return forms
 
 
 @functools.cache
-def _single_character_words() -> str:
-    """The characters that are always words by themselves.
+def _word_pattern() -> re.Pattern[str]:
+    """Finds words: characters that are always words by themselves, and runs of others.
 
-    The result is the content of a character class of a regular expression.
+    An ideograph or a mark is a word by itself.
     """
     marks = [
         chr(code)
         for code in range(sys.maxunicode + 1)
         if unicodedata.category(chr(code))[0] == "P"
     ]
-    return re.escape("".join(marks) + _ASCII_SYMBOLS) + _IDEOGRAPHS
-
-
-@functools.cache
-def _single_character_word_pattern() -> re.Pattern[str]:
-    return re.compile(f"[{_single_character_words()}]")
-
-
-@functools.cache
-def _word_pattern() -> re.Pattern[str]:
-    characters = _single_character_words()
+    characters = re.escape("".join(marks) + _ASCII_SYMBOLS) + _IDEOGRAPHS
     return re.compile(f"[{characters}]|[^{characters}\\s]+")

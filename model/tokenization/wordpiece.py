@@ -70,7 +70,14 @@ class Tokenizer:
         """
         self.vocabulary = tuple(vocabulary)
         self.lower_case = lower_case
-        _check_vocabulary(self.vocabulary)
+        if self.vocabulary[: len(RESERVED_TOKENS)] != RESERVED_TOKENS:
+            raise ValueError(f"it does not begin with {' '.join(RESERVED_TOKENS)}")
+        for piece, count in Counter(self.vocabulary).items():
+            if count > 1 or not piece or "\n" in piece:
+                raise ValueError(
+                    f"it holds {piece!r} {count} times; a piece is a line of text that "
+                    "is not empty, once"
+                )
 
     @property
     def vocabulary_size(self) -> int:
@@ -117,10 +124,6 @@ class Tokenizer:
         values = tokens.flat_values.numpy()
         splits = tokens.row_splits.numpy().tolist()
         return [values[start:stop] for start, stop in itertools.pairwise(splits)]
-
-    def encode_bare(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The same as `encode`; an imported tokenizer leaves out special tokens."""
-        return self.encode(texts)
 
     def encode_parts(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The token ids of texts that are cut out of a longer one, int32 [S] each.
@@ -230,17 +233,6 @@ def _hide_spaces(joined: str) -> str:
         joined = joined.replace(SPACE + SPACE, SPACE)
     text = joined.replace(SPACE, " ").removeprefix(" ")
     return re.sub(f" ?{LINE_BREAK} ?", "\n", text) if LINE_BREAK in text else text
-
-
-def _check_vocabulary(vocabulary: Sequence[str]) -> None:
-    if vocabulary[: len(RESERVED_TOKENS)] != RESERVED_TOKENS:
-        raise ValueError(f"it does not begin with {' '.join(RESERVED_TOKENS)}")
-    for piece, count in Counter(vocabulary).items():
-        if count > 1 or not piece or "\n" in piece:
-            raise ValueError(
-                f"it holds {piece!r} {count} times; a piece is a line of text that is "
-                "not empty, once"
-            )
 
 
 def _read_settings(path: str) -> dict[str, Any]:

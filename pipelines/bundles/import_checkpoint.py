@@ -16,10 +16,10 @@ from precis.model.bundle.checkpoints.importer import (
     weight_files,
 )
 from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, refuse_other_kind
-from precis.model.bundle.network_bundle import save_bundle, save_encoder_bundle
+from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
-from precis.model.tokenization.checkpoint_files import TOKENIZER_FILE, read_tokenizer
+from precis.model.tokenization.imported import TOKENIZER_FILE, read_tokenizer
 from precis.pipelines.bundles.options import IMPORT
 from precis.pipelines.run.options import read_flags, recorded_flags
 
@@ -70,13 +70,6 @@ def import_checkpoint(**flags: Any) -> str:
                 for name in sorted(names)
             },
         }
-        if not is_writer:
-            return save_encoder_bundle(
-                options.output,
-                encoder=checkpoint.network,
-                tokenizer=tokenizer,
-                provenance=provenance,
-            )
         return save_bundle(
             options.output,
             network=checkpoint.network,

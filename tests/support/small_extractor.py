@@ -13,7 +13,7 @@ from precis.model.network.build import build_network
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.network.encoder import Encoder
 from precis.model.network.extractor import Extractor
-from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.imported import read_tokenizer
 from support.plain_network import scramble
 from support.small_encoder_checkpoint import BERT, VOCABULARY, write_pieces
 
@@ -38,11 +38,9 @@ def make_encoder(precision: str = "float32") -> Encoder:
 
 
 def make_encoder_bundle(folder: Path, precision: str = "float32") -> EncoderBundle:
-    return EncoderBundle(
-        make_encoder(precision),
-        read_tokenizer(write_pieces(folder), BERT),
-        "0123456789abcdef",
-    )
+    encoder = make_encoder(precision)
+    tokenizer = read_tokenizer(write_pieces(folder), BERT)
+    return EncoderBundle(encoder.config, tokenizer, "0123456789abcdef", encoder=encoder)
 
 
 def extractor_config(**changes) -> ExtractorConfig:

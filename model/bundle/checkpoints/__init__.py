@@ -7,6 +7,6 @@ importer         a checkpoint as a network or an encoder
 exporter         a network as a checkpoint
 
 Importer and exporter read the same tables. A new family is a file of data and its entry
-in `importer.FAMILIES`. Its tokenizer is read by `tokenization.checkpoint_files` and
+in `importer.FAMILIES`. Its tokenizer is read by `tokenization.imported` and
 written by `tokenization.exported`. No code of a checkpoint is run, no pickle is read.
 """

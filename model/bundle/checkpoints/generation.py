@@ -107,7 +107,9 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
             max_summary_tokens=values.get("max_new_tokens", longest),
             min_summary_tokens=max(0, values.get("min_new_tokens", shortest)),
             # Greedy search applies the penalty before the softmax.
-            repetition_penalty_form=_penalty_form(fields["beam_width"]),
+            repetition_penalty_form=(
+                "logits" if fields["beam_width"] == 1 else "log_probs"
+            ),
             early_stopping=_EARLY_STOPPING[early_stopping],
         )
     except UsageError as error:
@@ -115,10 +117,6 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
             f"the generation settings cannot be: {error}; "
             "correct generation_config.json"
         ) from error
-
-
-def _penalty_form(beam_width: int) -> str:
-    return "logits" if beam_width == 1 else "log_probs"
 
 
 def _special_tokens(

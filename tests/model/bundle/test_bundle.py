@@ -34,12 +34,11 @@ from precis.model.bundle.network_bundle import (
     open_encoder,
     read_decoding,
     save_bundle,
-    save_encoder_bundle,
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.network.build import build_network
 from precis.model.search.config import SearchConfig, SpecialTokens
-from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.imported import read_tokenizer
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.tables.finished_run import read_run
 
@@ -217,10 +216,10 @@ def encoder_bundle(tmp_path) -> Path:
     write_encoder(Path(folder))
     write_pieces(Path(folder))
     saved = {
-        "encoder": load_checkpoint(folder).network,
+        "network": load_checkpoint(folder).network,
         "tokenizer": read_tokenizer(folder, BERT),
     }
-    save_encoder_bundle(str(tmp_path / "e"), **saved, provenance={"step": 2})
+    save_bundle(str(tmp_path / "e"), **saved, provenance={"step": 2})
     return tmp_path / "e"
 
 

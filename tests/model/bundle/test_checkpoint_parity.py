@@ -35,7 +35,7 @@ from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
-from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.imported import read_tokenizer
 from precis.model.tokenization.source import encode_sources
 from precis.pipelines.bundles.export import export
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
@@ -251,14 +251,15 @@ def test_a_pre_trained_encoder_gives_the_vectors_of_transformers(
     )
     bundle = str(tmp_path / "bundle")
     import_checkpoint(checkpoint=package.get_model_path(), output=bundle)
-    encoder, tokenizer, _ = load_encoder_bundle(bundle)
+    loaded = load_encoder_bundle(bundle)
+    encoder, tokenizer = loaded.encoder, loaded.tokenizer
     reference = np.load(encoders / "pretrained.npz")
     ids = reference["ids"].astype("int32")
     readable = np.arange(ids.shape[1]) < reference["lengths"][:, None]
     expected = [row[mask].tolist() for row, mask in zip(ids, readable, strict=True)]
     assert [row.tolist() for row in tokenizer.encode(texts)] == expected
     assert tokenizer.surrounding_ids == ((101,), (102,))
-    assert [[101, *row, 102] for row in tokenizer.encode_bare(texts)] == expected
+    assert [[101, *row, 102] for row in tokenizer.encode_parts(texts)] == expected
     assert max(map(len, expected)) > 40
     ids = np.where(readable, ids, SOURCE_PADDING)
     states = np.concatenate([np.asarray(encoder(batch)) for batch in np.split(ids, 6)])

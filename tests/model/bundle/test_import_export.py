@@ -40,7 +40,7 @@ from precis.model.bundle.network_bundle import (
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig
-from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.bundles.export import export
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.corpus.task import Position

@@ -14,7 +14,7 @@ from precis.model.inference.passages import (
 )
 from precis.model.inference.sentence_vectors import SentenceWindow, cut_windows
 from precis.model.text.article import Article, body_parts
-from precis.model.tokenization.checkpoint_files import read_tokenizer
+from precis.model.tokenization.imported import read_tokenizer
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 # Every letter is a token, so any word has as many tokens as letters.
@@ -151,7 +151,7 @@ def test_each_passage_has_the_task_prefix_and_the_special_tokens(tokenizers):
     bart = tokenizers["bart"]
     parts = body_parts(Article.from_text("Rain fell on the town. " * 20))
     cutter = PassageCutter(bart, task_prefix="a b: ", max_source_tokens=40)
-    start, colon = bart.encode_bare(["a b:"]), cutter.cut(parts)
+    start, colon = bart.encode_parts(["a b:"]), cutter.cut(parts)
     assert len(colon) > 2
     for passage in colon:
         assert passage[0] == 0 and passage[-1] == 2 and len(passage) <= 40

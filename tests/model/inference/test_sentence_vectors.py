@@ -95,7 +95,7 @@ def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(
     encoder, tokenizer, sentence_encoder
 ):
     (vectors,) = sentence_encoder.vectors([LONG])
-    ids = tokenizer.encode_bare(LONG)
+    ids = tokenizer.encode_parts(LONG)
     lengths = [len(sentence_ids) for sentence_ids in ids]
     windows = cut_windows(lengths, limit=TOKENS - 2, overlap=8)
     assert len(windows) > 10 and vectors.shape == (40, 8)
@@ -117,7 +117,7 @@ def test_a_sentence_that_is_too_long_has_the_mean_vector_of_its_pieces(
     """Of 104 tokens the encoder reads 22 at a time: four pieces of 21 and one of 20."""
     text = "rain " * 15 + "fell " * 88 + "cold"
     before, long, behind = sentence_encoder.vectors([["nobody came.", text, "cold"]])[0]
-    (ids,) = tokenizer.encode_bare([text])
+    (ids,) = tokenizer.encode_parts([text])
     assert len(ids) == 104 and TOKENS - 2 == 22
     means = [
         states(encoder, [CLS, *ids[start:end], SEP])[1:-1].mean(axis=0) * (end - start)

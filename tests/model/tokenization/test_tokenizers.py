@@ -16,7 +16,6 @@ from tokenizers import Tokenizer as Library
 
 from precis.model.errors import DataError, UsageError
 from precis.model.text.normalization import normalise
-from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.exported import definition_of
 from precis.model.tokenization.folder import (
     TokenizerPair,
@@ -25,7 +24,7 @@ from precis.model.tokenization.folder import (
     load_tokenizers,
     save_tokenizers,
 )
-from precis.model.tokenization.imported import ImportedTokenizer
+from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
 from precis.model.tokenization.source import encode_sources, encode_targets
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
@@ -60,7 +59,7 @@ def pieces_of(rows) -> list[str]:
 
 # Encoding and decoding.
 def test_a_text_is_encoded_between_special_tokens(bart):
-    encoded, bare = bart.encode([*TEXTS, ""]), bart.encode_bare([*TEXTS, ""])
+    encoded, bare = bart.encode([*TEXTS, ""]), bart.encode_parts([*TEXTS, ""])
     for ids in encoded:
         assert ids.dtype == "int32" and (ids[0], ids[-1]) == (0, 2)
         assert ids[1:-1].min(initial=4) > 3
@@ -71,7 +70,7 @@ def test_a_text_is_encoded_between_special_tokens(bart):
     assert bart.decode(encoded) == [*TEXTS, ""]
     texts = ["Ünïcödé \U0001f600 — 東京", "two  spaces, a\nline break"]
     assert bart.decode(bart.encode(texts)) == texts
-    assert bart.encode([]) == bart.encode_bare([]) == bart.decode([]) == []
+    assert bart.encode([]) == bart.encode_parts([]) == bart.decode([]) == []
     # Special tokens and ids outside the vocabulary are left out.
     (ids,) = bart.encode(["Rain fell"])
     assert bart.decode([[2, *ids, 1, 1, 3, 5000]]) == ["Rain fell"]
@@ -81,13 +80,13 @@ def test_word_pieces_by_hand(bert):
     texts = ["Rain fell\non  Monday.", "cafés'e-b!", "東京 12 raining7 [MASK]"]
     expected = ["rain fell on mon ##day .", "cafe ##s ' e - b !"]
     expected.append("東 京 1 ##2 [UNK] [MASK]")
-    assert pieces_of(bert.encode_bare(texts)) == expected
+    assert pieces_of(bert.encode_parts(texts)) == expected
     assert pieces_of(bert.encode(texts)) == [f"[CLS] {each} [SEP]" for each in expected]
     assert bert.surrounding_ids == ((3,), (4,))
 
 
 def test_words_of_bert(bert):
-    long = pieces_of(bert.encode_bare(["a" * 100, "a" * 101]))
+    long = pieces_of(bert.encode_parts(["a" * 100, "a" * 101]))
     assert long == [" ".join(["a", *["##a"] * 99]), "[UNK]"]
     text = "rain fell on monday, it was cold."
     assert bert.decode(bert.encode([text.capitalize()])) == [text]
@@ -101,7 +100,7 @@ def test_truncation_and_padding_of_a_definition_are_switched_off(bert, tmp_path)
     definition.save(str(tmp_path / "tokenizer.json"))
     tokenizer = read_tokenizer(str(tmp_path), BERT)
     texts = ["rain", "rain fell on the town ."]
-    for encode in ("encode", "encode_bare"):
+    for encode in ("encode", "encode_parts"):
         assert lists(getattr(tokenizer, encode)(texts)) == lists(
             getattr(bert, encode)(texts)
         )
@@ -110,7 +109,7 @@ def test_truncation_and_padding_of_a_definition_are_switched_off(bert, tmp_path)
 # Sources and targets.
 def test_wordpiece_adds_no_special_tokens_and_cuts_at_the_limit():
     assert WORDPIECE.surrounding_ids == ((), ())
-    assert lists(WORDPIECE.encode_bare(["a b", "b"])) == [[A, B], [B]]
+    assert lists(WORDPIECE.encode_parts(["a b", "b"])) == [[A, B], [B]]
     sources = encode_sources(WORDPIECE, ["a b b", "a b", "b"], max_source_tokens=2)
     assert lists(source.ids for source in sources) == [[A, B], [A, B], [B]]
     assert [source.source_tokens for source in sources] == [3, 2, 1]

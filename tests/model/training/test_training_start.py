@@ -14,7 +14,6 @@ from precis.model.bundle.network_bundle import (
     load_bundle,
     open_bundle,
     save_bundle,
-    save_encoder_bundle,
 )
 from precis.model.errors import UsageError
 from precis.model.network.build import build_network
@@ -143,9 +142,7 @@ def encoder_bundle(tokenizers, tmp_path_factory) -> str:
     )
     encoder = build_network(config)
     scramble(encoder, seed=4)
-    save_encoder_bundle(
-        folder, encoder=encoder, tokenizer=tokenizers.source, provenance={}
-    )
+    save_bundle(folder, network=encoder, tokenizer=tokenizers.source, provenance={})
     return folder
 
 

@@ -11,8 +11,7 @@ from support.small_checkpoint import SETTINGS, write_tokenizer
 from support.small_encoder_checkpoint import BERT, PIECES, write_pieces
 
 from precis.model.errors import DataError, UsageError
-from precis.model.tokenization.checkpoint_files import read_tokenizer
-from precis.model.tokenization.imported import ImportedTokenizer
+from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.model.training.word_vectors import initial_table, read_vectors
 

@@ -3,6 +3,7 @@
 import concurrent.futures
 import logging
 import urllib.request
+from pathlib import Path
 
 import pytest
 from moto.server import ThreadedMotoServer
@@ -64,7 +65,9 @@ def corpora(server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpora")
     write_corpora(folder)
     with environment(**variables(server)):
-        files.copy_tree(str(folder), "s3://news/in")
+        for path in filter(Path.is_file, folder.rglob("*")):
+            name = path.relative_to(folder)
+            files.write_bytes(f"s3://news/in/{name}", path.read_bytes())
     return str(folder)
 
 

@@ -14,8 +14,8 @@ from support.signalled import PROGRAM, ROOT, is_progress, shell_environment
 from support.small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.errors import DataError, UsageError
-from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import load_tokenizers
+from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.prepare.vocabulary_pass import ScanWorker

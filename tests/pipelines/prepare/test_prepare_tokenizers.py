@@ -20,8 +20,8 @@ from support.small_encoder_checkpoint import BERT, write_pieces
 
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization import vocabulary
-from precis.model.tokenization.checkpoint_files import read_tokenizer
 from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
+from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.prepare import find_tokenizers, prepare
 

@@ -26,7 +26,6 @@ from support.waiting import wait_until
 from precis.model.bundle.network_bundle import (
     load_bundle,
     save_bundle,
-    save_encoder_bundle,
 )
 from precis.model.errors import UsageError
 from precis.model.network.build import build_network
@@ -150,7 +149,7 @@ def test_an_encoder_that_stays_as_it_is_and_a_new_decoder(records_folder, tmp_pa
     )
     encoder = build_network(config)
     scramble(encoder, seed=4)
-    save_encoder_bundle(folder, encoder=encoder, tokenizer=tokenizer, provenance={})
+    save_bundle(folder, network=encoder, tokenizer=tokenizer, provenance={})
     flags = {"encoder": folder, "freeze_encoder": True, "decoder_layers": 1, **SMALL}
     output = tmp_path / "bundle"
     network, _ = one_step(records_folder, output, network="tiny", **flags)
