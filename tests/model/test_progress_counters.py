@@ -29,13 +29,6 @@ def done(folder):
     return total(folder)[:2]
 
 
-def test_counts_of_one_worker_add_up(counters):
-    count(documents=3, size=100, tokens=5, dead_letters=1)
-    count(documents=2, size=1 << 40, tokens=6, flagged=4)
-    assert total(counters)[:5] == (5, (1 << 40) + 100, 11, 1, 4)
-    assert len(os.listdir(counters)) == 1
-
-
 def test_every_thread_counts_into_a_file_of_its_own(counters):
     def work(size):
         for _ in range(500):

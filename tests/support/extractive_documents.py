@@ -19,6 +19,24 @@ PARAGRAPH = (
 )
 
 
+# By name.
+ODD_DOCUMENTS = {
+    "empty": [],
+    "one": ["One."],
+    "no terms": ["The.", "", "It was.", "12 of them.", "!?"],
+    "the same": ["Boats sail."] * 3,
+    "long and the same": ["Boats sail."] * 300,
+    "long without terms": ["The."] * 300,
+    "long and all different": [
+        f"{stem}{letter}k"
+        for stem in ("mar", "tol", "vim", "sax", "bel", "dor")
+        for letter in map(chr, range(0x3B1, 0x3E1))
+    ],
+    "a very frequent word": ["Boats " * 3000, "Sails and boats."],
+    "other scripts": ["東京は雨。", "На улице дождь", "\ud800 \x00"],
+}
+
+
 def sentences_of(text: str) -> list[str]:
     return [sentence.text for sentence in Article.from_text(text).sentences]
 

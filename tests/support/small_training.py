@@ -56,13 +56,13 @@ def training_config(**changes) -> TrainingConfig:
 
 
 def prepare_training(
-    records, output, *, network=None, initial=None, kind=GeneratorTraining, **changes
+    records, output, *, network=None, initial=None, **changes
 ) -> GeneratorTraining:
     """A training on a local record set, or on several, as `run_training` begins it:
     restored from its last checkpoint, but without a step.
     """
     folders = records if isinstance(records, list) else [str(records)]
-    training = kind(
+    training = GeneratorTraining(
         open_records(folders),
         str(output),
         network=network or network_config(),

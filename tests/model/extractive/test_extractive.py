@@ -10,12 +10,14 @@ import tracemalloc
 import numpy as np
 import pytest
 from support.extractive_documents import (
+    ODD_DOCUMENTS,
     count_words,
     long_document,
     scores_of,
     terms_of,
 )
 
+from precis.model.extractive.features import FEATURE_COUNT, features
 from precis.model.extractive.lsa import lsa
 from precis.model.extractive.methods import METHODS, random
 from precis.model.extractive.terms import TermCache, find_terms
@@ -28,22 +30,6 @@ def test_random_is_drawn_from_the_text():
     assert random(["Two.", "One."]).tolist() != random(["One.", "Two."]).tolist()
 
 
-ODD_DOCUMENTS = {
-    "empty": [],
-    "one": ["One."],
-    "no terms": ["The.", "", "It was."],
-    "the same": ["Boats sail."] * 3,
-    "long and the same": ["Boats sail."] * 300,
-    "long without terms": ["The."] * 300,
-    "long and all different": [
-        f"{stem}{letter}k"
-        for stem in ("mar", "tol", "vim", "sax", "bel", "dor")
-        for letter in map(chr, range(0x3B1, 0x3E1))
-    ],
-    "a very frequent word": ["Boats " * 3000, "Sails and boats."],
-}
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("error")
 def test_every_method_gives_one_finite_score_per_sentence(method):
@@ -52,6 +38,13 @@ def test_every_method_gives_one_finite_score_per_sentence(method):
         assert scores.shape == (len(texts),), name
         assert scores.dtype == np.float64, name
         assert np.isfinite(scores).all(), name
+
+
+def test_odd_documents_have_finite_features():
+    for name, texts in ODD_DOCUMENTS.items():
+        rows = features(texts, terms_of(texts))
+        assert rows.shape == (len(texts), FEATURE_COUNT), name
+        assert rows.dtype == np.float32 and np.isfinite(rows).all(), name
 
 
 @pytest.mark.slow

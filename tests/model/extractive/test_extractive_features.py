@@ -119,25 +119,6 @@ def test_features_of_characters(sentence, expected):
     assert [column(rows, name)[0] for name in names] == list(map(float, values))
 
 
-ODD = {
-    "no sentence": [],
-    "one sentence": ["Rain fell on the town."],
-    "one word": ["Rain"],
-    "without words": ["...", "", "!?"],
-    "no terms": ["It was.", "12 of them.", "Who?"],
-    "all alike": ["Rain fell."] * 7,
-    "other scripts": ["東京は雨。", "На улице дождь", "\ud800 \x00"],
-    "one very long": ["rain " * 20_000, "It fell."],
-}
-
-
-def test_odd_documents_have_finite_features():
-    for name, texts in ODD.items():
-        rows = rows_of(texts)
-        assert rows.shape == (len(texts), FEATURE_COUNT), name
-        assert rows.dtype == np.float32 and np.isfinite(rows).all(), name
-
-
 def test_the_last_sentences_of_a_long_document_are_compared_with_its_beginning():
     texts = [
         f"Rain fell on town{number % 97} and hill{number}, said Marta{number % 13}."

@@ -58,18 +58,6 @@ def test_luhn_squares_the_significant_words_of_a_cluster():
     )
 
 
-def test_sumbasic_takes_the_best_sentence_with_the_top_word_and_squares_its_words():
-    # kel 0.4, bin 0.3, mor 0.2, tas 0.1. First the fourth sentence (0.325); then tas is
-    # the most probable (0.1): the first; bin (0.09): the third; then the second.
-    texts = ["Kel tas.", "Kel mor.", "Bin bin.", "Kel kel bin mor.", "The."]
-    assert scores_of("sumbasic", texts).tolist() == [4.0, 2.0, 3.0, 5.0, 0.0]
-
-
-def test_sumbasic_takes_the_earlier_of_equal_sentences():
-    texts = ["Tas bin.", "Kel mor.", "Mor kel.", "Kel mor."]
-    assert scores_of("sumbasic", texts).tolist() == [2.0, 4.0, 3.0, 1.0]
-
-
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_sumbasic_takes_averages_that_differ_by_rounding_for_equal(order):
     # Of 21 words kel 7, nim 6, mor 3, tas 2: (7 + 3) / 2 = (7 + 2 + 6) / 3, and

@@ -8,7 +8,6 @@ import pytest
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import Extract, extract, select
-from precis.model.text import boilerplate
 from precis.model.text.article import Article
 from precis.model.text.boilerplate import is_page_sentence
 
@@ -126,13 +125,6 @@ def test_sentences_about_the_page_are_told_from_those_of_a_story():
     for sentence in STORIES:
         for form in (sentence, sentence.lower()):
             assert not is_page_sentence(form), form
-
-
-def test_every_hint_occurs_in_some_boilerplate():
-    text = " ".join(BOILERPLATE).lower()
-    missing = {hint for hint in boilerplate._HINTS if hint not in text}
-    sites = {"google", "youtube", "pinterest", "snapchat", "instagram"}
-    assert missing <= sites | {"tell us", "sponsored"}
 
 
 @pytest.mark.parametrize("name", ["sentences", "max_words"])

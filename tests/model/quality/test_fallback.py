@@ -67,13 +67,6 @@ def test_the_summary_that_is_shown(given, expected):
     assert choose(**given) == expected
 
 
-def test_the_default_flags_are_those_of_an_invention_or_a_broken_text():
-    names = "empty repeated unsupported_number unsupported_date unsupported_name"
-    assert FallbackConfig().fallback_flag_names == tuple(names.split())
-    assert FallbackConfig().fallback == "none"
-    assert FallbackConfig().min_source_words == 30
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -75,10 +75,3 @@ def test_unsupported_facts(source, summary, expected):
 def test_names_in_lower_case_are_not_recognised_but_numbers_are():
     facts = unsupported_facts(["john smith paid 7 on friday"], SourceFacts(SOURCE))
     assert facts == (["7"], ["friday"], None)
-
-
-def test_a_quotation_has_the_case_of_its_source_or_no_capital():
-    facts = SourceFacts("HALF A MILLION came.")
-    assert facts.has_line("half a million")
-    assert not facts.has_line("Half a million")
-    assert not facts.has_line("")

@@ -2,7 +2,6 @@
 of other trainings are refused, and old ones are removed.
 """
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -140,27 +139,6 @@ def test_a_damaged_line_of_losses_is_refused(line, tmp_path):
         DataError, match=r"losses.jsonl: damaged \(.*\); take another --output"
     ):
         restored(tmp_path)
-
-
-def test_lines_behind_the_checkpoint_are_cut_away_and_validations_added(tmp_path):
-    save(tmp_path, 2)
-    path = tmp_path / "training/losses.jsonl"
-    path.write_bytes(path.read_bytes() + b'{"step": 3}\n{"step": 4, "lo')
-    training = restored(tmp_path)
-    training.reports[-1]["validation"] = {"loss": 0.5}
-    save_training(training)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert lines == [{"step": 1}, {"step": 2, "validation": {"loss": 0.5}}]
-
-
-@pytest.mark.parametrize(("best", "kept"), [(0, [4, 5]), (2, [2, 4, 5]), (5, [4, 5])])
-def test_the_newest_and_the_best_are_kept(tmp_path, best, kept):
-    save(tmp_path, 1, 2, 3, 4)
-    training = make_training(tmp_path, 5, keep=2)
-    training.position = TrainingPosition(step=5, best_step=best)
-    save_training(training)
-    names = [path.rsplit("/", 1)[1] for path in list_checkpoints(training)]
-    assert names == [f"step-{step:08d}" for step in kept]
 
 
 def test_the_best_checkpoint_is_restored_or_refused(tmp_path):

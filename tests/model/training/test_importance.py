@@ -30,23 +30,6 @@ SENTENCES = (["the", "flood", "hit"], ["the", "town"], ["a", "flood", "flood"])
 SCORES = np.array([0.2, 0.9, 0.4])
 
 
-def test_the_words_and_pairs_of_a_document():
-    words = find_ngrams(SENTENCES)
-    assert words.grams == ["the", "flood", "hit", "town", "a"]
-    assert words.counts.tolist() == [2, 3, 1, 1, 1]
-    assert words.sentences.tolist() == [0, 0, 0, 1, 1, 2, 2]
-    assert words.members.tolist() == [0, 1, 2, 0, 3, 4, 1]
-    pairs = find_pairs(SENTENCES)
-    assert pairs.grams == [
-        ("the", "flood"),
-        ("flood", "hit"),
-        ("the", "town"),
-        ("a", "flood"),
-        ("flood", "flood"),
-    ]
-    assert find_pairs([["one"], []]).grams == []
-
-
 def test_the_features_of_places():
     rows = place_features(find_ngrams(SENTENCES), SCORES, 8)
     by_name = [dict(zip(PLACE_FEATURES, row.tolist(), strict=True)) for row in rows]
@@ -92,10 +75,10 @@ def test_an_article_of_the_lexicon_is_left_out_of_its_own_features():
 
 
 def test_a_pair_knows_the_importance_of_its_words():
-    pairs = find_pairs([["the", "flood", "hit"]])
+    pairs = find_pairs([["the", "flood", "hit"], ["one"], []])
     importance = {"the": 0.5, "flood": 0.8, "hit": 0.1}
     rows = ngram_features(
-        pairs, np.array([0.5]), 3, Lexicon(1, 0.1, {}), of_words=importance
+        pairs, np.array([0.5, 0.1, 0.1]), 4, Lexicon(1, 0.1, {}), of_words=importance
     )
     assert rows[:, -4:] == pytest.approx(
         np.array([[1, 0.5, 0.8, 0.4], [0, 0.8, 0.1, 0.08]])

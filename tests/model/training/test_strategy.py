@@ -5,7 +5,6 @@ import time
 
 import pytest
 import tensorflow as tf
-from support.command_line import error_lines, precis
 
 from precis.model.errors import UsageError
 from precis.model.training.strategy import make_strategy, needs_fixed_shapes
@@ -27,19 +26,6 @@ def test_strategies_without_accelerators(monkeypatch):
         assert not needs_fixed_shapes(strategy)
     # A strategy without the machine behind it: there is no TPU here.
     assert needs_fixed_shapes(object.__new__(tf.distribute.TPUStrategy))
-
-
-@pytest.mark.parametrize("address", ["", "grpc://somewhere"])
-def test_the_command_without_a_tpu_says_so_in_one_line(
-    records_folder, tmp_path, monkeypatch, capsys, address
-):
-    monkeypatch.setenv("TPU_NAME", address)
-    flags = {"records": records_folder, "output": tmp_path / "bundle"}
-    assert precis("train", **flags, validation_steps=0, strategy="tpu") == 2
-    (line,) = error_lines(capsys.readouterr().err, "train")
-    assert line.startswith("precis train: --strategy tpu: no TPU answers (")
-    assert line.endswith("set TPU_NAME to its name or take --strategy auto")
-    assert not (tmp_path / "bundle").exists()
 
 
 @pytest.mark.parametrize("name", ["tpu", "auto"])

@@ -7,7 +7,6 @@ import json
 import shutil
 from pathlib import Path
 
-import fsspec
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -262,9 +261,8 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
     np.testing.assert_allclose(weights["extractor/feature_scale"], scale, **near)
 
 
-@pytest.mark.slow
-def test_a_step_lowers_the_mean_loss_of_sentences_without_padding(records, tmp_path):
-    settings = extractor_settings("", dropout=0.0, epochs=20, batch_documents=16)
+def test_the_loss_is_the_mean_over_sentences_without_padding(records, tmp_path):
+    settings = extractor_settings("", dropout=0.0, batch_documents=16)
     training = extractor_training(records, tmp_path, settings)
     batch = next(iter(training.batches(0, 0)))
     *inputs, labels = batch
@@ -273,10 +271,8 @@ def test_a_step_lowers_the_mean_loss_of_sentences_without_padding(records, tmp_p
     signs = np.where(labels.numpy() > 0, 1.0, -1.0)
     losses = np.log1p(np.exp(-signs * np.asarray(training.network(*inputs))))
     with eagerly():
-        step = training.make_step(None)
-        steps = [float(step(batch)["loss"]) for _ in range(12)]
-    assert steps[0] == pytest.approx(losses[is_sentence].mean(), rel=1e-5)
-    assert steps[-1] < 0.5 * steps[0]
+        loss = float(training.make_step(None)(batch)["loss"])
+    assert loss == pytest.approx(losses[is_sentence].mean(), rel=1e-5)
 
 
 @pytest.mark.slow
@@ -406,22 +402,6 @@ def test_keyphrases_are_learned_from_the_training_articles(records, tmp_path):
     assert model.provenance["records_fingerprint"] == load_dataset(records).fingerprint
     assert model.provenance["documents"] == ARTICLES
     assert len(model.keyphrases(articles[0].sentences, 3)) == 3
-
-
-def test_records_of_an_object_store_leave_no_copies(records, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    fs = fsspec.filesystem("memory")
-    for name, content in contents(records).items():
-        fs.pipe_file(f"/labelled/{name}", content)
-    try:
-        training = extractor_training(
-            "memory://labelled", tmp_path / "o", extractor_settings("")
-        )
-        assert len(training.articles) == ARTICLES
-        run_keyphrase_training(records="memory://labelled", output=str(tmp_path / "k"))
-    finally:
-        fs.rm("/", recursive=True)
-    assert [path.name for path in tmp_path.iterdir()] == ["k"]
 
 
 # Refusals
