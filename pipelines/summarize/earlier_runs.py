@@ -30,7 +30,7 @@ from precis.pipelines.tables.finished_run import (
     open_run,
     read_run,
 )
-from precis.pipelines.tables.part_files import read_row_groups
+from precis.pipelines.tables.part_files import read_row_group
 
 EARLIER_FILE = "earlier.json"
 _OPEN_GROUPS = 4  # row groups that are held in memory
@@ -178,7 +178,7 @@ class EarlierRows:
                 parquet = pq.ParquetFile(
                     opened, pre_buffer=False, page_checksum_verification=True
                 )
-                return read_row_groups(parquet, [row_group])
+                return read_row_group(parquet, row_group)
         except (OSError, pa.ArrowInvalid) as error:
             raise DataError(
                 f"--reuse: {path} cannot be read any more "

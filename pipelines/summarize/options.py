@@ -182,8 +182,8 @@ class ResultOptions:
     partition_by: str = flag(
         "",
         "columns whose values name folders, as in data/split=test/, from the outermost "
-        "on: split, created_date (the date of the run in UTC), and fields of "
-        "--keep_fields that are strings, integers, dates or true and false",
+        "on: split, and fields of --keep_fields that are strings, integers, dates or "
+        "true and false",
         metavar="COLUMN,...",
         takes_list=True,
     )

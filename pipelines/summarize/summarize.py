@@ -151,7 +151,7 @@ def plan(
             job=job,
             corpus=corpus,
             settings=settings,
-            layout=layout.begun_at(job.created_at),
+            layout=layout,
             provenance=provenance,
             columns=run_columns(settings, run_id=job.run_id),
             earlier=find_earlier_runs(job, earlier.reused_folders, settings),

@@ -7,7 +7,6 @@ the columns of the folder.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -40,29 +39,27 @@ def read_part(
         # Threads of Arrow may outlive the command and abort it at its end.
         parquet = pq.ParquetFile(opened, pre_buffer=False)
         for group in range(parquet.num_row_groups):
-            rows = read_row_groups(parquet, [group], columns)
+            rows = read_row_group(parquet, group, columns)
             rows = with_partition(rows, partition, types)
             names = rows.column_names if columns is None else columns
             yield rows.select([name for name in names if name in rows.column_names])
 
 
-def read_row_groups(
-    parquet: pq.ParquetFile,
-    groups: Sequence[int],
-    columns: Sequence[str] | None = None,
+def read_row_group(
+    parquet: pq.ParquetFile, group: int, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """Rows of an open part, without the columns of its folders.
 
     Args:
       parquet: the part.
-      groups: the numbers of the row groups.
+      group: the number of the row group.
       columns: as in `read_part`.
     """
     stored = parquet.schema_arrow
     wanted = {*stored.names, *SUMMARY_SCHEMA.names} if columns is None else {*columns}
     if not is_flat(stored):
         names = [name for name in stored.names if name in wanted]
-        return parquet.read_row_groups(groups, columns=names, use_threads=False)
+        return parquet.read_row_group(group, columns=names, use_threads=False)
     flat = {field: flat_names(field) for field in SUMMARY_SCHEMA}
     nested = [
         field
@@ -76,7 +73,7 @@ def read_row_groups(
         if name in wanted and not any(name in names for names in flat.values())
     ]
     names = [name for field in nested for name in flat[field]] + others
-    rows = parquet.read_row_groups(groups, columns=names, use_threads=False)
+    rows = parquet.read_row_group(group, columns=names, use_threads=False)
     restored = unflatten(rows, pa.schema(nested))
     for name in others:
         restored = restored.append_column(rows.schema.field(name), rows.column(name))
@@ -88,13 +85,14 @@ _TASKS_A_ROW_GROUP = 8  # Each of them reads the whole row group.
 
 
 class RowRange(NamedTuple):
-    """One task: `rows` rows of a Parquet file from row `first` on.
+    """One task: `rows` rows of a row group of a Parquet file from row `first` on.
 
     `number` is its position among the tasks.
     """
 
     number: int
     path: str
+    group: int
     first: int
     rows: int
 
@@ -105,8 +103,8 @@ def is_pattern(source: str) -> bool:
 
 
 def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange]:
-    """The tasks, in order: about a thousand rows each, so that one large file is still
-    spread over workers.
+    """The tasks, in order: about a thousand rows at most, so that one large file is
+    still spread over workers.
 
     Args:
       paths: Parquet files.
@@ -128,29 +126,20 @@ def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange
                     f"{path} has no column {missing[0]!r}; give files written by "
                     "`precis summarize`"
                 )
-            total = parquet.metadata.num_rows
-            largest_group = max(_row_group_sizes(parquet), default=0)
-        size = max(_ROWS_A_TASK, -(-largest_group // _TASKS_A_ROW_GROUP))
-        for first in range(0, total, size):
-            ranges.append(RowRange(len(ranges), path, first, min(size, total - first)))
+        for group in range(parquet.num_row_groups):
+            total = parquet.metadata.row_group(group).num_rows
+            size = max(_ROWS_A_TASK, -(-total // _TASKS_A_ROW_GROUP))
+            for first in range(0, total, size):
+                place = (len(ranges), path, group, first)
+                ranges.append(RowRange(*place, min(size, total - first)))
     return ranges
 
 
 def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of a task, with those of the columns that the file has."""
     with files.open_read(rows.path) as file:
-        parquet = pq.ParquetFile(file)
-        ends = np.cumsum(_row_group_sizes(parquet))
-        places = [rows.first, rows.first + rows.rows - 1]
-        first, last = np.searchsorted(ends, places, side="right").tolist()
-        table = read_row_groups(parquet, list(range(first, last + 1)), columns)
-    start = rows.first - (int(ends[first - 1]) if first else 0)
-    return table.slice(start, rows.rows).to_pylist()
-
-
-def _row_group_sizes(parquet: pq.ParquetFile) -> list[int]:
-    metadata = parquet.metadata
-    return [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+        table = read_row_group(pq.ParquetFile(file), rows.group, columns)
+    return table.slice(rows.first, rows.rows).to_pylist()
 
 
 def has_reference(row: Mapping[str, Any]) -> bool:

@@ -163,10 +163,9 @@ class PartWriter(contextlib.ExitStack):
             path = files.join(self._output, part.name)
             file = part.block.enter_context(files.write_aside(path))
             part.writer = part.block.enter_context(self._open(file, schema))
-        stored = table.drop_columns(self._layout.row_columns)
+        stored = table.drop_columns(list(self._layout.partition_types))
         stored = flatten(stored) if self._layout.is_flat else stored
-        # The cast leaves out descriptions.
-        part.writer.write_table(stored.cast(schema), row_group_size=table.num_rows)
+        part.writer.write_table(stored, row_group_size=table.num_rows)
         part.rows += table.num_rows
 
     def _open(self, file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:

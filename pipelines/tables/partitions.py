@@ -1,9 +1,8 @@
 """How the rows of a run lie in its parts: columns, partitions, sizes.
 
-    data/split=test/created_date=2026-11-22/part-1f2e3d4c-00000-of-00002.parquet
+    data/split=test/section=sport/part-1f2e3d4c-00000-of-00002.parquet
 
-A column of the folders is not in the files. `created_date` is no column of the rows: it
-is the date in UTC at which the run began, the same for all of them.
+A column of the folders is not in the files.
 """
 
 import datetime
@@ -18,13 +17,8 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus.kept_fields import kept_columns
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.tables.flat_columns import flat_schema
-from precis.pipelines.tables.schema import (
-    SUMMARY_SCHEMA,
-    summary_schema,
-    without_descriptions,
-)
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_schema
 
-CREATED_DATE = "created_date"
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 # Characters beyond ASCII stay: Spark reads each %XX as a character of its own.
 _QUOTED = re.compile(r"(?![A-Za-z0-9_.~-])[\x00-\x7f]")
@@ -33,14 +27,13 @@ _QUOTED = re.compile(r"(?![A-Za-z0-9_.~-])[\x00-\x7f]")
 class PartLayout(NamedTuple):
     """How rows lie in parts.
 
-    A partition is named by a key: the values of its row columns as JSON, dates as
+    A partition is named by a key: the values of its columns as JSON, dates as
     text.
 
     Attributes:
       schema: of the rows, with all columns.
       kept: the names of the columns that travel along from the source.
       partition_columns: of the folders, from the outermost on.
-      created_date: the value of that column.
       is_flat: whether nested columns become plain ones.
       row_group_bytes: about the size of a row group in memory.
     """
@@ -48,7 +41,6 @@ class PartLayout(NamedTuple):
     schema: Any
     kept: tuple[str, ...] = ()
     partition_columns: tuple[Any, ...] = ()
-    created_date: str = ""
     is_flat: bool = False
     row_group_bytes: int = 64 << 20
 
@@ -58,27 +50,19 @@ class PartLayout(NamedTuple):
         return {column.name: str(column.type) for column in self.partition_columns}
 
     @property
-    def row_columns(self) -> list[str]:
-        """The columns of the folders that are columns of the rows."""
-        return [name for name in self.partition_types if name != CREATED_DATE]
-
-    @property
     def file_schema(self) -> pa.Schema:
-        """The schema of the files: that of the rows without the folders' columns."""
-        fields = [field for field in self.schema if field.name not in self.row_columns]
-        schema = pa.schema(fields, self.schema.metadata)
-        return without_descriptions(flat_schema(schema) if self.is_flat else schema)
-
-    def begun_at(self, moment: datetime.datetime) -> "PartLayout":
-        """The layout of a run that began then, in UTC."""
-        date = moment.astimezone(datetime.UTC).date().isoformat()
-        return self._replace(created_date=date)
+        """The schema of the files: that of the rows without the folders' columns and
+        descriptions, which would be a third of the footer.
+        """
+        others = self.partition_types
+        fields = [field for field in self.schema if field.name not in others]
+        plain = [field.remove_metadata() for field in fields]
+        schema = pa.schema(plain, self.schema.metadata)
+        return flat_schema(schema) if self.is_flat else schema
 
     def values(self, key: str) -> dict[str, Any]:
         """The values of a partition's columns, as the manifest has them."""
-        of_rows = dict(zip(self.row_columns, orjson.loads(key), strict=True))
-        values = {CREATED_DATE: self.created_date, **of_rows}
-        return {name: values[name] for name in self.partition_types}
+        return dict(zip(self.partition_types, orjson.loads(key), strict=True))
 
     def folder(self, key: str) -> str:
         """The folder of a partition, such as `split=test`; "" without columns."""
@@ -87,7 +71,7 @@ class PartLayout(NamedTuple):
 
     def split(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         """The rows of each partition, with its key."""
-        names = self.row_columns
+        names = list(self.partition_types)
         if not names:
             yield "[]", rows
             return
@@ -106,7 +90,7 @@ def part_layout(
     is_flat: bool,
     row_group_mb: int,
 ) -> PartLayout:
-    """The layout that the flags ask for; `created_date` has no value yet.
+    """The layout that the flags ask for.
 
     Args:
       tasks: of the corpus.
@@ -122,20 +106,13 @@ def part_layout(
     schema = summary_schema(fields)
     if is_flat:
         flat_schema(schema)  # refuses names that are not unique
-    date = pa.field(CREATED_DATE, pa.date32())
-    known = {"split": schema.field("split"), CREATED_DATE: date}
-    known.update((field.name, field) for field in fields)
+    known = {field.name: field for field in (schema.field("split"), *fields)}
     for name in partitions:
         given = f"--partition_by {name}"
         if name not in known:
             raise UsageError(
                 f"{given}: there is no such column to partition by; there are "
                 f"{', '.join(known)}, and --keep_fields adds others"
-            )
-        if name == CREATED_DATE and name in kept:
-            raise UsageError(
-                f"{given}: a field of --keep_fields has the name of the date of the "
-                "run; leave one of them out"
             )
         kind = known[name].type
         tests = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean)

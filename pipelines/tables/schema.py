@@ -44,14 +44,6 @@ def summary_schema(kept: Iterable[pa.Field] = ()) -> pa.Schema:
     return pa.schema([*SUMMARY_SCHEMA, *kept], metadata=SUMMARY_SCHEMA.metadata)
 
 
-def without_descriptions(schema: pa.Schema) -> pa.Schema:
-    """A schema whose fields have no metadata.
-
-    Parts are written so: the descriptions would be a third of their footers.
-    """
-    return pa.schema([_described(field, None) for field in schema], schema.metadata)
-
-
 def described(schema: pa.Schema) -> pa.Schema:
     """A schema of parts with the descriptions of the columns of the summaries, which
     are not in the files.
@@ -59,22 +51,13 @@ def described(schema: pa.Schema) -> pa.Schema:
     known = {
         field.name: field for field in (*flat_schema(SUMMARY_SCHEMA), *SUMMARY_SCHEMA)
     }
-    return pa.schema(
-        [_described(field, known.get(field.name)) for field in schema], schema.metadata
-    )
-
-
-def _described(field: pa.Field, known: pa.Field | None) -> pa.Field:
-    """A field with the metadata of another one, or with none."""
-    kind = field.type
-    within = known.type if known is not None else None
-    if pa.types.is_struct(kind):
-        others = {child.name: child for child in within or ()}
-        kind = pa.struct([_described(child, others.get(child.name)) for child in kind])
-    elif pa.types.is_list(kind):
-        kind = pa.list_(_described(kind.value_field, within and within.value_field))
-    metadata = known.metadata if known is not None else None
-    return pa.field(field.name, kind, field.nullable, metadata)
+    fields = []
+    for field in schema:
+        documented = known.get(field.name, field)
+        if documented.type == field.type:
+            field = documented.with_nullable(field.nullable)
+        fields.append(field)
+    return pa.schema(fields, schema.metadata)
 
 
 def summary_table(

@@ -2,20 +2,18 @@
 
     ReadCorpus           `--corpus` syntax -> documents, dead letters
     SummarizeDocuments   documents -> summary rows, dead letters
-    WriteSummaries       summary rows -> Parquet files
 
 The commands use the same functions, once per task instead of per element: a task is
-read by `read_task`, summarized by `WindowSummarizer` and written with `summary_table`.
+read by `read_task` and summarized by `WindowSummarizer`. Rows are written by Beam's
+`WriteToParquet` with `SUMMARY_SCHEMA`.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import apache_beam as beam
-from apache_beam.io.parquetio import WriteToParquetBatched
 from apache_beam.utils.shared import Shared
 
-from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.inference.process_limits import refuse_within_import
 from precis.model.text.article import Article
@@ -28,7 +26,6 @@ from precis.pipelines.run.options import read_flags
 from precis.pipelines.summarize.summarize import limit_search_processes
 from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
-from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 
 DOCUMENTS = "documents"
 DEAD_LETTERS: Literal["dead_letters"] = "dead_letters"
@@ -159,7 +156,8 @@ class SummarizeDocuments(beam.PTransform):
         refuse_within_import()
         if "output" in self._summary_options:
             raise UsageError(
-                "SummarizeDocuments takes no output; WriteSummaries writes its rows"
+                "SummarizeDocuments takes no output; beam.io.WriteToParquet writes "
+                "its rows"
             )
         settings = read_settings(self._summary_options, self._clean)
         options = limit_search_processes(settings.options, documents.pipeline.options)
@@ -245,52 +243,3 @@ def to_article(document: Document, *, clean: str) -> Article:
     if document.document_id:
         return article
     return article.with_id_and_split(article.content_sha256, document.split)
-
-
-# A row group holds as many rows, as it does in the files of `precis summarize`.
-_ROW_GROUP_ROWS = 512
-
-
-@beam.typehints.with_input_types(dict[str, Any])
-@beam.typehints.with_output_types(str)
-class WriteSummaries(beam.PTransform):
-    """Writes rows of `SummarizeDocuments` to Parquet and yields the names of the files.
-
-        names = result.rows | WriteSummaries("gs://bucket/summaries")
-
-    The files are `part-00000-of-00003.parquet` and so on, in the schema and compression
-    of `precis summarize`; `precis evaluate --input 'DIR/*.parquet' --output DIR` scores
-    them. A row with a column too many or too few, or a value of another type, fails the
-    pipeline with an error that names the column.
-    """
-
-    def __init__(self, output: str, *, num_shards: int = 0) -> None:
-        """Stores its arguments.
-
-        Args:
-          output: the folder for the files.
-          num_shards: how many files there are; 0 leaves it to Beam.
-        """
-        super().__init__()
-        self._output = output
-        self._num_shards = num_shards
-
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
-        """Adds the check of the rows and the files."""
-        return (
-            rows
-            | "Batch"
-            >> beam.BatchElements(
-                min_batch_size=_ROW_GROUP_ROWS, max_batch_size=_ROW_GROUP_ROWS
-            )
-            | "MakeTables" >> beam.Map(summary_table).with_output_types(Any)
-            | "WriteParquet"
-            >> WriteToParquetBatched(
-                files.join(self._output, "part"),
-                SUMMARY_SCHEMA,
-                codec="zstd",
-                use_compliant_nested_type=True,
-                file_name_suffix=".parquet",
-                num_shards=self._num_shards,
-            )
-        )

@@ -34,7 +34,6 @@ STORIES = [
 # A text that stands twice, in two partitions.
 STORIES.append({**STORIES[0], "id": "again", "section": "y", "split": "test"})
 KEPT = "section,day:date,page:int64,is_news:bool"
-DAY = datetime.date(2023, 11, 14)  # of `one_time`, in UTC
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def flags(tmp_path_factory):
 def runs(flags, tmp_path_factory):
     """The same rows in one folder, in partitions, and flat in partitions."""
     folder = tmp_path_factory.mktemp("runs")
-    partitions = "split,created_date,section,day,page,is_news"
+    partitions = "split,section,day,page,is_news"
     layouts = {
         "plain": {},
         "partitioned": {"partition_by": partitions},
@@ -81,7 +80,6 @@ def rows_of(run: Path, names=()):
             rows += table.to_pylist()
     for row in rows:
         row.pop("run_id", None)
-        row.pop("created_date", None)
     return sorted(rows, key=lambda row: row["document_id"])
 
 
@@ -89,13 +87,12 @@ def test_partitions_hold_the_rows_that_their_folders_say(runs):
     run, manifest = runs["partitioned"], manifest_of(runs["partitioned"])
     assert manifest["partition_by"] == {
         "split": "string",
-        "created_date": "date32[day]",
         "section": "string",
         "day": "date32[day]",
         "page": "int64",
         "is_news": "bool",
     }
-    first = "split=train/created_date=2023-11-14/section=a%2Fb/day=2026-01-01/page=0/"
+    first = "split=train/section=a%2Fb/day=2026-01-01/page=0/"
     names = {Path(file["file"]).parent.as_posix() for file in manifest["files"]}
     assert f"data/{first}is_news=false" in names
     assert len(names) == len(manifest["files"]) == 9
@@ -108,7 +105,6 @@ def test_partitions_hold_the_rows_that_their_folders_say(runs):
         if file["file"].startswith(null):
             assert file["partition"] == {
                 "split": "train",
-                "created_date": "2023-11-14",
                 "section": None,
                 "day": "2026-01-03",
                 "page": 0,
@@ -132,13 +128,13 @@ def test_engines_read_the_partitions_of_a_recursive_glob(runs):
     parts = {str(run / file["file"]) for file in manifest_of(run)["files"]}
     assert {str(path) for path in run.rglob("*.parquet")} == parts
     expected = [
-        (id_, split, section or None, DAY, page, is_news)
-        for id_, split, section, page, is_news in map(
-            itemgetter("id", "split", "section", "page", "is_news"), STORIES
+        (id_, split, section or None, datetime.date.fromisoformat(day), page, is_news)
+        for id_, split, section, day, page, is_news in map(
+            itemgetter("id", "split", "section", "day", "page", "is_news"), STORIES
         )
     ]
-    columns = ("document_id", "split", "section", "created_date", "page", "is_news")
-    types = "{'section': VARCHAR, 'created_date': DATE, 'page': INT, 'is_news': BOOL}"
+    columns = ("document_id", "split", "section", "day", "page", "is_news")
+    types = "{'section': VARCHAR, 'day': DATE, 'page': INT, 'is_news': BOOL}"
     read = duckdb.sql(
         f"SELECT {', '.join(columns)} FROM read_parquet('{run}/**/*.parquet', "
         f"hive_partitioning = true, hive_types = {types})"
@@ -167,13 +163,14 @@ def test_every_row_of_a_layout_is_reused(runs, name, flags, tmp_path):
 def test_a_warehouse_gets_the_columns_of_the_folders(runs):
     run = open_run(str(runs["partitioned"]))
     run.check_parts()
-    assert run.partition_columns[:2] == ["split", "created_date"]
-    assert run.schema.field("created_date").type == pa.date32()
+    assert run.partition_columns[:2] == ["split", "section"]
+    assert run.schema.field("day").type == pa.date32()
     assert (
         run.schema.field("summary").metadata == SUMMARY_SCHEMA.field("summary").metadata
     )
     rows = pa.Table.from_batches(run.batches()).to_pylist()
-    assert {row["created_date"] for row in rows} == {DAY}
+    days = {row["day"].isoformat() for row in rows}
+    assert days == {story["day"] for story in STORIES}
     assert {(row["document_id"], row["section"], row["is_news"]) for row in rows} == {
         (row["id"], row["section"], row["is_news"]) for row in STORIES
     }
@@ -187,22 +184,16 @@ def test_a_warehouse_gets_the_columns_of_the_folders(runs):
             "author: there is no such column to partition by; there are split, ",
         ),
         ("score", "score: the column is double; rows are partitioned by strings, "),
-        (
-            "created_date",
-            "a field of --keep_fields has the name of the date of the run",
-        ),
         ("split,split", "names a column twice"),
     ],
 )
 def test_impossible_partitions_are_refused(names, message, tmp_path):
-    corpus = write_jsonl(
-        tmp_path / "news.jsonl", [story(0, score=0.5, created_date="today")]
-    )
+    corpus = write_jsonl(tmp_path / "news.jsonl", [story(0, score=0.5)])
     with pytest.raises(UsageError, match=message):
         summarize(
             corpus=corpus,
             output=tmp_path / "run",
-            keep_fields="score:double,created_date",
+            keep_fields="score:double",
             partition_by=names,
         )
     assert not (tmp_path / "run").exists()

@@ -105,7 +105,7 @@ def test_a_flat_and_partitioned_run_of_the_command_line_is_loaded(
     tmp_path, connection, capsys
 ):
     run = tmp_path / "run"
-    flags = ("--partition_by", "split,created_date", "--flat")
+    flags = ("--partition_by", "split", "--flat")
     corpus = ("--corpus", "sample:20", "--output", str(run))
     assert exit_code("summarize", *corpus, *flags) == 0
     capsys.readouterr()
