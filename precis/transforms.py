@@ -15,7 +15,6 @@ with beam.Pipeline() as pipeline:
     )
     _ = result.dead_letters | beam.Map(print)
 
-ReadCorpus           reads the corpora that `precis summarize` reads
 SummarizeDocuments   turns documents into rows and dead letters
 Document             an element of `SummarizeDocuments`
 DeadLetter           a record or document that could not be processed, and why
@@ -25,12 +24,11 @@ SUMMARY_SCHEMA       the Arrow schema of a row, for a sink
 from precis.model.text.document import Document
 from precis.pipelines.corpus.task import DeadLetter
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
-from precis.pipelines.transforms.beam_transforms import ReadCorpus, SummarizeDocuments
+from precis.pipelines.transforms.beam_transforms import SummarizeDocuments
 
 __all__ = [
     "SUMMARY_SCHEMA",
     "DeadLetter",
     "Document",
-    "ReadCorpus",
     "SummarizeDocuments",
 ]

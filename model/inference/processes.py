@@ -5,15 +5,14 @@ dies, and does not tell which call it was. Here every process has a pipe of its 
 only the call of the process that died fails.
 
 They are forked from one that imports once what each of them needs. Python starts one
-such process for a command (`multiprocessing.forkserver`). Nothing is
-computed in it: TensorFlow may be forked as long as it has only been imported.
+such process for a command (`multiprocessing.forkserver`). Nothing is computed in it:
+TensorFlow may be forked as long as it has only been imported.
 """
 
 import contextlib
 import functools
 import multiprocessing
 import multiprocessing.connection
-import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
 import pickle
@@ -252,12 +251,3 @@ def fork_context(imports: str) -> BaseContext:
 def search_context() -> BaseContext:
     """Starts search processes."""
     return fork_context(SEARCH_IMPORTS)
-
-
-def start_fork_server() -> None:
-    """Has the fork server import, before the first process is needed, what the last
-    context said; does not wait for it.
-    """
-    if can_fork():
-        with without_interrupts():
-            multiprocessing.forkserver.ensure_running()

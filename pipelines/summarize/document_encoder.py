@@ -11,7 +11,6 @@ The last one extracts, writes and puts together (Chen and Bansal 2018; Gehrmann 
 """
 
 import dataclasses
-import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -50,9 +49,8 @@ class DocumentEncoder:
     max_source_tokens: int
     options: SummarizeOptions
 
-    @functools.cached_property
-    def _cutter(self) -> PassageCutter:
-        return PassageCutter(
+    def __post_init__(self) -> None:
+        self._cutter = PassageCutter(
             self.tokenizer,
             task_prefix=self.options.task_prefix,
             max_source_tokens=self.max_source_tokens,

@@ -103,7 +103,7 @@ def _usable_parts(folder: str, settings: SummarySettings) -> list[RunPart]:
 def _find_runs(folders: Sequence[str], *, own: str) -> list[str]:
     """The finished runs among folders.
 
-    A folder that holds finished runs stands for them, the latest first.
+    A folder that holds finished runs stands for them.
 
     Args:
       folders: of runs.
@@ -118,7 +118,7 @@ def _find_runs(folders: Sequence[str], *, own: str) -> list[str]:
         found = [folder]
         if not _is_finished(folder):
             within = (files.join(folder, name) for name in files.list_folder(folder))
-            found = sorted(filter(_is_finished, within), key=_created_at, reverse=True)
+            found = sorted(filter(_is_finished, within), reverse=True)
         if not found and not f"{own}/".startswith(f"{folder}/"):
             raise UsageError(
                 f"--reuse {folder}: it is no finished run and holds none; name the "
@@ -131,10 +131,6 @@ def _find_runs(folders: Sequence[str], *, own: str) -> list[str]:
 def _is_finished(folder: str) -> bool:
     names = (SUCCESS_FILE, MANIFEST_FILE)
     return all(files.exists(files.join(folder, name)) for name in names)
-
-
-def _created_at(folder: str) -> str:
-    return str(open_run(folder).manifest["created_at"])
 
 
 def check_part(part: RunPart) -> None:

@@ -143,8 +143,8 @@ class SummarizeOptions:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The names in `extractive`, in order."""
-        return listed_names(self.extractive)
+        """The names in `extractive`, in order, each once."""
+        return tuple(dict.fromkeys(listed_names(self.extractive)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -177,8 +177,6 @@ class EarlierRunOptions:
 class ResultOptions:
     """Result"""
 
-    # About how large a row group becomes in memory, in MB.
-    row_group_mb: int = setting(64)
     partition_by: str = flag(
         "",
         "columns whose values name folders, as in data/split=test/, from the outermost "
@@ -195,15 +193,8 @@ class ResultOptions:
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The columns in `partition_by`, in order."""
-        return listed_names(self.partition_by)
-
-    def __post_init__(self) -> None:
-        if len(set(self.partitions)) < len(self.partitions):
-            raise UsageError(
-                f"--partition_by {self.partition_by} names a column twice; name it once"
-            )
-        check_at_least(self, 1, "row_group_mb")
+        """The columns in `partition_by`, in order, each once."""
+        return tuple(dict.fromkeys(listed_names(self.partition_by)))
 
 
 STANDARD_INPUT = "-"
@@ -246,12 +237,7 @@ def split_document(
 # Flags that mean nothing where one text is summarized.
 NOT_FOR_A_TEXT = ("output", "window_documents", "search_processes")
 # Those of the summaries, wherever the documents come from.
-SUMMARY_OPTIONS = (
-    SummarizeOptions,
-    SelectionConfig,
-    FallbackConfig,
-    SearchConfig,
-)
+SUMMARY_OPTIONS = (SummarizeOptions, SelectionConfig, FallbackConfig, SearchConfig)
 SUMMARIZE = (
     CorpusOptions,
     *SUMMARY_OPTIONS,

@@ -118,11 +118,7 @@ class RowWriter(PartWriter):
         self.add(summary_table(of_run, schema))
 
     def add(self, rows: pa.Table) -> None:
-        """Writes rows with all columns.
-
-        Raises:
-          DataError: as `write`.
-        """
+        """Writes rows with all columns."""
         self.write(rows)
         flagged = self._flagged
         for row in rows.select(_COUNTED_COLUMNS).to_pylist():

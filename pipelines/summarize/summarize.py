@@ -29,13 +29,8 @@ from precis.model.errors import UsageError
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.process_limits import (
     compute_on_one_thread,
-    count_processes,
     has_accelerator,
     refuse_within_import,
-)
-from precis.model.inference.processes import (
-    search_context,
-    start_fork_server,
 )
 from precis.model.inference.search_cost import SearchCost, summary_tokens
 from precis.model.progress.stages import Stage
@@ -50,12 +45,7 @@ from precis.pipelines.engines.beam_runner import (
     works_in_this_process,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import (
-    RunTask,
-    Step,
-    TaskReport,
-    TaskWorker,
-)
+from precis.pipelines.engines.tasks import RunTask, Step, TaskReport, TaskWorker
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import (
     Job,
@@ -97,9 +87,6 @@ from precis.pipelines.summarize.summary_settings import (
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.partitions import part_layout
 
-# Bytes of a corpus that surely has more batches than this process would search itself.
-_MUCH_TO_SEARCH = 500_000
-
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     """Summarizes every document of a corpus.
@@ -137,12 +124,7 @@ def plan(
     settings = summary_settings(*summary_options, clean=corpus.clean)
     output = settings.options.output
     tasks = list_corpus(corpus, output)
-    layout = part_layout(
-        tasks,
-        partitions=result.partitions,
-        is_flat=result.flat,
-        row_group_mb=result.row_group_mb,
-    )
+    layout = part_layout(tasks, partitions=result.partitions, is_flat=result.flat)
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
 
@@ -273,7 +255,7 @@ def run_steps(
     readers, note = processes, ""
     options = run.settings.options
     if options.bundle:
-        options = _begin_search(options, beam_options, size, workers)
+        options = _begin_search(options, beam_options, workers)
         run = dataclasses.replace(run, settings=run.settings._replace(options=options))
         note = "compiling the search"
     # Where a network writes, the search processes have the cores, and one process reads
@@ -363,18 +345,13 @@ def limit_search_processes(
 
 
 def _begin_search(
-    options: SummarizeOptions,
-    beam_options: PipelineOptions,
-    size: int,
-    workers: int,
+    options: SummarizeOptions, beam_options: PipelineOptions, workers: int
 ) -> SummarizeOptions:
-    """The options with a number of search processes; what takes long at their start is
-    begun.
+    """The options with a number of search processes.
 
     Args:
       options: of the summaries.
       beam_options: those of the job.
-      size: of the corpus in bytes.
       workers: the flag --workers.
     """
     if workers == 1 and not has_accelerator():
@@ -382,12 +359,4 @@ def _begin_search(
         # A worker has one core. A Python process may have begun with more.
         with contextlib.suppress(UsageError):
             compute_on_one_thread()
-    options = limit_search_processes(options, beam_options, workers=workers)
-    if (
-        size >= _MUCH_TO_SEARCH
-        and works_in_this_process(beam_options)
-        and count_processes(options.search_processes) > 1
-    ):
-        search_context()
-        start_fork_server()
-    return options
+    return limit_search_processes(options, beam_options, workers=workers)

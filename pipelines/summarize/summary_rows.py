@@ -61,6 +61,7 @@ class Models:
     terms: TermCache = dataclasses.field(default_factory=TermCache)
 
 
+@dataclasses.dataclass(eq=False)
 class SummaryRow:
     """The row of a document while it is made.
 
@@ -71,6 +72,7 @@ class SummaryRow:
 
     Attributes:
       article: the document.
+      settings, models: how it is summarized.
       columns: those that are made so far, and null in place of the others.
       failure: why there is no row; None while there is no reason.
       scores: `neural_scores` of its sentences; None without that network.
@@ -79,19 +81,16 @@ class SummaryRow:
       passages: the summaries of each passage of the source.
     """
 
-    def __init__(
-        self, article: Article, settings: SummarySettings, models: Models
-    ) -> None:
-        self.article = article
-        self.columns: dict[str, Any] = dict(_NO_COLUMNS)
-        self.failure: Failure | None = None
-        self.scores: np.ndarray | None = None
-        self.terms: Terms | None = None
-        self.source: EncodedDocument | None = None
-        self.passages: list[Sequence[Summary]] = []
-        self._settings = settings
-        self._models = models
-        self._expected: ExpectedReference | None = None
+    article: Article
+    settings: SummarySettings
+    models: Models
+    columns: dict[str, Any] = dataclasses.field(default_factory=_NO_COLUMNS.copy)
+    failure: Failure | None = None
+    scores: np.ndarray | None = None
+    terms: Terms | None = None
+    source: EncodedDocument | None = None
+    passages: "list[Sequence[Summary]]" = dataclasses.field(default_factory=list)
+    _expected: ExpectedReference | None = None
 
     @property
     def is_short(self) -> bool:
@@ -99,7 +98,7 @@ class SummaryRow:
 
         A long text is read only as far as it must be.
         """
-        limit, body = self._settings.fallback.min_source_words, self.article.body
+        limit, body = self.settings.fallback.min_source_words, self.article.body
         beginning = body[: limit * _WORD_CHARACTERS]
         return len(words(beginning)) < limit and len(words(body)) < limit
 
@@ -118,7 +117,7 @@ class SummaryRow:
 
     def extract(self) -> None:
         """Makes the columns that need no summary of the network."""
-        article, settings, scorer = self.article, self._settings, self._models.scorer
+        article, settings, scorer = self.article, self.settings, self.models.scorer
         if self.scores is not None and scorer and scorer.importance is not None:
             texts = [sentence.text for sentence in article.sentences]
             self._expected = scorer.importance.expect_reference(texts, self.scores)
@@ -151,8 +150,8 @@ class SummaryRow:
         if reference:
             compared = compare(reference, self._index)
             self.columns["reference_quality"] = compared._asdict()
-        if self._models.keyphrases is not None:
-            self._add_keyphrases(self._models.keyphrases, reference)
+        if self.models.keyphrases is not None:
+            self._add_keyphrases(self.models.keyphrases, reference)
 
     def _compared(self, system: str, text: str) -> dict[str, Any]:
         """An item of the column `other_quality`: what `precis evaluate` compares a
@@ -170,7 +169,7 @@ class SummaryRow:
             extractive=self._extractive,
             abstractive=abstractive,
             is_short=self.is_short,
-            config=self._settings.fallback,
+            config=self.settings.fallback,
         )
         if shown.method == SOURCE:
             item = {**self._compared(SOURCE, shown.text), "flags": shown.flags}
@@ -198,7 +197,7 @@ class SummaryRow:
         from precis.model.keyphrases.candidates import frequent_keyphrases
         from precis.model.keyphrases.references import reference_phrases
 
-        count = self._settings.options.keyphrases
+        count = self.settings.options.keyphrases
         texts = [sentence.text for sentence in self.article.sentences]
         scored = [("classifier", *each) for each in model.keyphrases(texts, count)]
         if reference:
@@ -222,13 +221,13 @@ class SummaryRow:
             sentences = [self.article.sentences[place] for place in source.places]
             rewritten = list(map(RewrittenSentence, sentences, self.passages))
             assert self._expected is not None  # `check_writing` asks for it.
-            most = self._settings.selection.most
+            most = self.settings.selection.most
             return compose_summary(rewritten, self._expected, most=most)
         if len(self.passages) == 1:
             return self.passages[0]
         from precis.model.inference.merging import merge_summaries
 
-        length = self._settings.options.merged_length
+        length = self.settings.options.merged_length
         return merge_summaries(self.passages, length=length)
 
     def _add_abstractive(

@@ -153,9 +153,8 @@ def check_methods(options: SummarizeOptions) -> None:
     """Checks the names of the extractive methods.
 
     Raises:
-      UsageError: no method is named; a method is unknown or named twice; `neural` is
-          named without its bundle, or the bundle without `neural`; `oracle` is named
-          first of several.
+      UsageError: no method is named; a method is unknown; `neural` is named without
+          its bundle, or the bundle without `neural`; `oracle` is the first of several.
     """
     methods, names = options.methods, sorted([*METHODS, NEURAL, ORACLE])
     known = ", ".join(names)
@@ -164,10 +163,6 @@ def check_methods(options: SummarizeOptions) -> None:
     for name in sorted({*methods} - {*names}):
         way_out = suggestion(name, names) or f"known are {known}"
         raise UsageError(f"--extractive: there is no method {name!r}; {way_out}")
-    if len(set(methods)) < len(methods):
-        raise UsageError(
-            f"--extractive names a method twice: {options.extractive}; name each once"
-        )
     if NEURAL in methods and not options.extractive_bundle:
         raise UsageError(
             "--extractive neural needs --extractive_bundle, the --output of "

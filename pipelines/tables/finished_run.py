@@ -27,7 +27,6 @@ from precis.pipelines.run.result_files import (
     damage_of,
     description_damage,
     listed_names,
-    other_files,
     read_success,
 )
 from precis.pipelines.tables.part_files import is_pattern, read_part
@@ -152,19 +151,10 @@ class FinishedRun:
         """Compares every part with its size and checksum in the manifest.
 
         Raises:
-          DataError: a part is missing or was changed, or there is a Parquet file that
-            the run has not written.
+          DataError: a part is missing or was changed.
         """
         for file in self.manifest["files"]:
             self._check(file)
-        data = files.join(self.folder, DATA_FOLDER)
-        known = {part.name for part in self.parts}
-        for name in other_files(data, ()):
-            if name.endswith(".parquet") and f"{DATA_FOLDER}/{name}" not in known:
-                raise DataError(
-                    f"{files.join(data, name)}: the run has not written this file; "
-                    "remove it, or give a pattern of files to read it too"
-                )
 
     def _check(self, file: Mapping[str, Any]) -> None:
         damage = damage_of(self.folder, file)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
-from precis.model.errors import DataError, JobError, UsageError
+from precis.model.errors import JobError, UsageError
 from precis.model.isolation import Failure, isolate
 from precis.pipelines.run.result_files import DATA_FOLDER, PublishedFile, describe_file
 from precis.pipelines.tables.flat_columns import flatten
@@ -24,7 +24,6 @@ from precis.pipelines.tables.partitions import PartLayout
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 
 WRITE = "write"
-MAX_PARTITIONS = 10_000
 
 
 def isolated_table(
@@ -107,11 +106,7 @@ class PartWriter(contextlib.ExitStack):
         self._parts: dict[str, _Part] = {}
 
     def write(self, rows: pa.Table) -> None:
-        """Takes rows with all columns.
-
-        Raises:
-          DataError: there are too many partitions.
-        """
+        """Takes rows with all columns."""
         if not rows.num_rows:
             return
         for key, of_partition in self._layout.split(rows):
@@ -144,12 +139,6 @@ class PartWriter(contextlib.ExitStack):
         name = files.join(DATA_FOLDER, self._layout.folder(key), file)
         part = _Part(name, self.enter_context(contextlib.ExitStack()))
         self._parts[key] = part
-        if len(self._parts) > MAX_PARTITIONS:
-            raise DataError(
-                f"--partition_by {','.join(self._layout.partition_types)} makes more "
-                f"than {MAX_PARTITIONS:,} partitions of a task, each of which is a "
-                "folder with a file; partition by columns with fewer values"
-            )
         return part
 
     def _write_group(self, part: _Part) -> None:

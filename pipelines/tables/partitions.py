@@ -84,11 +84,7 @@ class PartLayout(NamedTuple):
 
 
 def part_layout(
-    tasks: Sequence[Task],
-    *,
-    partitions: Sequence[str],
-    is_flat: bool,
-    row_group_mb: int,
+    tasks: Sequence[Task], *, partitions: Sequence[str], is_flat: bool
 ) -> PartLayout:
     """The layout that the flags ask for.
 
@@ -96,7 +92,6 @@ def part_layout(
       tasks: of the corpus.
       partitions: the columns whose values name folders, from the outermost on.
       is_flat: whether nested columns become plain ones.
-      row_group_mb: about the size of a row group in memory.
 
     Raises:
       UsageError: a kept field, a partition or a flat column that cannot be.
@@ -122,8 +117,7 @@ def part_layout(
                 "integers, dates and true or false"
             )
     columns = tuple(known[name].remove_metadata() for name in partitions)
-    size = row_group_mb << 20
-    return PartLayout(schema, kept, columns, is_flat=is_flat, row_group_bytes=size)
+    return PartLayout(schema, kept, columns, is_flat=is_flat)
 
 
 def quote_value(value: Any) -> str:

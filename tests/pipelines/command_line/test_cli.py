@@ -70,7 +70,6 @@ def test_help_and_version_exit_with_0(capsys):
         (f"{SUMMARIZE} --extractive lexrnak", "--extractive: there is no method 'lexr"),
         (f"{SUMMARIZE} --extractive lead,best", "--extractive: there is no method 'be"),
         (f"{SUMMARIZE} --extractive ,", "--extractive names no method; known are"),
-        (f"{SUMMARIZE} --extractive lead,lead", "--extractive names a method twice: "),
         (f"{SUMMARIZE} --bundle b", "b: this is no complete bundle (no manifest.json)"),
         (f"{SUMMARIZE} --n_best 9", "--n_best must lie between 1 and --beam_width (4)"),
         ("summarize --config htp://a.yaml", "htp://a.yaml: Protocol not known: htp; "),

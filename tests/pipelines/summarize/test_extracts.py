@@ -98,10 +98,6 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
             "there is no method 'first'; known are centroid",
         ),
         (
-            {"extractive": "lead,lead"},
-            "names a method twice: lead,lead; name each once",
-        ),
-        (
             {"extractive": "neural"},
             "neural needs --extractive_bundle, the --output of `precis train-ext",
         ),
