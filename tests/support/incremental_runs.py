@@ -51,10 +51,12 @@ class CountedRuns:
 
     Attributes:
       inferred: their ids, sorted, of the last run.
+      places: where they stand.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.inferred: list[str] = []
+        self.places: list[tuple[str, str]] = []
         real = WindowSummarizer.summarize
 
         def summarize_noted(
@@ -66,7 +68,9 @@ class CountedRuns:
 
     def _note(self, articles: Any) -> Any:
         for article in articles:
-            self.inferred = sorted([*self.inferred, article.document.document_id])
+            read = article.document
+            self.inferred = sorted([*self.inferred, read.document_id])
+            self.places.append((read.source_file, read.source_position))
             yield article
 
     def run(self, output: Path, corpus: str, **flags: Any) -> dict[str, Any]:

@@ -12,10 +12,8 @@ from support.incremental_runs import (
     line,
     write_corpus,
 )
-from support.shared_networks import eagerly
-from support.summarize_runs import WRITTEN, rows_of
+from support.summarize_runs import rows_of
 
-from precis.model.bundle.network_bundle import load_bundle, save_bundle
 from precis.model.errors import DataError, UsageError
 
 # White space does not change the content, but the offsets of the sentences.
@@ -146,32 +144,3 @@ def test_a_run_that_is_damaged_or_unfinished_is_not_reused(first, runs, tmp_path
     # The next command may name another one.
     assert [path for path in (tmp_path / "third").rglob("*") if path.is_file()] == []
     assert runs.inferred == []
-
-
-@pytest.mark.slow
-def test_weights_count_and_not_where_they_lie(
-    undisturbed, bundle, flags, runs, tmp_path
-):
-    moved, changed = tmp_path / "moved", tmp_path / "changed"
-    shutil.copytree(bundle, moved)
-    earlier = {**flags, "reuse": undisturbed}
-    earlier.pop("bundle")
-    manifest = runs.run(tmp_path / "again", bundle=moved, **earlier)
-    assert runs.inferred == [] and manifest["counts"]["written"] == 0
-    assert content_rows(tmp_path / "again") == content_rows(undisturbed)
-    assert manifest["search"]["documents"] == 0
-    contents = load_bundle(str(bundle))
-    weight = contents.network.trainable_variables[0]
-    values = weight.numpy()
-    values.flat[0] += 1e-3
-    weight.assign(values)
-    save_bundle(
-        str(changed),
-        network=contents.network,
-        tokenizer=contents.tokenizer,
-        provenance={},
-    )
-    earlier["corpus"] = write_corpus(tmp_path / "c", {"a.jsonl": [WRITTEN[0]] * 2})
-    with eagerly():
-        runs.run(tmp_path / "other", bundle=changed, **earlier)
-    assert runs.inferred == [WRITTEN[0]["id"]]

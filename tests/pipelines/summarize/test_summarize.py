@@ -154,13 +154,3 @@ def test_the_extractive_text_is_shown_where_a_named_flag_is_set(gated):
     assert manifest["quality_flags"] == shown_flags != {}
     assert {"frequency", "source"} <= set(methods)
     assert set(reasons) <= set(FLAGS) and len(reasons) > 1
-
-
-def test_without_a_fallback_the_network_is_shown_unless_it_is_longer(undisturbed):
-    shown = {True: set(), False: set()}
-    for row in rows_of(undisturbed):
-        assert len(words(row["summary"])) <= row["article_words"]
-        is_longer = "longer_than_source" in row["abstractive_quality"]["flags"]
-        shown[is_longer].add(row["summary_method"])
-    assert shown == {True: {"frequency"}, False: {"abstractive"}}
-    assert set(manifest_of(undisturbed)["fallbacks"]) == {"longer_than_source"}

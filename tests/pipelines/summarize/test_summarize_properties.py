@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from support.incremental_runs import CountedRuns
 from support.random_corpora import MARKER, ROW, SCHEMES, corpora, write_corpus
 from support.run_invariants import check_run, outcomes, read_rows, without_run
 
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.summarize.summarize import summarize
-from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 
 _COMMON = settings(
     derandomize=True,
@@ -42,32 +42,6 @@ def flag_sets(draw: st.DrawFn) -> dict[str, Any]:
     return {**flags, "max_failed_share": 1.0, "max_empty_share": 1.0}
 
 
-class _Computed:
-    """Counts the documents that are summarized, while it is used as a context."""
-
-    def __init__(self) -> None:
-        self.places: list[tuple[str, str]] = []
-
-    def __enter__(self) -> "_Computed":
-        self._patch = pytest.MonkeyPatch()
-        summarize_articles = WindowSummarizer.summarize
-
-        def count(summarizer, articles, *rest):
-            def counted():
-                for article in articles:
-                    read = article.document
-                    self.places.append((read.source_file, read.source_position))
-                    yield article
-
-            return summarize_articles(summarizer, counted(), *rest)
-
-        self._patch.setattr(WindowSummarizer, "summarize", count)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._patch.undo()
-
-
 def _check(draft: Any, flags: dict[str, Any], folder: Path) -> None:
     uses_splits = draft.scheme != "text"
     corpus, records = write_corpus(draft, folder / "corpus", uses_splits=uses_splits)
@@ -88,7 +62,8 @@ def _check(draft: Any, flags: dict[str, Any], folder: Path) -> None:
     assert summarize(output=first, **flags) == manifest
     assert {path: path.stat().st_mtime_ns for path in first.rglob("*")} == times
     again = folder / "again"
-    with _Computed() as computed:
+    with pytest.MonkeyPatch.context() as patch:
+        computed = CountedRuns(patch)
         summarize(output=again, reuse=first, **{**flags, "task_bytes": 300})
     check_run(again, records, split=split, deduplicates=True)
     if deduplicates:

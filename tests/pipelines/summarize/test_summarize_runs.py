@@ -3,28 +3,24 @@ an undisturbed one, or in one line.
 """
 
 import json
-import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import fsspec
-import pyarrow.dataset as ds
 import pytest
-from support.command_line import contents, precis, results
+from support.command_line import precis, results
 from support.summarize_runs import (
     WRITTEN,
     manifest_of,
-    place_of,
     rows_of,
     settings_of,
 )
 from support.waiting import wait_until
 
-from precis.model.errors import DataError, UsageError
-from precis.model.inference.bulk_summarizer import BulkSummarizer
+from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.run.options import recorded_flags
@@ -47,29 +43,17 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
     ):
         counts = ", ".join(f"{key} {count}" for key, count in manifest[name].items())
         assert start + counts in said
-    search = "search: {documents} documents, {passages} passages, {source_tokens} sour"
-    search = search.format(**manifest["search"])
+    new = [row for row in rows_of(undisturbed) if row["duplicate_of"] is None]
+    tokens = sum(row["seen_tokens"] for row in new)
+    search = (
+        f"search: {len(new)} documents, {len(new)} passages, {tokens} source tokens"
+    )
     assert any(line.startswith(search) for line in said)
     with pytest.raises(UsageError, match="holds the finished result of another job"):
         summarize(output=undisturbed, **{**flags, "n_best": 1})
 
 
-def test_the_manifest_states_the_cost_of_the_search(undisturbed):
-    rows = [row for row in rows_of(undisturbed) if row["duplicate_of"] is None]
-    search = manifest_of(undisturbed)["search"]
-    source_tokens = sum(row["seen_tokens"] for row in rows)
-    assert search["documents"] == search["passages"] == len(rows)
-    assert search["source_tokens"] == source_tokens
-    # Lengths are padded to 16, 32 or 40, so to less than twice the tokens of these
-    # documents.
-    assert source_tokens < search["padded_tokens"] < 2 * source_tokens
-    padding_share = 1 - source_tokens / search["padded_tokens"]
-    assert search["padding_share"] == round(padding_share, 4)
-    assert len(rows) <= search["summary_tokens"] <= 8 * len(rows)
-    assert 0 < search["wall_seconds"] <= search["process_seconds"] + 0.01
-
-
-def test_every_setting_of_the_rows_makes_another_run(corpus, bundle):
+def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
     def inputs(clean="standard", **flags):
         read = CorpusOptions(corpus=corpus, clean=clean)
         settings = settings_of(**flags)._replace(clean=clean)
@@ -94,6 +78,9 @@ def test_every_setting_of_the_rows_makes_another_run(corpus, bundle):
     assert inputs(long_documents="head", merged_length=2.0) == inputs()
     assert inputs(long_documents="head", **network) != inputs(**network)
     assert inputs(merged_length=2.0, **network) != inputs(**network)
+    # The model does, and not where its bundle lies.
+    moved = shutil.copytree(bundle, tmp_path / "moved")
+    assert inputs(bundle=str(moved)) == inputs(**network) != inputs()
     assert "output" not in json.loads(inputs())
 
 
@@ -130,64 +117,3 @@ def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
     summarize(output=killed, **flags)
     summarize(output=whole, **flags)
     assert results(killed) == results(whole) and len(rows_of(whole)) == 200
-
-
-def without_scores(folder):
-    """The rows of a run; scores of other processes may differ in the last digit."""
-    ignored = {"abstractive": None, "abstractive_quality": None}
-    return [{**row, **ignored} for row in rows_of(folder)]
-
-
-@pytest.mark.slow
-def test_search_processes_change_no_summary_and_are_gone_afterwards(
-    undisturbed, flags, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("precis.model.inference.bulk_summarizer.POOL_BATCHES", 1)
-    submitted = []
-    submit = BulkSummarizer.submit
-
-    def count_and_submit(pool, sources):
-        submitted.append(sources)
-        return submit(pool, sources)
-
-    monkeypatch.setattr(BulkSummarizer, "submit", count_and_submit)
-    summarize(output=tmp_path / "run", search_processes=2, **flags)
-    assert without_scores(tmp_path / "run") == without_scores(undisturbed)
-    assert len(submitted) >= 4
-    assert multiprocessing.active_children() == []
-
-    def fail(pool, sources):
-        raise DataError("the search failed")
-
-    monkeypatch.setattr(BulkSummarizer, "_search_there", fail)
-    with pytest.raises(DataError, match="the search failed"):
-        summarize(output=tmp_path / "fails", search_processes=2, **flags)
-    assert multiprocessing.active_children() == []
-
-
-def test_an_object_store_gets_the_same_rows(extractive, corpus):
-    fs = fsspec.filesystem("memory")
-    fs.pipe_file("/news/news.jsonl", Path(corpus.removeprefix("jsonl:")).read_bytes())
-    flags = {
-        "corpus": "jsonl:memory://news/*.jsonl",
-        "output": "memory://run/summaries",
-        "task_bytes": 4_000,
-        "min_source_words": 0,
-        "max_failed_share": 0.5,
-        "deduplicate": True,
-    }
-    try:
-        manifest = summarize(**flags)
-        assert summarize(**flags) == manifest  # it is finished
-        names = {
-            path.removeprefix("/run/summaries/") for path in fs.find("/run/summaries")
-        }
-        rows = ds.dataset("/run/summaries/data", filesystem=fs).to_table().to_pylist()
-    finally:
-        fs.rm("/", recursive=True)
-    run_ids = [manifest["run_id"][:8], manifest_of(extractive)["run_id"][:8]]
-    assert {name.replace(*run_ids) for name in names} == set(contents(extractive))
-    of_run = dict.fromkeys(("run_id", "source_file"))
-    expected = [{**row, **of_run} for row in rows_of(extractive)]
-    rows = [{**row, **of_run} for row in sorted(rows, key=place_of)]
-    assert rows == expected

@@ -1,10 +1,7 @@
 """Tests of where the rows of a run lie: partitions, sizes, footers, flat columns."""
 
-import datetime
-from operator import itemgetter
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -122,26 +119,6 @@ def test_a_partitioned_and_a_flat_run_have_the_same_rows(runs):
     assert digest(run=runs["flat"]) == digest(run=runs["plain"])
 
 
-def test_engines_read_the_partitions_of_a_recursive_glob(runs):
-    """Nothing but the parts matches, and values come back from the folders."""
-    run = runs["partitioned"]
-    parts = {str(run / file["file"]) for file in manifest_of(run)["files"]}
-    assert {str(path) for path in run.rglob("*.parquet")} == parts
-    expected = [
-        (id_, split, section or None, datetime.date.fromisoformat(day), page, is_news)
-        for id_, split, section, day, page, is_news in map(
-            itemgetter("id", "split", "section", "day", "page", "is_news"), STORIES
-        )
-    ]
-    columns = ("document_id", "split", "section", "day", "page", "is_news")
-    types = "{'section': VARCHAR, 'day': DATE, 'page': INT, 'is_news': BOOL}"
-    read = duckdb.sql(
-        f"SELECT {', '.join(columns)} FROM read_parquet('{run}/**/*.parquet', "
-        f"hive_partitioning = true, hive_types = {types})"
-    )
-    assert sorted(read.fetchall(), key=str) == sorted(expected, key=str)
-
-
 def test_a_flat_run_has_plain_columns_alone(runs):
     for file in manifest_of(runs["flat"])["files"]:
         schema = pq.read_schema(runs["flat"] / file["file"])
@@ -184,7 +161,6 @@ def test_a_warehouse_gets_the_columns_of_the_folders(runs):
             "author: there is no such column to partition by; there are split, ",
         ),
         ("score", "score: the column is double; rows are partitioned by strings, "),
-        ("split,split", "names a column twice"),
     ],
 )
 def test_impossible_partitions_are_refused(names, message, tmp_path):

@@ -6,12 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.command_line import write_jsonl
-from support.summarize_runs import story
 from test_schema import summary_row
 
-from precis.model.errors import DataError
-from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables.part_writing import SORT_KEY, PartWriter
 from precis.pipelines.tables.partitions import PartLayout
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_schema
@@ -90,23 +86,6 @@ def test_a_task_writes_a_part_of_each_partition(tmp_path):
         assert pq.read_metadata(tmp_path / name).num_row_groups > 2
 
 
-def test_a_null_and_an_empty_text_have_one_folder_and_a_part_each(tmp_path):
-    columns = tuple(pa.field(name, pa.string()) for name in ("a", "b"))
-    schema = pa.schema([*SUMMARY_SCHEMA, *columns], SUMMARY_SCHEMA.metadata)
-    pairs = [(None, None), ("", None), (None, ""), ("", ""), ("x", ""), ("x", None)]
-    rows = table_of(len(pairs))
-    for place, column in enumerate(columns):
-        rows = rows.append_column(column, pa.array([pair[place] for pair in pairs]))
-    layout = PartLayout(schema, partition_columns=columns)
-    files = write(tmp_path, [rows], layout)
-    assert len(files) == len({Path(name).name for name in files}) + 2 == 6
-    assert len({Path(name).parent for name in files}) == 2
-    for file in files.values():
-        assert file["rows"] == pq.read_metadata(tmp_path / file["file"]).num_rows == 1
-    found = [tuple(file["partition"].values()) for file in files.values()]
-    assert sorted(found, key=repr) == sorted(pairs, key=repr)
-
-
 def test_a_task_that_fails_publishes_no_part(tmp_path):
     layout = PartLayout(SUMMARY_SCHEMA, partition_columns=BY_SPLIT, row_group_bytes=1)
     with (
@@ -142,15 +121,3 @@ def test_a_type_that_parquet_does_not_have_is_kept(tmp_path):
     write(tmp_path, [table], PartLayout(schema, ("day",)))
     path = tmp_path / "data" / "part-r.parquet"
     assert pq.read_schema(path).field("day").type == kind
-
-
-def test_too_many_partitions_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("precis.pipelines.tables.part_writing.MAX_PARTITIONS", 2)
-    rows = [story(number, section=f"section {number}") for number in range(3)]
-    with pytest.raises(DataError, match="--partition_by section makes more than 2 "):
-        summarize(
-            corpus=write_jsonl(tmp_path / "news.jsonl", rows),
-            output=tmp_path / "run",
-            keep_fields="section",
-            partition_by="section",
-        )
