@@ -47,8 +47,8 @@ from precis.pipelines.run.progress import METRICS_NAMESPACE, TaskProgress
 from precis.pipelines.run.result_files import (
     DEAD_LETTERS_FOLDER,
     PublishedFile,
+    damage_of,
     describe_file,
-    is_whole,
     read_checksummed,
     write_checksummed,
 )
@@ -302,7 +302,7 @@ def read_receipt(step: Step, number: int) -> TaskReport | None:
         common = {name: content.pop(name) for name in _COMMON_KEYS}
         report = TaskReport(**common, figures=content)
         published = (*report.files, *report.dead_letters)
-        is_done = all(is_whole(step.job.output, file) for file in published)
+        is_done = not any(damage_of(step.job.output, file) for file in published)
     except (FileNotFoundError, DataError):
         return None  # There is none, or it is damaged.
     except (KeyError, TypeError, ValueError, AttributeError):

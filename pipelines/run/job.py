@@ -14,7 +14,7 @@ What a job finds in its output folder:
     its own result, whole                nothing is left to do
     its own result, damaged              it begins again and repairs it; so where only
                                          _SUCCESS is lost
-    another job or result, other files   refused, unless the result may be replaced
+    another job or result, other files   refused
 
 `finish_job` empties `_tasks`, and the process that gives back its lock removes it, so a
 finished folder holds only the result.
@@ -22,7 +22,6 @@ finished folder holds only the result.
 
 import datetime
 import os
-import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -37,18 +36,15 @@ from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.run.output_lock import own_output
 from precis.pipelines.run.result_files import (
-    DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
     JOB_FILE,
     LOCK_FILE,
-    SOURCES_FOLDER,
     SUCCESS_FILE,
     TASKS_FOLDER,
     WAY_OUT,
     Success,
     damaged_files,
-    described_files,
     not_writable,
     read_checksummed,
     read_success,
@@ -119,7 +115,6 @@ def run_job(
     run: Callable[[Job], object],
     check: Callable[[Mapping[str, Any]], None],
     failures: FailureOptions,
-    may_replace: bool = False,
 ) -> str:
     """Runs a job in its output folder, unless its result is there.
 
@@ -127,7 +122,7 @@ def run_job(
 
     Args:
       command: for messages, such as `prepare`.
-      output, kind, inputs, may_replace: as in `open_job`.
+      output, kind, inputs: as in `open_job`.
       tasks: of the job.
       run: runs the steps of the job that are not done yet, whose last one calls
           `write_description`.
@@ -143,13 +138,7 @@ def run_job(
       JobError: the folder was lost to another process, or the disk is full.
     """
     with own_output(output) as check_owned:
-        job = open_job(
-            output,
-            kind=kind,
-            inputs=inputs,
-            tasks=len(tasks),
-            may_replace=may_replace,
-        )
+        job = open_job(output, kind=kind, inputs=inputs, tasks=len(tasks))
         if job is None:
             say(f"precis {command}: {output} was finished before; nothing was done")
         else:
@@ -187,9 +176,6 @@ def _finish(
         dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
     )
     check(content)
-    # A result that it replaces is there till now. A description that _SUCCESS does not
-    # name would seem to be damaged, so the result is not finished in between.
-    files.remove(files.join(job.output, SUCCESS_FILE))
     description = files.join(job.output, DESCRIPTION_FILES[job.kind])
     files.write_bytes(description, files.read_bytes(_pending_path(job)))
     finish_job(job)
@@ -252,12 +238,7 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
 
 
 def open_job(
-    output: str,
-    *,
-    kind: str,
-    inputs: Mapping[str, Any],
-    tasks: int,
-    may_replace: bool = False,
+    output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int
 ) -> Job | None:
     """Begins a job in an output folder, or resumes the same job in it.
 
@@ -272,7 +253,6 @@ def open_job(
       inputs: the settings that the result depends on, by name, as JSON. The
           `provenance` of a finished result holds the same settings.
       tasks: how many tasks the job has.
-      may_replace: whether the result of another job may be replaced.
 
     Returns:
       The job, or None where the folder holds its finished result already.
@@ -291,11 +271,16 @@ def open_job(
     if success and success.fingerprint == fingerprint:
         damaged = [SUCCESS_FILE] if is_lost else damaged_files(output, kind, success)
         if not damaged:
-            _clear_up(output, kind)
+            clear_tasks(output)
             return None
         created_at = _first_created_at(output, kind)
         job = job._replace(created_at=created_at, damaged=tuple(damaged))
-    elif begun and _is_unfinished(begun, success, fingerprint, may_replace):
+    elif success:
+        raise UsageError(
+            f"{output} holds the finished result of another job: "
+            f"{_differences(output, kind, inputs)}; {WAY_OUT}"
+        )
+    elif begun:
         if begun["fingerprint"] != fingerprint:
             differences = describe_differences(begun["inputs"], inputs, labels=_LABELS)
             raise UsageError(
@@ -306,45 +291,17 @@ def open_job(
         files.remove_leftovers(output)
         created_at = datetime.datetime.fromisoformat(begun["created_at"])
         return job._replace(created_at=created_at)
-    else:
-        if success and not may_replace:
-            replace = "; --reuse that folder replaces it" if kind == "summaries" else ""
-            raise UsageError(
-                f"{output} holds the finished result of another job: "
-                f"{_differences(output, kind, inputs)}; {WAY_OUT}{replace}"
-            )
-        # A job that was killed before it wrote job.json leaves `_tasks` alone.
-        if not success and {*files.list_folder(output)} - {TASKS_FOLDER}:
-            raise UsageError(
-                f"{output} is not empty and no job of precis began it; "
-                "name an empty or new folder as --output"
-            )
-        if begun and success and begun["fingerprint"] == success.fingerprint:
-            _clear_up(output, begun["kind"])  # It was killed while it did so.
-        elif begun:
-            _discard(output, begun["fingerprint"])
-    _begin(job, inputs, replaces=described_files(output, kind) if success else [])
+    # A job that was killed before it wrote job.json leaves `_tasks` alone.
+    elif {*files.list_folder(output)} - {TASKS_FOLDER}:
+        raise UsageError(
+            f"{output} is not empty and no job of precis began it; "
+            "name an empty or new folder as --output"
+        )
+    _begin(job, inputs)
     return job
 
 
-def _is_unfinished(
-    begun: Mapping[str, Any],
-    success: Success | None,
-    fingerprint: str,
-    may_replace: bool,
-) -> bool:
-    """Whether the job of job.json must be finished first.
-
-    A job that was killed while it cleared up is finished. One that was to replace the
-    result of the folder gives way to the next one that is to.
-    """
-    if success is None:
-        return True
-    is_next = may_replace and begun["fingerprint"] != fingerprint
-    return begun["fingerprint"] != success.fingerprint and not is_next
-
-
-def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> None:
+def _begin(job: Job, inputs: Mapping[str, Any]) -> None:
     """Writes job.json; a damaged result counts as unfinished from then on."""
     clear_tasks(job.output)
     description = {
@@ -352,7 +309,6 @@ def _begin(job: Job, inputs: Mapping[str, Any], *, replaces: Sequence[str]) -> N
         "kind": job.kind,
         "created_at": job.created_at.isoformat(),
         "inputs": inputs,
-        "replaces": list(replaces),
     }
     try:
         write_checksummed(files.join(job.output, TASKS_FOLDER, JOB_FILE), description)
@@ -375,18 +331,13 @@ def read_job_description(output: str) -> dict[str, Any] | None:
     """What job.json says; None where there is none.
 
     Raises:
-      DataError: it is damaged, or names a file outside of the folder.
+      DataError: it is damaged.
     """
     path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if not files.exists(path):
         return None
     fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
-    content = read_checksummed(
-        path, way_out=WAY_OUT, fields={**fields, "replaces": list}
-    )
-    for name in content["replaces"]:
-        files.path_within(output, name, listed_in=path)
-    return content
+    return read_checksummed(path, way_out=WAY_OUT, fields=fields)
 
 
 def _lost_success(output: str, kind: str) -> Success | None:
@@ -425,41 +376,13 @@ def finish_job(job: Job) -> None:
     # Of workers that died while the engine went on without them.
     files.remove_leftovers(job.output)
     _write_success(job.output, job.kind, job.fingerprint)
-    _clear_up(job.output, job.kind)
+    clear_tasks(job.output)
 
 
 def _write_success(output: str, kind: str, fingerprint: str) -> None:
     description = files.join(output, DESCRIPTION_FILES[kind])
     content = f"{fingerprint}\n{files.sha256_file(description)}\n"
     files.write_bytes(files.join(output, SUCCESS_FILE), content.encode())
-
-
-def _clear_up(output: str, kind: str) -> None:
-    """Removes `_tasks`, and the files of a result that a finished job has replaced."""
-    description = read_job_description(output)
-    if description:
-        lock = files.join(TASKS_FOLDER, LOCK_FILE)
-        kept = {lock, DESCRIPTION_FILES[kind], SUCCESS_FILE}
-        kept.update(described_files(output, kind))
-        success = read_success(output)
-        if success and description["fingerprint"] != success.fingerprint:
-            _discard(output, description["fingerprint"])
-        for name in sorted(set(description["replaces"]) - kept):
-            fs, path = files.filesystem(files.join(output, name))
-            if fs.isfile(path):  # No folder, which may hold files of the result.
-                fs.rm(path)
-    clear_tasks(output)
-
-
-def _discard(output: str, fingerprint: str) -> None:
-    """Removes what a job has left that was to replace a result and did not."""
-    mark = f"-{fingerprint[:8]}-"
-    for folder in (DATA_FOLDER, DEAD_LETTERS_FOLDER, SOURCES_FOLDER):
-        fs, name = files.filesystem(files.join(output, folder))
-        for path in fs.find(name) if fs.isdir(name) else ():
-            if mark in posixpath.basename(path):
-                fs.rm(path)
-    clear_tasks(output)
 
 
 def clear_tasks(output: str) -> None:

@@ -101,18 +101,18 @@ def damaged_files(output: str, kind: str, success: Success) -> list[str]:
       success: what its _SUCCESS says.
 
     Raises:
-      DataError: the description names a file outside of the folder.
+      DataError: the description names a file outside of the folder, or is damaged and
+        has no checksum.
     """
     name = DESCRIPTION_FILES[kind]
     path = files.join(output, name)
-    described_files(output, kind)
     if description_damage(output, kind, success):
         return [name]
-    try:
-        listed = listed_files(files.read_object(path, way_out="it is made again"))
-        return [file["file"] for file in listed if not is_whole(output, file)]
-    except (DataError, KeyError, TypeError, ValueError, AttributeError):
-        return [name]
+    content = files.read_object(path, way_out=WAY_OUT)
+    with files.naming_damage(path, way_out=WAY_OUT):
+        listed_names(path, content)
+        listed = listed_files(content)
+        return [file["file"] for file in listed if damage_of(output, file)]
 
 
 def listed_files(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -151,29 +151,12 @@ def listed_names(path: str, description: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def described_files(output: str, kind: str) -> list[str]:
-    """`listed_names` of a result on disk; none if its description is damaged."""
-    path = files.join(output, DESCRIPTION_FILES[kind])
-    try:
-        return listed_names(path, files.read_json(path))
-    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        return []
-
-
-def is_whole(output: str, file: Mapping[str, Any]) -> bool:
-    """Whether a file lies where its description says, with the content that it had.
+def damage_of(output: str, file: Mapping[str, Any]) -> str:
+    """What is wrong with a file of a result, as in "is missing"; "" if it is whole.
 
     Args:
       output: the folder of the result.
       file: has its name in the folder, and `bytes` and `sha256`.
-    """
-    return not damage_of(output, file)
-
-
-def damage_of(output: str, file: Mapping[str, Any]) -> str:
-    """What is wrong with a file of a result, as in "is missing"; "" if it is whole.
-
-    The arguments are those of `is_whole`.
     """
     path = files.path_within(output, file["file"], listed_in=output)
     fs, name = files.filesystem(path)

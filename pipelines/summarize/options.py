@@ -154,8 +154,7 @@ class EarlierRunOptions:
     reuse: str = flag(
         "",
         "earlier runs, or folders of them, whose summaries are taken over where text, "
-        "reference and settings are the same; --output itself may be one: its result "
-        "is then replaced when the new one is complete",
+        "reference and settings are the same",
         metavar="RUN,...",
         is_common=True,
         takes_list=True,

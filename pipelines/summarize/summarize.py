@@ -58,7 +58,6 @@ from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.run.options import (
     check_values,
     flag_names,
-    normal_path,
     read_flags,
     recorded_flags,
 )
@@ -151,7 +150,6 @@ def plan(
         run=run,
         check=functools.partial(check_run, corpus),
         failures=failures,
-        may_replace=normal_path(output) in earlier.reused_folders,
     )
 
 

@@ -127,7 +127,6 @@ class WatchedJob:
     Attributes:
       output: its folder.
       run: runs it.
-      before: what was in the folder before.
       states: every state of the folder while the job ran.
       result: the last of them.
       calls: how many calls of the job need space.
@@ -136,7 +135,6 @@ class WatchedJob:
     def __init__(self, output: Path, run: Callable[[], Any]) -> None:
         self.output = output
         self.run = run
-        self.before: State = contents(output) if output.exists() else {}
         with full_disk(1 << 30) as calls:
             self.states = all_states(output, run)
         self.calls = len(calls)
@@ -148,13 +146,10 @@ class WatchedJob:
         assert contents(self.output) == self.result
 
     def check_readable(self, state: State) -> None:
-        """Asserts that a folder that is marked as finished holds a whole result, this
-        one or the one from before.
-        """
+        """Asserts that a folder that is marked as finished holds the whole result."""
         if "_SUCCESS" not in state:
             return
-        marks = self.result["_SUCCESS"], self.before.get("_SUCCESS")
-        assert state["_SUCCESS"] in marks
+        assert state["_SUCCESS"] == self.result["_SUCCESS"]
         (name,) = set(DESCRIPTION_FILES.values()) & set(state)
         for file in listed_files(json.loads(state[name])):
             digest = hashlib.sha256(state[file["file"]]).hexdigest()
@@ -171,7 +166,7 @@ class WatchedJob:
         or some of its steps, and ends undisturbed afterwards.
         """
         for first in range(0, self.calls, every):
-            restore(self.output, self.before)
+            restore(self.output, {})
             with (
                 full_disk(first),
                 pytest.raises((PrecisError, OSError), match="No space left") as raised,

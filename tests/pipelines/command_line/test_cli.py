@@ -135,8 +135,7 @@ def test_a_run_is_repeated_from_its_manifest_and_a_refusal_names_what_differs(
     assert precis("summarize", config=manifest, output="again", sentences=3) == 2
     assert capsys.readouterr().err == (
         "precis summarize: again holds the finished result of another job: sentences "
-        "is 1 there and 3 here; name another --output, or remove that folder; "
-        "--reuse that folder replaces it\n"
+        "is 1 there and 3 here; name another --output, or remove that folder\n"
     )
 
 

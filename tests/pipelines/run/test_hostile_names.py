@@ -9,8 +9,6 @@ from support.damaged_results import edit_description
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.pipelines.run.job import finish_job, open_job
-from precis.pipelines.run.result_files import read_checksummed, write_checksummed
 
 ABC = {"rows": 0, "bytes": 3, "sha256": hashlib.sha256(b"abc").hexdigest()}
 
@@ -72,7 +70,7 @@ SAME = "summarize --output run"
     ("field", "command"),
     [
         ("files", f"{SAME} --task_bytes 4000 --min_source_words 0 --deduplicate"),
-        ("dead_letters", "summarize --output run --reuse run --extractive lead"),
+        ("dead_letters", "summarize --output other --reuse run"),
         ("files", "summarize --output other --reuse run"),
         ("files", "evaluate --input run"),
         ("dead_letters", "report run"),
@@ -111,44 +109,3 @@ def test_records_that_name_another_file_are_refused(name, place, prepare_flags, 
     assert precis("prepare", output="records", **prepare_flags) == 1
     assert f"dataset.json: it names the file '{name}', " in capfd.readouterr().err
     assert contents(place) == before
-
-
-def begin(folder, seed):
-    return open_job(
-        str(folder), kind="summaries", inputs={"s": seed}, tasks=1, may_replace=True
-    )
-
-
-def replaced_by(folder, *names):
-    """A job that is to replace a result, with names in its job.json."""
-    first = begin(folder, 1)
-    files.write_json(str(folder / "manifest.json"), {"files": []})
-    finish_job(first)
-    second = begin(folder, 2)
-    path = str(folder / "_tasks" / "job.json")
-    description = read_checksummed(path, way_out="")
-    write_checksummed(path, {**description, "replaces": names})
-    return second
-
-
-def test_a_job_that_replaces_another_file_is_refused(tmp_path):
-    (tmp_path / "victim").write_bytes(b"abc")
-    job = replaced_by(tmp_path / "run", "../victim")
-    before = contents(tmp_path)
-    for seed in (1, 2):
-        with pytest.raises(DataError, match="job.json: it names the file '../victim'"):
-            begin(tmp_path / "run", seed)
-    assert contents(tmp_path) == before
-    with pytest.raises(DataError, match="job.json: it names the file '../victim'"):
-        finish_job(job)
-    assert (tmp_path / "victim").exists()
-
-
-def test_a_job_replaces_neither_folders_nor_what_says_that_it_is_finished(tmp_path):
-    kept = {"manifest.json", "_SUCCESS"}
-    job = replaced_by(tmp_path, "old", *kept, "_tasks/lock.json", "data")
-    files.write_bytes(str(tmp_path / "old"), b"rows")
-    files.write_bytes(str(tmp_path / "data" / "part"), b"rows")
-    files.write_bytes(str(tmp_path / "_tasks" / "lock.json"), b"{}")
-    finish_job(job)
-    assert {*contents(tmp_path)} == {*kept, "data/part", "_tasks/lock.json"}

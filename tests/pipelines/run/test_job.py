@@ -12,15 +12,12 @@ from support.command_line import contents, precis
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.corpus.task import Fields, SourceFile, Task
-from precis.pipelines.run import job as job_module
 from precis.pipelines.run.job import finish_job, hash_tasks, open_job
 
 
-def begin(folder, *, kind="records", may_replace=False, **inputs):
+def begin(folder, *, kind="records", **inputs):
     inputs = {"seed": 1, **inputs}
-    return open_job(
-        str(folder), kind=kind, inputs=inputs, tasks=2, may_replace=may_replace
-    )
+    return open_job(str(folder), kind=kind, inputs=inputs, tasks=2)
 
 
 def test_a_new_folder_is_taken_and_an_interrupted_job_found_again(
@@ -39,7 +36,6 @@ def test_a_new_folder_is_taken_and_an_interrupted_job_found_again(
         "fingerprint": first.fingerprint,
         "inputs": {"precis_version": version, "seed": 1},
         "kind": "records",
-        "replaces": [],
     }
     for name in ("data/part.aside", "_tasks/1.json.ab12.aside", "deep/er/x.12.aside"):
         files.write_bytes(str(tmp_path / name), b"half")
@@ -71,30 +67,6 @@ def test_a_finished_job_has_nothing_to_do(tmp_path):
     )  # killed while it removed its receipts
     assert begin(tmp_path) is None
     assert not (tmp_path / "_tasks").exists()
-
-
-def test_another_job_replaces_a_result_whose_job_was_killed_while_it_cleared_up(
-    tmp_path, monkeypatch
-):
-    def describe(name):
-        files.write_bytes(str(tmp_path / name), b"rows")
-        files.write_json(str(tmp_path / "manifest.json"), {"files": [{"file": name}]})
-
-    def replace(seed):
-        return begin(tmp_path, kind="summaries", seed=seed, may_replace=True)
-
-    first = begin(tmp_path, kind="summaries")
-    describe("old")
-    finish_job(first)
-    second = replace(2)
-    describe("new")
-    with monkeypatch.context() as patch:
-        patch.setattr(job_module, "_clear_up", lambda *_: None)
-        finish_job(second)
-    assert (tmp_path / "old").exists() and (tmp_path / "_tasks" / "job.json").exists()
-    third = replace(3)
-    assert third.fingerprint not in (first.fingerprint, second.fingerprint)
-    assert not (tmp_path / "old").exists() and (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("other", [{"seed": 2}, {"kind": "summaries"}])

@@ -1,14 +1,9 @@
-"""Tests of runs that replace their own earlier result, and of results that are
-repaired: whatever interrupts them, the same command ends as an undisturbed one.
-"""
+"""Tests of results that are repaired by the command that made them."""
 
 import pyarrow.parquet as pq
 import pytest
-from support.command_line import contents, write_jsonl
+from support.command_line import contents
 from support.incremental_runs import article, line, write_corpus
-
-from precis.pipelines.run.result_files import damaged_files, read_success
-from precis.pipelines.summarize import summarize
 
 # Each test takes several whole runs.
 pytestmark = pytest.mark.slow
@@ -54,29 +49,3 @@ def test_a_damaged_result_is_repaired_by_its_command(
     assert contents(out).keys() == whole.keys()
     again = {name: content for name, content in contents(out).items() if "/" in name}
     assert again == {name: whole[name] for name in again} and len(again) >= 5
-
-
-def test_an_interrupted_replacement_gives_way_to_the_next_one(tmp_path, monkeypatch):
-    path = tmp_path / "news.jsonl"
-    output = tmp_path / "run"
-    flags = {"output": output, "reuse": str(output), "min_source_words": 0}
-
-    def run(*articles):
-        lines = [{"id": f"d{n}", "article": text} for n, text in enumerate(articles)]
-        return summarize.summarize(corpus=write_jsonl(path, lines), **flags)
-
-    # The first night finds no earlier result.
-    assert run("Rain fell.")["counts"]["written"] == 1
-
-    def fail(*_, **__):
-        raise OSError(5, "Input/output error")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("precis.pipelines.run.job.check_failures", fail)
-        with pytest.raises(OSError, match="Input/output"):
-            run("Rain fell.", "Snow fell.")
-    assert damaged_files(str(output), "summaries", read_success(str(output))) == []
-    counts = run("Rain fell.", "Hail fell.")["counts"]
-    assert (counts["written"], counts["reused"]) == (1, 1)
-    (part,) = (output / "data").iterdir()
-    assert pq.read_metadata(part).num_rows == 2

@@ -49,13 +49,14 @@ def new(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def replacing(tmp_path_factory):
-    """A job that replaces its earlier result, of a corpus that has grown."""
-    folder = tmp_path_factory.mktemp("replacing")
+def grown(tmp_path_factory):
+    """A job that takes over the rows of an earlier run of a corpus that has grown."""
+    folder = tmp_path_factory.mktemp("grown")
     watch(flags_of(folder))
     write_lines(folder / "corpus" / "b.jsonl", "b")
+    earlier = (folder / "run").rename(folder / "earlier")
     corpus = f"jsonl:{folder}/corpus/*.jsonl"
-    return watch(flags_of(folder, corpus=corpus, reuse=folder / "run"))
+    return watch(flags_of(folder, corpus=corpus, reuse=earlier))
 
 
 @pytest.fixture
@@ -73,32 +74,30 @@ def last_unfinished(job, name):
     )
 
 
-JOBS = pytest.mark.parametrize("job", ["new", "replacing"], indirect=True)
+# The second job has the steps of the first, and others in between.
+JOBS = pytest.mark.parametrize(
+    ("job", "every"), [("new", 1), ("grown", 2)], indirect=["job"]
+)
 
 
 @JOBS
-def test_no_state_can_be_mistaken_for_another_result(job):
-    assert len(job.states) > 50
+def test_no_state_can_be_mistaken_for_another_result(job, every):
+    assert len(job.states) > 50 * every
     for state in job.states:
         job.check_readable(state)
-        # A result that is replaced is there until the new one is complete.
-        assert not job.before or {"_SUCCESS", "_tasks/manifest.json"} & state.keys()
     assert not any("_tasks" in name or name.endswith(ASIDE) for name in job.result)
-    assert ("_SUCCESS" in job.states[0]) is bool(job.before)
-    assert job.before.keys() & job.result.keys() <= {"_SUCCESS", "manifest.json"}
 
 
 @pytest.mark.slow
 @JOBS
-def test_a_kill_at_any_step_changes_nothing(job):
-    # A job that replaces a result has the steps of a new one, and others in between.
-    job.check_kills(2 if job.before else 1)
+def test_a_kill_at_any_step_changes_nothing(job, every):
+    job.check_kills(every)
 
 
 @pytest.mark.slow
 @JOBS
-def test_a_full_disk_at_any_step_changes_nothing(job):
-    job.check_full_disks(2 if job.before else 1)
+def test_a_full_disk_at_any_step_changes_nothing(job, every):
+    job.check_full_disks(every)
 
 
 @pytest.mark.parametrize("first", [0, 20])
@@ -126,15 +125,9 @@ def test_a_damaged_file_is_made_again_or_named(name, new):
 
 
 @pytest.mark.slow
-@JOBS
+@pytest.mark.parametrize("job", ["new", "grown"], indirect=True)
 def test_damage_after_any_step_changes_nothing(job):
-    def skip(_, state):
-        # The run whose rows it took over is gone: those rows are computed again, and
-        # `reused_from` is another.
-        is_finished = state.get("_SUCCESS") == job.result["_SUCCESS"]
-        return bool(job.before) and is_finished
-
-    problems = job.damage_files(skip)
+    problems = job.damage_files()
     assert not problems, "\n".join(problems)
 
 
@@ -149,27 +142,19 @@ def test_a_changed_digit_of_a_receipt_is_noticed(new):
     new.check_finishes()
 
 
-def test_a_reused_part_that_is_damaged_since_its_keys_were_read_is_named(replacing):
-    name, *_ = sorted(name for name in replacing.before if name.startswith("data/"))
-    number = next(
-        number
-        for number, state in enumerate(replacing.states)
-        if "_tasks/links.parquet" in state
-    )
-    state = replacing.states[number]
-    middle = len(state[name]) // 3
-    flipped = bytearray(state[name])
-    flipped[middle] ^= 1
-    for content in (bytes(flipped), state[name][:-9]):
-        restore(replacing.output, {**state, name: content})
-        with pytest.raises(DataError, match=f"{name} is missing or damaged"):
-            replacing.run()
-
-
-def test_a_reused_part_that_is_cut_while_the_run_goes_on_is_named(replacing, tmp_path):
-    name, *_ = sorted(name for name in replacing.before if name.startswith("data/"))
-    path = tmp_path / "part.parquet"
-    path.write_bytes(replacing.before[name][:-9])
-    rows = EarlierRows([RunPart("", str(path), 0, "", {})])
-    with pytest.raises(DataError, match=r"part.parquet cannot be read any more \("):
+def test_a_reused_part_that_is_damaged_since_its_keys_were_read_is_named(grown):
+    part, *_ = sorted((grown.output.parent / "earlier" / "data").iterdir())
+    whole = part.read_bytes()
+    state = next(each for each in grown.states if "_tasks/links.parquet" in each)
+    flipped = bytearray(whole)
+    flipped[len(whole) // 3] ^= 1
+    for content in (bytes(flipped), whole[:-9]):
+        restore(grown.output, state)
+        part.write_bytes(content)
+        with pytest.raises(DataError, match=f"{part} is missing or damaged"):
+            grown.run()
+    # While the run goes on.
+    rows = EarlierRows([RunPart("", str(part), 0, "", {})])
+    with pytest.raises(DataError, match=r"parquet cannot be read any more \("):
         rows.read(0, 0, 0)
+    part.write_bytes(whole)
