@@ -19,16 +19,6 @@ def folder(request, tmp_path):
         memory.rm_file(name)
 
 
-def test_written_bytes_are_read(folder):
-    path = files.join(folder, "deep", "down", "a.bin")
-    assert not files.exists(path)
-    files.write_bytes(path, b"\x00one\n")
-    assert files.exists(path) and files.read_bytes(path) == b"\x00one\n"
-    files.write_bytes(path, b"two")
-    with files.open_read(path) as file:
-        assert file.read(2) == b"tw" and file.read() == b"o"
-
-
 def test_equal_json_is_equal_bytes(folder):
     path = files.join(folder, "a.json")
     for content in ({"b": [1, None], "a": "é"}, {"a": "é", "b": [1, None]}):

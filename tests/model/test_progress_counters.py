@@ -48,12 +48,12 @@ def test_counts_of_processes_add_up_on_one_clock(counters):
         "from precis.model.progress.counters import count;"
         "count(documents=2, size=20, tokens=7); count(documents=3, size=30, flagged=1)"
     )
-    count(documents=1, size=10)
+    count(documents=1, size=10, dead_letters=1)
     before = total(counters)
     processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
     assert [process.wait(60) for process in processes] == [0, 0]
     after = total(counters)
-    assert after[:5] == (11, 110, 14, 0, 2)
+    assert after[:5] == (11, 110, 14, 1, 2)
     assert after.started == before.started and after.ended > before.ended
 
 

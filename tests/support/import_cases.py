@@ -110,7 +110,6 @@ FLAN = {"d_kv": 6, "num_heads": 3, "num_decoder_layers": 1}
 FLAN |= {"feed_forward_proj": "gated-gelu"}
 UNTIED = {"tie_word_embeddings": False}
 SILU = {"num_layers": 3, "feed_forward_proj": "gated-silu", **UNTIED}
-GELU = {"d_kv": 16, "num_heads": 2, "feed_forward_proj": "gelu", **UNTIED}
 FIRST = {"early_stopping": False}
 SOME = {"num_beams": 4, "max_new_tokens": 13, "min_new_tokens": 6, **OPEN, **FIRST}
 
@@ -144,33 +143,10 @@ CHECKPOINTS: dict[str, Case] = {
             search(5, 14, forced_bos_token_id=7, early_stopping=True),
         ),
     ),
-    "bart_scaled": Case(
-        *("bart", {**sizes((1, 64, 8), (3, 32, 4)), **SCALED}, BART),
-        bfloat16=True,
-        runs=(
-            search(
-                4, 20, min_length=12, no_repeat_ngram_size=2, repetition_penalty=1.3
-            ),
-            search(5, 31, length_penalty=-1.0, num_return_sequences=5, **OPEN),
-        ),
-    ),
     "pegasus": Case(
         *("pegasus", {**sizes((2, 64, 4), (2, 64, 4)), **RELU, **SCALED}, PEGASUS),
         end=8.0,
         runs=({}, GREEDY, N_BEST),
-    ),
-    "pegasus_lopsided": Case(
-        "pegasus",
-        {**sizes((3, 48, 2), (1, 80, 8)), "activation_function": "gelu_new"},
-        PEGASUS,
-        end=12.0,
-        runs=(LONG,),
-    ),
-    "pegasus_untied": Case(
-        *("pegasus", {**sizes((1, 40, 8), (2, 56, 4)), **SCALED}, PEGASUS),
-        is_untied=True,
-        end=8.0,
-        runs=({**BEAM, "early_stopping": True, "length_penalty": -1.0},),
     ),
     "t5": Case(
         *("t5", {**T5_SHAPE, **NEAR}, T5), ({}, GREEDY, N_BEST), target_tokens=30
@@ -203,10 +179,6 @@ CHECKPOINTS: dict[str, Case] = {
         is_untied=True,
         bfloat16=True,
         runs=({**BEAM, "early_stopping": "never"},),
-    ),
-    "flan_tied": Case(
-        *("t5", {**T5_SHAPE, **NEAR, **GELU}, T5),
-        runs=({**N_BEST, **FIRST, "length_penalty": -1.0},),
     ),
     "mt5": Case(
         *("mt5", {**T5_SHAPE, **NEAR, "d_kv": 4}, T5), is_untied=True, runs=({},)

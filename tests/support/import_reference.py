@@ -10,8 +10,6 @@ It writes these files:
     FOLDER/NAME/                 a checkpoint
     FOLDER/NAME/reference.npz    inputs, states and logits
     FOLDER/NAME/runs.json        the sequences and scores of each search
-    FOLDER/tokenizer/            a tokenizer
-    FOLDER/tokenizer/ids.json    token ids and decoded texts
 """
 
 import json
@@ -23,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from support.import_cases import CHECKPOINTS, VOCABULARY, Case
-from support.small_checkpoint import write_tokenizer
 
 DOCUMENTS = 24
 
@@ -204,42 +201,9 @@ def _search(
     }
 
 
-# The texts for the tokenizer, and the length of the cut.
-TEXTS = [
-    "Rain fell on Monday.",
-    "",
-    "  Two spaces,\nthe café and 東京 \U0001f600.",
-    "A <mask> and </s>",
-    "Rain went on " * 9,
-]
-CUT = 12
-
-
-def write_tokens(folder: Path) -> None:
-    """Trains a tokenizer and saves the results of transformers for the texts.
-
-    These are the token ids, whole and cut, and the decoded texts.
-    """
-    from transformers import PreTrainedTokenizerFast
-
-    write_tokenizer(folder)
-    path = str(folder / "tokenizer.json")
-    tokenizer = PreTrainedTokenizerFast(tokenizer_file=path, mask_token="<mask>")
-    tokenizer.save_pretrained(folder)
-    whole = tokenizer(TEXTS)["input_ids"]
-    cut = tokenizer(TEXTS, truncation=True, max_length=CUT)["input_ids"]
-    texts = tokenizer.batch_decode(
-        whole, skip_special_tokens=True, clean_up_tokenization_spaces=False
-    )
-    (folder / "ids.json").write_text(
-        json.dumps({"whole": whole, "cut": cut, "texts": texts})
-    )
-
-
 if __name__ == "__main__":
     import torch
 
     torch.set_num_threads(1)  # Networks this small are slower on several threads.
-    write_tokens(Path(sys.argv[1]) / "tokenizer")
     for number, (name, case) in enumerate(CHECKPOINTS.items()):
         write_reference(Path(sys.argv[1]) / name, case, seed=number)

@@ -220,7 +220,8 @@ def write_tokenizer(folder: Path) -> str:
     tokenizer._tokenizer.post_processor = RobertaProcessing(
         ("</s>", 2), ("<s>", 0), add_prefix_space=False
     )
-    # Some definitions state a length, which must have no effect.
+    # Some definitions state lengths, which must have no effect.
     tokenizer.enable_truncation(6)
+    tokenizer.enable_padding(length=9)
     tokenizer.save(str(folder / "tokenizer.json"))
     return str(folder)

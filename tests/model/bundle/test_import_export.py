@@ -11,7 +11,7 @@ import fsspec
 import numpy as np
 import pytest
 import safetensors.numpy
-from support.command_line import contents, exit_code, write_jsonl
+from support.command_line import contents, exit_code
 from support.huggingface_bundles import (
     read_folder,
     save_layout,
@@ -27,7 +27,7 @@ from support.small_checkpoint import (
     write_tokenizer,
 )
 from support.small_encoder_checkpoint import write_encoder, write_pieces
-from support.summarize_runs import articles_of, manifest_of, rows_of, settings_of
+from support.summarize_runs import articles_of, settings_of
 
 from precis.model import files
 from precis.model.bundle.checkpoints.importer import load_checkpoint
@@ -35,11 +35,8 @@ from precis.model.bundle.manifest import open_weights, read_manifest
 from precis.model.bundle.network_bundle import (
     load_bundle,
     load_encoder_bundle,
-    read_decoding,
 )
 from precis.model.errors import DataError, UsageError
-from precis.model.inference.searcher import Searcher
-from precis.model.search.config import SearchConfig
 from precis.model.tokenization.imported import read_tokenizer
 from precis.pipelines.bundles.export import export
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
@@ -87,7 +84,10 @@ def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
         np.testing.assert_array_equal(before.numpy(), after.numpy())
     assert loaded.network.config == imported.network.config
     assert loaded.special == imported.special
-    assert SearchConfig(**read_decoding(str(bundle))) == imported.decoding
+    settings = settings_of(bundle=str(bundle))
+    assert settings.decoding == imported.decoding
+    expected = decode_id(imported.decoding, "float32")
+    assert settings.model_ids["decode_id"] == expected
     assert set(contents(bundle)) == {
         *("README.md", "SHA256SUMS", "config.json", "manifest.json"),
         *("weights.safetensors", "tokenizer/tokenizers.json"),
@@ -103,42 +103,6 @@ def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
             for name in names | {"tokenizer.json"}
         },
     }
-
-
-@pytest.mark.slow
-def test_an_imported_bundle_is_searched_with_the_settings_of_its_checkpoint(
-    checkpoint, bundle, tmp_path
-):
-    """And with those of the flags that are given."""
-    corpus = write_jsonl(tmp_path / "c.jsonl", LINES)
-    flags = {"n_best": 2, "min_source_words": 0, "long_documents": "head"}
-    summarize(corpus=corpus, bundle=bundle, output=tmp_path / "run", **flags)
-    rows, manifest = rows_of(tmp_path / "run"), manifest_of(tmp_path / "run")
-    tokenizer = read_tokenizer(str(checkpoint), SETTINGS)
-    imported = load_checkpoint(str(checkpoint))
-    sources = tokenizer.encode([TEXTS[0], LONG])
-    limit = imported.network.config.max_source_tokens
-    assert [len(source) > limit for source in sources] == [False, True]
-    assert [row["truncated"] for row in rows] == [False, True]
-    assert [row["source_tokens"] for row in rows] == [*map(len, sources)]
-    assert rows[1]["seen_tokens"] == limit
-
-    asked = SearchConfig(**{**read_decoding(str(bundle)), "n_best": 2})
-    assert imported.decoding.n_best == 1 and asked.beam_width == 3
-    searcher = Searcher(imported.network, config=asked, special=imported.special)
-    cut = [sources[0], np.array([*sources[1][: limit - 1], 2], "int32")]
-    results = searcher.search(cut)
-    best = tokenizer.decode([ranked[0].tokens for ranked in results])
-    assert len(set(best)) == 2
-    summaries = [row["abstractive_summary"].split() for row in rows]
-    assert summaries == [text.split() for text in best]
-    assert [row["abstractive"][0]["score"] for row in rows] == [
-        pytest.approx(ranked[0].score, rel=5e-4) for ranked in results
-    ]
-    assert max(len(row["abstractive"]) for row in rows) == 2
-    assert manifest["decode_id"] == decode_id(asked, "float32")
-    of_checkpoint = settings_of(bundle=str(bundle)).model_ids["decode_id"]
-    assert of_checkpoint == decode_id(imported.decoding, "float32")
 
 
 def test_a_t5_reads_its_prefix_and_the_given_length(tmp_path):

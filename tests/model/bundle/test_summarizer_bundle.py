@@ -19,7 +19,6 @@ from precis.model.bundle.manifest import (
     open_bundle_config,
     refuse_other_kind,
 )
-from precis.model.bundle.network_bundle import with_decoding_of_bundle
 from precis.model.bundle.summarizer_bundle import (
     open_summarizer_bundle,
     save_summarizer_bundle,
@@ -150,8 +149,3 @@ def test_flags_that_are_given_win(given, summarizer):
         **whole,
         **given,
     }
-
-
-def test_the_flags_of_another_bundle_are_its_own(bundle):
-    flags = {"bundle": bundle, "beam_width": 3}
-    assert with_flags_of_bundle(flags) == with_decoding_of_bundle(flags)

@@ -93,19 +93,6 @@ def test_words_of_bert(bert):
     assert bert.vocabulary_size == len(PIECES)
 
 
-def test_truncation_and_padding_of_a_definition_are_switched_off(bert, tmp_path):
-    definition = Library.from_str(json.dumps(bert.definition))
-    definition.enable_truncation(5)
-    definition.enable_padding(length=9)
-    definition.save(str(tmp_path / "tokenizer.json"))
-    tokenizer = read_tokenizer(str(tmp_path), BERT)
-    texts = ["rain", "rain fell on the town ."]
-    for encode in ("encode", "encode_parts"):
-        assert lists(getattr(tokenizer, encode)(texts)) == lists(
-            getattr(bert, encode)(texts)
-        )
-
-
 # Sources and targets.
 def test_wordpiece_adds_no_special_tokens_and_cuts_at_the_limit():
     assert WORDPIECE.surrounding_ids == ((), ())
