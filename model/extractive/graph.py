@@ -105,12 +105,11 @@ def _walk(edges: np.ndarray) -> np.ndarray:
         return np.zeros(0)
     degrees = edges.sum(axis=0)
     degrees[degrees == 0.0] = 1.0
-    system = edges
-    system *= -_DAMPING
-    system.flat[:: count + 1] += degrees
+    edges *= -_DAMPING
+    edges.flat[:: count + 1] += degrees
     constants = np.full(count, (1.0 - _DAMPING) / count)
     with single_thread(count**3):
-        _, solution, _ = dposv(system.T, constants, overwrite_a=True)
+        _, solution, _ = dposv(edges.T, constants, overwrite_a=True)
     return degrees * solution
 
 

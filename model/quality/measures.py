@@ -195,11 +195,6 @@ class SourceIndex(NamedTuple):
     article: ArticleWords
     facts: SourceFacts
 
-    @property
-    def words(self) -> int:
-        """The length of the article in words."""
-        return self.article.count
-
 
 class Quality(NamedTuple):
     """The measures of a summary, extractive or abstractive.
@@ -302,8 +297,8 @@ def measure(
         novel_4grams_percent=novel[3],
         coverage=sum(fragments) / count if count else None,
         density=sum(length**2 for length in fragments) / count if count else None,
-        compression=source.words / count if count else None,
-        length_ratio=count / source.words if source.words else None,
+        compression=source.article.count / count if count else None,
+        length_ratio=count / source.article.count if source.article.count else None,
         repetition_rate=text.repetition,
         unsupported_numbers=unsupported.numbers,
         unsupported_dates=unsupported.dates,
@@ -356,7 +351,7 @@ def _flags(
     is_flagged = {
         "empty": not count,
         "too_short": 0 < count < MIN_WORDS,
-        "longer_than_source": count > source.words,
+        "longer_than_source": count > source.article.count,
         "repeated": is_repeated,
         "unsupported_number": bool(unsupported.numbers),
         "unsupported_date": bool(unsupported.dates),

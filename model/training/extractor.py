@@ -95,6 +95,8 @@ class ExtractorTraining(Training):
           encoder.
     """
 
+    best_by = "loss"
+
     def __init__(
         self,
         records: str,
@@ -267,10 +269,6 @@ class ExtractorTraining(Training):
         right = np.clip(np.where(labels > 0, positive, 1.0 - positive), 1e-12, 1.0)
         loss = float(-np.log(right).mean())
         return {"loss": loss, "rouge1": rouge1, "rouge2": rouge2}
-
-    def score(self, figures: Mapping[str, float]) -> float:
-        """A small loss counts."""
-        return -figures["loss"]
 
     def save(self, provenance: dict[str, Any]) -> str:
         """Learns the importance of words, writes the bundle and returns its model_id.

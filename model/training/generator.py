@@ -216,10 +216,6 @@ class GeneratorTraining(Training):
             **{name: float(np.mean(values)) for name, values in scores.items()},
         }
 
-    def score(self, figures: Mapping[str, float]) -> float:
-        """ROUGE-2."""
-        return figures["rouge2"]
-
     def save(self, provenance: dict[str, Any]) -> str:
         """Writes the bundle and returns its model_id."""
         tokenizers = self.records.tokenizers

@@ -172,7 +172,7 @@ def _validate(training: Training) -> None:
     position = training.position
     training.reports[-1]["validation"] = figures
     position.validated_step = position.step
-    score = training.score(figures)
+    score = figures[training.best_by] * (-1 if training.best_by == "loss" else 1)
     if not position.best_step or score > position.best_score:
         position.best_step = position.step
         position.best_score = score

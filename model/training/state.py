@@ -42,6 +42,8 @@ class Training:
 
     Attributes:
       way_out: what helps where a loss is not finite.
+      best_by: the figure of a validation by which the best step is chosen: a small
+          `loss`, or a large one of the others.
       output: the bundle's folder.
       settings: all that the weights after a step depend on, by name.
       pace: of which steps, epochs, checkpoints, validations and patience count.
@@ -53,6 +55,7 @@ class Training:
     """
 
     way_out = "lower --learning_rate"
+    best_by = "rouge2"
 
     def __init__(
         self,
@@ -83,10 +86,6 @@ class Training:
 
     def validate(self) -> dict[str, float]:
         """The figures of the network as it is."""
-        raise NotImplementedError
-
-    def score(self, figures: Mapping[str, float]) -> float:
-        """What a validation counts by, higher is better."""
         raise NotImplementedError
 
     def save(self, provenance: dict[str, Any]) -> str:

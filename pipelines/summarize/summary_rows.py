@@ -140,7 +140,7 @@ class SummaryRow:
         self.columns |= {
             **document_columns(article.document),
             "content_sha256": article.content_sha256,
-            "article_words": self._index.words,
+            "article_words": self._index.article.count,
             "extractive_method": methods[0],
             "extractive_summary": text,
             "extractive": _extract_items(extracts),
@@ -182,7 +182,7 @@ class SummaryRow:
 
     def _as_its_own(self) -> SummaryText:
         """The document as its own summary."""
-        flags = [] if self._index.words else ["empty"]
+        flags = [] if self._index.article.count else ["empty"]
         if self.is_short:
             flags.append(SHORT_SOURCE)
         text = _one_a_line(self.article.sentences) or one_line(self.article.body)

@@ -121,10 +121,9 @@ def warn_of_warmup(training: TrainingConfig) -> None:
     warmup = training.warmup_steps
     if training.epochs or training.steps >= warmup:
         return
-    share = training.steps / warmup
     say(
         f"precis train: warning: --steps {training.steps} end within the warm-up of "
-        f"{warmup} steps, at {share:.0%} of the learning rate; "
+        f"{warmup} steps, at {training.steps / warmup:.0%} of the learning rate; "
         f"set --warmup_steps {max(1, training.steps // 5)} or train longer"
     )
 
