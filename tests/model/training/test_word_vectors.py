@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.small_checkpoint import SETTINGS, write_tokenizer
+from support.small_encoder_checkpoint import BERT, PIECES, write_pieces
 
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
@@ -139,6 +140,12 @@ def test_a_file_that_does_not_fit_the_table_is_refused(content, message, tmp_pat
     tokenizer = Tokenizer([*RESERVED_TOKENS, "▁He"])
     with pytest.raises((DataError, UsageError), match=rf"^{path}: {message}"):
         initial_table(np.ones((5, 2), "float32"), tokenizer, path)
+
+
+def test_the_words_of_word_pieces(tmp_path):
+    tokenizer = read_tokenizer(write_pieces(tmp_path), BERT)
+    expected = [None if piece.startswith(("##", "[")) else piece for piece in PIECES]
+    assert list(tokenizer.words) == expected and expected.count(None) == 5 + 6
 
 
 def test_the_words_of_a_byte_level_vocabulary(tmp_path):

@@ -10,7 +10,7 @@ from support.command_line import contents, exit_code, precis, write_jsonl
 
 from precis.model import files
 from precis.model.bundle.manifest import SUMMARIZER_PARTS
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import UsageError
 from precis.model.records.dataset import load_dataset
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample.generator import document
@@ -165,27 +165,12 @@ def test_impossible_options_are_refused(changes, message, tmp_path):
     assert not (tmp_path / "s").exists()
 
 
-@pytest.mark.parametrize(
-    ("highlights", "share", "error", "message"),
-    [
-        (
-            "",
-            0.1,
-            DataError,
-            "no training document with a text and high.*"
-            "to learn a vocabulary from; check --article_field",
-        ),
-        ("Rain fell.", 0.0, UsageError, "holds no records of the split 'validation'; "),
-    ],
-)
-def test_a_corpus_that_cannot_be_learned_from_is_refused(
-    highlights, share, error, message, tmp_path
-):
+def test_a_corpus_that_cannot_be_validated_is_refused(tmp_path):
     lines = [
         {
             "id": f"d{index}",
             "article": document(index).article,
-            "highlights": highlights,
+            "highlights": "Rain fell.",
         }
         for index in range(30)
     ]
@@ -193,8 +178,8 @@ def test_a_corpus_that_cannot_be_learned_from_is_refused(
     of_killed_process = tmp_path / "s" / f"settings.json{files.ASIDE}"
     of_killed_process.parent.mkdir()
     of_killed_process.touch()
-    with pytest.raises(error, match=message):
+    with pytest.raises(UsageError, match="no records of the split 'validation'; prep"):
         module.train_summarizer(
-            corpus=corpus, output=tmp_path / "s", validation_share=share
+            corpus=corpus, output=tmp_path / "s", validation_share=0.0
         )
     assert not of_killed_process.exists()
