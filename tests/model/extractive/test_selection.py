@@ -73,7 +73,7 @@ def test_extract_keeps_document_order_and_ranks_by_choice():
         last,
     ]
     baseline = extract(SENTENCES, scores, selection=config, is_baseline=True)
-    assert [each.rank for each in baseline] == [2, 1]
+    assert baseline == [Extract(2, 8.0, SENTENCES[3]), Extract(1, 9.0, SENTENCES[4])]
 
 
 BOILERPLATE = [

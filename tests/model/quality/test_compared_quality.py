@@ -14,20 +14,19 @@ STORM = (
 )
 
 
-def rows_by_id(lines, folder, name, **flags):
-    """The rows of a run of the first method and of others."""
-    corpus = write_jsonl(folder / "news.jsonl", lines)
-    settings = {"min_source_words": 3, "sentences": 1, **flags}
-    summarize(output=folder / name, corpus=corpus, **settings)
-    return {row["document_id"]: row for row in rows_of(folder / name)}
-
-
 def test_other_methods_and_the_reference_are_measured_as_summaries_are(tmp_path):
     lines = [
         {"id": "first", "article": STORM, "highlights": "The storm hit Larkspur."},
         {"id": "none", "article": STORM},
     ]
-    rows = rows_by_id(lines, tmp_path, "run", extractive="lead,lexrank,oracle")
+    summarize(
+        corpus=write_jsonl(tmp_path / "news.jsonl", lines),
+        output=tmp_path / "run",
+        min_source_words=3,
+        sentences=1,
+        extractive="lead,lexrank,oracle",
+    )
+    rows = {row["document_id"]: row for row in rows_of(tmp_path / "run")}
     lexrank, oracle = rows["first"]["other_quality"]
     chosen = {item["method"]: item["text"] for item in rows["first"]["extractive"]}
     same = {"novel_2grams_percent": 0.0, "repetition_rate": 0.0, "flags": []}
@@ -43,33 +42,3 @@ def test_other_methods_and_the_reference_are_measured_as_summaries_are(tmp_path)
     nothing_new = {"words": 0, "novel_2grams_percent": None, "flags": ["empty"]}
     assert nothing == {"system": "oracle", **same, **nothing_new}
     assert rows["none"]["reference_quality"] is None
-
-
-def test_a_copied_or_reused_row_has_the_measures_of_its_own_reference(tmp_path):
-    lines = [
-        {"id": "first", "article": STORM, "highlights": "Seven ships sank."},
-        {"id": "copy", "article": STORM, "highlights": "Ships sank off Bremen."},
-        {"id": "none", "article": STORM},
-        {"id": "short", "article": "Rain fell."},
-    ]
-    flags = {"extractive": "lead,lexrank", "deduplicate": True}
-    before = rows_by_id(lines, tmp_path, "before", **flags)
-    assert before["copy"]["duplicate_of"] == "first"
-    assert before["none"]["reference_quality"] is None
-    lines[0]["highlights"] = "A storm hit Bremen."
-    lines[3]["highlights"] = "Rain."
-    reuse = str(tmp_path / "before")
-    after = rows_by_id(lines, tmp_path, "after", reuse=reuse, **flags)
-    assert all(row["reused_from"] for row in after.values())
-    for row, novel, flag in (
-        (before["first"], 100.0, "unsupported_number"),
-        (before["copy"], 100.0, "unsupported_name"),
-        (after["copy"], 100.0, "unsupported_name"),
-        # `a storm hit`; one of three pairs of words is new.
-        (after["first"], 100 / 3, "unsupported_name"),
-    ):
-        quality = row["reference_quality"]
-        assert quality["novel_2grams_percent"] == pytest.approx(novel)
-        assert quality["flags"] == [flag]
-    assert after["short"]["reference_quality"]["words"] == 1
-    assert after["first"]["other_quality"] == before["first"]["other_quality"]
