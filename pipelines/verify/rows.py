@@ -24,16 +24,12 @@ from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.verify.folder import Finding
 
-_COLUMNS = (
-    *("document_id", "source_file", "source_position", "duplicate_of", "truncated"),
-    *("summary_method", "quality_flags", "run_id"),
-)
+_COLUMNS = ("document_id", "source_file", "source_position", "duplicate_of", "run_id")
 _COMPARED_COLUMNS = ("content_sha256", "extractive")
 _LETTERS = pa.schema(
     {
         **dict.fromkeys(("source_file", "source_position", "run_id"), pa.string()),
-        **dict.fromkeys(("stage", "reason"), pa.string()),
-        "records": pa.int64(),
+        **{"reason": pa.string(), "records": pa.int64()},
     }
 )
 _LETTERS_AT_ONCE = 1 << 16
@@ -45,8 +41,7 @@ _UNREADABLE = (
 _ROWS_OF = {
     "rows": "SELECT * FROM batch",
     "dead_letters": f"""
-        SELECT * EXCLUDE (stage, reason), concat(stage, '/', reason) AS reason,
-            if(reason = '{EMPTY_ARTICLE}', 'empty', 'failed') AS outcome
+        SELECT *, if(reason = '{EMPTY_ARTICLE}', 'empty', 'failed') AS outcome
         FROM batch
     """,
 }
@@ -63,22 +58,13 @@ _WRONG_ROWS = """
     )
     ORDER BY ALL
 """
-# Counts by the names that a description has for them.
-_COUNTS = """
-    SELECT concat('counts.', outcome) AS name, sum(records) AS count
-    FROM dead_letters GROUP BY ALL
-    UNION ALL SELECT concat('failures.', reason), sum(records)
-    FROM dead_letters WHERE outcome = 'failed' GROUP BY ALL
-    UNION ALL SELECT concat(outcome, ' records of ', source_file), sum(records)
-    FROM dead_letters GROUP BY ALL
-    UNION ALL SELECT 'counts.truncated', count(*) FILTER (truncated) FROM rows
-    UNION ALL SELECT concat('rows of ', source_file), count(*) FROM rows GROUP BY ALL
+# What a run accounts for of each source file, and what its files have.
+_ACCOUNTS = """
+    SELECT concat('rows of ', source_file) AS name, count(*) FROM rows GROUP BY ALL
     UNION ALL SELECT concat('duplicates of ', source_file), count(duplicate_of)
     FROM rows GROUP BY ALL
-    UNION ALL SELECT concat('summary_methods.', summary_method), count(*)
-    FROM rows GROUP BY ALL
-    UNION ALL SELECT concat('quality_flags.', unnest(quality_flags)) AS flag, count(*)
-    FROM rows GROUP BY flag
+    UNION ALL SELECT concat(outcome, ' of ', source_file), sum(records)
+    FROM dead_letters GROUP BY ALL
 """
 # The rows of the records in `batch`; sentences are read of these alone.
 _ROWS_OF_BATCH = """
@@ -198,27 +184,29 @@ def _ask(
         yield Finding(name, problem, f"row {place}" if type(place) is int else place)
 
 
-def compare_counts(
-    connection: duckdb.DuckDBPyConnection,
-    expected: Mapping[str, int],
-    described_in: str,
-    *,
-    kinds: tuple[str, ...] = ("",),
-) -> Iterator[Finding]:
-    """Compares counts of a description with those of rows and dead letters.
+def compare_accounts(
+    connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Mapping[str, int]]
+) -> Iterator[tuple[str, int, int]]:
+    """Compares the counts of each source file with its rows and dead letters.
 
     Args:
       connection: with the tables of `read_files`.
-      expected: the counts of the description by the names of `_COUNTS`.
-      described_in: the name of the description.
-      kinds: what the names of the counts begin with that the description has.
+      sources: the counts by source file and outcome.
+
+    Returns:
+      The name of each count that differs, its value, and that of the files.
     """
-    counts = dict(connection.execute(_COUNTS).fetchall())
-    for name in sorted({*expected, *counts}):
-        count, of_files = expected.get(name, 0), int(counts.get(name, 0))
-        if count != of_files and name.startswith(kinds):
-            problem = f"{name}: {count}, and the files have {of_files}"
-            yield Finding(described_in, problem)
+    expected = {}
+    for source, counts in sources.items():
+        kept = (counts.get(each, 0) for each in ("written", "reused", "duplicates"))
+        expected[f"rows of {source}"] = sum(kept)
+        for outcome in ("duplicates", "empty", "failed"):
+            expected[f"{outcome} of {source}"] = counts.get(outcome, 0)
+    counted = dict(connection.execute(_ACCOUNTS).fetchall())
+    for name in sorted({*expected, *counted}):
+        count, of_files = expected.get(name, 0), int(counted.get(name, 0))
+        if count != of_files:
+            yield name, count, of_files
 
 
 def compare_documents(
