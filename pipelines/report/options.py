@@ -4,7 +4,6 @@ import dataclasses
 
 from precis.model.config import check_at_least, flag
 from precis.model.errors import UsageError
-from precis.pipelines.evaluate.options import EVALUATION_SUFFIX
 from precis.pipelines.run.options import finished_run, normal_path
 
 _PAGE_SUFFIX = "-report.html"
@@ -23,15 +22,6 @@ class ReportOptions:
         is_common=True,
         default_text="RUN-report.html",
         beside=("run", _PAGE_SUFFIX),
-    )
-    evaluation: str = flag(
-        "",
-        "folder written by `precis evaluate` about this run; if empty, the folder of "
-        "the run with -evaluation behind its name, where there is one",
-        metavar="DIR",
-        is_common=True,
-        default_text="RUN-evaluation",
-        beside=("run", EVALUATION_SUFFIX),
     )
     documents: int = flag(
         10_000,

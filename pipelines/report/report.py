@@ -63,7 +63,7 @@ def report(**flags: Any) -> ReportResult:
     """
     (options,) = read_flags(REPORT, flags)
     check_apart(options.page, flag="--output", result=options.run)
-    run = open_reported_run(options.run, options.evaluation)
+    run = open_reported_run(options.run)
     if not run.run.rows:
         raise UsageError(f"{options.run} has no rows; there is nothing to show")
     by_log_prob, evaluation = bool(run.manifest["bundle"]), run.evaluation
@@ -80,13 +80,11 @@ def report(**flags: Any) -> ReportResult:
             articles = articles_of_rows(shown, run.manifest)
             scores = rows.scores_of(database, shown)
             ((flagged,),) = database.execute(rows.COUNT_FLAGGED).fetchall()
-            measures = list(rows.distributions(database))
     described = map(ReportedDocument, shown, articles, scores, chosen.values())
     documents = dict(zip(chosen, described, strict=True))
     with stage("write", is_brief=True):
         sections = {
             **_sections(run, documents, best),
-            "distributions": measures,
             "cards": facts.headline_cards(run, flagged),
             "judged_by": _ORDERS[2 if by_log_prob else bool(system)],
             "blocks": pack_documents(list(documents.values())),

@@ -42,16 +42,11 @@ class ReportedRun(NamedTuple):
             yield from read_part(path, SCORE_COLUMNS)
 
 
-def open_reported_run(folder: str, evaluation: str = "") -> ReportedRun:
-    """Opens a run whose files are as they were written.
-
-    Args:
-      folder: of the run.
-      evaluation: the folder of its evaluation; if empty, the one beside the run.
+def open_reported_run(folder: str) -> ReportedRun:
+    """Opens a run whose files are as they were written, and the evaluation beside it.
 
     Raises:
-      UsageError: no finished run, one of another version, or no evaluation where one
-          was named.
+      UsageError: no finished run, or one of another version.
       DataError: a file of the run is damaged.
     """
     run = open_run(folder)
@@ -62,7 +57,7 @@ def open_reported_run(folder: str, evaluation: str = "") -> ReportedRun:
             f"{folder} has schema version {version}, and this precis reports version "
             f"{SCHEMA_VERSION}; run `precis summarize` again"
         )
-    place = evaluation or default_output(folder)
+    place = default_output(folder)
     score_files = files.glob(files.join(place, SCORES_FOLDER, "*.parquet"))
     path = files.join(place, "rouge.json")
     result, note = None, ""
@@ -79,8 +74,6 @@ def open_reported_run(folder: str, evaluation: str = "") -> ReportedRun:
             way_out="run `precis evaluate` again",
             fields={"systems": list, "measures": list, "differences": list},
         )
-    if evaluation and note:
-        raise UsageError(f"--evaluation {evaluation}: {note}")
     return ReportedRun(run, result, note, score_files)
 
 

@@ -1,4 +1,4 @@
-"""The rows of a run in a database: which of them are on the page, and their measures.
+"""The rows of a run that are on the page, chosen in a database.
 
 The worst rows are on the page, and a random sample of the others. Rows are numbered in
 the order of the parts, and judged by a value of each: of a run with a network the
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE
-from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,43 +22,18 @@ if TYPE_CHECKING:
 NUMBER_COLUMNS = (
     "document_id",
     "content_sha256",
-    "article_words",
     "summary_method",
     "quality_flags",
-    "extractive_quality",
     "abstractive_quality",
-    "reference_quality",
 )
 BEST_ROWS = 3
-_ARTICLE_WORDS = "article_words"
-_SYSTEMS = ("extractive", "abstractive", "reference")
-# A field of a quality: the title with the unit, and what the values are multiplied by.
-_MEASURES = {
-    "words": ("Length of the summaries, words", 1),
-    "compression": ("Compression, article words / summary words", 1),
-    "novel_2grams_percent": ("Novel bigrams, % of the summary", 1),
-    "density": ("Extractive density, words", 1),
-    "repetition_rate": ("Repeated trigrams, %", 100),
-    "mean_log_prob": ("Log-probability, a token", 1),
-}
-# Where a row has each measure: the title, the system, and the factor.
-_MEASURED = {
-    _ARTICLE_WORDS: ("Length of the articles, words", "article", 1),
-    **{
-        f"{system}_quality.{field}": (title, system, factor)
-        for field, (title, factor) in _MEASURES.items()
-        for system in _SYSTEMS
-        if SUMMARY_SCHEMA.field(f"{system}_quality").type.get_field_index(field) >= 0
-    },
-}
 # A summary with the flag `short_source` is the article itself.
 _ROWS = f"""
     SELECT number, document_id, len(quality_flags) > 0 AS is_flagged,
         len(list_filter(quality_flags, lambda flag: flag <> '{SHORT_SOURCE}')) AS flags,
         CASE WHEN summary_method = '{ABSTRACTIVE}'
             THEN abstractive_quality.mean_log_prob END AS log_prob,
-        sha256(content_sha256 || ' ' || document_id) AS key,
-        {", ".join(f'{name} AS "{name}"' for name in _MEASURED)}
+        sha256(content_sha256 || ' ' || document_id) AS key
     FROM added
 """
 # The rows whose shown summary has a flag.
@@ -170,22 +144,6 @@ def scores_of(
         scores.get(row["document_id"], {}) if row["reference_summary"] else {}
         for row in rows
     ]
-
-
-def distributions(
-    database: "duckdb.DuckDBPyConnection",
-) -> Iterator[tuple[str, str, list[str]]]:
-    """The table of the page: each measure that rows have, the system, its mean, median,
-    and the values that 5 % and 95 % of the rows do not exceed.
-    """
-    for name, (title, system, factor) in _MEASURED.items():
-        figures = f'avg("{name}"), quantile_disc("{name}", [0.5, 0.05, 0.95])'
-        query = f"SELECT {figures} FROM rows"
-        ((mean, quantiles),) = database.execute(query).fetchall()
-        if mean is not None:
-            values = [factor * float(value) for value in (mean, *quantiles)]
-            texts = [f"{v:,.0f}" if abs(v) >= 100 else f"{v:.3g}" for v in values]
-            yield title, system, texts
 
 
 def take_rows(tables: Iterable[pa.Table], wanted: Iterable[int]) -> dict[int, Any]:

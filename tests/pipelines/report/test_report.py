@@ -175,22 +175,20 @@ def test_articles_that_are_gone_are_named(folder, tmp_path, capsys):
 
 
 def test_another_evaluation_is_not_shown(folder, tmp_path):
-    scores = tmp_path / "wrong"
-    shutil.copytree(folder / "run-evaluation", scores)
+    shutil.copytree(folder / "run", tmp_path / "run")
+    scores = shutil.copytree(folder / "run-evaluation", tmp_path / "run-evaluation")
     part = next((scores / "scores").glob("*.parquet"))
     table = pq.read_table(part)
     place = table.schema.get_field_index("run_id")
     ids = pa.array(["other"] * table.num_rows)
     pq.write_table(table.set_column(place, table.schema.field(place), ids), part)
-    with pytest.raises(UsageError, match="wrong is the evaluation of another run"):
-        report(run=folder / "run", evaluation=scores)
+    page = Path(report(run=tmp_path / "run", documents=4).path).read_text()
+    assert "run-evaluation is the evaluation of another run; precis evaluate" in page
 
 
 def test_what_is_no_run_is_refused(folder, tmp_path):
     with pytest.raises(UsageError, match="does not exist; give the --output of"):
         report(run=tmp_path / "none")
-    with pytest.raises(UsageError, match="--evaluation .*there is no evaluation"):
-        report(run=folder / "run", evaluation=tmp_path / "none")
     damaged = shutil.copytree(folder / "run", tmp_path / "damaged")
     manifest = damaged / "manifest.json"
     whole = manifest.read_text()

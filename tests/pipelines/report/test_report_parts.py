@@ -4,7 +4,6 @@ maps by words, blocks of documents.
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,21 +13,17 @@ from precis.pipelines.report.documents import ReportedDocument, Span, cut, find_
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
-QUALITY = {
-    **{"words": 30, "novel_2grams_percent": 50.0, "repetition_rate": 0.25},
-    **{"compression": 4.0, "density": 2.0},
-}
 SCHEMA = pa.schema([SUMMARY_SCHEMA.field(name) for name in rows.NUMBER_COLUMNS])
 
 
 def report_table(lines: Sequence[tuple], method: str = "abstractive") -> pa.Table:
-    """A table of (id, flags, words, log-probability)."""
-    table = []
-    for name, flags, words, log_prob in lines:
-        quality = {**QUALITY, "words": words, "mean_log_prob": log_prob}
-        line = (name, name, 100, method, flags, QUALITY, quality, None)
-        table.append(dict(zip(SCHEMA.names, line, strict=True)))
-    return pa.Table.from_pylist(table, schema=SCHEMA)
+    """A table of (id, flags, log-probability)."""
+    table = [
+        (name, name, method, flags, {"mean_log_prob": log_prob})
+        for name, flags, log_prob in lines
+    ]
+    named = [dict(zip(SCHEMA.names, line, strict=True)) for line in table]
+    return pa.Table.from_pylist(named, schema=SCHEMA)
 
 
 def test_a_text_is_cut_where_spans_begin_and_end():
@@ -96,23 +91,6 @@ def test_the_end_of_a_very_long_source_is_left_out():
     assert found["note"] == "the first 60,000 of 60,007 characters are shown"
 
 
-def test_the_measures_of_every_row_whatever_the_tables():
-    values = np.random.default_rng(3).integers(5, 160, 500)
-    lines = [(f"d{place}", [], int(words), -1.0) for place, words in enumerate(values)]
-    parts = map(report_table, (lines[:100], [], lines[100:]))
-    with open_database() as database:
-        assert list(rows.add_rows(database, parts)) == [100, 0, 400]
-        measures = list(rows.distributions(database))
-    shown = {(title, system): texts for title, system, texts in measures}
-    limits = [np.mean(values), *np.quantile(values, (0.5, 0.05, 0.95), method="lower")]
-    words = [f"{each:,.0f}" if each >= 100 else f"{each:.3g}" for each in limits]
-    assert shown["Length of the summaries, words", "abstractive"] == words
-    systems = {system for title, system in shown if title.startswith("Log-prob")}
-    assert systems == {"abstractive"}
-    assert shown["Repeated trigrams, %", "extractive"] == ["25"] * 4
-    assert shown["Length of the articles, words", "article"] == ["100"] * 4
-
-
 def judge(tables, count, system="", scores=()):
     """The rows that are chosen of some tables, and the best of them."""
     with open_database() as database:
@@ -122,13 +100,13 @@ def judge(tables, count, system="", scores=()):
 
 
 def test_the_worst_rows_come_first_and_others_are_drawn():
-    lines = [(f"d{number}", [], 20, -1.0) for number in range(40)]
-    lines[7] = ("d7", ["repeated", "unsupported_name"], 20, -1.02)
-    lines[30] = ("d30", [], 20, -4.0)
-    lines[31] = ("d31", ["too_short"], 20, -0.98)
-    lines[32] = ("d32", ["short_source"], 20, -0.1)
-    lines[33] = ("d33", ["too_short"], 20, -0.02)
-    lines[34] = ("d34", [], 20, -0.5)
+    lines = [(f"d{number}", [], -1.0) for number in range(40)]
+    lines[7] = ("d7", ["repeated", "unsupported_name"], -1.02)
+    lines[30] = ("d30", [], -4.0)
+    lines[31] = ("d31", ["too_short"], -0.98)
+    lines[32] = ("d32", ["short_source"], -0.1)
+    lines[33] = ("d33", ["too_short"], -0.02)
+    lines[34] = ("d34", [], -0.5)
     chosen = []
     for cuts in ([0, 40], [0, 3, 25, 25, 40]):
         parts = zip(cuts, cuts[1:], strict=False)
@@ -149,8 +127,8 @@ def test_the_worst_rows_come_first_and_others_are_drawn():
 
 def test_a_summary_of_another_method_has_no_log_probability():
     tables = [
-        report_table([("a", [], 20, -1.0)]),
-        report_table([("b", [], 20, -9.0)], "lead"),
+        report_table([("a", [], -1.0)]),
+        report_table([("b", [], -9.0)], "lead"),
     ]
     assert judge(tables, 2) == ({0: False, 1: False}, [0])
 
@@ -164,7 +142,7 @@ def test_rows_without_a_network_are_judged_by_their_scores():
             for system, value in (("lead", of_lead), ("oracle", 1.0))
         ]
     )
-    table = report_table([(name, [], 9, None) for name in "abcd"])
+    table = report_table([(name, [], None) for name in "abcd"])
     chosen, best = judge([table], 4, "lead", [scores[:5], scores[5:]])
     assert (list(chosen), best) == ([1, 3, 0, 2], [0, 3, 1])
 
