@@ -86,13 +86,6 @@ def test_textrank_of_a_long_document_is_that_of_the_full_graph():
     assert scores_of("textrank", texts) == pytest.approx(walk(edges), rel=1e-9)
 
 
-def test_pacsum_weighs_later_sentences_twice_and_subtracts_earlier_ones():
-    a = math.sqrt(0.5)
-    assert scores_of("pacsum", ["Kel.", "Kel mor.", "Mor.", "Bin."]) == pytest.approx(
-        [2 * a, a, -a, 0.0], abs=1e-12
-    )
-
-
 def test_pacsum_of_a_long_document_is_that_of_all_pairs(long_texts, long_cosines):
     later = np.triu(long_cosines, 1).sum(axis=1)
     earlier = np.tril(long_cosines, -1).sum(axis=1)

@@ -41,9 +41,6 @@ NETWORKS = {
     ),
     "decoder_only": DecoderOnlyConfig(**SHAPE, feed_forward=32, heads=2, layers=2),
     "gru": RecurrentConfig(**SHAPE, encoder_layers=1, decoder_layers=1),
-    "gru_gate": RecurrentConfig(
-        **SHAPE, encoder_layers=2, decoder_layers=2, convolutional_gate=True
-    ),
 }
 
 
