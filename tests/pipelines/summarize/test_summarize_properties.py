@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from support.incremental_runs import CountedRuns
+from support.incremental_runs import CountedRuns, without_run
 from support.random_corpora import MARKER, ROW, SCHEMES, corpora, write_corpus
-from support.run_invariants import check_run, outcomes, read_rows, without_run
+from support.run_invariants import check_run, outcomes, read_rows
 
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.summarize.summarize import summarize
@@ -91,22 +91,11 @@ def _check_in_new_folder(draft: Any, flags: dict[str, Any]) -> None:
     assert MARKER not in said.getvalue()
 
 
+@pytest.mark.parametrize("examples", [1, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.usefixtures("one_time")
-def test_every_record_of_a_random_corpus_is_accounted_for(scheme):
-    @settings(_COMMON, max_examples=1)
-    @given(corpora(scheme), flag_sets())
-    def check(draft, flags):
-        _check_in_new_folder(draft, flags)
-
-    check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.usefixtures("one_time")
-def test_every_record_of_many_random_corpora_is_accounted_for(scheme):
-    @settings(_COMMON, max_examples=20)
+def test_every_record_of_a_random_corpus_is_accounted_for(scheme, examples):
+    @settings(_COMMON, max_examples=examples)
     @given(corpora(scheme), flag_sets())
     def check(draft, flags):
         _check_in_new_folder(draft, flags)

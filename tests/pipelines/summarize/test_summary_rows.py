@@ -32,6 +32,7 @@ from precis.pipelines.summarize.options import SummarizeOptions
 from precis.pipelines.summarize.summary_rows import Models, SummaryRow
 from precis.pipelines.summarize.summary_settings import read_model_ids
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+from precis.pipelines.tables.columns import round_score
 from precis.pipelines.tables.part_writing import isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
@@ -73,27 +74,21 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
     assert row["summary_method"] == row["extractive_method"] == "neural"
 
     model = KeyphraseModel.load(str(keyphrase_bundle))
-    phrases = {"classifier": [], "frequency": []}
-    for phrase in row["keyphrases"]:
-        phrases[phrase["method"]].append((phrase["phrase"], phrase["score"]))
-    expected = model.keyphrases(TEXTS, 2)
-    assert phrases["classifier"] == [
-        (each[0], float(f"{each[1]:.4g}")) for each in expected
+    phrases = [tuple(phrase.values()) for phrase in row["keyphrases"]]
+    best, frequent = model.keyphrases(TEXTS, 2), frequent_keyphrases(TEXTS, 2)
+    assert phrases == [
+        *(("classifier", phrase, round_score(score)) for phrase, score in best),
+        *(("frequency", frequent[0], 1.0), ("frequency", frequent[1], 0.5)),
     ]
-    frequent = frequent_keyphrases(TEXTS, 2)
-    assert phrases["frequency"] == [(frequent[0], 1.0), (frequent[1], 0.5)]
     named = reference_phrases(TEXTS, story(0)["highlights"])
     assert row["reference_keyphrases"] == sorted(named) != []
     methods = {phrase["method"] for phrase in without_reference["keyphrases"]}
     assert methods == {"classifier"}
     assert without_reference["reference_keyphrases"] is None
     assert empty["keyphrases"] == [] == empty["reference_keyphrases"]
-    assert settings_of(**flags).model_ids == {
-        "model_id": None,
-        "decode_id": None,
-        "extractive_model_id": scorer.model_id,
-        "keyphrase_model_id": model.model_id,
-    }
+    ids = settings_of(**flags).model_ids
+    assert ids["extractive_model_id"] == scorer.model_id
+    assert ids["keyphrase_model_id"] == model.model_id
     (without_model,) = first_rows([story(0)], keyphrases=3)
     assert without_model["keyphrases"] is without_model["reference_keyphrases"] is None
 
@@ -121,15 +116,11 @@ def test_a_model_that_was_replaced_is_refused(
 
 def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
     takes_it = "`precis summarize --keyphrase_bundle` takes it"
+    other = "is of the kind abstractive, and keyphrases"
+    neural = {"extractive": "neural", "extractive_bundle": str(keyphrase_bundle)}
     for flags, message in (
-        (
-            {"keyphrase_bundle": str(bundle)},
-            "is of the kind abstractive, and keyphrases",
-        ),
-        (
-            {"extractive": "neural", "extractive_bundle": str(keyphrase_bundle)},
-            takes_it,
-        ),
+        ({"keyphrase_bundle": str(bundle)}, other),
+        (neural, takes_it),
         ({"bundle": str(keyphrase_bundle)}, takes_it),
     ):
         with pytest.raises(UsageError, match=message):
@@ -201,12 +192,12 @@ def test_search_settings_and_precision_have_a_decode_id_of_their_own(bundle):
         assert read_model_ids(options, settings.decoding) == settings.model_ids
         return settings.model_ids
 
-    all_ids = [ids(), ids("mixed_bfloat16"), ids(n_best=2), ids(length_penalty=0.0)]
-    assert len({each["decode_id"] for each in all_ids}) == 4
+    all_ids = [
+        *(ids(), ids("mixed_bfloat16"), ids(n_best=2), ids(length_penalty=0.0)),
+        settings_of(bundle=str(bundle), batch_invariant=True).model_ids,
+    ]
+    assert len({each["decode_id"] for each in all_ids}) == len(all_ids)
     assert len({each["model_id"] for each in all_ids}) == 1
-    invariant = settings_of(bundle=str(bundle), batch_invariant=True).model_ids
-    assert invariant["decode_id"] not in {each["decode_id"] for each in all_ids}
-    assert invariant["model_id"] == all_ids[0]["model_id"]
 
 
 def test_one_thread_is_asked_for_before_tensorflow_computes(bundle):
@@ -226,27 +217,18 @@ def test_a_table_leaves_out_wrong_rows_and_numbers_that_are_not_finite():
     table, failures = isolated_table(rows)
     assert failures == [None] * 5
     assert table.schema.equals(SUMMARY_SCHEMA, check_metadata=True)
-    wrong = [dict(row) for row in rows]
-    wrong[1]["extractive"] = [{**rows[1]["extractive"][0], "score": float("nan")}]
-    wrong[2]["split"] = None
-    quality = rows[4]["extractive_quality"]
-    wrong[4]["extractive_quality"] = {**quality, "density": float("inf")}
-    smaller, failures = isolated_table(wrong)
+    rows[1]["extractive"][0]["score"] = float("nan")
+    rows[2]["split"] = None
+    rows[4]["extractive_quality"]["density"] = float("inf")
+    smaller, failures = isolated_table(rows)
     assert smaller.equals(table.take([0, 3]).combine_chunks())
-    assert [failure and failure[1:3] for failure in failures] == [
-        None,
-        ("nan", "column 'extractive[].score' holds a number that is not finite"),
-        (
-            "error",
-            "column 'split' is null in at least one row, which the schema does not "
-            "allow",
-        ),
-        None,
-        (
-            "nan",
-            "column 'extractive_quality.density' holds a number that is not finite",
-        ),
-    ]
-    nothing, failures = isolated_table(wrong[1:2])
-    assert nothing.num_rows == 0 and nothing.schema.equals(SUMMARY_SCHEMA)
-    assert isolated_table([])[0].equals(nothing)
+    assert failures[0] is failures[3] is None
+    for place, reason, detail in (
+        (1, "nan", "column 'extractive[].score' holds a number that is not finite"),
+        (2, "error", "column 'split' is null in at least one row, which the schema"),
+        (4, "nan", "column 'extractive_quality.density' holds a number that is not"),
+    ):
+        assert failures[place].reason == reason
+        assert failures[place].detail.startswith(detail)
+    nothing, _ = isolated_table(rows[1:2])
+    assert nothing.num_rows == 0 and isolated_table([])[0].equals(nothing)

@@ -44,18 +44,15 @@ def test_a_row_is_the_same_after_writing_and_reading(tmp_path):
 
 def test_a_file_has_a_row_group_per_batch_zstd_and_compliant_lists(tmp_path):
     path = str(tmp_path / "a.parquet")
-    tables = [
-        schema.summary_table([summary_row(document_id=str(n))] * n) for n in (1, 0, 3)
-    ]
-    batches = [tables[0], tables[1], tables[2].combine_chunks().to_batches()[0]]
-    assert schema.write_parquet(path, iter(batches), schema.SUMMARY_SCHEMA) == 4
+    tables = [schema.summary_table([ROW] * rows) for rows in (1, 0, 3)]
+    batches = [*tables[:2], *tables[2].combine_chunks().to_batches()]
+    assert schema.write_parquet(path, batches, schema.SUMMARY_SCHEMA) == 4
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     assert [group.num_rows for group in groups] == [1, 3]
     columns = [groups[0].column(column) for column in range(metadata.num_columns)]
     assert {column.compression for column in columns} == {"ZSTD"}
-    paths = [column.path_in_schema for column in columns]
-    assert "extractive.list.element.start" in paths
+    assert "extractive.list.element.start" in [each.path_in_schema for each in columns]
 
 
 def without(values, name):

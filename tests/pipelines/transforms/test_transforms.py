@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from support.summarize_runs import SHORT, place_of, rows_of
 
 from precis.model.errors import UsageError
@@ -116,23 +115,3 @@ def test_options_are_checked_when_the_pipeline_is_built(options, message):
     documents = pipeline() | beam.Create([Document(article="Rain fell.")])
     with pytest.raises(UsageError, match=message):
         documents | SummarizeDocuments(**options)
-
-
-def test_rows_stay_in_the_window_of_their_document():
-    times = {"a": 1, "b": 2, "c": 11}
-    documents = [Document(name, article="Rain fell.") for name in times]
-    with pipeline() as p:
-        result = (
-            p
-            | beam.Create(documents)
-            | beam.Map(lambda document: TimestampedValue(document, times[document[0]]))
-            | beam.WindowInto(FixedWindows(10))
-            | SummarizeDocuments(**LEAD)
-        )
-        windows = result.rows | beam.Map(
-            lambda row, window=beam.DoFn.WindowParam: (
-                row["document_id"],
-                float(window.start),
-            )
-        )
-        assert_that(windows, equal_to([("a", 0.0), ("b", 0.0), ("c", 10.0)]))
