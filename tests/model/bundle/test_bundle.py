@@ -22,6 +22,7 @@ from precis.model.bundle.manifest import (
     open_bundle_config,
     open_tokenizer,
     open_weights,
+    read_checksums,
     read_manifest,
     refuse_other_kind,
     save_bundle_files,
@@ -150,6 +151,7 @@ def test_sources_may_have_a_separate_tokenizer(network, tokenizer, lower, tmp_pa
     assert loaded.tokenizer.fingerprint == tokenizer.fingerprint
     assert loaded.source_tokenizer.fingerprint == lower.fingerprint
     assert loaded.model_id == own_id != shared_id
+    assert "source_tokenizer/vocab.txt" in read_checksums(folder)
     assert load_encoder_bundle(folder).tokenizer.fingerprint == lower.fingerprint
     tokenizer.save(str(tmp_path / "source_tokenizer"))
     with pytest.raises(DataError, match=f"source_{OTHER_TOKENIZER}"):
