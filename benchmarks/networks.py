@@ -48,7 +48,6 @@ NETWORKS: Mapping[str, Mapping[str, object]] = {
         "architecture": "recurrent",
         "convolutional_gate": True,
     },
-    "coverage": {"recipe": "coverage", "steps": 40, "init_from": "transformer"},
     "bert": {"steps": 150, "batch_tokens": 4096, "freeze_encoder": True},
 }
 TASKS = {

@@ -56,7 +56,6 @@ NETWORKS: Mapping[str, Mapping[str, Any]] = {
     "four_layers": {"size": "four_layers"},
     "small": {"size": "small"},
     "small.no_pointer": {"size": "small", "pointer": False},
-    "small.coverage": {"size": "small", "coverage": True},
     "six_layers": {"size": "six_layers"},
     "base": {"size": "base"},
     "decoder_only.tiny": {"size": "tiny", "architecture": "decoder_only"},

@@ -19,7 +19,8 @@ REMOVED_FLAGS = {
     "redact": "it was removed; replace personal data in the texts before precis reads "
     "them",
     "estimate": "it was removed; a run with --limit 1000 shows how fast the job is",
-    "coverage_penalty": "it was removed; train with --coverage against repetition",
+    "coverage_penalty": "it was removed; no sequence of three pieces is written twice",
+    "coverage": "it was removed; no sequence of three pieces is written twice",
     "beam_groups": "it was removed; widen --beam_width, --n_best keeps more summaries",
     "diversity_penalty": "it was removed with beam_groups; leave it out",
     "cell": "it was removed; the cells of recurrent networks are GRUs",

@@ -84,7 +84,12 @@ LAYOUTS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 # Fields that there were, with their default, which is what every network has now.
-_REMOVED_FIELDS = {"cell": "gru", "attention": "luong", "input_feeding": True}
+_REMOVED_FIELDS = {
+    "cell": "gru",
+    "attention": "luong",
+    "input_feeding": True,
+    "coverage": False,
+}
 ARCHITECTURES: Mapping[str, NamedArchitecture] = {
     "transformer": NamedArchitecture(TransformerConfig, _TRANSFORMER_SIZES),
     "decoder_only": NamedArchitecture(DecoderOnlyConfig, _DECODER_ONLY_SIZES),

@@ -105,13 +105,11 @@ class TransformerConfig(StackConfig):
     scaled_output: bool = False  # a tied output layer reads states times D^-0.5 (T5)
     logits_bias: bool = False  # a bias per piece on the logits of a tied output
     pointer: bool = True  # tokens are copied from the source too (See et al. 2017)
-    coverage: bool = False  # the pointer's scores read the sum of its earlier attention
     convolutional_gate: bool = False  # over the encoder's states (Lin et al. 2018)
     max_target_tokens: int = 128
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_coverage(self)
         if self.pointer and not self.shared_embedding:
             raise UsageError(
                 "the pointer copies pieces of the source, so source and target need "
@@ -145,12 +143,7 @@ class DecoderOnlyConfig(StackConfig):
     layers: int
     tied_output: bool = True  # this and the rest as in `TransformerConfig`
     pointer: bool = True
-    coverage: bool = False
     max_target_tokens: int = 128
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_coverage(self)
 
     @property
     def decoder(self) -> StackConfig:
@@ -171,13 +164,11 @@ class RecurrentConfig:
     dropout: float = 0.1  # share of values set to zero while training
     tied_output: bool = True  # this and the rest as in `TransformerConfig`
     pointer: bool = True
-    coverage: bool = False
     max_source_tokens: int = 512
     max_target_tokens: int = 128
 
     def __post_init__(self) -> None:
         _check_counts(self)
-        _check_coverage(self)
         if self.width % 2:
             raise UsageError(
                 "the width must be even, half of it for each direction of the "
@@ -228,14 +219,6 @@ def _check_counts(config: Any) -> None:
     check_at_least(config, 1, *(name for name in names if name not in _MAY_BE_ZERO))
     if not 0 <= config.dropout < 1:
         raise UsageError(f"dropout is a share from 0 to below 1, not {config.dropout}")
-
-
-def _check_coverage(config: Any) -> None:
-    if config.coverage and not config.pointer:
-        raise UsageError(
-            "coverage is what the pointer has read so far, so it needs one; "
-            "leave --no-pointer or --coverage out"
-        )
 
 
 def _fields_of(kind: type[Any], config: Any) -> dict[str, Any]:

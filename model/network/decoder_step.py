@@ -78,10 +78,7 @@ class BlockGenerator(Generator):
             length=length,
         )
         return Cache(
-            per_beam={
-                "attention_mask": attention_mask,
-                "coverage": self.start_coverage(memory, beams),
-            },
+            per_beam={"attention_mask": attention_mask},
             per_document={
                 "kv_cache": kv_cache,
                 "source": tuple(
@@ -131,10 +128,10 @@ class BlockGenerator(Generator):
             self_values.append(values)
         states = self.normed(states)
         states = ops.reshape(states, (batch, beams, inputs.shape[-1]))
-        logits, coverage = self.step_output(states, inputs, cache)
+        logits = self.step_output(states, inputs, cache)
         kv_cache = KVCache(tuple(self_keys), tuple(self_values), kv_cache.positions)
         return logits, Cache(
-            per_beam={"attention_mask": attention_mask, "coverage": coverage},
+            per_beam={"attention_mask": attention_mask},
             per_document={**cache.per_document, "kv_cache": kv_cache},
             shared=cache.shared,
         )

@@ -24,7 +24,6 @@ from precis.model.network.layers import (
 from precis.model.network.pointer import (
     PointerGenerator,
     Prediction,
-    coverage_loss,
     log_probs,
 )
 from precis.model.network.positions import TokenEmbedding
@@ -102,7 +101,6 @@ class Generator(keras.Model):
             self.pointer = PointerGenerator(
                 width=target_embedding.width,
                 memory_width=memory_width,
-                has_coverage=self.config.coverage,
                 name="pointer",
             )
 
@@ -132,12 +130,8 @@ class Generator(keras.Model):
         states, inputs, _ = self.decode(target, memory, training=training)
         logits = self._logits(states)
         if self.pointer is None:
-            return Prediction(logits, None, None)
-        pointer_output = self.pointer(states, inputs, memory)
-        repetition = None
-        if self.config.coverage:
-            repetition = coverage_loss(pointer_output.copy_probabilities)
-        return Prediction(logits, pointer_output, repetition)
+            return Prediction(logits, None)
+        return Prediction(logits, self.pointer(states, inputs, memory))
 
     def attention(self, source: Tensor, target: Tensor) -> list[AttentionMap]:
         """The attention maps of all blocks with teacher forcing.
@@ -229,16 +223,7 @@ class Generator(keras.Model):
         """
         return self.pointer.start(memory) if self.pointer else ()
 
-    def start_coverage(self, memory: Memory, beams: int) -> Tensor:
-        """Zeros, float32 [B, K, S]; () without coverage."""
-        if not self.config.coverage:
-            return ()
-        batch, length = ops.shape(memory.source)
-        return ops.zeros((batch, beams, length), dtype="float32")
-
-    def step_output(
-        self, states: Tensor, inputs: Tensor, cache: Cache
-    ) -> tuple[Tensor, Tensor]:
+    def step_output(self, states: Tensor, inputs: Tensor, cache: Cache) -> Tensor:
         """Computes the logits of a step.
 
         Args:
@@ -247,7 +232,7 @@ class Generator(keras.Model):
           cache: of the steps before.
 
         Returns:
-          float32 [B, K, V], and the coverage after this step.
+          float32 [B, K, V].
         """
         batch, beams, width = ops.shape(states)
         rows = ops.reshape(states, (-1, width))
@@ -255,12 +240,9 @@ class Generator(keras.Model):
         logits = ops.reshape(logits, (batch, beams, logits.shape[-1] or -1))
         if ALLOWED in cache.per_document:
             logits = logits + cache.per_document[ALLOWED]
-        coverage = cache.per_beam["coverage"]
         if not self.pointer:
-            return logits, coverage
-        return self.pointer.step(
-            logits, states, inputs, cache.per_document["pointer"], coverage
-        )
+            return logits
+        return self.pointer.step(logits, states, inputs, cache.per_document["pointer"])
 
     def _logits(self, states: Tensor) -> Tensor:
         if self.output_layer:

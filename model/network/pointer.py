@@ -2,8 +2,8 @@
 generated from the vocabulary or copied from the source.
 
 The letters are those of the paper: a is the attention distribution over the source, the
-probabilities to copy each position; p_gen is the probability to generate, P_vocab the
-generator's distribution over the vocabulary, and c the coverage.
+probabilities to copy each position; p_gen is the probability to generate, and P_vocab
+the generator's distribution over the vocabulary.
 """
 
 import math
@@ -49,13 +49,10 @@ class Prediction(NamedTuple):
       logits: float32 [B, T, V] of the generator.
       pointer_output: the output of the pointer; None where the distribution of the
           generator is that of the network.
-      coverage_loss: float32 [B, T] (See et al. 2017, equation 12), or None without
-          coverage.
     """
 
     logits: Tensor
     pointer_output: PointerOutput | None
-    coverage_loss: Tensor | None
 
 
 class PointerSource(NamedTuple):
@@ -85,26 +82,15 @@ class PointerGenerator(keras.layers.Layer):
     Here a is the softmax of a scaled dot product of state and memory, and the context
     is the sum of a_i memory_i. Word pieces spell every word, so no extended vocabulary
     is needed.
-
-    With coverage (section 2.3) a learned weight times c_i, the sum of a_i over the
-    earlier tokens, is added to the scores. That is equation 11 without a hidden layer,
-    as the scores here have none. The weight begins at 0, so that a network trained
-    without coverage can be trained further with it.
     """
 
     def __init__(
-        self,
-        *,
-        width: int,
-        memory_width: int | None = None,
-        has_coverage: bool = False,
-        **kwargs: Any,
+        self, *, width: int, memory_width: int | None = None, **kwargs: Any
     ) -> None:
         # Without autocast: under mixed precision it would cast the float32 logits.
         super().__init__(autocast=False, **kwargs)
         self.width = width
         self.memory_width = memory_width or width
-        self.has_coverage = has_coverage
         self.query = keras.layers.Dense(width, name="query")
         self.key = keras.layers.Dense(width, name="key")
         self.gate = keras.layers.Dense(1, name="gate", dtype="float32")
@@ -113,14 +99,6 @@ class PointerGenerator(keras.layers.Layer):
         self.query.build((None, None, self.width))
         self.key.build((None, None, self.memory_width))
         self.gate.build((None, None, 2 * self.width + self.memory_width))
-        if self.has_coverage:
-            self.coverage_weight = self.add_weight(
-                name="coverage_weight",
-                shape=(),
-                initializer="zeros",
-                dtype="float32",
-                autocast=False,
-            )
         self.built = True
 
     def call(self, states: Tensor, inputs: Tensor, memory: Memory) -> PointerOutput:
@@ -132,10 +110,7 @@ class PointerGenerator(keras.layers.Layer):
           memory: of the sources.
         """
         scores = self._scores(states, self.key(memory.states), memory.source_bias)
-        if self.has_coverage:
-            copy_probabilities = self._softmax_with_coverage(scores)
-        else:
-            copy_probabilities = ops.softmax(scores)
+        copy_probabilities = ops.softmax(scores)
         p_gen = self._p_gen(copy_probabilities, memory.states, states, inputs)
         return PointerOutput(p_gen, copy_probabilities, memory.source)
 
@@ -152,8 +127,7 @@ class PointerGenerator(keras.layers.Layer):
         states: Tensor,
         inputs: Tensor,
         past: PointerSource,
-        coverage: Tensor,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor:
         """The mixture for one token of each hypothesis, as unnormalised
         log-probabilities.
 
@@ -165,14 +139,11 @@ class PointerGenerator(keras.layers.Layer):
           logits: float32 [B, K, V] of the generator.
           states, inputs: [B, K, D].
           past: the tensors of the source.
-          coverage: c, float32 [B, K, S], or () without coverage.
 
         Returns:
-          Logits float32 [B, K, V], and the coverage including this token.
+          float32 [B, K, V].
         """
         scores = self._scores(states, past.keys, past.source_bias)
-        if self.has_coverage:
-            scores = scores + self.coverage_weight * coverage
         copy_probabilities = ops.softmax(scores)  # [B, K, S]
         p_gen = ops.maximum(
             self._p_gen(copy_probabilities, past.memory, states, inputs),
@@ -186,31 +157,13 @@ class PointerGenerator(keras.layers.Layer):
         mixed = ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY))
         mixed = mixed - ops.log(p_gen) + norm
         mixed = ops.maximum(mixed, logits_of_tokens)
-        logits = write_places(logits, places, mixed)
-        if not isinstance(coverage, tuple):
-            coverage = coverage + copy_probabilities
-        return logits, coverage
+        return write_places(logits, places, mixed)
 
     def _scores(self, states: Tensor, keys: Tensor, source_bias: Tensor) -> Tensor:
         """Masked scores of source positions, float32 [B, T, S]."""
         scale = 1.0 / math.sqrt(self.width)
         scores = ops.matmul(self.query(states), ops.swapaxes(keys, 1, 2)) * scale
         return ops.cast(scores, "float32") + source_bias
-
-    def _softmax_with_coverage(self, scores: Tensor) -> Tensor:
-        """The copy probabilities of scores [B, T, S], token after token: those of a
-        token depend on the coverage of the tokens before.
-        """
-
-        def next_token(coverage: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-            probabilities = ops.softmax(scores + self.coverage_weight * coverage)
-            return coverage + probabilities, probabilities
-
-        no_coverage = ops.zeros_like(scores[:, 0])
-        _, probabilities = ops.scan(
-            next_token, no_coverage, ops.swapaxes(scores, 0, 1)
-        )  # [T, B, S]
-        return ops.swapaxes(probabilities, 0, 1)
 
     def _p_gen(
         self, copy_probabilities: Tensor, memory: Tensor, states: Tensor, inputs: Tensor
@@ -292,12 +245,3 @@ def scatter_to_vocabulary(
     values = ops.reshape(ops.swapaxes(values, 1, 2), (batch * length, steps))
     by_token = ops.scatter(targets, values, (batch, vocabulary_size, steps))
     return ops.swapaxes(by_token, 1, 2)
-
-
-def coverage_loss(copy_probabilities: Tensor) -> Tensor:
-    """The coverage loss (equation 12): the sum over the source of min(a_i, c_i).
-
-    Copy probabilities float32 [B, T, S] -> float32 [B, T].
-    """
-    coverage = ops.cumsum(copy_probabilities, axis=1) - copy_probabilities
-    return ops.sum(ops.minimum(copy_probabilities, coverage), axis=-1)

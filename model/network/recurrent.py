@@ -148,10 +148,7 @@ class Recurrent(Generator):
         """As in `Generator`; a recurrent network needs no room."""
         keys, _ = memory.decoder_inputs
         return Cache(
-            per_beam={
-                "state": _first_state(memory, beams),
-                "coverage": self.start_coverage(memory, beams),
-            },
+            per_beam={"state": _first_state(memory, beams)},
             per_document={
                 "source_states": memory.states,
                 "source_keys": keys,
@@ -172,8 +169,8 @@ class Recurrent(Generator):
             source["source_keys"],
             score_bias(source["source_mask"])[:, 0],
         )
-        logits, coverage = self.step_output(state[1], inputs, cache)
-        return logits, cache._replace(per_beam={"state": state, "coverage": coverage})
+        logits = self.step_output(state[1], inputs, cache)
+        return logits, cache._replace(per_beam={"state": state})
 
     def _advance(
         self, inputs: Tensor, state: State, memory: Tensor, keys: Tensor, bias: Tensor

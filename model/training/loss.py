@@ -63,13 +63,6 @@ def smoothed_cross_entropy(
     return Sums(ops.sum(loss * counts), ops.sum(correct * counts), ops.sum(counts))
 
 
-def masked_sum(values: Any, targets: Any, *, pad_id: int) -> Any:
-    """The sum of values, float32 [B, T], over the targets that are not padding: a
-    float32 scalar.
-    """
-    return ops.sum(values * ops.cast(ops.not_equal(targets, pad_id), "float32"))
-
-
 def _mixed_scores(
     logits: Any, pointer_output: PointerOutput, targets: Any
 ) -> tuple[Any, Any, Any]:

@@ -12,7 +12,7 @@ from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
 from precis.model.training.batches import split_rows
 from precis.model.training.config import TrainingConfig
-from precis.model.training.loss import Sums, masked_sum, smoothed_cross_entropy
+from precis.model.training.loss import Sums, smoothed_cross_entropy
 from precis.model.training.strategy import trains_on_cpu
 
 # On a CPU, two parts of a batch are worked at the same time, which keeps its cores
@@ -183,11 +183,6 @@ class _ReplicaStep:
                 pad_id=self.pad_id,
                 smoothing=self.training.label_smoothing,
             )
-            if prediction.coverage_loss is not None:
-                coverage = masked_sum(
-                    prediction.coverage_loss, expected, pad_id=self.pad_id
-                )
-                sums = sums._replace(loss=sums.loss + coverage)
             scaled = self.optimizer.scale_loss(sums.loss)
         variables = [weight.value for weight in self.network.trainable_variables]
         gradients = tape.gradient(scaled, variables)

@@ -114,11 +114,6 @@ class NetworkOptions:
     pointer: bool = flag(
         True, "copy from the source as well as generate (pointer-generator)"
     )
-    coverage: bool = flag(
-        False,
-        "the pointer sees what it has read; best as a second phase, with --init_from "
-        "(See et al. 2017)",
-    )
     # Read the embedding table backwards instead of an output layer of its own.
     tied_output: bool = setting(True)
     dropout: float = flag(

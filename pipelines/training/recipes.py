@@ -19,14 +19,6 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "label_smoothing": 0.0,
         "epochs": 20,
     },
-    # Coverage as a second phase (See et al. 2017, section 5), with --init_from a
-    # pointer network that was trained without coverage.
-    "coverage": {
-        "coverage": True,
-        "learning_rate": 1e-4,
-        "warmup_steps": 100,
-        "steps": 3_000,
-    },
     # A trained network on another corpus, with --init_from its bundle (after Lewis et
     # al. 2020, section 5.3).
     "fine_tune": {

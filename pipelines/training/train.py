@@ -48,14 +48,13 @@ from precis.pipelines.training.recipes import RECIPES
 # The flags of a network that may stand beside a bundle it begins with. The bundle
 # decides the others, or a network of two vocabularies does not have them.
 _BESIDE = {
-    "init_from": "recipe coverage dropout max_source_tokens max_target_tokens",
+    "init_from": "recipe dropout max_source_tokens max_target_tokens",
     "encoder": "recipe network width heads feed_forward convolutional_gate "
     "decoder_layers pointer tied_output dropout max_source_tokens max_target_tokens",
 }
 # The flags of the shape of a network.
 _SHAPE = (
-    "width heads feed_forward encoder_layers decoder_layers layers "
-    "convolutional_gate coverage"
+    "width heads feed_forward encoder_layers decoder_layers layers convolutional_gate"
 ).split()
 
 
@@ -150,13 +149,11 @@ def choose_network(
         limits[name] = chosen or prepared
     network: NetworkConfig
     if settings.init_from:
-        changes = {"coverage": True} if settings.coverage else {}
         network, initial = weights_of_bundle(
             settings.init_from,
             records.tokenizers,
             dropout=settings.dropout,
             **limits,
-            **changes,
         )
     elif settings.encoder:
         network, initial = _network_on_encoder(records, settings, limits)

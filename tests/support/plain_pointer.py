@@ -35,8 +35,7 @@ def pointer(
     query, key = dense(states, weights, "query"), dense(memory, weights, "key")
     copy, generate = np.zeros((length, len(memory))), np.zeros(length)
     for t in range(length):
-        coverage = weights.get("coverage_weight", 0.0) * copy[:t].sum(axis=0)
-        copy[t] = softmax(key @ query[t] / math.sqrt(width) + coverage)
+        copy[t] = softmax(key @ query[t] / math.sqrt(width))
         context = copy[t] @ memory
         kernel, depth = weights["gate/kernel"][:, 0], memory.shape[1]
         # w_c . context + w_s . state + w_x . input + b

@@ -47,7 +47,7 @@ TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
     "pointer": {},
     "plain": {"pointer": False},
     "untied": {"pointer": False, "tied_output": False},
-    "untied_pointer": {"tied_output": False, "coverage": True},
+    "untied_pointer": {"tied_output": False},
     "bart": {
         "pointer": False,
         "positions": "learned",
@@ -92,7 +92,6 @@ TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
         "activation": "gelu_tanh",
         "positions": "learned",
         "logits_bias": True,
-        "coverage": True,
         "decoder": {"heads": 1, "feed_forward": 7, "rms_norm": True},
     },
     "vocabularies": {
@@ -124,7 +123,6 @@ DECODERS_ONLY: Mapping[str, Mapping[str, Any]] = {
         "activation": "silu",
         "head_width": 3,
         "tied_output": False,
-        "coverage": True,
     },
     "decoder_only_post_norm": {
         "embedding_norm": True,
@@ -143,7 +141,7 @@ DECODERS_ONLY: Mapping[str, Mapping[str, Any]] = {
 }
 RECURRENT: Mapping[str, Mapping[str, Any]] = {
     "gru": {},
-    "gru_coverage": {"coverage": True, "tied_output": False, "decoder_layers": 1},
+    "gru_untied": {"tied_output": False, "decoder_layers": 1},
     "gru_gate": {
         "convolutional_gate": True,
         "pointer": False,
@@ -164,16 +162,14 @@ _FAST = (
     "decoder_only",
     "decoder_only_relative",
     "gru",
-    "gru_coverage",
+    "gru_untied",
 )
 EACH = tuple(
     name if name in _FAST else pytest.param(name, marks=pytest.mark.slow)
     for name in ALL
 )
-# One of each architecture, with a pointer, and of those the ones that were trained with
-# coverage.
+# One of each architecture, with a pointer.
 KINDS = ("pointer", "decoder_only", "gru")
-COVERED = ("untied_pointer", "decoder_only_relative", "gru_coverage")
 PLAIN: Mapping[str, Callable[..., Document]] = {
     "transformer": plain_network.transformer,
     "decoder_only": plain_network.decoder_only,

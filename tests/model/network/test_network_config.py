@@ -91,7 +91,6 @@ def divisible(width, heads, way_out):
     return f"{width} is not one of {heads}; take {way_out} or another number of heads"
 
 
-COVERAGE = "coverage is what the pointer has read so far, .*leave --no-pointer or --cov"
 SHARE = "dropout is a share from 0 to below 1, not"
 BUCKETS = "at least 4 buckets, and a longest distance above half as many, not"
 RELATIVE = {"positions": "relative"}
@@ -115,9 +114,6 @@ RELATIVE = {"positions": "relative"}
         (encoder, {**RELATIVE, "relative_distance": 16}, f"{BUCKETS} 32 .* and 16"),
         (network, {"positions": "rotary"}, "^positions is one of sinusoidal, .* 'rota"),
         (decoder_only, {"activation": "tanh"}, "^activation is one of relu, .* 'tanh'"),
-        (network, {"coverage": True, "pointer": False}, COVERAGE),
-        (decoder_only, {"coverage": True, "pointer": False}, COVERAGE),
-        (recurrent, {"coverage": True, "pointer": False}, COVERAGE),
         (
             network,
             {"decoder_stack": stack(width=12)},

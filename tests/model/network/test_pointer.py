@@ -1,5 +1,5 @@
 """The pointer-generator mixture against loops over documents, steps and source
-positions. `test_coverage` has coverage.
+positions.
 """
 
 import numpy as np
@@ -63,7 +63,7 @@ def point(layer, given):
 def probabilities(layer, given):
     """The mixture as probabilities [B, T, V]."""
     logits = ops.convert_to_tensor(given["logits"])
-    prediction = Prediction(logits, point(layer, given), None)
+    prediction = Prediction(logits, point(layer, given))
     return np.exp(np.asarray(log_probs(prediction)))
 
 
@@ -88,8 +88,7 @@ def test_a_step_equals_a_whole_target(layer, given, bias):
     tensors = [
         ops.convert_to_tensor(given[name]) for name in ("logits", "states", "inputs")
     ]
-    logits, coverage = layer.step(*tensors, past, ())
-    assert coverage == ()
+    logits = layer.step(*tensors, past)
     assert np.isfinite(np.asarray(logits)).all()
     np.testing.assert_allclose(
         np.asarray(ops.softmax(logits)), probabilities(layer, given), atol=1e-5

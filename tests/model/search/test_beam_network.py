@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from support import plain_search
-from support.small_network import COVERED, PAD, network_of
+from support.small_network import KINDS, PAD, network_of
 from support.table_network import check
 from support.walks import SOURCE, every_summary
 
@@ -119,11 +119,8 @@ def test_padding_and_neighbours_change_nothing(compiled):
         np.testing.assert_array_equal(part, first)
 
 
-@pytest.mark.parametrize("variant", [*COVERED, "gate"])
+@pytest.mark.parametrize("variant", [*KINDS, "gate"])
 def test_greedy_search_by_the_definition(variant):
-    """A network that was trained with coverage counts it without a penalty, because the
-    next token depends on it.
-    """
     network = network_of(variant)
     config = SearchConfig(beam_width=1, max_summary_tokens=LENGTH, no_repeat_ngram=2)
     results = greedy_search(

@@ -442,7 +442,7 @@ def test_flags_that_cannot_be_are_refused(records, tmp_path, flags, message):
     with pytest.raises(UsageError, match="unknown option 'dropout'"):
         run_keyphrase_training(records=records, output=output, dropout=0.1)
     with pytest.raises(UsageError, match="recipe takes a value of type str, not "):
-        train(records=records, output=output, recipe=["coverage"])
+        train(records=records, output=output, recipe=["fine_tune"])
     assert not (tmp_path / "o").exists()
 
 

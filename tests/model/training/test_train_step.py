@@ -28,9 +28,9 @@ SHAPE = {
     "max_source_tokens": 192,
     "max_target_tokens": 48,
 }
-FAST = ("coverage_and_gate", "gru")  # the other networks are slow tests
+FAST = ("gate", "gru")  # the other networks are slow tests
 NETWORKS = {
-    "coverage_and_gate": network_config(coverage=True, convolutional_gate=True),
+    "gate": network_config(convolutional_gate=True),
     "like_t5": network_config(
         positions="relative",
         norm_first=True,
@@ -207,7 +207,7 @@ def test_every_network_learns_and_its_state_is_all_in_its_variables(name):
 def test_a_step_that_xla_compiles_is_the_same(name):
     """XLA compiles for a TPU too: every operation of the step and of its gradient must
     be one that it has, with shapes that it knows. Dropout is on. It does not compile
-    the gradient of `keras.ops.scan`, which recurrent networks and coverage use.
+    the gradient of `keras.ops.scan`, which recurrent networks use.
     """
     step, variables = make_step(build_network(NETWORKS[name], seed=3), rows=6)
     first = [variable.numpy() for variable in variables]

@@ -71,19 +71,7 @@ def test_a_network_begins_with_the_weights_of_its_bundle(trained, tokenizers):
         np.testing.assert_array_equal(after[path], value, err_msg=path)
 
 
-def test_coverage_adds_one_weight_that_is_zero(trained, tokenizers):
-    config, initial = weights_of_bundle(trained, tokenizers, coverage=True)
-    network = build_network(config)
-    initialise(network, initial, tokenizers.source)
-    (added,) = values(network).keys() - values(load_bundle(trained).network).keys()
-    assert added == "pointer/coverage_weight" and values(network)[added] == 0.0
-    source = np.array([[7, 8, 9]], "int32")
-    np.testing.assert_array_equal(
-        network(source, source), load_bundle(trained).network(source, source)
-    )
-
-
-def test_a_bundle_that_does_not_fit_is_refused(trained, tokenizers, tmp_path):
+def test_a_bundle_that_does_not_fit_is_refused(trained, tokenizers):
     with pytest.raises(
         UsageError,
         match=r"its vocabulary \(tokenizer \w{12}, \d+ pieces\) is not the records' "
@@ -93,12 +81,6 @@ def test_a_bundle_that_does_not_fit_is_refused(trained, tokenizers, tmp_path):
     match = "--max_source_tokens 193 is more than the 192 positions that .* has learned"
     with pytest.raises(UsageError, match=match):
         weights_of_bundle(trained, tokenizers, max_source_tokens=193)
-    network = build_network(network_config(pointer=False))
-    save_bundle(
-        str(tmp_path), network=network, tokenizer=tokenizers.target, provenance={}
-    )
-    with pytest.raises(UsageError, match="leave --no-pointer or --coverage out"):
-        weights_of_bundle(str(tmp_path), tokenizers, coverage=True)
 
 
 def test_a_training_from_other_first_weights_is_another(

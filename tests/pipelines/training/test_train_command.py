@@ -127,15 +127,15 @@ def test_a_shape_and_several_tasks_by_flags(records_folder, copy_records, tmp_pa
     assert int(provenance["start"]["word_vectors_found"].split(" of ")[0]) >= 1
 
 
-def test_coverage_as_a_second_phase_by_its_recipe(records_folder, tmp_path):
+def test_fine_tuning_by_its_recipe(records_folder, tmp_path):
     tokenizer, first = load_tokenizers(records_folder).target, str(tmp_path / "first")
     built = build_network(network_config())
     save_bundle(first, network=built, tokenizer=tokenizer, provenance={})
     network, provenance = one_step(
-        records_folder, tmp_path / "second", init_from=first, recipe="coverage"
+        records_folder, tmp_path / "second", init_from=first, recipe="fine_tune"
     )
-    assert network["coverage"] and network["width"] == 16
-    assert provenance["training"]["learning_rate"] == 1e-4
+    assert network["width"] == 16
+    assert provenance["training"]["learning_rate"] == 3e-5
     dataset = json.loads(Path(records_folder, "dataset.json").read_text())
     assert provenance["records_fingerprint"] == dataset["fingerprint"]
     assert provenance["start"]["init_from"] == load_bundle(first).model_id
