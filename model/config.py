@@ -20,6 +20,7 @@ REMOVED_FLAGS = {
     "them",
     "estimate": "it was removed; a run with --limit 1000 shows how fast the job is",
     "coverage_penalty": "it was removed; no sequence of three pieces is written twice",
+    "batch_invariant": "it was removed; scores of rows are rounded and do not need it",
     "coverage": "it was removed; no sequence of three pieces is written twice",
     "beam_groups": "it was removed; widen --beam_width, --n_best keeps more summaries",
     "diversity_penalty": "it was removed with beam_groups; leave it out",

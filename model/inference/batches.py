@@ -77,7 +77,6 @@ def batches_by_length(
     beams: int,
     limit: int,
     precision: str = "float32",
-    batch_invariant: bool = False,
 ) -> list[list[int]]:
     """Groups documents of similar length into batches, the longest documents first.
 
@@ -92,16 +91,15 @@ def batches_by_length(
       beams: hypotheses of each document.
       limit: source tokens that the network reads.
       precision: that the network computes in.
-      batch_invariant: every document is a batch of its own.
 
     Returns:
       The positions of the documents of each batch.
     """
     room = BATCH_BEAM_TOKENS if precision == "float32" else 2 * BATCH_BEAM_TOKENS
-    most = 1 if batch_invariant else MAX_BATCH_HYPOTHESES // beams
 
     def size(longest: int) -> int:
-        return min(most, room // (beams * padded_length([longest], limit)))
+        by_tokens = room // (beams * padded_length([longest], limit))
+        return min(MAX_BATCH_HYPOTHESES // beams, by_tokens)
 
     return group_by_length(lengths, size)
 

@@ -71,14 +71,12 @@ class ModelSearch(NamedTuple):
       model_id: the model that the folder must hold.
       precision: the number format that the network's layers compute in.
       config: the search settings.
-      batch_invariant: whether each document is searched alone.
     """
 
     bundle: str
     model_id: str
     precision: str
     config: SearchConfig
-    batch_invariant: bool = False
 
 
 class BulkSummarizer:
@@ -142,9 +140,7 @@ class BulkSummarizer:
         Args:
           sources: int32 [S] each.
         """
-        # Batches of single documents would say nothing about the amount of work.
-        batches = self._batches(sources, batch_invariant=False)
-        return self.processes > 1 and len(batches) >= POOL_BATCHES
+        return self.processes > 1 and len(self._batches(sources)) >= POOL_BATCHES
 
     def begin(
         self, sources: Sequence[np.ndarray], *, in_processes: bool
@@ -156,7 +152,7 @@ class BulkSummarizer:
           in_processes: whether to search in processes, in the order of these calls.
             Without them, the search begins when the summaries are asked for.
         """
-        batches = self._batches(sources, batch_invariant=self.search.batch_invariant)
+        batches = self._batches(sources)
         begin = self.submit if in_processes else self._later
         searches = [begin([sources[row] for row in rows]) for rows in batches]
         return PendingWindow(self, batches, searches)
@@ -230,16 +226,13 @@ class BulkSummarizer:
             return False
         return True
 
-    def _batches(
-        self, sources: Sequence[np.ndarray], *, batch_invariant: bool
-    ) -> list[list[int]]:
+    def _batches(self, sources: Sequence[np.ndarray]) -> list[list[int]]:
         """The positions of the documents of each batch of a window."""
         return batches_by_length(
             list(map(len, sources)),
             beams=self.search.config.beam_width,
             limit=self.max_source_tokens,
             precision=self.search.precision,
-            batch_invariant=batch_invariant,
         )
 
 

@@ -27,18 +27,12 @@ def compute_on_one_thread() -> None:
     """Lets TensorFlow compute on one thread, however many cores there are.
 
     Raises:
-      UsageError: TensorFlow has computed something in this process already, on more.
+      RuntimeError: TensorFlow has computed something in this process already, on more.
     """
     import tensorflow as tf
 
-    try:
-        tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(1)
-    except RuntimeError as error:
-        raise UsageError(
-            "batch_invariant computes on one thread, and TensorFlow has begun with "
-            "more in this process; start a new process for it"
-        ) from error
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 def count_processes(asked: int) -> int:

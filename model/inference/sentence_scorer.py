@@ -107,7 +107,6 @@ class SentenceScorer:
         *,
         importance: ImportanceModel | None = None,
         model_id: str = "",
-        batch_invariant: bool = False,
     ) -> None:
         """Takes the parts of a bundle.
 
@@ -116,8 +115,6 @@ class SentenceScorer:
           encoder: computes the vectors that it reads; None if it reads features only.
           importance: of words and pairs, learned with the scores of `extractor`.
           model_id: the name of the bundle.
-          batch_invariant: whether each window is scored alone; an encoder has a
-            parameter of its own for it.
         """
         import tensorflow as tf
 
@@ -126,7 +123,6 @@ class SentenceScorer:
         self._extractor = extractor
         self._encoder = encoder
         self._terms = TermCache()
-        self._batch_windows = 1 if batch_invariant else _BATCH_WINDOWS
         signature = [
             tf.TensorSpec([None, None, extractor.config.vector_width], tf.float32),
             tf.TensorSpec([None, None, FEATURE_COUNT], tf.float32),
@@ -141,9 +137,9 @@ class SentenceScorer:
     def score(self, documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """Scores the sentences of documents.
 
-        The other documents change no more than the last bits of a score, and not even
-        these with `batch_invariant`. If a document has more sentences than the
-        extractor reads, it is read in windows that overlap by 8 sentences.
+        The other documents change no more than the last bits of a score. If a document
+        has more sentences than the extractor reads, it is read in windows that overlap
+        by 8 sentences.
 
         Args:
           documents: the sentences of each document.
@@ -181,8 +177,8 @@ class SentenceScorer:
         # The sort is stable: windows of equal length stay in order.
         windows.sort(key=lambda entry: entry[1].last - entry[1].first)
         scores = [np.zeros(len(rows)) for rows in feature_rows]
-        for start in range(0, len(windows), self._batch_windows):
-            batch = windows[start : start + self._batch_windows]
+        for start in range(0, len(windows), _BATCH_WINDOWS):
+            batch = windows[start : start + _BATCH_WINDOWS]
             inputs = pad_inputs(
                 [vectors[number][first:last] for number, (first, _, last) in batch],
                 [
@@ -250,12 +246,8 @@ def save_scorer(
     )
 
 
-def load_scorer(folder: str, *, batch_invariant: bool = False) -> SentenceScorer:
+def load_scorer(folder: str) -> SentenceScorer:
     """Reads a bundle of the kind `extractive`.
-
-    Args:
-      folder: the bundle.
-      batch_invariant: whether each window of sentences is computed alone.
 
     Raises:
       UsageError: the folder is no complete bundle of that kind, or the extractor was
@@ -280,19 +272,11 @@ def load_scorer(folder: str, *, batch_invariant: bool = False) -> SentenceScorer
             network = build_network(
                 EncoderConfig(**config["encoder"]), precision=config["precision"]
             )
-            encoder = SentenceEncoder(
-                network, open_tokenizer(folder), batch_invariant=batch_invariant
-            )
+            encoder = SentenceEncoder(network, open_tokenizer(folder))
             networks.append(network)
         for network in networks:
             for weight in network.weights:
                 weight.assign(weights[weight.path])
         if "importance" in config:
             importance = read_importance(folder, config["importance"], weights)
-    return SentenceScorer(
-        extractor,
-        encoder,
-        importance=importance,
-        model_id=model_id,
-        batch_invariant=batch_invariant,
-    )
+    return SentenceScorer(extractor, encoder, importance=importance, model_id=model_id)

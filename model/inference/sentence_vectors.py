@@ -87,7 +87,6 @@ class SentenceEncoder:
         tokenizer: AnyTokenizer,
         *,
         overlap_tokens: int = 64,
-        batch_invariant: bool = False,
     ) -> None:
         """Takes the parts of a bundle.
 
@@ -95,14 +94,12 @@ class SentenceEncoder:
           encoder: the network that reads the sentences.
           tokenizer: the tokenizer of the encoder.
           overlap_tokens: the largest number of tokens that a window reads again.
-          batch_invariant: whether each window is read alone.
         """
         import tensorflow as tf
 
         self.width = encoder.config.width
         self._encoder = encoder
         self._tokenizer = tokenizer
-        self._batch_tokens = 0 if batch_invariant else _BATCH_TOKENS
         self._before, self._behind = tokenizer.surrounding_ids
         self._special_tokens = len(self._before) + len(self._behind)
         self._limit = encoder.config.max_source_tokens - self._special_tokens
@@ -145,7 +142,7 @@ class SentenceEncoder:
         ]
         lengths = [self._length(ids) for _, _, ids in windows]
         for batch in group_by_length(
-            lengths, lambda longest: self._batch_tokens // _round_up(longest)
+            lengths, lambda longest: _BATCH_TOKENS // _round_up(longest)
         ):
             means = self._read([windows[place][2] for place in batch])
             for place, window_means in zip(batch, means, strict=True):

@@ -28,9 +28,7 @@ WRITE_ARTICLE = "article"
 WRITE_SENTENCES = "sentences"
 
 
-def decode_id(
-    decoding: SearchConfig, precision: str, *, batch_invariant: bool = False
-) -> str:
+def decode_id(decoding: SearchConfig, precision: str) -> str:
     """Names a search in every row it writes and in every checkpoint that was exported
     with it: 16 hexadecimal digits.
     """
@@ -44,8 +42,6 @@ def decode_id(
         del search["supported"]
     if not decoding.common_pieces:
         del search["common_pieces"]
-    if batch_invariant:
-        search["batch_invariant"] = True
     return files.sha256_json(search)[:16]
 
 
@@ -125,10 +121,6 @@ class SummarizeOptions:
         "summary",
         choices=PRECISIONS,
     )
-    # Compute every document alone and on one thread, so that its row is the same
-    # to the last bit whatever other documents, windows and processes there are,
-    # on one kind of processor; slower.
-    batch_invariant: bool = setting(False)
 
     def __post_init__(self) -> None:
         check_output(self.output)

@@ -25,7 +25,6 @@ from apache_beam.utils.shared import Shared
 
 from precis.model import files
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.errors import UsageError
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.process_limits import (
     compute_on_one_thread,
@@ -355,6 +354,6 @@ def _begin_search(
     if workers == 1 and not has_accelerator():
         load_tensorflow()
         # A worker has one core. A Python process may have begun with more.
-        with contextlib.suppress(UsageError):
+        with contextlib.suppress(RuntimeError):
             compute_on_one_thread()
     return limit_search_processes(options, beam_options, workers=workers)

@@ -109,7 +109,6 @@ class SummarySettings(NamedTuple):
             str(self.model_ids["model_id"]),
             self.options.precision,
             decoding,
-            self.options.batch_invariant,
         )
 
 
@@ -233,9 +232,7 @@ def read_model_ids(
         check_prefix(options.task_prefix, network)
         check_weights(options.bundle)
         ids["model_id"] = read_manifest(options.bundle)["model_id"]
-        ids["decode_id"] = decode_id(
-            decoding, options.precision, batch_invariant=options.batch_invariant
-        )
+        ids["decode_id"] = decode_id(decoding, options.precision)
     if options.extractive_bundle:
         contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
         check_weights(options.extractive_bundle)

@@ -29,7 +29,7 @@ from precis.model.inference.bulk_summarizer import (
     check_model,
 )
 from precis.model.inference.passages import EncodedDocument
-from precis.model.inference.process_limits import compute_on_one_thread, count_processes
+from precis.model.inference.process_limits import count_processes
 from precis.model.isolation import Failure, FailureWatch, ResultT, attempt, isolate
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
@@ -301,8 +301,6 @@ def open_models(settings: SummarySettings) -> Models:
     bulk = scorer = keyphrases = None
     if options.bundle or options.extractive_bundle:
         import_tensorflow()
-        if options.batch_invariant:
-            compute_on_one_thread()
     if options.bundle:
         processes = count_processes(options.search_processes)
         bulk = BulkSummarizer(settings.search, processes=processes)
@@ -310,7 +308,7 @@ def open_models(settings: SummarySettings) -> Models:
         from precis.model.inference.sentence_scorer import load_scorer
 
         folder = options.extractive_bundle
-        scorer = load_scorer(folder, batch_invariant=options.batch_invariant)
+        scorer = load_scorer(folder)
         check_model(folder, scorer.model_id, ids["extractive_model_id"])
     if options.keyphrase_bundle:
         from precis.model.keyphrases.classifier import KeyphraseModel

@@ -29,7 +29,6 @@ def test_sources_are_padded_to_a_multiple_of_sixteen_that_the_network_reads(
         ([401] * 40, {}, [15, 15, 10]),  # padded to 416
         ([2] * 100, {}, [64, 36]),  # 256 hypotheses
         ([400] * 40, {"precision": "mixed_bfloat16"}, [32, 8]),
-        ([5, 400, 7, 400], {"batch_invariant": True}, [1] * 4),
         ([], {}, []),
     ],
 )

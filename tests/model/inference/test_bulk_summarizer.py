@@ -12,7 +12,6 @@ from support.small_search import (
 )
 
 from precis.model.errors import DataError
-from precis.model.inference.batches import Hypothesis, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer, load_searcher
 
 
@@ -76,29 +75,6 @@ def test_few_documents_are_not_worth_a_process(search):
     assert bulk.pays_for_processes(random_sources(three_batches + 1))
     alone = BulkSummarizer(search, processes=1)
     assert not alone.pays_for_processes(random_sources(1000))
-
-
-def test_every_document_is_searched_alone_if_the_rows_must_not_depend_on_batches(
-    search, monkeypatch
-):
-    bulk = BulkSummarizer(search._replace(batch_invariant=True), processes=2)
-    sources = random_sources(9)
-    searched = []
-
-    def search_here(batch):
-        searched.append([source.tolist() for source in batch])
-        found = [
-            Hypothesis([6 + len(source) % 8], -1.0, -1.0, None) for source in batch
-        ]
-        return SearchedBatch([[best] for best in found], 1, 1, 0.0, 1.0)
-
-    monkeypatch.setattr(bulk, "_search_here", search_here)
-    summaries = bulk.begin(sources, in_processes=False).summaries()
-    assert sorted(searched) == sorted([source.tolist()] for source in sources)
-    assert texts_of(summaries) == [["abcdefghij"[len(ids) % 8]] for ids in sources]
-    # The start of processes pays for as many documents as without the switch.
-    assert not bulk.pays_for_processes(random_sources(3 * 85))
-    assert bulk.pays_for_processes(random_sources(3 * 85 + 1))
 
 
 def test_another_model_in_the_folder_is_refused(search):

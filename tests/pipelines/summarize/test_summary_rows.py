@@ -6,7 +6,6 @@ import shutil
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from support.summarize_runs import (
     MAX_SOURCE_TOKENS,
     articles_of,
@@ -192,24 +191,9 @@ def test_search_settings_and_precision_have_a_decode_id_of_their_own(bundle):
         assert read_model_ids(options, settings.decoding) == settings.model_ids
         return settings.model_ids
 
-    all_ids = [
-        *(ids(), ids("mixed_bfloat16"), ids(n_best=2), ids(length_penalty=0.0)),
-        settings_of(bundle=str(bundle), batch_invariant=True).model_ids,
-    ]
+    all_ids = [ids(), ids("mixed_bfloat16"), ids(n_best=2), ids(length_penalty=0.0)]
     assert len({each["decode_id"] for each in all_ids}) == len(all_ids)
     assert len({each["model_id"] for each in all_ids}) == 1
-
-
-def test_one_thread_is_asked_for_before_tensorflow_computes(bundle):
-    assert int(tf.constant(1)) == 1
-    with pytest.raises(
-        UsageError,
-        match="batch_invariant computes on one thread, and TensorFlow has begun "
-        "with more in this process; start a new process for it",
-    ):
-        first_rows([story(0)], bundle=str(bundle), batch_invariant=True)
-    # Nothing here computes with TensorFlow.
-    assert first_rows([story(0)], batch_invariant=True) == first_rows([story(0)])
 
 
 def test_a_table_leaves_out_wrong_rows_and_numbers_that_are_not_finite():
