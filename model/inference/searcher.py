@@ -19,7 +19,7 @@ from precis.model.inference.shortlist import ShortlistedNetwork, make_shortlist
 from precis.model.isolation import NAN, Failure
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
-from precis.model.search.beam import Network, beam_search, greedy_search
+from precis.model.search.beam import Network, beam_search
 from precis.model.search.config import CANDIDATE_BLOCK, SearchConfig, SpecialTokens
 from precis.model.search.hypotheses import Hypotheses
 from precis.model.search.scores import is_possible
@@ -169,7 +169,7 @@ class Searcher:
         )
 
     def _run_search(self, source: tf.Tensor) -> Hypotheses:
-        """Runs greedy search for a beam of width 1, else beam search."""
+        """Runs the search, within a shortlist where there are common pieces."""
         memory = self._network.encode(source)
         network: Network = self._network
         pieces, shortlist = self._pieces, None
@@ -184,14 +184,14 @@ class Searcher:
             network = ShortlistedNetwork(self._network, shortlist)
             source = shortlist.number(source)
             pieces = shortlist.gather_table(pieces) if pieces else None
-        arguments = {
-            "batch": tf.shape(source)[0],
-            "config": self.config,
-            "special": self.special,
-            "support": Support(source, pieces) if pieces else None,
-        }
-        search = greedy_search if self.config.beam_width == 1 else beam_search
-        hypotheses = search(network, memory, **arguments)
+        hypotheses = beam_search(
+            network,
+            memory,
+            batch=tf.shape(source)[0],
+            config=self.config,
+            special=self.special,
+            support=Support(source, pieces) if pieces else None,
+        )
         return shortlist.restore(hypotheses) if shortlist else hypotheses
 
 

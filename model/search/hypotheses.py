@@ -3,8 +3,9 @@ step moves them, when they decide a document, and the final ranking.
 
 Live and finished hypotheses are kept apart, so that a finished hypothesis neither grows
 nor takes the place of a live one. Each step looks at the 2K best continuations of a
-document. Only the K best of them may end, so K live hypotheses are always left. Equal
-scores go to the smaller token id.
+document. Only the K best of them may end, so K live hypotheses are always left; but a
+greedy search, of one hypothesis, looks at the best alone and ends with it. Equal scores
+go to the smaller token id.
 """
 
 from typing import Any, NamedTuple
@@ -131,15 +132,15 @@ def extend(tokens: Tensor, last: Tensor, index: Tensor) -> Tensor:
 def choose_candidates(
     scores: NextTokenScores, live_log_probs: Tensor, width: int
 ) -> Candidates:
-    """Chooses the 2K best continuations of each document: of the 2K best tokens of each
-    of its K hypotheses the best.
+    """Chooses the 2K best continuations of each document, or the best in a greedy
+    search: of the so many best tokens of each of its K hypotheses the best.
 
     Args:
       scores: of the next tokens, [B, K, V].
       live_log_probs: float32 [B, K].
       width: K.
     """
-    count = 2 * width
+    count = 2 * width if width > 1 else 1
     values, ids = top_tokens(scores.logits, count)  # [B, K, 2K]
     totals = values - scores.norm + live_log_probs[..., None]
     totals = ops.reshape(totals, (-1, width * count))

@@ -139,7 +139,7 @@ def continuations(
         cut < len(candidates) and candidates[cut - 1][0] == candidates[cut][0]
         for cut in (width, 2 * width)
     )
-    return candidates[: 2 * width], tie
+    return candidates[: 2 * width if width > 1 else 1], tie
 
 
 def is_decided(

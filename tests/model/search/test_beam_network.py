@@ -14,7 +14,7 @@ from support.walks import SOURCE, every_summary
 
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.search import compaction
-from precis.model.search.beam import beam_search, greedy_search
+from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens
 
 START, END = 1, 2
@@ -123,7 +123,7 @@ def test_padding_and_neighbours_change_nothing(compiled):
 def test_greedy_search_by_the_definition(variant):
     network = network_of(variant)
     config = SearchConfig(beam_width=1, max_summary_tokens=LENGTH, no_repeat_ngram=2)
-    results = greedy_search(
+    results = beam_search(
         network, network.encode(SOURCE), batch=3, config=config, special=SPECIAL
     )
     written = set()
