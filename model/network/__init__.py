@@ -15,7 +15,7 @@ positions.py           token embeddings and positions
 pointer.py             the pointer-generator output, and the parts a loss reads
 convolutional_gate.py  filters the states of an encoder
 gradients.py           the attention formula; attention and norm with their gradients
-decoder_step.py        one step through a stack of blocks, as a search runs it
+decoder_step.py        a decoder of blocks: whole targets, and the step of a search
 
 A network that writes summaries meets one contract, so that search, training and export
 never ask for its kind:

@@ -27,9 +27,7 @@ from precis.model.network.layers import (
     score_bias,
     source_tokens,
 )
-from precis.model.network.positions import (
-    TokenEmbedding,
-)
+from precis.model.network.positions import TokenEmbedding
 
 
 class DecoderOnly(BlockGenerator):
@@ -79,7 +77,7 @@ class DecoderOnly(BlockGenerator):
         tokens = source_tokens(source, self.config.pad_id)
         positions = ops.arange(length, dtype="int32")
         visible = ops.logical_and(look_ahead_mask(length), mask)  # [B, 1, S, S]
-        bias = score_bias(visible) + self._relative_bias(positions, positions)
+        bias = score_bias(visible) + self.relative_bias(positions, positions)
         states = self.input_layer(self.embedding(tokens), training=training)
         keys_values, maps = [], []
         for layer, block in enumerate(self.blocks):
@@ -88,22 +86,6 @@ class DecoderOnly(BlockGenerator):
             states, weights, _ = block(states, bias, training=training)
             maps.append(AttentionMap("encoder", layer, weights, "source", "source"))
         return Memory(self.normed(states), tokens, mask, tuple(keys_values)), maps
-
-    def decode(
-        self, target: Tensor, memory: Memory, training: bool = False
-    ) -> tuple[Tensor, Tensor, list[AttentionMap]]:
-        """As in `Generator`."""
-        length = ops.shape(target)[1]
-        first = self.first_position(memory.mask)
-        positions = first + ops.arange(length, dtype="int32")[None]  # [B, T]
-        bias = self._target_bias(positions, memory.mask)
-        inputs = self.input_layer(self.embedding(target), positions, training=training)
-        states, maps = inputs, []
-        for layer, block in enumerate(self.blocks):
-            past = memory.decoder_inputs[layer]
-            states, weights, _ = block(states, bias, past=past, training=training)
-            maps.append(AttentionMap("self", layer, weights, "target", "both"))
-        return self.normed(states), inputs, maps
 
     def source_keys_values(self, memory: Memory) -> Sequence[tuple[Tensor, Tensor]]:
         """As in `BlockGenerator`."""
@@ -116,36 +98,4 @@ class DecoderOnly(BlockGenerator):
     def source_bias(self, source_mask: Tensor, positions: Tensor) -> Tensor:
         """As in `BlockGenerator`."""
         source_positions = ops.arange(ops.shape(source_mask)[3], dtype="int32")[None]
-        return score_bias(source_mask) + self._relative_bias(
-            positions, source_positions
-        )
-
-    def _target_bias(self, positions: Tensor, source_mask: Tensor) -> Tensor:
-        """What is added to the scores of whole targets over source and target.
-
-        Args:
-          positions: int32 [B, T], of the targets.
-          source_mask: bool [B, 1, 1, S].
-
-        Returns:
-          float32 [B, 1 or H, T, S + T].
-        """
-        batch, length = ops.shape(positions)
-        source_bias = self.source_bias(source_mask, positions)
-        target_bias = score_bias(look_ahead_mask(length)) + self._relative_bias(
-            positions, positions
-        )
-        heads = max(source_bias.shape[1], target_bias.shape[1])
-        whole = [
-            ops.broadcast_to(bias, (batch, heads, length, ops.shape(bias)[3]))
-            for bias in (source_bias, target_bias)
-        ]
-        return ops.concatenate(whole, axis=3)
-
-    def _relative_bias(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """What is added to the scores of queries at some positions over keys at others,
-        [..., H, T, S]; 0 where positions are not relative.
-        """
-        if not self.relative_positions:
-            return 0.0
-        return self.relative_positions(queries, keys)
+        return score_bias(source_mask) + self.relative_bias(positions, source_positions)

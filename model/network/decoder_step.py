@@ -1,8 +1,8 @@
-"""One step of a Transformer decoder for all hypotheses of all documents: the inner loop
-of every search.
+"""A Transformer decoder: over whole targets, and one step for all hypotheses of all
+documents, the inner loop of every search.
 
-The formulas are those of `layers`. The layout differs, because a search spends its time
-here:
+The formulas of the step are those of `layers`. The layout differs, because a search
+spends its time here:
 - the keys and values of a source are stored once per document, and its K hypotheses
   read them in one product;
 - the keys and values of written tokens stay in the slots of a `KVCache`;
@@ -20,12 +20,13 @@ from keras import ops
 from precis.model.backend import Tensor, write_rows
 from precis.model.cache import Cache, KVCache, open_slots, start_kv_cache
 from precis.model.network.blocks import TransformerBlock
-from precis.model.network.generator import Generator
+from precis.model.network.generator import AttentionMap, Generator
 from precis.model.network.gradients import mix_values
 from precis.model.network.layers import (
     LinearWeights,
     Memory,
     MultiHeadAttention,
+    look_ahead_mask,
     multiply,
     prepare_linear,
     project,
@@ -69,6 +70,46 @@ class BlockGenerator(Generator):
         """
         return score_bias(source_mask)
 
+    def relative_bias(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """What is added to the scores of queries at some positions over keys at others,
+        [..., H, T, S]; 0 where positions are not relative.
+        """
+        if not self.relative_positions:
+            return 0.0
+        return self.relative_positions(queries, keys)
+
+    def decode(
+        self, target: Tensor, memory: Memory, training: bool = False
+    ) -> tuple[Tensor, Tensor, list[AttentionMap]]:
+        """As in `Generator`."""
+        length = ops.shape(target)[1]
+        first = self.first_position(memory.mask)
+        positions = first + ops.arange(length, dtype="int32")[None]  # [B or 1, T]
+        relative_bias = self.relative_bias(positions, positions)
+        self_bias = score_bias(look_ahead_mask(length)) + relative_bias
+        source_bias = self.source_bias(memory.mask, positions)
+        read = "target"
+        if not self.blocks[0].cross_attention:
+            self_bias, read = join_biases(source_bias, self_bias), "both"
+        embedded = self.target_embedding(target)
+        inputs = self.input_layer(embedded, positions, training=training)
+        states, maps = inputs, []
+        for layer, block in enumerate(self.blocks):
+            states, self_weights, cross_weights = block(
+                states,
+                self_bias,
+                memory.states,
+                source_bias,
+                past=None if block.cross_attention else memory.decoder_inputs[layer],
+                training=training,
+            )
+            maps.append(AttentionMap("self", layer, self_weights, "target", read))
+            if cross_weights is not None:
+                maps.append(
+                    AttentionMap("cross", layer, cross_weights, "target", "source")
+                )
+        return self.normed(states), inputs, maps
+
     def start(self, memory: Memory, beams: int, length: int) -> Cache:
         """As in `Generator`."""
         attention_mask, kv_cache = start_kv_cache(
@@ -104,10 +145,8 @@ class BlockGenerator(Generator):
         first = self.first_position(source_mask)
         positions = ops.reshape(first + index, (-1, 1))  # [B or 1, 1]
         self_bias = score_bias(attention_mask)[:, None]  # [B, 1, K, M]
-        if self.relative_positions:
-            self_bias = self_bias + self.relative_positions(
-                positions, first + kv_cache.positions
-            )
+        slots = first + kv_cache.positions  # [B, M]
+        self_bias = self_bias + self.relative_bias(positions, slots)
         source_bias = self.source_bias(source_mask, positions)
         inputs = self.input_layer.at(self.target_embedding(tokens), positions)
         states = ops.reshape(inputs, (batch * beams, inputs.shape[-1]))
@@ -139,6 +178,18 @@ class BlockGenerator(Generator):
     def normed(self, states: Tensor) -> Tensor:
         """The states of the highest block with the last norm, where there is one."""
         return self.last_norm(states) if self.last_norm else states
+
+
+def join_biases(source_bias: Tensor, self_bias: Tensor) -> Tensor:
+    """Biases of scores over the source and over the target, which broadcast to
+    [B, H, T, S] and [B, H, T, T], as one, [B, H, T, S + T].
+    """
+    shape = ops.shape(source_bias[..., :1] + self_bias[..., :1])[:3]
+    both = [
+        ops.broadcast_to(bias, (*shape, ops.shape(bias)[3]))
+        for bias in (source_bias, self_bias)
+    ]
+    return ops.concatenate(both, axis=3)
 
 
 def prepare_block(block: TransformerBlock) -> dict[str, LinearWeights]:

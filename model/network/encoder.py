@@ -16,9 +16,7 @@ from precis.model.network.layers import (
     score_bias,
     source_tokens,
 )
-from precis.model.network.positions import (
-    TokenEmbedding,
-)
+from precis.model.network.positions import TokenEmbedding
 
 
 class Encoder(keras.Model):

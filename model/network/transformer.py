@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-from keras import ops
 
 from precis.model.backend import Tensor
 from precis.model.network.blocks import make_stack
@@ -18,14 +17,10 @@ from precis.model.network.generator import AttentionMap
 from precis.model.network.layers import (
     Memory,
     build_parts,
-    look_ahead_mask,
     padding_mask,
-    score_bias,
     source_tokens,
 )
-from precis.model.network.positions import (
-    TokenEmbedding,
-)
+from precis.model.network.positions import TokenEmbedding
 
 
 class Transformer(BlockGenerator):
@@ -107,28 +102,6 @@ class Transformer(BlockGenerator):
         ]
         tokens = source_tokens(source, self.config.pad_id)
         return Memory(states, tokens, padding_mask(source)), maps
-
-    def decode(
-        self, target: Tensor, memory: Memory, training: bool = False
-    ) -> tuple[Tensor, Tensor, list[AttentionMap]]:
-        """As in `Generator`."""
-        inputs = self.input_layer(self.target_embedding(target), training=training)
-        length = ops.shape(target)[1]
-        self_bias = score_bias(look_ahead_mask(length))
-        if self.relative_positions:
-            positions = ops.arange(length, dtype="int32")
-            self_bias = self_bias + self.relative_positions(positions, positions)
-        source_bias = score_bias(memory.mask)
-        states, maps = inputs, []
-        for layer, block in enumerate(self.blocks):
-            states, self_weights, cross_weights = block(
-                states, self_bias, memory.states, source_bias, training=training
-            )
-            maps += [
-                AttentionMap("self", layer, self_weights, "target", "target"),
-                AttentionMap("cross", layer, cross_weights, "target", "source"),
-            ]
-        return self.normed(states), inputs, maps
 
     def source_keys_values(self, memory: Memory) -> Sequence[tuple[Tensor, Tensor]]:
         """As in `BlockGenerator`."""

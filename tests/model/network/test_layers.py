@@ -1,7 +1,5 @@
-"""The layers of a Transformer against plain numpy: masks, attention, residuals,
-dropout, activations and the feed-forward network.
-
-`test_blocks` has the blocks, `test_positions` embeddings and positions.
+"""Dropout and precision of the layers of a Transformer; `test_whole_networks` has their
+formulas.
 """
 
 import dataclasses
@@ -9,51 +7,9 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
-from keras import ops
-from support import plain_layers as plain
-from support.plain_network import scramble
 from support.small_network import small_config, values
 
-from precis.model.logits import log_norm
 from precis.model.network import layers
-from precis.model.network.config import ACTIVATIONS
-
-# Two sources of length 3 and 5, bool [B, S].
-SOURCE_MASK = np.array([[True, True, True, False, False], [True] * 5])
-
-
-def built(layer, *, seed=1):
-    layer.build((None, None, 8))
-    scramble(layer, seed=seed)
-    return layer
-
-
-def source_bias(mask=SOURCE_MASK):
-    """The bias that masks padding: bool [B, S] -> float32 [B, 1, 1, S]."""
-    return layers.score_bias(mask[:, None, None])
-
-
-def test_masks_by_hand():
-    mask = np.asarray(layers.padding_mask(np.array([[7, 0, -1], [7, -1, -1]])))
-    assert mask.dtype == bool
-    assert mask.tolist() == [[[[True, True, False]]], [[[True, False, False]]]]
-    tokens = layers.source_tokens(np.array([[7, 0, -1], [7, -1, -1]]), 4)
-    assert np.asarray(tokens).tolist() == [[7, 0, 4], [7, 4, 4]]
-    assert np.asarray(layers.look_ahead_mask(3)).tolist() == [
-        [[[True, False, False], [True, True, False], [True, True, True]]]
-    ]
-    bias = layers.score_bias(np.array([True, False]))
-    assert bias.dtype == "float32" and np.asarray(bias).tolist() == [0.0, -1e9]
-
-
-def test_the_norm_of_logits_is_the_log_of_their_sum():
-    logits = values(2, 3, 7, scale=4)
-    np.testing.assert_allclose(
-        log_norm(logits)[..., 0],
-        np.log(np.exp(logits.astype("float64")).sum(-1)),
-        rtol=1e-5,
-        atol=1e-5,
-    )
 
 
 def test_dropout_in_a_residual_touches_the_update_only():
@@ -71,21 +27,6 @@ def test_dropout_in_a_residual_touches_the_update_only():
     dropped = np.asarray(layer(zeros, ones, training=True))
     # The update becomes 0 or 2, and the norm of zeros and twos has one value for each.
     assert 1.5 < np.mean([len(set(row.tolist())) for row in dropped]) <= 2
-
-
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_activations_by_hand(activation):
-    x = np.linspace(-6, 6, 241)
-    activated = np.asarray(
-        layers.ACTIVATION_FUNCTIONS[activation](ops.convert_to_tensor(x, "float32"))
-    )
-    # The two forms of gelu differ by up to 5e-4.
-    np.testing.assert_allclose(
-        activated,
-        [plain.activate(activation, value) for value in x],
-        rtol=2e-6,
-        atol=2e-6,
-    )
 
 
 def test_attention_computes_in_the_precision_it_is_given():
