@@ -26,7 +26,7 @@ process_limits     how many processes and threads there are
 searcher           searches a batch with a network
 shortlist          a network with the common pieces and those of the sources alone
 fact_pieces        which pieces of a vocabulary spell numbers and names
-summarizer         turns hypotheses into ranked texts
+summarizer         makes a searcher, and turns hypotheses into ranked texts
 merging            merges the summaries of passages
 composition        puts a summary together from rewritten sentences, of those that are
                    complete and say what the sentences say

@@ -338,17 +338,17 @@ def load_searcher(search: ModelSearch) -> "Searcher":
       DataError: the bundle is damaged or holds another model.
     """
     from precis.model.bundle.network_bundle import load_bundle
-    from precis.model.inference.summarizer import Summarizer
+    from precis.model.inference.summarizer import make_searcher
 
     bundle = load_bundle(search.bundle, precision=search.precision)
     check_model(search.bundle, bundle.model_id, search.model_id)
-    return Summarizer(
+    return make_searcher(
         bundle.network,
         bundle.tokenizer,
         search.config,
         bundle.special,
         bundle.source_tokenizer,
-    ).searcher
+    )
 
 
 # The functions below run in the search processes.

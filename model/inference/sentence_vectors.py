@@ -116,22 +116,17 @@ class SentenceEncoder:
     def vectors(self, documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """Computes a vector for every sentence of every document.
 
-        A sentence without tokens has the zero vector. A sentence that is longer than
-        the encoder reads is read in pieces, and its vector is their mean by tokens.
+        A sentence without tokens has the zero vector. Of a sentence that is longer than
+        the encoder reads, its beginning is read.
 
         Returns:
           float32 [N, D] for each document.
         """
         encoded = iter(self._tokenizer.encode_parts(list(chain(*documents))))
-        # Each sentence in as few pieces as there must be, nearly always one.
-        pieces = [
-            [
-                np.array_split(ids, max(1, -(-len(ids) // self._limit)))
-                for ids in islice(encoded, len(document))
-            ]
+        ids_of_all = [
+            [ids[: self._limit] for ids in islice(encoded, len(document))]
             for document in documents
         ]
-        ids_of_all = [list(chain(*document)) for document in pieces]
         vectors = [np.zeros((len(ids), self.width), np.float32) for ids in ids_of_all]
         windows = [
             (number, window, ids[window.first : window.last])
@@ -148,7 +143,7 @@ class SentenceEncoder:
             for place, window_means in zip(batch, means, strict=True):
                 number, (first, new, last), _ = windows[place]
                 vectors[number][new:last] = window_means[new - first : last - first]
-        return list(map(_join_pieces, vectors, pieces))
+        return vectors
 
     def _length(self, sentences: Sequence[np.ndarray]) -> int:
         """The tokens of a window, special ones included."""
@@ -200,30 +195,6 @@ class SentenceEncoder:
         member = ops.cast(is_member, "float32")
         lengths = ops.sum(member, axis=-1, keepdims=True)  # [B, N, 1]
         return ops.matmul(member, states) / ops.maximum(lengths, 1.0)
-
-
-def _join_pieces(
-    vectors: np.ndarray, pieces: Sequence[Sequence[np.ndarray]]
-) -> np.ndarray:
-    """The vectors of sentences from those of their pieces.
-
-    Args:
-      vectors: float32 [P, D] of the pieces of all sentences.
-      pieces: the pieces of each of the N sentences.
-
-    Returns:
-      float32 [N, D].
-    """
-    if len(vectors) == len(pieces):
-        return vectors
-    own = np.split(vectors, np.cumsum(list(map(len, pieces)))[:-1])
-    joined = [
-        few[0]
-        if len(few) == 1
-        else np.average(few, axis=0, weights=list(map(len, sentence)))
-        for few, sentence in zip(own, pieces, strict=True)
-    ]
-    return np.stack(joined).astype(np.float32)
 
 
 def _round_up(length: int) -> int:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from precis.model.inference.batches import Hypothesis
 from precis.model.inference.fact_pieces import fact_pieces
 from precis.model.inference.searcher import Searcher
@@ -18,7 +16,6 @@ from precis.model.search.config import (
 from precis.model.search.special import special_tokens
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
-from precis.model.tokenization.source import cut_source
 
 
 class Summary(NamedTuple):
@@ -64,74 +61,38 @@ def join_summaries(
     )
 
 
-class Summarizer:
-    """Writes summaries with one network and one configuration.
+def make_searcher(
+    network: Generator,
+    tokenizer: AnyTokenizer,
+    config: SearchConfig,
+    special: SpecialTokens | None = None,
+    source_tokenizer: AnyTokenizer | None = None,
+) -> Searcher:
+    """What searches the token ids of summaries.
 
-    Attributes:
+    Args:
       network: the network that writes.
-      searcher: searches the token ids of summaries.
+      tokenizer: the tokenizer of summaries.
+      config: the search settings.
+      special: the special tokens; by default those of `tokenizer`, which then is a
+        tokenizer of this project.
+      source_tokenizer: the tokenizer of sources; by default `tokenizer`.
+
+    Raises:
+      UsageError: `config.supported` or `config.common_pieces` would mix two
+        vocabularies, or special tokens stand behind the common pieces.
     """
-
-    def __init__(
-        self,
-        network: Generator,
-        tokenizer: AnyTokenizer,
-        config: SearchConfig,
-        special: SpecialTokens | None = None,
-        source_tokenizer: AnyTokenizer | None = None,
-    ) -> None:
-        """Takes the parts of a bundle.
-
-        Args:
-          network: the network that writes.
-          tokenizer: the tokenizer of summaries.
-          config: the search settings.
-          special: the special tokens; by default those of `tokenizer`, which then is a
-            tokenizer of this project.
-          source_tokenizer: the tokenizer of sources; by default `tokenizer`.
-
-        Raises:
-          UsageError: `config.supported` or `config.common_pieces` would mix two
-            vocabularies, or special tokens stand behind the common pieces.
-        """
-        special = special_tokens(tokenizer, special)
-        source_tokenizer = source_tokenizer or tokenizer
-        has_one_vocabulary = tokenizer.fingerprint == source_tokenizer.fingerprint
-        check_vocabularies(config, has_one_vocabulary=has_one_vocabulary)
-        kinds = config.supported_kinds
-        self.network = network
-        self.searcher = Searcher(
-            network,
-            config=config,
-            special=special,
-            pieces=fact_pieces(tokenizer, special, kinds) if kinds else None,
-            common=common_end(tokenizer, special, config.common_pieces),
-        )
-        self._tokenizer = tokenizer
-        self._source_tokenizer = source_tokenizer
-
-    def summarize(self, sources: Sequence[np.ndarray]) -> list[list[Summary]]:
-        """Writes the summaries of any number of documents.
-
-        Sources of records may be longer than the network reads, because records are
-        prepared for networks of different lengths. They are cut here.
-
-        Args:
-          sources: int32 [S] each.
-
-        Returns:
-          The n best summaries of each document, in the order of the documents; fewer
-          where fewer can be written.
-        """
-        limit = self.searcher.max_source_tokens
-        cut_sources = [
-            cut_source(self._source_tokenizer, source, max_source_tokens=limit).ids
-            for source in sources
-        ]
-        return [
-            distinct_summaries(ranked, self._tokenizer)
-            for ranked in self.searcher.search(cut_sources)
-        ]
+    special = special_tokens(tokenizer, special)
+    of_sources = (source_tokenizer or tokenizer).fingerprint
+    check_vocabularies(config, has_one_vocabulary=tokenizer.fingerprint == of_sources)
+    kinds = config.supported_kinds
+    return Searcher(
+        network,
+        config=config,
+        special=special,
+        pieces=fact_pieces(tokenizer, special, kinds) if kinds else None,
+        common=common_end(tokenizer, special, config.common_pieces),
+    )
 
 
 def distinct_summaries(

@@ -11,7 +11,7 @@ import tensorflow as tf
 from precis.model import rouge
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
-from precis.model.inference.summarizer import Summarizer
+from precis.model.inference.summarizer import distinct_summaries, make_searcher
 from precis.model.network.build import build_network
 from precis.model.network.config import NetworkConfig
 from precis.model.network.generator import Generator
@@ -19,6 +19,7 @@ from precis.model.records.example import feature_spec
 from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
 from precis.model.tokenization.folder import AnyTokenizer
+from precis.model.tokenization.source import cut_source
 from precis.model.training.batches import (
     BatchSettings,
     distributed_batches,
@@ -167,7 +168,14 @@ class GeneratorTraining(Training):
         documents = self.pace.validation_documents
         rows = tf.data.TFRecordDataset(shards).take(documents)
         examples = [tf.io.parse_single_example(row, feature_spec()) for row in rows]
-        self._sources = [each["source"].numpy().astype("int32") for each in examples]
+        # Records are prepared for networks of different lengths.
+        limit = self.network.config.max_source_tokens
+        sources = [each["source"].numpy().astype("int32") for each in examples]
+        tokenizers = self.records.tokenizers
+        self._sources = [
+            cut_source(tokenizers.source, source, max_source_tokens=limit).ids
+            for source in sources
+        ]
         self._references = [each["highlights"].numpy().decode() for each in examples]
         self._validation_batches = epoch_batches(
             [shards],
@@ -177,12 +185,12 @@ class GeneratorTraining(Training):
             shuffle_documents=0,
             take=documents,
         )
-        self._summarizer = Summarizer(
+        self._searcher = make_searcher(
             self.network,
-            self.records.tokenizers.target,
+            tokenizers.target,
             SearchConfig(beam_width=1),
             self.initial.special,
-            self.records.tokenizers.source,
+            tokenizers.source,
         )
 
         @tf.function(reduce_retracing=True, autograph=False)
@@ -208,8 +216,12 @@ class GeneratorTraining(Training):
             for batch in self._validation_batches
         ]
         loss, correct, tokens = np.sum(sums, axis=0)
-        ranked = self._summarizer.summarize(self._sources)
-        scores = rouge.scores(self._references, [best[0].text for best in ranked])
+        tokenizer = self.records.tokenizers.target
+        summaries = [
+            distinct_summaries(ranked, tokenizer)[0].text
+            for ranked in self._searcher.search(self._sources)
+        ]
+        scores = rouge.scores(self._references, summaries)
         return {
             "loss": loss / tokens,
             "accuracy": correct / tokens,

@@ -111,22 +111,10 @@ def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(
                 np.testing.assert_allclose(vectors[place], mean, atol=1e-5)
 
 
-def test_a_sentence_that_is_too_long_has_the_mean_vector_of_its_pieces(
-    encoder, tokenizer, sentence_encoder
-):
-    """Of 104 tokens the encoder reads 22 at a time: four pieces of 21 and one of 20."""
-    text = "rain " * 15 + "fell " * 88 + "cold"
-    before, long, behind = sentence_encoder.vectors([["nobody came.", text, "cold"]])[0]
-    (ids,) = tokenizer.encode_parts([text])
-    assert len(ids) == 104 and TOKENS - 2 == 22
-    means = [
-        states(encoder, [CLS, *ids[start:end], SEP])[1:-1].mean(axis=0) * (end - start)
-        for start, end in ((0, 21), (21, 42), (42, 63), (63, 84))
-    ]
-    # The last piece is read together with the sentence behind it.
-    rows = states(encoder, [CLS, *ids[84:], *ids[-1:], SEP])
-    expected = (sum(means) + rows[1:21].sum(axis=0)) / 104
-    np.testing.assert_allclose(long, expected, atol=1e-5)
-    np.testing.assert_allclose(behind, rows[21], atol=1e-5)
-    (alone,) = sentence_encoder.vectors([["nobody came."]])
-    np.testing.assert_allclose(before, alone[0], atol=1e-5)
+def test_of_a_sentence_that_is_too_long_the_beginning_is_read(sentence_encoder):
+    """The encoder reads 22 tokens beside its special ones."""
+    assert TOKENS - 2 == 22
+    start = "rain " * 15 + "fell " * 7
+    (vectors,) = sentence_encoder.vectors([["nobody came.", start + "cold " * 80]])
+    (expected,) = sentence_encoder.vectors([["nobody came.", start]])
+    np.testing.assert_array_equal(vectors, expected)

@@ -1,27 +1,9 @@
-"""The summarizer: token ids become distinct texts with the scores of the searcher."""
+"""Hypotheses become distinct texts with their scores."""
 
-from support.shared_networks import eagerly
-from support.small_search import CONFIG, TOKENIZER, random_sources
+from support.small_search import TOKENIZER
 
-from precis.model.bundle.network_bundle import load_bundle
 from precis.model.inference.batches import Hypothesis
-from precis.model.inference.summarizer import Summarizer, distinct_summaries
-
-
-def test_summaries_are_the_texts_of_the_hypotheses(search):
-    summarizer = Summarizer(load_bundle(search.bundle).network, TOKENIZER, CONFIG)
-    sources = random_sources(6)
-    with eagerly():
-        summaries = summarizer.summarize(sources)
-        results = summarizer.searcher.search(sources)
-    letters = dict(enumerate("abcdefghij", start=TOKENIZER.vocabulary.index("▁a")))
-    for ranked, hypotheses in zip(summaries, results, strict=True):
-        assert 1 <= len(ranked) <= 2
-        assert ranked[0].text.split() == [
-            letters[token] for token in hypotheses[0].tokens if token in letters
-        ]
-        assert ranked[0].score == hypotheses[0].score
-    assert len({ranked[0].text for ranked in summaries}) > 2
+from precis.model.inference.summarizer import distinct_summaries
 
 
 def test_a_summary_that_differs_in_white_space_only_is_left_out():

@@ -237,14 +237,12 @@ def test_validation_figures(records_folder, tmp_path, monkeypatch):
     source_lengths = []
 
     class FixedSummaries:
-        def __init__(self, network, *_):
-            self.network = network
-
-        def summarize(self, sources):
+        def search(self, sources):
             source_lengths.extend(map(len, sources))
             return [[Summary(text, 0.0, 0.0, None)] for text in summaries]
 
-    monkeypatch.setattr(generator, "Summarizer", FixedSummaries)
+    monkeypatch.setattr(generator, "make_searcher", lambda *_: FixedSummaries())
+    monkeypatch.setattr(generator, "distinct_summaries", lambda ranked, _: ranked)
     training = prepare_training(
         records_folder, tmp_path, validation_steps=100, validation_documents=5
     )
