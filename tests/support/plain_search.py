@@ -235,33 +235,3 @@ def greedy_search(
         best = min(allowed, key=lambda token: (-allowed[token], token))
         tokens, log_prob = (*tokens, best), log_prob + allowed[best]
     return hypothesis_of(tokens, log_prob, special.end_id in tokens, config)
-
-
-def all_hypotheses(
-    logits_after: Logits,
-    *,
-    config: SearchConfig,
-    special: SpecialTokens,
-) -> list[Hypothesis]:
-    """Every hypothesis there is, by enumeration: finished ones by score, then
-    unfinished ones; all by score alone where they compete.
-    """
-    hypotheses: list[Hypothesis] = []
-
-    def extend(tokens: Tokens, log_prob: float) -> None:
-        for token, step_log_prob in next_log_probs(
-            logits_after(tokens), tokens, config, special
-        ).items():
-            longer, total = (*tokens, token), log_prob + step_log_prob
-            if token == special.end_id or len(longer) == config.max_summary_tokens:
-                ends = token == special.end_id
-                hypotheses.append(hypothesis_of(longer, total, ends, config))
-            else:
-                extend(longer, total)
-
-    extend((), 0.0)
-    last = config.unfinished == "last"
-    return sorted(
-        hypotheses,
-        key=lambda hypothesis: (last and not hypothesis.finished, -hypothesis.score),
-    )

@@ -31,11 +31,6 @@ def echo(sources: Sequence[np.ndarray]) -> SearchedBatch:
     return SearchedBatch(results, 0, 0, now, now)
 
 
-def die(_: ModelSearch) -> None:
-    """A process that cannot load the bundle."""
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def load_search(
     search: ModelSearch,
 ) -> Callable[[Sequence[np.ndarray]], SearchedBatch]:

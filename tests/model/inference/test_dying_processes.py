@@ -72,18 +72,6 @@ def test_only_the_guilty_documents_of_real_searches_fail(pool):
     assert [row for batch in others for row in tokens(batch)] == expected
 
 
-@pytest.mark.slow
-def test_a_machine_that_cannot_start_processes_ends_the_job(search, monkeypatch):
-    monkeypatch.setattr(bulk_summarizer, "load_search", poisoned_search.die)
-    with pytest.raises(
-        JobError,
-        match="a search process died before its batch was done, .* memory .* a "
-        "smaller --workers",
-    ):
-        BulkSummarizer(search, processes=2).submit(random_sources(3))()
-    assert multiprocessing.active_children() == []
-
-
 class FakeProcesses:
     """Searches in this process; a document with the token KILLS is its death.
 

@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 from precis.model.inference.merging import merge_summaries
 from precis.model.inference.summarizer import Summary
 
@@ -78,8 +76,3 @@ def test_score_and_margin_are_those_of_the_passages_that_are_used():
 def test_summaries_without_words_are_an_empty_summary():
     (empty,) = merge_summaries([[summary("")], [summary("?!", -3.0, -1.5, None)]])
     assert empty == Summary("", -2.0, -1.0, 0.25)
-
-
-@pytest.mark.parametrize("text", ["It was.", "It was. It is."])
-def test_a_sentence_of_stop_words_is_a_concept_of_its_own(text):
-    assert merged(text, "It was.", length=9)[0] == "It was."

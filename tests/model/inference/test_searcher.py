@@ -7,11 +7,9 @@ import itertools
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from support.shared_networks import eagerly
 from support.small_network import PAD, VOCABULARY, make_network
 
-from precis.model.inference import batches
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig, SpecialTokens
 
@@ -27,9 +25,7 @@ SOURCES = [source[: LIMITS["max_source_tokens"]] for source in UNCUT]
 
 @pytest.fixture(autouse=True)
 def eager_search():
-    """Compiling takes seconds, and each test has a search of its own; the first
-    test compiles its searches.
-    """
+    """Compiling takes seconds, and each test has a search of its own."""
     with eagerly():
         yield
 
@@ -46,46 +42,6 @@ def search(network, sources, *, special=SPECIAL, **settings):
 
 def tokens_of(results):
     return [[hypothesis.tokens for hypothesis in ranked] for ranked in results]
-
-
-def scores_of(results):
-    return [[hypothesis.score for hypothesis in ranked] for ranked in results]
-
-
-@pytest.mark.parametrize(
-    ("variant", "width"),
-    [
-        ("pointer", 1),
-        pytest.param("decoder_only_relative", 3, marks=pytest.mark.slow),
-        ("gru", 3),
-    ],
-)
-def test_a_document_alone_and_among_others_has_the_same_hypotheses(
-    monkeypatch, variant, width
-):
-    tf.config.run_functions_eagerly(False)
-    network = make_network(variant, **LIMITS)
-    config = SearchConfig(
-        beam_width=width,
-        n_best=min(width, 2),
-        max_summary_tokens=6,
-    )
-    searcher = Searcher(network, config=config, special=SPECIAL)
-    together = searcher.search(SOURCES)
-    assert [len(ranked) for ranked in together] == [min(width, 2)] * 6
-    assert len({tuple(ranked[0].tokens) for ranked in together}) > 1
-    assert scores_of(together) == [
-        sorted(scores, reverse=True) for scores in scores_of(together)
-    ]
-    alone = [searcher.search([source])[0] for source in SOURCES]
-    monkeypatch.setattr(batches, "BATCH_BEAM_TOKENS", 2 * 8 * width)  # batches of two
-    in_pairs = searcher.search(SOURCES)
-    reversed_pairs = searcher.search(SOURCES[::-1])[::-1]
-    for other in (alone, in_pairs, reversed_pairs):
-        assert tokens_of(other) == tokens_of(together)
-        assert scores_of(other) == [
-            pytest.approx(scores, abs=1e-4) for scores in scores_of(together)
-        ]
 
 
 def test_no_document_an_empty_one_and_one_that_is_too_long(network):
@@ -142,6 +98,8 @@ def test_log_probability_and_margin_are_those_of_the_beam(network):
     settings = {"beam_width": 4, "length_penalty_form": "average"}
     results = search(network, SOURCES, n_best=4, **settings)
     only_best = search(network, SOURCES, n_best=1, **settings)
+    alone = [search(network, [source], n_best=4, **settings)[0] for source in SOURCES]
+    assert tokens_of(results) == tokens_of(alone)
     assert len({len(tokens) for ranked in tokens_of(results) for tokens in ranked}) > 1
     for ranked, (best,) in zip(results, only_best, strict=True):
         for hypothesis, after in itertools.pairwise(ranked):

@@ -10,47 +10,22 @@ from support.small_network import ALL, VARIANTS, config_of
 
 from precis.model.errors import UsageError
 from precis.model.network.architectures import (
+    SIZES,
     architecture_of,
     named_network,
     read_config,
 )
-from precis.model.network.config import DecoderOnlyConfig, RecurrentConfig
 
 TOKENIZER = {"vocabulary_size": 100, "pad_id": 3}
 
 
-@pytest.mark.parametrize(
-    ("size", "layers", "width", "feed_forward", "heads"),
-    [
-        ("small", 4, 256, 1024, 8),
-        ("base", 6, 512, 2048, 8),
-        ("six_layers", 6, 256, 1024, 8),
-        ("four_layers", 4, 128, 512, 8),
-        ("tiny", 2, 128, 512, 4),
-    ],
-)
-def test_the_sizes_of_transformers_and_decoder_only_networks(
-    size, layers, width, feed_forward, heads
-):
+@pytest.mark.parametrize("size", SIZES)
+def test_a_decoder_only_network_has_as_many_blocks_as_both_sides(size):
     config = named_network(size, **TOKENIZER)
-    assert (config.encoder_layers, config.decoder_layers) == (layers, layers)
-    assert (config.vocabulary_size, config.pad_id, config.dropout) == (100, 3, 0.1)
-    # As many blocks as encoder and decoder have together.
     other = named_network(size, architecture="decoder_only", **TOKENIZER)
-    assert isinstance(other, DecoderOnlyConfig) and other.layers == 2 * layers
-    for each in (config, other):
-        assert (each.width, each.feed_forward) == (width, feed_forward)
-        assert each.heads == heads
-
-
-@pytest.mark.parametrize(
-    ("size", "layers", "width"), [("tiny", 1, 128), ("small", 1, 256), ("base", 2, 512)]
-)
-def test_the_sizes_of_recurrent_networks(size, layers, width):
-    config = named_network(size, architecture="recurrent", **TOKENIZER)
-    assert isinstance(config, RecurrentConfig)
-    assert (config.encoder_layers, config.decoder_layers) == (layers, layers)
-    assert (config.vocabulary_size, config.pad_id, config.width) == (100, 3, width)
+    assert other.layers == config.encoder_layers + config.decoder_layers
+    assert (other.width, other.heads) == (config.width, config.heads)
+    assert (config.vocabulary_size, config.pad_id) == (100, 3)
 
 
 @pytest.mark.parametrize(

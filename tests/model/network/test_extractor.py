@@ -4,9 +4,8 @@ dropout.
 
 import numpy as np
 import pytest
-from support.small_extractor import WIDTH, extractor_config, make_extractor
+from support.small_extractor import WIDTH, make_extractor
 
-from precis.model.errors import UsageError
 from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.network.extractor import Extractor
 
@@ -80,21 +79,3 @@ def test_positions_matter_up_to_the_last_learned_one(network, inputs):
     difference = np.abs(shifted_by(1) - logits(network, *inputs))
     assert difference[0].min() > 1e-4
     np.testing.assert_array_equal(shifted_by(5), shifted_by(900))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"layers": 0}, "layers must be at least 1, not 0"),
-        ({"max_sentences": 0}, "max_sentences must be at least 1, not 0"),
-        (
-            {"heads": 3},
-            "the width must be a multiple of the number of heads, "
-            "but 8 is not one of 3",
-        ),
-        ({"dropout": 1.0}, "dropout is a share from 0 to below 1, not 1.0"),
-    ],
-)
-def test_an_impossible_shape_is_refused(changes, message):
-    with pytest.raises(UsageError, match=message):
-        extractor_config(**changes)

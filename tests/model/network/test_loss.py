@@ -157,10 +157,3 @@ def test_a_copied_token_without_probability_costs_the_floor():
     sums, gradients = sums_and_gradients(parts, smoothing=0.0)
     assert sums[0] == pytest.approx(6 * -np.log(1e-30), rel=1e-6)
     assert not any(gradient.any() for gradient in gradients.values())
-
-
-def test_the_padding_id_is_the_given_one():
-    logits = tf.constant(make_parts(pointer=False)["logits"], tf.float32)
-    prediction = Prediction(logits, None)
-    sums = smoothed_cross_entropy(prediction, TARGETS, pad_id=2, smoothing=0.1)
-    assert float(sums.tokens) == 9.0

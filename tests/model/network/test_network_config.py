@@ -143,19 +143,11 @@ def test_an_impossible_shape_is_refused(make, settings, words):
 @pytest.mark.parametrize(
     ("make", "names"),
     [
-        (
-            stack,
-            "vocabulary_size width feed_forward heads head_width max_source_tokens "
-            "relative_buckets relative_distance",
-        ),
-        (network, "heads encoder_layers decoder_layers max_target_tokens"),
-        (encoder, "heads encoder_layers"),
-        (decoder_only, "heads layers max_target_tokens"),
-        (
-            recurrent,
-            "vocabulary_size width encoder_layers decoder_layers max_source_tokens "
-            "max_target_tokens",
-        ),
+        (stack, "vocabulary_size heads head_width relative_buckets"),
+        (network, "encoder_layers decoder_layers max_target_tokens"),
+        (encoder, "encoder_layers"),
+        (decoder_only, "layers"),
+        (recurrent, "width encoder_layers max_source_tokens"),
         (extractor_config, "layers max_sentences heads"),
     ],
 )
