@@ -30,9 +30,6 @@ REMOVED_FLAGS = {
     "confidence": "it was removed; intervals hold 95 % of the bootstrap means",
     "price_per_hour": "it was removed with --estimate; leave it out",
 }
-# What those of them had that were not given, where it is not 0 or empty. The manifests
-# of earlier versions hold it.
-REMOVED_DEFAULTS = {"beam_groups": 1, "input_feeding": True, "confidence": 0.95}
 
 
 class FlagInfo(NamedTuple):

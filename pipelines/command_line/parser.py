@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.config import REMOVED_DEFAULTS, REMOVED_FLAGS, flag_name, suggestion
+from precis.model.config import flag_name, suggestion
 from precis.model.errors import UsageError
 from precis.pipelines.run.options import (
     GENERAL_FLAGS,
@@ -131,9 +131,11 @@ def command_parser(
       command: what it is.
       shows_all: whether the help shows all flags, and not only the common ones.
     """
+    infos = map(flag_info, flag_fields(command.option_groups))
+    arguments = "".join(f"{info.metavar} " for info in infos if info.is_positional)
     parser = argparse.ArgumentParser(
         prog=f"precis {name}",
-        usage=_usage(name, command),
+        usage=f"precis {name} {arguments}[FLAGS]",
         description=command.summary,
         epilog=_epilog(name, command, shows_all),
         formatter_class=functools.partial(
@@ -184,19 +186,6 @@ def _add_flag(group: Any, field: dataclasses.Field, kind: type, is_shown: bool) 
     group.add_argument(flag, dest=field.name, help=text, **settings)
 
 
-def _usage(name: str, command: Command) -> str:
-    """The required flags; the others stand below."""
-    words = [f"precis {name}"]
-    for field in flag_fields(command.option_groups):
-        info = flag_info(field)
-        if field.default is dataclasses.MISSING:
-            flag = "" if info.is_positional else f"--{flag_name(field.name)} "
-            words.append(flag + info.metavar)
-        elif info.is_positional:
-            words.append(f"[{info.metavar}]")
-    return " ".join([*words, "[FLAGS]"])
-
-
 def _epilog(name: str, command: Command, shows_all: bool) -> str:
     """The examples, where the other flags are, and what Beam takes."""
     width = shutil.get_terminal_size().columns - 2
@@ -215,11 +204,13 @@ def _help_text(field: dataclasses.Field) -> str:
     default, info = field.default, flag_info(field)
     if isinstance(default, bool):
         shown = "on" if default else "off"
-    elif default is dataclasses.MISSING or default is None:
+    elif default is None:
         shown = ""
     else:
         shown = info.default_text or str(default)
     text = info.help + (f" (default: {shown})" if shown else "")
+    if default is dataclasses.MISSING:
+        text = f"{info.help} (needed)"
     return text.replace("%", "%%")
 
 
@@ -276,14 +267,7 @@ def read_config(
                 f"--config {path} was written by `precis {content['command']}`, and "
                 f"its flags are not those of `precis {name}`; name another file"
             )
-        recorded = content["flags"]
-        # A flag that was removed since and was not given.
-        content = {
-            flag: value
-            for flag, value in recorded.items()
-            if flag not in REMOVED_FLAGS
-            or value not in (0, "", False, None, REMOVED_DEFAULTS.get(flag))
-        }
+        content = content["flags"]
     fields = {flag_name(field): field for field in option_names(command.option_groups)}
     flags: dict[str, Any] = {}
     beam_args: list[str] = []
@@ -337,15 +321,11 @@ def _load_yaml(content: bytes) -> Any:
     """The content of a YAML file.
 
     Raises:
-      ValueError: it has an alias, by which a few lines could fill the memory, or a name
-          twice, or it is no YAML.
+      ValueError: it has a name twice, or it is no YAML.
     """
     import yaml
 
     try:
-        tokens = yaml.scan(content, yaml.SafeLoader)
-        if aliases := [each for each in tokens if isinstance(each, yaml.AliasToken)]:
-            raise ValueError(f"*{aliases[0].value} is an alias; write the value there")
         node = yaml.compose(content, yaml.SafeLoader)
         pairs = node.value if isinstance(node, yaml.MappingNode) else []
         names = Counter(str(key.value) for key, _ in pairs)

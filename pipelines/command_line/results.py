@@ -5,7 +5,6 @@ command began.
 """
 
 import datetime
-import itertools
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,14 +45,6 @@ def say_next(text: str) -> None:
         print(f"next: {text}")
 
 
-def unused_output(name: str) -> str:
-    """The name of an output that is not there yet: `summaries`, or `summaries-2`."""
-    names = (f"{name}-{number}" for number in itertools.count(2))
-    return next(
-        each for each in itertools.chain([name], names) if not files.exists(each)
-    )
-
-
 def listed(counts: Mapping[str, int]) -> str:
     """Counts by name in one line."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
@@ -86,7 +77,7 @@ def show_records(info: Any, values: Values) -> None:
             way_out=f"the median has {lengths.deciles[5]} tokens; raise the flag where "
             "their ends matter",
         )
-    output, bundle = values["output"], unused_output("bundle")
+    output, bundle = values["output"], "bundle"
     end_with(output, "precis", "train", "--records", output, "--output", bundle)
 
 
@@ -201,10 +192,10 @@ def show_imported(model_id: str, values: Values) -> None:
     output = values["output"]
     if read_manifest(output)["kind"] == ENCODER:
         flags = ("train-extractor", "--records", "records", "--encoder", output)
-        end_with(output, "precis", *flags, "--output", unused_output("extractor"))
+        end_with(output, "precis", *flags, "--output", "extractor")
     else:
         flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", "--bundle", output)
-        end_with(output, "precis", *flags, "--output", unused_output("summaries"))
+        end_with(output, "precis", *flags, "--output", "summaries")
 
 
 def show_export(manifest: Values, values: Values) -> None:
@@ -256,7 +247,7 @@ def show_training(
     end_with(
         result.bundle,
         *("precis", "summarize", "--corpus", corpus or "jsonl:YOURS/*.jsonl"),
-        *(*flags, result.bundle, "--output", unused_output("summaries")),
+        *(*flags, result.bundle, "--output", "summaries"),
     )
 
 

@@ -7,7 +7,7 @@ from precis.model.quality.flags import ABSTRACTIVE
 from precis.pipelines.evaluate.evaluation_table import LEAD
 from precis.pipelines.evaluate.scoring import SUMMARY
 from precis.pipelines.report.reported_run import ReportedRun
-from precis.pipelines.run.accounts import OUTCOMES, read_sources
+from precis.pipelines.run.accounts import OUTCOMES
 
 _MOST_SOURCES = 100
 _SHOWN_LETTERS = 3  # of each reason
@@ -79,7 +79,7 @@ def accounts(run: ReportedRun) -> dict[str, Any]:
     counts = run.manifest["counts"]
     outcomes = {name: counts.get(name, 0) for name in OUTCOMES}
     names = ["read", *(name for name, count in outcomes.items() if count)]
-    sources = read_sources(run.run.folder, run.manifest)
+    sources = run.manifest["sources"]
     # Those that lost most come first.
     ordered = sorted(
         sources.items(),

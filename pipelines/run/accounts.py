@@ -1,4 +1,4 @@
-"""What became of every record, by source file, and how a description has it.
+"""What became of every record, by source file.
 
     read = written + reused + duplicates + empty + failed + other_split + skipped
            + not_selected
@@ -14,29 +14,12 @@
 
 `read` is counted where records are read, and the others where their results are
 written, so that the equation can fail.
-
-    sources/sources-1f2e3d4c.jsonl.gz
-        {"source": "news/0000001.txt", "read": 1, "written": 1}
-        {"source": "news/0000002.txt", "read": 1, "duplicates": 1}
-
-The manifest of a run over a million files would be read and kept whole by every command
-that asks for its parts. Beyond MOST_LISTED it names this file with its checksum, under
-`source_files`, and its `sources` are empty.
 """
 
-import gzip
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from precis.model import files
 from precis.model.errors import JobError
-from precis.pipelines.run.result_files import (
-    DESCRIPTION_FILES,
-    SOURCES_FOLDER,
-    describe_file,
-)
 
 OUTCOMES = (
     "written",
@@ -106,55 +89,3 @@ def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     for part in counts:
         total.update(part)
     return dict(sorted(total.items()))
-
-
-MOST_LISTED = 10_000
-_WAY_OUT = "run the same `precis summarize` again, which repairs it"
-
-
-def describe_sources(output: str, run_id: str, sources: SourceCounts) -> dict[str, Any]:
-    """The fields of a manifest for the counts of source files.
-
-    Args:
-      output: the folder that gets a file where there are more than MOST_LISTED.
-      run_id: of the run.
-      sources: the counts, sorted by source file.
-    """
-    if len(sources) <= MOST_LISTED:
-        return {"sources": sources}
-    name = files.join(SOURCES_FOLDER, f"sources-{run_id[:8]}.jsonl.gz")
-    with (
-        files.write_aside(files.join(output, name)) as raw,
-        # Equal counts give equal bytes, so there is neither time nor name in them.
-        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as file,
-    ):
-        for source, counts in sources.items():
-            line = json.dumps({"source": source, **counts}, ensure_ascii=False)
-            file.write(f"{line}\n".encode())
-    described = describe_file(output, name, rows=len(sources))
-    return {"sources": {}, "source_files": [described]}
-
-
-def read_sources(output: str, manifest: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """The counts of the source files of a run.
-
-    Args:
-      output: its folder.
-      manifest: the content of manifest.json.
-
-    Raises:
-      DataError: a file of them is damaged.
-    """
-    sources = dict(manifest["sources"])
-    listed_in = files.join(output, DESCRIPTION_FILES["summaries"])
-    for described in manifest.get("source_files", ()):
-        path = files.path_within(output, described["file"], listed_in=listed_in)
-        with (
-            files.naming_damage(path, way_out=_WAY_OUT),
-            files.open_read(path) as raw,
-            gzip.GzipFile(fileobj=raw) as file,
-        ):
-            for line in file:
-                counts = json.loads(line)
-                sources[counts.pop("source")] = counts
-    return sources

@@ -30,7 +30,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -40,7 +40,6 @@ from precis.model.storage.store import ObjectStore
 from precis.pipelines.run import interruption
 from precis.pipelines.run.result_files import (
     LOCK_FILE,
-    SUCCESS_FILE,
     TASKS_FOLDER,
     not_writable,
 )
@@ -67,10 +66,9 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
     fs, name = files.filesystem(files.join(output, TASKS_FOLDER, LOCK_FILE))
     is_store = isinstance(fs, ObjectStore)
     lock = _StoreLock(output, fs, name) if is_store else _FileLock(output, name)
-    is_owned = True
 
     def check() -> None:
-        if is_owned and not lock.is_held():
+        if not lock.is_held():
             raise JobError(
                 f"{output} was taken over by another process, or its lock was "
                 "removed; this job has stopped, so leave the output to the other one, "
@@ -89,10 +87,7 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
             try:
                 lock.acquire()
             except OSError as error:
-                # In a finished result, which may be read-only, nothing is written.
-                is_owned = False
-                if not _is_finished(output):
-                    raise not_writable(output, error) from error
+                raise not_writable(output, error) from error
             try:
                 yield check
             finally:
@@ -101,12 +96,6 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
         finally:
             with contextlib.suppress(OSError):
                 lock.release()
-
-
-def _is_finished(output: str) -> bool:
-    with contextlib.suppress(OSError):  # An object store may refuse to read there, too.
-        return files.exists(files.join(output, SUCCESS_FILE))
-    return False
 
 
 class _FileLock:
@@ -137,7 +126,7 @@ class _FileLock:
             ) from error
         self._file = os.stat(self._name)
         with open(self._name, "w", encoding="utf-8") as file:
-            json.dump({"host": socket.gethostname(), "pid": os.getpid()}, file)
+            json.dump(_this_process(), file)
 
     def is_held(self) -> bool:
         """Whether this process holds the lock, and its file is still that."""
@@ -164,15 +153,6 @@ class _FileLock:
             return "another process"
 
 
-class _Owner(NamedTuple):
-    """The content of a lock on an object store."""
-
-    host: str
-    pid: int
-    token: str  # random; whose lock it is
-    renewed_at: float  # seconds since 1970
-
-
 class _StoreLock:
     """The lock of a folder on an object store, and the thread that renews it."""
 
@@ -194,13 +174,13 @@ class _StoreLock:
         # The answer to an attempt may be lost, so that the lock is there and held.
         while not (self._store.create(self._name, self._content()) or self.is_held()):
             holder = self._read()
-            end = holder.renewed_at + _LEASE_SECONDS if holder else 0.0
+            end = holder["renewed_at"] + _LEASE_SECONDS if holder else 0.0
             if holder and time.time() < end:
                 free_at = datetime.datetime.fromtimestamp(end, datetime.UTC)
                 raise UsageError(
-                    f"{self._output} is in use by process {holder.pid} on "
-                    f"{holder.host}; it is free when that process ends, or, if it is "
-                    f"dead, from {free_at:%H:%M:%S} UTC on; wait, or name another "
+                    f"{self._output} is in use by process {holder['pid']} on "
+                    f"{holder['host']}; it is free when that process ends, or, if it "
+                    f"is dead, from {free_at:%H:%M:%S} UTC on; wait, or name another "
                     "--output"
                 )
             self._store.write(self._name, self._content())
@@ -210,7 +190,7 @@ class _StoreLock:
     def is_held(self) -> bool:
         """Whether the lock is that of this process."""
         holder = self._read()
-        return holder is not None and holder.token == self._token
+        return holder is not None and holder["token"] == self._token
 
     def release(self) -> None:
         """Gives the lock back."""
@@ -228,13 +208,19 @@ class _StoreLock:
                     return
                 self._store.write(self._name, self._content())
 
-    def _read(self) -> _Owner | None:
+    def _read(self) -> dict[str, Any] | None:
         try:
             with self._store.open(self._name) as file:
-                return _Owner(**json.load(file))
+                content: dict[str, Any] = json.load(file)
+                return content
         except FileNotFoundError:
             return None
 
     def _content(self) -> bytes:
-        owner = _Owner(socket.gethostname(), os.getpid(), self._token, time.time())
-        return files.json_bytes(owner._asdict())
+        return files.json_bytes(
+            {**_this_process(), "token": self._token, "renewed_at": time.time()}
+        )
+
+
+def _this_process() -> dict[str, Any]:
+    return {"host": socket.gethostname(), "pid": os.getpid()}

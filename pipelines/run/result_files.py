@@ -21,7 +21,6 @@ LOCK_FILE = "lock.json"
 WAY_OUT = "name another --output, or remove that folder"
 DATA_FOLDER = "data"
 DEAD_LETTERS_FOLDER = "dead_letters"
-SOURCES_FOLDER = "sources"
 # The file that describes a finished result, by its kind.
 DESCRIPTION_FILES = {"records": "dataset.json", "summaries": "manifest.json"}
 
@@ -130,7 +129,6 @@ def listed_files(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         *description.get("files", ()),
         *shards,
         *description.get("dead_letters", ()),
-        *description.get("source_files", ()),
     ]
 
 

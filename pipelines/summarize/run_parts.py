@@ -21,7 +21,6 @@ from precis.pipelines.engines.tasks import Step, TaskReport
 from precis.pipelines.run.accounts import (
     SourceCounts,
     check_sources,
-    describe_sources,
     sum_counts,
     sum_sources,
     total_counts,
@@ -217,7 +216,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
             "truncated": 0,
             **sum_counts(report.counts for report in reports),
         },
-        **describe_sources(run.job.output, run.job.run_id, sources),
+        "sources": sources,
         "failures": sum_counts(report.failures for report in reports),
         "provenance": run.provenance,
         "summary_methods": sums("summary_methods"),

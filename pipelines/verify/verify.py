@@ -12,7 +12,7 @@ from precis.model.errors import DataError, JobError, UsageError
 from precis.model.records.dataset import FORMAT_VERSION, SENTENCE_PAIRS, DatasetInfo
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.run.accounts import check_sources, read_sources, total_counts
+from precis.pipelines.run.accounts import check_sources, total_counts
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.run.options import option_names, read_flags
 from precis.pipelines.run.result_files import (
@@ -127,9 +127,6 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
     for finding in check_files(folder, "summaries", manifest):
         damaged.add(finding.file)
         yield finding
-    if damaged & {file["file"] for file in manifest.get("source_files", ())}:
-        return  # Nothing can be compared without the counts of the source files.
-    manifest["sources"] = read_sources(folder, manifest)
     yield from _check_manifest(manifest)
     corpus = _run_corpus(manifest, flags)
     with open_database() as connection:

@@ -72,18 +72,6 @@ def test_the_objects_of_a_run_sum_up_to_its_manifest(mixed_corpus, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_quiet_command_writes_its_result_or_its_error(mixed_corpus, tmp_path):
-    flags = ("--corpus", mixed_corpus, "--quiet", "--output", tmp_path / "run")
-    done = command("summarize", *flags)
-    assert done.returncode == 1
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("precis summarize: 5 of 307 records failed")
-    done = command("summarize", *flags, "--max_failed_share", 1, "--max_empty_share", 1)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == f"wrote {tmp_path / 'run'}"
-
-
-@pytest.mark.slow
 def test_no_line_of_a_terminal_wraps_and_ctrl_c_gives_it_back(tmp_path):
     flags = ("--corpus", "sample:20000", "--output", tmp_path / "run")
     with Terminal(columns=80) as terminal:

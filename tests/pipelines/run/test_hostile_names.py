@@ -74,7 +74,6 @@ SAME = "summarize --output run"
         ("files", "summarize --output other --reuse run"),
         ("files", "evaluate --input run"),
         ("dead_letters", "report run"),
-        ("source_files", "digest run"),
         ("files", "verify run"),
         ("files", "loaders run --for duckdb --table t --output sql"),
     ],

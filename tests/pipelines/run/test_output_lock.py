@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import time
 
 import fsspec
 import pytest
-from support.command_line import error_lines, precis
 from support.waiting import wait_until
 
 from precis.model import files
@@ -77,37 +75,6 @@ def test_of_processes_that_begin_at_once_one_owns_the_output(tmp_path, is_stale)
     assert not lock_path(tmp_path).exists()
 
 
-@pytest.mark.slow
-def test_a_second_command_is_refused_until_the_first_is_dead(tmp_path, capsys):
-    output = tmp_path / "run"
-    flags = {"corpus": "sample:60", "extractive": "lead", "output": output}
-    arguments = [f"--{name}={value}" for name, value in flags.items()]
-    module = "precis.pipelines.command_line.cli"
-    command = [sys.executable, "-m", module, "summarize", *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: lock_path(output).exists() and is_written(output))
-        process.send_signal(signal.SIGSTOP)
-        assert precis("summarize", **flags) == 2
-        (line,) = error_lines(capsys.readouterr().err, "summarize")
-        assert f"{output} is in use by process {process.pid} on " in line
-    finally:
-        process.kill()
-        process.wait()
-    # Its file is still there, and the lock is not.
-    assert lock_path(output).exists()
-    with own_output(str(output)):
-        assert json.loads(lock_path(output).read_bytes())["pid"] == os.getpid()
-
-
-def is_written(output):
-    """Whether the lock is written to its end."""
-    try:
-        return bool(json.loads(lock_path(output).read_bytes()))
-    except ValueError:
-        return False
-
-
 @pytest.mark.parametrize("is_removed", [False, True])
 @pytest.mark.parametrize("error", [None, ValueError("it failed")])
 def test_a_job_whose_output_was_taken_over_fails(tmp_path, is_removed, error):
@@ -123,14 +90,11 @@ def test_a_job_whose_output_was_taken_over_fails(tmp_path, is_removed, error):
     assert lock_path(tmp_path).exists() is not is_removed
 
 
-def test_a_finished_result_may_be_read_only_and_others_may_not(tmp_path):
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "_tasks").touch()  # No lock can be written in it.
     with pytest.raises(UsageError, match="cannot be written: .*; name another --out"):
         with own_output(str(tmp_path)):
             pass
-    (tmp_path / "_SUCCESS").touch()
-    with own_output(str(tmp_path)) as check:
-        check()
 
 
 # On an object store.

@@ -1,6 +1,5 @@
 """Tests of how stages are shown: live, as plain lines, as JSON, or not at all."""
 
-import io
 import json
 import os
 import sys
@@ -12,7 +11,7 @@ from support.terminal import Terminal
 from precis.model.progress.counters import FOLDER_VARIABLE, Counts, count
 from precis.model.progress.stages import Stage, say, stage, stages
 from precis.pipelines.run import job_progress
-from precis.pipelines.run.job_progress import Live, complain, shown
+from precis.pipelines.run.job_progress import complain, shown
 from precis.pipelines.run.options import VARIABLE, ProgressOptions
 from precis.pipelines.run.stage_state import DONE, FAILED, measure, plain_line
 
@@ -92,25 +91,6 @@ EARLIER = {"earlier_documents": 4_000, "earlier_size": 20}
 def test_the_line_of_a_stage(stage, counts, state, line):
     measured = measure(stage, counts, now=114.4, began=100.0, state=state)
     assert plain_line(measured) == line
-
-
-@pytest.mark.parametrize("columns", [40, 100])
-def test_the_lines_of_a_terminal_do_not_wrap_and_say_all(columns, monkeypatch):
-    counts = RUNNING._replace(tokens=7_200_000, dead_letters=13, flagged=1_234_567)
-    of_stage = Stage(name="summarize", size=100, note="loss 2.345, accuracy 45.6%")
-    state = measure(of_stage, counts, now=114.4, began=100.0)
-    monkeypatch.setenv("COLUMNS", str(columns))
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    live = Live()
-    live.begin()
-    live.paint([state])
-    written = sys.stderr.rich_proxied_file.getvalue()
-    live.end([], is_last=True)
-    lines = Terminal.without_codes(written).splitlines()
-    assert max(map(len, lines)) <= columns
-    said = " ".join(" ".join(lines).split())
-    for part in ("43%", "1,200/s", "left", "13 dead", "1,234,567", "45.6%"):
-        assert part in said
 
 
 def test_a_pipe_gets_a_line_at_the_start_then_some_and_the_totals(monkeypatch, capsys):
@@ -216,20 +196,3 @@ def test_a_terminal_keeps_ended_stages_and_shows_its_cursor_again(monkeypatch):
     assert "a library says this\r\n" in said and "precis: warning: this\r\n" in said
     assert "scan 7 documents" in said and "1 dead letter" in said
     assert said.endswith("\r\n") and "train stopped  4 / 9 documents" in said
-
-
-def test_a_signal_ends_the_display_before_its_message(monkeypatch):
-    with Terminal(columns=80) as terminal:
-        monkeypatch.setattr(sys, "stderr", terminal.file)
-        options = ProgressOptions()
-        painter = job_progress._make_painter("x", options, False)
-        display = job_progress.Display(painter, options)
-        with job_progress.listening(display), stage("train", total=9):
-            thread = threading.Thread(target=display.stop)
-            thread.start()
-            thread.join()
-            written = terminal.read()
-        after = terminal.read()
-        monkeypatch.undo()
-    assert written.endswith("\x1b[?25h") and "stopped" in written
-    assert after == ""
