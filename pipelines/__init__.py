@@ -4,7 +4,7 @@ command_line   the parser, the commands, and the functions of `import precis`
 doctor         what an installation and a command lack
 training       records -> bundle, and a summarizer in one command
 bundles        checkpoint -> bundle -> checkpoint, pictures
-transforms     SummarizeDocuments
+transforms     ReadCorpus, SummarizeDocuments, WriteSummaries
 prepare        corpus -> records
 summarize      corpus -> run
 report         run -> page

@@ -1,7 +1,7 @@
 """Beam transforms: summaries in a pipeline of the reader's own.
 
 import apache_beam as beam
-from precis.transforms import SUMMARY_SCHEMA, Document, SummarizeDocuments
+from precis.transforms import Document, SummarizeDocuments, WriteSummaries
 
 with beam.Pipeline() as pipeline:
     result = (
@@ -10,25 +10,31 @@ with beam.Pipeline() as pipeline:
         | beam.Map(lambda line: Document(article=line))
         | SummarizeDocuments(bundle="bundle", beam_width=4)
     )
-    _ = result.rows | beam.io.WriteToParquet(
-        "summaries/part", SUMMARY_SCHEMA, file_name_suffix=".parquet"
-    )
+    _ = result.rows | WriteSummaries("summaries")
     _ = result.dead_letters | beam.Map(print)
 
+ReadCorpus           reads the corpora that `precis summarize` reads
 SummarizeDocuments   turns documents into rows and dead letters
+WriteSummaries       writes the rows to Parquet
 Document             an element of `SummarizeDocuments`
 DeadLetter           a record or document that could not be processed, and why
-SUMMARY_SCHEMA       the Arrow schema of a row, for a sink
+SUMMARY_SCHEMA       the Arrow schema of a row, for a sink of the reader's own
 """
 
 from precis.model.text.document import Document
 from precis.pipelines.corpus.task import DeadLetter
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
-from precis.pipelines.transforms.beam_transforms import SummarizeDocuments
+from precis.pipelines.transforms.beam_transforms import (
+    ReadCorpus,
+    SummarizeDocuments,
+    WriteSummaries,
+)
 
 __all__ = [
     "SUMMARY_SCHEMA",
     "DeadLetter",
     "Document",
+    "ReadCorpus",
     "SummarizeDocuments",
+    "WriteSummaries",
 ]

@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import pyarrow.parquet as pq
 import pytest
+from apache_beam.testing import test_pipeline
+from apache_beam.testing.util import assert_that, equal_to
 from support.command_line import error_lines, precis
 from support.prepared import scan_corpus
 
@@ -15,6 +18,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.run import job
+from precis.pipelines.transforms.beam_transforms import ReadCorpus
 
 TEXT = "The council met on Monday. It voted for a new bridge over the river."
 
@@ -92,6 +96,20 @@ def test_the_scan_of_prepare_needs_every_file(texts, tmp_path):
     message = "b.txt: it has 5 bytes and .*; let the file r"
     with pytest.raises(DataError, match=message):
         scan_corpus(tasks, options, records)
+
+
+def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
+    corpus = ReadCorpus(f"text:{texts}/*.txt", task_bytes=1)
+    with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
+        result = pipeline | corpus
+        (texts / "b.txt").unlink()
+        ids = result.documents | beam.Map(lambda document: document.document_id)
+        assert_that(ids, equal_to(["a", "c"]), label="ids")
+        dead_letters = result.dead_letters | "Place" >> beam.Map(
+            lambda letter: (letter.reason, letter.source_file)
+        )
+        expected = [("file_changed", f"{texts}/b.txt")]
+        assert_that(dead_letters, equal_to(expected), label="dead_letters")
 
 
 def test_files_that_are_read_together_with_a_changed_one_are_counted(

@@ -8,16 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from support.summarize_runs import SHORT, place_of, rows_of
 
 from precis.model.errors import UsageError
-from precis.model.text.article import Article
 from precis.model.text.document import Document
-from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.run.options import read_flags
-from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
-from precis.pipelines.transforms.beam_transforms import SummarizeDocuments
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.transforms.beam_transforms import (
+    ReadCorpus,
+    SummarizeDocuments,
+    WriteSummaries,
+)
 
 LEAD = {"extractive": "lead", "sentences": 1, "min_source_words": 0}
 
@@ -26,39 +27,56 @@ def pipeline():
     return test_pipeline.TestPipeline("FnApiRunner")
 
 
+def read_parts(folder):
+    parts = sorted(Path(folder).glob("*.parquet"))
+    return [row for part in parts for row in pq.read_table(part).to_pylist()]
+
+
 def comparable(rows):
     """Rows in the order of the corpus, without what only a run knows."""
     of_run = dict.fromkeys(("run_id", "duplicate_of"))
     return [{**row, **of_run} for row in sorted(rows, key=place_of)]
 
 
-def test_the_rows_of_documents_are_those_of_the_command(extractive, corpus):
-    def check(rows):
-        stored = summary_table(rows).to_pylist()
-        assert comparable(stored) == comparable(rows_of(extractive))
+def test_a_corpus_that_is_not_there_is_refused_when_the_pipeline_is_built(tmp_path):
+    with pytest.raises(UsageError, match="no file matches"):
+        pipeline() | ReadCorpus(corpus=f"jsonl:{tmp_path}/*.jsonl")
+    with pytest.raises(UsageError, match="unknown option 'idfield'; did you mean id_"):
+        pipeline() | ReadCorpus(corpus="sample:", idfield="x")
 
-    (options,) = read_flags([CorpusOptions], {"corpus": corpus})
-    (task,) = list_tasks(options)
-    read = [each for each in read_task(task, options) if isinstance(each, Article)]
+
+def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_path):
     with pipeline() as p:
-        documents = p | beam.Create([article.document for article in read])
-        result = documents | SummarizeDocuments(min_source_words=0)
-        assert_that(result.rows, check)
+        read = p | ReadCorpus(corpus=corpus, task_bytes=4_000)
+        result = read.documents | SummarizeDocuments(min_source_words=0)
+        names = result.rows | WriteSummaries(str(tmp_path), num_shards=2)
+        expected = [f"{tmp_path}/part-0000{number}-of-00002.parquet" for number in "01"]
+        assert_that(names, equal_to(expected), label="names")
+        dead_letters = (read.dead_letters, result.dead_letters) | beam.Flatten()
+        reasons = dead_letters | beam.Map(lambda letter: letter.reason)
+        expected = ["invalid_json", "empty_article", "empty_article", "invalid_utf8"]
+        assert_that(reasons, equal_to(expected), label="reasons")
+    assert comparable(read_parts(tmp_path)) == comparable(rows_of(extractive))
+    for part in tmp_path.iterdir():
+        assert pq.read_schema(part).equals(SUMMARY_SCHEMA, check_metadata=True)
+    metadata = [pq.ParquetFile(part).metadata for part in tmp_path.iterdir()]
+    groups = [
+        file.row_group(n) for file in metadata for n in range(file.num_row_groups)
+    ]
+    assert {group.column(0).compression for group in groups} == {"ZSTD"}
 
 
 def test_the_first_example_of_the_page(tmp_path, monkeypatch, capsys):
     page = Path(__file__).parents[3] / "docs" / "ENGINES.md"
     program = page.read_text().split("```python\n")[1].split("```")[0]
-    lines = ['{"id": "a", "body": "Rain fell on Monday."}', '{"id": "b", "body": ""}']
+    lines = ['{"id": "a", "body": "Rain fell on Monday. Nobody came."}', "{broken"]
     (tmp_path / "news").mkdir()
     (tmp_path / "news" / "first.jsonl").write_text("\n".join(lines))
     monkeypatch.chdir(tmp_path)
     exec(program, {})
-    (part,) = (tmp_path / "summaries").iterdir()
-    (row,) = pq.read_table(part).to_pylist()
+    (row,) = read_parts(tmp_path / "summaries")
     assert (row["document_id"], row["summary_method"]) == ("a", "source")
-    assert pq.read_schema(part).equals(SUMMARY_SCHEMA)
-    assert "reason='empty_article'" in capsys.readouterr().out
+    assert "reason='invalid_json'" in capsys.readouterr().out
 
 
 def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
@@ -104,7 +122,7 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
     [
         ({"beamwidth": 3}, "unknown option 'beamwidth'; did you mean beam_width"),
         ({"corpus": "sample:"}, "unknown option 'corpus'"),
-        ({"output": "out"}, "takes no output; beam.io.WriteToParquet w"),
+        ({"output": "out"}, "takes no output; WriteSummaries writes its rows"),
         ({"extractive": "best"}, "--extractive: there is no method 'best'"),
         ({"bundle": "no"}, "no: this is no complete bundle"),
         ({"beam_width": 0}, "--beam_width"),
@@ -115,3 +133,36 @@ def test_options_are_checked_when_the_pipeline_is_built(options, message):
     documents = pipeline() | beam.Create([Document(article="Rain fell.")])
     with pytest.raises(UsageError, match=message):
         documents | SummarizeDocuments(**options)
+
+
+def test_rows_stay_in_the_window_of_their_document():
+    times = {"a": 1, "b": 2, "c": 11}
+    documents = [Document(name, article="Rain fell.") for name in times]
+    with pipeline() as p:
+        result = (
+            p
+            | beam.Create(documents)
+            | beam.Map(lambda document: TimestampedValue(document, times[document[0]]))
+            | beam.WindowInto(FixedWindows(10))
+            | SummarizeDocuments(**LEAD)
+        )
+        windows = result.rows | beam.Map(
+            lambda row, window=beam.DoFn.WindowParam: (
+                row["document_id"],
+                float(window.start),
+            )
+        )
+        assert_that(windows, equal_to([("a", 0.0), ("b", 0.0), ("c", 10.0)]))
+
+
+def test_a_row_of_another_shape_fails_the_pipeline(tmp_path):
+    """The tables themselves have tests of their own."""
+    p = pipeline()
+    result = (
+        p | beam.Create([Document("a", "test", "A b.")]) | SummarizeDocuments(**LEAD)
+    )
+    changed = result.rows | beam.Map(lambda row: {**row, "article_words": "nine"})
+    _ = changed | WriteSummaries(str(tmp_path))
+    with pytest.raises(Exception, match="column 'article_words'"):
+        p.run()
+    assert not list(tmp_path.glob("part-*"))
