@@ -302,6 +302,8 @@ def show_verified(result: Any, values: Values) -> int:
     """`precis verify`: the findings; 1 where there is damage."""
     for line in result.findings:
         print(line)
+    for line in result.notes:
+        print(f"note: {line}")
     count = len(result.findings)
     outcome = "is as it was written"
     if count:

@@ -4,10 +4,9 @@
     join   all keys, parts of earlier runs
                                -> _tasks/links.parquet   what is known of documents
 
-Only a run with --deduplicate or --reuse has these steps, which read the corpus once
-more. Documents are equal where article and reference are. DuckDB joins the keys, and
-writes to a temporary folder what does not fit its memory. An interrupted run joins them
-again.
+Only a run with --deduplicate, --reuse or --on_duplicate_id fail has these steps, which
+read the corpus once more. DuckDB joins the keys, and writes to a temporary folder what
+does not fit its memory. An interrupted run joins them again.
 """
 
 import dataclasses
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from precis.model import files
+from precis.model.errors import DataError
 from precis.model.progress.counters import enter_step
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
@@ -47,7 +47,7 @@ DOCUMENT_KEYS = pa.schema(
     [
         ("place", pa.int64()),
         ("content", _DIGEST),
-        ("text", _DIGEST),  # of the same as it was read: its white space counts
+        ("text", _DIGEST),  # as it was read: its white space counts
         ("document_id", pa.string()),
         ("source_file", pa.string()),
         ("source_position", pa.string()),
@@ -57,30 +57,45 @@ _ROW_KEYS = pa.schema(
     [("content", _DIGEST)]
     + [(name, pa.int32()) for name in ("part", "row_group", "row")]
 )
-# Documents whose text stands before them, or whose content in an earlier run.
+# Documents whose content stands before them or in an earlier run.
 _LINKS = """
-WITH equal AS (
-    SELECT text, min(place) AS place
-    FROM documents GROUP BY text HAVING count(*) > 1
+WITH repeated AS (
+    SELECT content, min(place) AS place
+    FROM documents GROUP BY content HAVING count(*) > 1
+), equal AS (
+    SELECT content, text, min(place) AS place
+    FROM documents GROUP BY content, text HAVING count(*) > 1
 ), known AS (
     SELECT content, min({'part': part, 'row_group': row_group, 'row': row}) AS earlier
     FROM rows SEMI JOIN documents USING (content) GROUP BY content
 )
 SELECT
     d.place,
-    CASE WHEN first.place IS NOT NULL THEN {
-        'task': first.place >> 32,
-        'document_id': first.document_id,
-        'source_file': first.source_file,
-        'source_position': first.source_position
-    } END AS first,
+    first.document_id AS duplicate_of,
+    CASE WHEN copied.place IS NOT NULL THEN {
+        'task': copied.place >> 32,
+        'source_file': copied.source_file,
+        'source_position': copied.source_position
+    } END AS copy,
     known.earlier
 FROM documents AS d
-LEFT JOIN equal ON d.text = equal.text AND equal.place < d.place
-LEFT JOIN documents AS first ON first.place = equal.place
+LEFT JOIN repeated ON d.content = repeated.content AND repeated.place < d.place
+LEFT JOIN documents AS first ON first.place = repeated.place
+LEFT JOIN equal
+    ON d.content = equal.content AND d.text = equal.text AND equal.place < d.place
+LEFT JOIN documents AS copied ON copied.place = equal.place
 LEFT JOIN known ON d.content = known.content
-WHERE first.place IS NOT NULL OR known.earlier IS NOT NULL
+WHERE repeated.place IS NOT NULL OR known.earlier IS NOT NULL
 ORDER BY d.place
+"""
+_REPEATED_IDS = """
+SELECT document_id, source_file, source_position, count(*) OVER () AS documents
+FROM documents
+JOIN (
+    SELECT document_id, min(place) AS first
+    FROM documents GROUP BY document_id HAVING count(*) > 1
+) USING (document_id)
+WHERE place > first ORDER BY place LIMIT 3
 """
 _LINKS_FILE = files.join(TASKS_FOLDER, "links.parquet")
 
@@ -89,13 +104,15 @@ class Link(NamedTuple):
     """What is known of a document that is not new.
 
     Attributes:
-      first: `task`, `document_id`, `source_file` and `source_position` of the first
-          document with the same text, whose row holds for this one; None for that.
+      duplicate_of: the id of the first document with the same content; None for that.
+      copy: `task`, `source_file` and `source_position` of the first document with the
+          same text, whose row holds for this one; None for that.
       earlier: the first row of earlier runs with the same content, as arguments of
           `EarlierRows.read`; None without any.
     """
 
-    first: dict[str, Any] | None
+    duplicate_of: str | None
+    copy: dict[str, Any] | None
     earlier: dict[str, int] | None
 
 
@@ -106,10 +123,12 @@ class KeyWorker(TaskWorker):
     Attributes:
       corpus: how the corpus is read.
       job: the job.
+      uses_references: whether a summary depends on the highlights.
     """
 
     corpus: CorpusOptions
     job: Job
+    uses_references: bool
 
     def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""
@@ -141,15 +160,17 @@ class KeyWorker(TaskWorker):
                 progress.advance_to(reader.position)
             if isinstance(article, Article):
                 document = article.document
-                text = repr((document.article, document.highlights or ""))
+                text = document.article.encode(errors="surrogatepass")
                 # Ids that are no valid UTF-8 are compared by what they are shown as.
                 shown_id = document.document_id.encode(errors="replace").decode()
                 yield {
                     "place": place_of(task.number, record),
                     "content": content_digest(
-                        article.content_sha256, document.highlights
+                        self.uses_references,
+                        article.content_sha256,
+                        document.highlights,
                     ),
-                    "text": hashlib.blake2b(text.encode(), digest_size=16).digest(),
+                    "text": hashlib.blake2b(text, digest_size=16).digest(),
                     "document_id": shown_id,
                     "source_file": document.source_file,
                     "source_position": document.source_position,
@@ -157,37 +178,55 @@ class KeyWorker(TaskWorker):
         progress.advance_to(reader.position)
 
 
-def join_keys(job: Job, parts: Sequence[RunPart]) -> None:
+def join_keys(
+    job: Job, parts: Sequence[RunPart], *, uses_references: bool, unique_ids: bool
+) -> None:
     """Writes the links of all documents.
 
     Args:
       job: the job.
       parts: of earlier runs, the preferred ones first.
+      uses_references: as in `KeyWorker`.
+      unique_ids: whether two documents with one id fail the job.
 
     Raises:
-      DataError: a part is not what its run has written.
+      DataError: several documents have one id, which the run does not allow; or a part
+          is not what its run has written.
     """
     enter_step("join")
     with open_database() as connection:
         names = (_keys_name(number) for number in range(job.tasks))
         paths = (files.join(job.output, name) for name in names)
         load_keys(connection, "documents", DOCUMENT_KEYS, paths)
+        repeated = unique_ids and connection.execute(_REPEATED_IDS).fetchall()
+        if repeated:
+            named = ", ".join(
+                f"{name!r} at {file}:{at}" for name, file, at, _ in repeated
+            )
+            raise DataError(
+                f"{repeated[0][-1]} documents have the id of a document before them, "
+                f"such as {named}; mend the ids, or name another --output and "
+                "--on_duplicate_id keep"
+            )
         load_keys(connection, "rows", _ROW_KEYS, ())
         for number, part in enumerate(parts):
-            for keys in _keys_of_rows(number, part):
+            for keys in _keys_of_rows(number, part, uses_references=uses_references):
                 connection.register("keys", keys)
                 connection.execute("INSERT INTO rows SELECT * FROM keys")
         links = connection.sql(_LINKS).to_arrow_reader(ROWS_AT_ONCE)
         publish_keys(job.output, _LINKS_FILE, links)
 
 
-def _keys_of_rows(number: int, part: RunPart) -> Iterator[pa.Table]:
+def _keys_of_rows(
+    number: int, part: RunPart, *, uses_references: bool
+) -> Iterator[pa.Table]:
     """The keys of the rows of a part, a table for each row group."""
     check_part(part)
     columns = ["content_sha256", "reference_summary"]
     for group, rows in enumerate(read_part(part.path, columns)):
         texts = (column.to_pylist() for column in rows.columns)
-        digests = list(map(content_digest, *texts))
+        each = zip(*texts, strict=True)
+        digests = [content_digest(uses_references, *of_row) for of_row in each]
         size = len(digests)
         keys = [digests, [number] * size, [group] * size, list(range(size))]
         yield pa.table(keys, _ROW_KEYS)
@@ -201,16 +240,21 @@ def read_links(output: str, task: int) -> dict[int, Link]:
     return dict(zip(records, map(Link, *known), strict=True))
 
 
-def content_digest(content_sha256: str, reference: str | None) -> bytes:
-    """The digest of what the row of a document depends on.
+def content_digest(
+    uses_references: bool, content_sha256: str, reference: str | None
+) -> bytes:
+    """The digest of what the summaries of a document depend on.
 
     Args:
+      uses_references: whether they depend on the highlights, as those of the oracle do.
       content_sha256: of the article.
       reference: the highlights, if the document has any.
     """
-    text = (reference or "").encode(errors="replace")
-    digest = hashlib.sha256(bytes.fromhex(content_sha256) + text)
-    return digest.digest()[:16]
+    digest = bytes.fromhex(content_sha256)
+    if uses_references:
+        text = (reference or "").encode(errors="replace")
+        digest = hashlib.sha256(digest + text).digest()
+    return digest[:16]
 
 
 def _keys_name(task: int) -> str:

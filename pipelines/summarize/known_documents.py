@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
+from precis.model.errors import JobError
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import DeadLetter, Task
@@ -29,7 +30,10 @@ from precis.pipelines.run.result_files import PublishedFile
 from precis.pipelines.summarize.earlier_runs import EarlierRows
 from precis.pipelines.summarize.equal_texts import Link, read_links
 from precis.pipelines.summarize.run_parts import RowWriter, SummaryRun, data_files
-from precis.pipelines.summarize.summary_rows import document_columns
+from precis.pipelines.summarize.summary_rows import (
+    document_columns,
+    quality_of_own_reference,
+)
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.schema import summary_table
 
@@ -41,7 +45,6 @@ _COPY = pa.field(
     pa.struct(
         [
             ("task", pa.int64()),
-            ("document_id", pa.string()),
             ("source_file", pa.string()),
             ("source_position", pa.string()),
         ]
@@ -63,10 +66,12 @@ class KnownDocuments:
         self._run = run
         self._part = part
         self._links = read_links(run.job.output, task) if run.has_keys else {}
-        self._earlier = EarlierRows(run.earlier)
+        self._earlier = EarlierRows(run.earlier) if run.earlier else None
         self._reused: list[dict[str, Any]] = []
         self._duplicates: list[dict[str, Any]] = []
         self._duplicates_name = _duplicates_name(task)
+        # The first document with the same content, by the place of a new document.
+        self._firsts: dict[tuple[str, ...], str | None] = {}
 
     def new_articles(
         self, records: Iterable[Article | DeadLetter], dead_letters: DeadLetterWriter
@@ -87,22 +92,39 @@ class KnownDocuments:
             **document_columns(document, run.layout.kept),
             **run.columns,
             "content_sha256": article.content_sha256,
-            "duplicate_of": None,
+            "duplicate_of": link.duplicate_of if run.deduplicates else None,
         }
-        if run.deduplicates and link.first:
-            columns["duplicate_of"] = link.first["document_id"]
-            self._duplicates.append({**columns, COPY: link.first})
+        if run.deduplicates and link.copy is not None:
+            measures = quality_of_own_reference(article, {})
+            self._duplicates.append(
+                {**columns, "reference_quality": measures, COPY: link.copy}
+            )
             return True
-        row = self._earlier.read(**link.earlier) if link.earlier else None
+        row = None
+        if self._earlier and link.earlier:
+            row = self._earlier.read(**link.earlier)
         if row is None or not holds_for(row, article):
+            self._firsts[_place(columns)] = columns["duplicate_of"]
             return False
         computed_by = row["reused_from"] or row["run_id"]
         is_own = computed_by == run.job.run_id
-        columns["reused_from"] = None if is_own else computed_by
-        self._reused.append({**row, **columns})
+        self._reused.append(
+            {
+                **row,
+                **columns,
+                "reference_quality": quality_of_own_reference(article, row),
+                "reused_from": None if is_own else computed_by,
+            }
+        )
         if len(self._reused) == _TABLE_ROWS:
             self._flush()
         return True
+
+    def further_columns(self, article: Article) -> dict[str, Any]:
+        """The columns of a new document that its summarizer does not make."""
+        columns = document_columns(article.document, self._run.layout.kept)
+        first = self._firsts.pop(_place(columns), None)
+        return {**columns, "duplicate_of": first}
 
     def _flush(self) -> None:
         self._part.add_rows(self._reused)
@@ -198,6 +220,9 @@ def _copies(
     Args:
       rows: of first documents, and others.
       waiting: the columns of duplicates, by the place of the first.
+
+    Raises:
+      JobError: a row is of another content.
     """
     keys = rows.select(["source_file", "source_position"])
     each = zip(*(column.to_pylist() for column in keys.columns), strict=True)
@@ -205,11 +230,16 @@ def _copies(
         number: waiting.pop(key) for number, key in enumerate(each) if key in waiting
     }
     taken = rows.take(pa.array(list(wanted), pa.int64())).to_pylist()
-    return [
-        {**row, **columns}
-        for row, duplicates in zip(taken, wanted.values(), strict=True)
-        for columns in duplicates
-    ]
+    copies = []
+    for row, duplicates in zip(taken, wanted.values(), strict=True):
+        content = row["content_sha256"]
+        if any(columns["content_sha256"] != content for columns in duplicates):
+            raise JobError(
+                "a document and the one that it repeats have other contents; this is a "
+                "defect of precis, please report it"
+            )
+        copies += [{**row, **columns} for columns in duplicates]
+    return copies
 
 
 def forget_copies(run: SummaryRun, tasks: Sequence[Task]) -> None:

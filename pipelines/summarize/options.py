@@ -24,6 +24,7 @@ from precis.pipelines.run.options import WorkerOptions, check_output, normal_pat
 CHUNK_MERGE = "chunk_merge"
 HEAD = "head"
 LONG_DOCUMENTS = (CHUNK_MERGE, HEAD)
+KEEP, FAIL = "keep", "fail"  # --on_duplicate_id
 WRITE_ARTICLE = "article"
 WRITE_SENTENCES = "sentences"
 
@@ -145,8 +146,8 @@ class EarlierRunOptions:
 
     reuse: str = flag(
         "",
-        "earlier runs, or folders of them, whose summaries are taken over where text, "
-        "reference and settings are the same",
+        "earlier runs, or folders of them, whose summaries are taken over where text "
+        "and settings are the same",
         metavar="RUN,...",
         is_common=True,
         takes_list=True,
@@ -168,6 +169,13 @@ class EarlierRunOptions:
 class ResultOptions:
     """Result"""
 
+    on_duplicate_id: str = flag(
+        KEEP,
+        "what to do where several documents have one id: keep it, so that `precis "
+        "verify` names them, or fail before anything is summarized, for which the "
+        "corpus is read a second time",
+        choices=(KEEP, FAIL),
+    )
     partition_by: str = flag(
         "",
         "columns whose values name folders, as in data/split=test/, from the outermost "
@@ -186,6 +194,9 @@ class ResultOptions:
     def partitions(self) -> tuple[str, ...]:
         """The columns in `partition_by`, in order, each once."""
         return tuple(dict.fromkeys(listed_names(self.partition_by)))
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
 
 STANDARD_INPUT = "-"

@@ -43,7 +43,7 @@ from precis.pipelines.tables.schema import SCHEMA_VERSION, summary_table
 
 MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
 _ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run
-_COUNTED = ("summary_methods", "quality_flags", "fallbacks")
+_COUNTED = ("rows", "summary_methods", "quality_flags", "fallbacks")
 _COUNTED_COLUMNS = [
     *("source_file", "summary_method", "quality_flags", "abstractive_quality"),
     *("truncated", "duplicate_of", "reused_from"),
@@ -63,6 +63,7 @@ class SummaryRun:
       columns: those that all rows share.
       earlier: parts of earlier runs whose rows it takes over.
       deduplicates: whether equal texts are summarized once.
+      unique_ids: whether two documents with one id fail it.
     """
 
     job: Job
@@ -73,6 +74,7 @@ class SummaryRun:
     columns: Mapping[str, Any]
     earlier: tuple[RunPart, ...] = ()
     deduplicates: bool = False
+    unique_ids: bool = False
 
     @property
     def step(self) -> Step:
@@ -82,7 +84,7 @@ class SummaryRun:
     @property
     def has_keys(self) -> bool:
         """Whether keys of the documents are joined before they are summarized."""
-        return bool(self.earlier) or self.deduplicates
+        return bool(self.earlier) or self.deduplicates or self.unique_ids
 
 
 class RowWriter(PartWriter):
@@ -130,6 +132,7 @@ class RowWriter(PartWriter):
         if row["duplicate_of"] is not None:
             outcome = "duplicates"
         self.outcomes[outcome][row["source_file"]] += 1
+        self._counted["rows"][row["source_file"]] += 1
         self.truncated += bool(row["truncated"])
         self._flagged += bool(flags)
         self._counted["summary_methods"][method] += 1
@@ -143,6 +146,7 @@ class RowWriter(PartWriter):
     def figures(self, **others: Any) -> dict[str, Any]:
         """What a task reports of its rows, beside other figures by name.
 
+        rows                 by source file, counted in what was written
         summary_methods      rows by the method of the summary that is shown
         quality_flags        rows by each of the flags of the summary that is shown
         fallbacks            rows whose abstractive summary is not shown, by each of the
@@ -189,7 +193,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     sources = sum_sources(report.sources for report in reports)
     published = data_files(file for report in reports for file in report.files)
     check_sources(sources, what="the run")
-    check_rows(sources, published)
+    check_rows(sources, sums("rows"), published)
     options = run.settings.options
     # How much of the corpus `--limit` read, from 0 to 1; 0 without it.
     shares = [report.figures.get("share", 0) for report in reports]
@@ -244,18 +248,31 @@ def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
                 files.remove(files.join(job.output, path))
 
 
-def check_rows(sources: SourceCounts, published: Sequence[PublishedFile]) -> None:
+def check_rows(
+    sources: SourceCounts, rows: Mapping[str, int], published: Sequence[PublishedFile]
+) -> None:
     """Compares the rows of the parts with the documents that must have one.
 
     Args:
       sources: records by outcome, for each source file.
+      rows: by source file, as they were written.
       published: the files of the parts.
 
     Raises:
-      JobError: there are more rows or fewer, or two parts have one name.
+      JobError: a source file, or all of them, have more rows or fewer; or two parts
+          have one name.
     """
-    total = sum(counts.get(name, 0) for counts in sources.values() for name in _ROWS)
-    stored = sum(file["rows"] for file in published)
+    expected = {
+        source: sum(counts.get(name, 0) for name in _ROWS)
+        for source, counts in sources.items()
+    }
+    for source, count in expected.items():
+        if rows.get(source, 0) != count:
+            raise JobError(
+                f"the parts have {rows.get(source, 0)} rows of {source}, which must "
+                f"have {count}; this is a defect of precis, please report it"
+            )
+    stored, total = sum(file["rows"] for file in published), sum(expected.values())
     names = {file["file"] for file in published}
     if stored != total or len(names) < len(published):
         raise JobError(

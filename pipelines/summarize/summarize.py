@@ -69,7 +69,7 @@ from precis.pipelines.summarize.known_documents import (
     KnownDocuments,
     forget_copies,
 )
-from precis.pipelines.summarize.options import SUMMARIZE, SummarizeOptions
+from precis.pipelines.summarize.options import FAIL, SUMMARIZE, SummarizeOptions
 from precis.pipelines.summarize.run_parts import (
     MANIFEST_FILE,
     RowWriter,
@@ -136,6 +136,7 @@ def plan(
             columns=run_columns(settings, run_id=job.run_id),
             earlier=find_earlier_runs(job, earlier.reused_folders, settings),
             deduplicates=earlier.deduplicate or bool(earlier.reused_folders),
+            unique_ids=result.on_duplicate_id == FAIL,
         )
         run_steps(summary_run, tasks, beam_options, workers=workers.workers)
 
@@ -205,7 +206,9 @@ class SummarizeWorker(TaskWorker):
                 count_batch,
             ):
                 part.add(
-                    self._summarizer.table(window, run.layout.schema, run.layout.kept)
+                    self._summarizer.table(
+                        window, run.layout.schema, known.further_columns
+                    )
                 )
                 for letter in window.dead_letters:
                     dead_letters.write(letter)
@@ -301,13 +304,17 @@ def _await_keys(
     if not run.has_keys:
         return listed
     forget_copies(run, tasks)
-    keys = KeyWorker(run.corpus, run.job)
+    references = run.settings.uses_references
+    keys = KeyWorker(run.corpus, run.job, uses_references=references)
+    join = functools.partial(
+        join_keys, uses_references=references, unique_ids=run.unique_ids
+    )
     return (
         listed
         | "WriteKeys"
         >> beam.ParDo(RunTask(keys, Step(run.job, "keys"), processes=processes))
         | "AwaitKeys" >> beam.combiners.Count.Globally()
-        | "JoinKeys" >> beam.Map(lambda _: join_keys(run.job, run.earlier))
+        | "JoinKeys" >> beam.Map(lambda _: join(run.job, run.earlier))
         | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
     )
 

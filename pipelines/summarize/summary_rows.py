@@ -11,7 +11,7 @@ from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.selection import Extract
 from precis.model.extractive.terms import TermCache, Terms
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
-from precis.model.isolation import Failure
+from precis.model.isolation import Failure, attempt
 from precis.model.quality.flags import (
     ABSTRACTIVE,
     SHORT_SOURCE,
@@ -291,6 +291,32 @@ def document_columns(document: Document, kept: Iterable[str] = ()) -> dict[str, 
         "reference_summary": document.highlights,
         **{name: document.metadata.get(name) for name in kept},
     }
+
+
+def quality_of_own_reference(
+    article: Article, row: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The column `reference_quality` of a document that takes over a row.
+
+    The row may be of a document with equal text and another reference. A document that
+    cannot be measured keeps its row and has no measures.
+
+    Args:
+      article: the document.
+      row: the row; empty where it is not known yet.
+    """
+    reference = article.document.highlights
+    if not reference:
+        return None
+    if row.get("reference_summary") == reference:
+        known: dict[str, Any] | None = row["reference_quality"]
+        return known
+    measured = attempt(
+        article,
+        lambda each: compare(reference, read_source(each))._asdict(),
+        stage="measure_reference",
+    )
+    return None if isinstance(measured, Failure) else measured
 
 
 def _one_a_line(sentences: Iterable[Sentence]) -> str:

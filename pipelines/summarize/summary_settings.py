@@ -111,6 +111,11 @@ class SummarySettings(NamedTuple):
             decoding,
         )
 
+    @property
+    def uses_references(self) -> bool:
+        """Whether a row depends on the highlights of its document."""
+        return "oracle" in self.options.methods or bool(self.options.keyphrase_bundle)
+
 
 def read_settings(flags: Mapping[str, Any], clean: str) -> SummarySettings:
     """The settings that the flags of `precis summarize` give, without its output.

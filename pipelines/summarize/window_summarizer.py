@@ -14,7 +14,7 @@ come in the order of the documents. While the last batches of a window are searc
 those of the next one wait already, so that no search process is idle.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -41,12 +41,7 @@ from precis.pipelines.summarize.extractive_summaries import (
     neural_scores,
     read_words,
 )
-from precis.pipelines.summarize.summary_rows import (
-    Models,
-    SummaryRow,
-    document_columns,
-    run_columns,
-)
+from precis.pipelines.summarize.summary_rows import Models, SummaryRow, run_columns
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.part_writing import WRITE, isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
@@ -157,7 +152,7 @@ class WindowSummarizer:
         self,
         window: Window,
         schema: pa.Schema = SUMMARY_SCHEMA,
-        kept: Sequence[str] = (),
+        further_columns: Callable[[Article], Mapping[str, Any]] = lambda _: {},
     ) -> pa.Table:
         """Converts the rows of a window to an Arrow table.
 
@@ -167,16 +162,13 @@ class WindowSummarizer:
         Args:
           window: the documents.
           schema: of the table.
-          kept: the names of the fields that travel along from the source.
+          further_columns: those of a document that the window does not have.
 
         Raises:
           JobError: as `summarize`.
         """
         rows = [each for each in window.documents if each.failure is None]
-        columns = [
-            {**row.columns, **document_columns(row.article.document, kept)}
-            for row in rows
-        ]
+        columns = [{**row.columns, **further_columns(row.article)} for row in rows]
         table, failures = isolated_table(columns, schema)
         for row, failure in zip(rows, failures, strict=True):
             row.failure = failure

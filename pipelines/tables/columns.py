@@ -90,8 +90,8 @@ SUMMARY_COLUMNS = _columns(
                                   group, each from 0
     content_sha256       string   sha256 of the normalised article, in hexadecimal
     duplicate_of         string?  with --deduplicate, document_id of the first document
-                                  of the corpus with the same text and reference; null
-                                  for that document itself
+                                  of the corpus with the same content; null for that
+                                  document itself
     source_tokens        int32?   tokens of the article; null where no network read it
     seen_tokens          int32?   those that the network read, once each; null as above
     seen_ratio           double?  seen_tokens / source_tokens; null as above

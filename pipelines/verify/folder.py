@@ -32,11 +32,13 @@ class Finding(NamedTuple):
       file: its name in the folder of the result, or a file of the corpus.
       problem: what is wrong with it.
       place: where in the file, as in `row 17`; "" for the whole file.
+      is_note: whether it is no damage, but good to know.
     """
 
     file: str
     problem: str
     place: str = ""
+    is_note: bool = False
 
 
 def as_lines(findings: Iterable[Finding]) -> list[str]:

@@ -58,6 +58,10 @@ _WRONG_ROWS = """
     )
     ORDER BY ALL
 """
+_REPEATED_IDS = """
+    SELECT document_id, sum(count(*) - 1) OVER () FROM rows GROUP BY document_id
+    HAVING count(*) > 1 ORDER BY document_id LIMIT 3
+"""
 # What a run accounts for of each source file, and what its files have.
 _ACCOUNTS = """
     SELECT concat('rows of ', source_file) AS name, count(*) FROM rows GROUP BY ALL
@@ -171,8 +175,18 @@ def _with_places(table: pa.Table, part: str, first: int) -> pa.Table:
 
 
 def wrong_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[Finding]:
-    """Rows and dead letters of other runs, and documents with two rows."""
-    return _ask(connection, _WRONG_ROWS, run_id=run_id)
+    """Rows and dead letters of other runs, and documents with two rows; as a note, how
+    many rows repeat an id.
+    """
+    yield from _ask(connection, _WRONG_ROWS, run_id=run_id)
+    repeated = connection.execute(_REPEATED_IDS).fetchall()
+    if repeated:
+        named = ", ".join(repr(name) for name, _ in repeated)
+        problem = (
+            f"{repeated[0][1]} rows have that of a row before them, such as {named}; "
+            "it alone is no key of these rows"
+        )
+        yield Finding("document_id", problem, is_note=True)
 
 
 def _ask(

@@ -48,11 +48,13 @@ class Verification(NamedTuple):
     Attributes:
       kind: `run`, `records` or `bundle`.
       findings: what is wrong, a line each; empty if nothing is.
+      notes: what is no damage, but good to know, a line each.
       files, bytes: of the folder.
     """
 
     kind: str
     findings: list[str]
+    notes: list[str]
     files: int
     bytes: int
 
@@ -98,7 +100,13 @@ def verify(**flags: Any) -> Verification:
         findings.append(Finding(name, problem))
     fs, path = files.filesystem(folder)
     sizes = [entry["size"] or 0 for entry in fs.find(path, detail=True).values()]
-    return Verification(kind, as_lines(findings), len(sizes), sum(sizes))
+    return Verification(
+        kind,
+        as_lines(finding for finding in findings if not finding.is_note),
+        as_lines(finding for finding in findings if finding.is_note),
+        len(sizes),
+        sum(sizes),
+    )
 
 
 def _read_description(

@@ -88,6 +88,6 @@ def check_keys(
         raise DataError(
             f"{run.folder}: {named} is the key of more than one row, and "
             f"{repeated[0]} rows repeat a key; make the ids of the corpus unique, "
-            "or name a key with the place of a document, --table_key "
-            "document_id,source_file,source_position"
+            "which --on_duplicate_id fail checks, or name a key with the place of a "
+            "document, --table_key document_id,source_file,source_position"
         )

@@ -79,6 +79,21 @@ def check_run(
         assert {row["duplicate_of"] for row in rows} <= {None}
 
 
+def contents(
+    rows: Sequence[Mapping[str, Any]], records: Sequence[Record]
+) -> list[tuple[str, str]]:
+    """What the summaries of each row depend on: the article, and for the method oracle
+    the reference.
+    """
+    return [
+        (
+            row["content_sha256"],
+            record.highlights if row["extractive_method"] == "oracle" else "",
+        )
+        for row, record in zip(rows, records, strict=True)
+    ]
+
+
 def _check_files(output: Path, manifest: Mapping[str, Any]) -> None:
     """Asserts that the folder has the files of the manifest, whole, and no other."""
     listed = [*manifest["files"], *manifest["dead_letters"]]
@@ -121,13 +136,14 @@ def _check_places(
 def _check_duplicates(
     rows: Sequence[Mapping[str, Any]], records: Sequence[Record]
 ) -> None:
-    """Asserts that a row names the first row of its text, and equal texts have one
+    """Asserts that a row names the first row of its content, and equal texts have one
     content.
     """
     first: dict[tuple[str, str], str] = {}
     of_key: dict[str, str] = {}
-    for row, record in zip(rows, records, strict=True):
-        content, text = row["content_sha256"], (record.article, record.highlights)
-        assert of_key.setdefault(record.key, content) == content
-        assert row["duplicate_of"] == first.get(text)
-        first.setdefault(text, row["document_id"])
+    for row, record, content in zip(
+        rows, records, contents(rows, records), strict=True
+    ):
+        assert of_key.setdefault(record.key, content[0]) == content[0]
+        assert row["duplicate_of"] == first.get(content)
+        first.setdefault(content, row["document_id"])

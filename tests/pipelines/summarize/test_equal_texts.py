@@ -21,10 +21,8 @@ from precis.pipelines.tables.finished_run import RunPart
 PART = pa.schema([("content_sha256", pa.string()), ("reference_summary", pa.string())])
 
 
-def key_of(content):
-    """The sha256 of an article and its reference; another number is another pair."""
-    reference = ("É ‘rain’", "a", None)[content % 3]
-    return hashlib.sha256(bytes([content // 3])).hexdigest(), reference
+def sha256(content):
+    return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
 def job_of(folder, tasks):
@@ -41,10 +39,10 @@ def write_keys(folder, task, documents):
 
 
 def write_part(folder, part, rows):
-    """A part with the contents of its rows, two to a row group."""
+    """A part with (content, reference) of its rows, two to a row group."""
     path = folder / f"part-{part}.parquet"
-    contents, references = zip(*map(key_of, rows), strict=True) if rows else ((), ())
-    table = pa.table([list(contents), list(references)], PART)
+    contents = [sha256(content) for content, _ in rows]
+    table = pa.table([contents, [reference for _, reference in rows]], PART)
     pq.write_table(table, path, row_group_size=2)
     checksum = hashlib.sha256(path.read_bytes()).hexdigest()
     return RunPart(path.name, str(path), len(rows), checksum, {})
@@ -66,8 +64,8 @@ def join(folder, documents, rows):
         keys = [
             (
                 task << 32 | record,
-                content_digest(*key_of(content)),
-                repr((content, text)).encode().ljust(16),
+                content_digest(False, sha256(content), None),
+                repr(text).encode().ljust(16),
                 str(name),
                 f"{task}.jsonl",
                 f"byte {record}",
@@ -75,8 +73,12 @@ def join(folder, documents, rows):
             for content, text, name, record in drawn
         ]
         write_keys(folder, task, keys)
-    parts = [write_part(folder, part, drawn) for part, drawn in enumerate(rows)]
-    join_keys(job_of(folder, len(documents)), parts)
+    parts = [
+        write_part(folder, part, [(content, None) for content in drawn])
+        for part, drawn in enumerate(rows)
+    ]
+    job = job_of(folder, len(documents))
+    join_keys(job, parts, uses_references=False, unique_ids=False)
     return [read_links(str(folder), task) for task in range(len(documents))]
 
 
@@ -87,19 +89,25 @@ def joined_plainly(documents, rows):
         for row, content in enumerate(keys):
             earlier.setdefault(content, place(part, row))
     first_of: dict = {}
+    text_of: dict = {}
     found = []
     for task, keys in enumerate(documents):
         links = {}
         for content, text, name, record in keys:
-            this = {
-                "task": task,
-                "document_id": str(name),
-                "source_file": f"{task}.jsonl",
-                "source_position": f"byte {record}",
-            }
-            first = first_of.setdefault((content, text), this)
-            link = Link(None if first is this else first, earlier.get(content))
-            if link != (None, None):
+            first = first_of.setdefault(content, (task, record, str(name)))
+            copy = text_of.setdefault((content, text), (task, record))
+            link = Link(
+                None if first[:2] == (task, record) else first[2],
+                None
+                if copy == (task, record)
+                else {
+                    "task": copy[0],
+                    "source_file": f"{copy[0]}.jsonl",
+                    "source_position": f"byte {copy[1]}",
+                },
+                earlier.get(content),
+            )
+            if link != (None, None, None):
                 links[record] = link
         found.append(links)
     return found
@@ -123,3 +131,19 @@ def test_the_join_finds_what_a_plain_loop_finds(tmp_path_factory, documents, row
     ]
     folder = tmp_path_factory.mktemp("join")
     assert join(folder, numbered, rows) == joined_plainly(numbered, rows)
+
+
+def test_references_count_where_a_summary_depends_on_them(tmp_path):
+    references = [None, "", "a", "\ud800", "É ‘rain’ 雨"]
+    keys = [
+        (record, content_digest(True, sha256(0), reference), b"=" * 16, "", "", "")
+        for record, reference in enumerate(references)
+    ]
+    write_keys(tmp_path, 0, keys)
+    rows = [(0, "É ‘rain’ 雨"), (0, "a"), (0, None), (1, "a")]
+    parts = [write_part(tmp_path, 0, rows)]
+    join_keys(job_of(tmp_path, 1), parts, uses_references=True, unique_ids=False)
+    links = read_links(str(tmp_path), 0)
+    earlier = {record: link.earlier for record, link in links.items()}
+    found = {0: 2, 1: 2, 2: 1, 4: 0}
+    assert earlier == {record: place(0, row) for record, row in found.items()}

@@ -55,7 +55,7 @@ def first(tmp_path_factory):
         runs = CountedRuns(patch)
         manifest = runs.run(folder / "runs" / "first", corpus)
     assert len(runs.inferred) == 92 and "copy" not in runs.inferred
-    assert manifest["counts"]["written"] == 92 and manifest["counts"]["reused"] == 0
+    assert manifest["counts"]["written"] == 91 and manifest["counts"]["reused"] == 0
     return folder
 
 
@@ -100,7 +100,7 @@ def test_a_changed_corpus_infers_its_new_texts_alone(first, changed):
     assert rows["known"]["duplicate_of"] == "d005"
     check_accounts(again, lines_of(first / "changed", CHANGED))
     counts = manifest["counts"]
-    assert (counts["written"], counts["reused"], counts["duplicates"]) == (6, 88, 5)
+    assert (counts["written"], counts["reused"], counts["duplicates"]) == (5, 88, 6)
     assert (counts["empty"], counts["failed"]) == (1, 1)
 
 

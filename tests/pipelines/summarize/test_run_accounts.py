@@ -12,7 +12,7 @@ from support.incremental_runs import (
 )
 from support.summarize_runs import rows_of
 
-from precis.model.errors import JobError
+from precis.model.errors import DataError, JobError
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.run.accounts import (
     OUTCOMES,
@@ -21,6 +21,8 @@ from precis.pipelines.run.accounts import (
     sum_sources,
     total_counts,
 )
+from precis.pipelines.summarize import known_documents
+from precis.pipelines.summarize.equal_texts import read_links
 from precis.pipelines.summarize.run_parts import check_rows
 from precis.pipelines.summarize.summary_rows import SummaryRow
 
@@ -45,36 +47,25 @@ def test_counts_by_source_are_joined_and_summed():
             check_sources(sources, what="the run")
 
 
-@pytest.mark.parametrize(
-    ("names", "rows", "message"),
-    [
-        (
-            ("part-0", "part-1"),
-            3,
-            "2 files of 2 parts have 5 rows, and the run 6; this",
-        ),
-        (
-            ("part-0", "part-1"),
-            5,
-            "2 files of 2 parts have 7 rows, and the run 6; this",
-        ),
-        (
-            ("part-0", "part-0"),
-            4,
-            "1 files of 2 parts have 6 rows, and the run 6; this",
-        ),
-    ],
-)
-def test_rows_of_the_parts_are_those_of_the_run(names, rows, message):
+def test_rows_of_the_parts_are_those_of_the_run_by_source():
     sources = {
-        "a": {"read": 9, "written": 1, "reused": 2, "duplicates": 2, "empty": 4},
-        "b": {"read": 2, "written": 1, "failed": 1},
+        "a": {"read": 9, "written": 1, "reused": 2, "duplicates": 3, "empty": 3},
+        "b": {"read": 1, "failed": 1},
     }
-    parts = [
-        {"file": name, "rows": n} for name, n in zip(names, (2, rows), strict=True)
-    ]
-    with pytest.raises(JobError, match=message):
-        check_rows(sources, parts)
+    names = ("data/part-0.parquet", "data/part-1.parquet")
+
+    def check(rows, *published):
+        check_rows(
+            sources, rows, [{"file": n, "rows": count} for n, count in published]
+        )
+
+    check({"a": 6}, (names[0], 2), (names[1], 4))
+    for written in ({"a": 5}, {"a": 7}, {}, {"b": 6}):
+        with pytest.raises(JobError, match="rows of a, which must have 6; this is"):
+            check(written, (names[0], 6))
+    for first, second, rows in ((names[0], names[1], 3), (names[0], names[0], 4)):
+        with pytest.raises(JobError, match="2 parts have . rows, and the run 6; this"):
+            check({"a": 6}, (first, 2), (second, rows))
 
 
 # Ids of which three are repeated, in two files; one of these texts is repeated, too.
@@ -92,8 +83,19 @@ REPEATED = {
 }
 
 
-def test_repeated_ids_are_kept_however_the_corpus_is_cut(runs, tmp_path):
+def test_repeated_ids_are_kept_or_refused(runs, tmp_path):
+    """And the rows do not depend on how the corpus is cut into tasks."""
     corpus = write_corpus(tmp_path / "corpus", REPEATED)
+    message = (
+        r"3 documents have the id of a document before them, such as '.*; mend the "
+        r"ids, or name another --output and --on_duplicate_id"
+    )
+    with pytest.raises(DataError, match=message) as caught:
+        runs.run(tmp_path / "fail", corpus, on_duplicate_id="fail")
+    start = (tmp_path / "corpus" / "b.jsonl").read_bytes().index(b'{"id": "d003"')
+    place = f"'d003' at {tmp_path}/corpus/b.jsonl:byte {start}"
+    assert place in str(caught.value) and str(caught.value).count("'d001' at ") == 2
+    assert runs.inferred == []
     runs.run(tmp_path / "keep", corpus, task_bytes=500)
     runs.run(tmp_path / "one", corpus, task_bytes=1 << 20)
     rows = content_rows(tmp_path / "keep")
@@ -130,11 +132,10 @@ def test_the_copies_of_a_document_that_failed_are_dead_letters(
     check_accounts(tmp_path / "out", read)
     assert manifest["failures"] == {"extract/error": 1, "copy/duplicate_of_failed": 2}
     counts = manifest["counts"]
-    assert (counts["written"], counts["duplicates"], counts["failed"]) == (12, 1, 3)
+    assert (counts["written"], counts["duplicates"], counts["failed"]) == (11, 2, 3)
     rows = {row["document_id"]: row for row in rows_of(tmp_path / "out")}
     assert rows.keys() == {*(each["id"] for each in lines), "spaced", "twin"} - {"d003"}
-    assert rows["spaced"]["duplicate_of"] is None
-    assert rows["twin"]["duplicate_of"] == "spaced"
+    assert rows["spaced"]["duplicate_of"] == rows["twin"]["duplicate_of"] == "d003"
     dead_letters = {
         letter["document_id"]: letter for letter in dead_letters_of(tmp_path / "out")
     }
@@ -145,3 +146,18 @@ def test_the_copies_of_a_document_that_failed_are_dead_letters(
     for name in ("copy", "last"):
         assert dead_letters[name]["stage"] == "copy" and dead_letters[name]["retryable"]
         assert dead_letters[name]["source_position"].startswith("byte ")
+
+
+def test_a_copy_of_a_row_of_another_content_ends_the_run(runs, tmp_path, monkeypatch):
+    lines = [line(1), line(2), line(1, id="copy")]
+    corpus = write_corpus(tmp_path / "c", {"a.jsonl": lines})
+    start = (tmp_path / "c" / "a.jsonl").read_bytes().index(b'{"id": "d002"')
+
+    def wrong_links(output, task):
+        ((record, link),) = read_links(output, task).items()
+        copy = {**link.copy, "source_position": f"byte {start}"}
+        return {record: link._replace(copy=copy)}
+
+    monkeypatch.setattr(known_documents, "read_links", wrong_links)
+    with pytest.raises(JobError, match="and the one that it repeats have other conten"):
+        runs.run(tmp_path / "out", corpus)

@@ -356,7 +356,7 @@ def test_a_commit_without_an_answer_is_no_second_load(tmp_path, address, monkeyp
     ("ids", "key", "error", "message"),
     [
         ("xyx", "document_id", DataError, "document_id 'x' is the key of more than on"),
-        ("xyx", "document_id", DataError, "and 1 rows repeat a key; make the ids"),
+        ("xyx", "document_id", DataError, "and 1 rows repeat a key; .*_duplicate_id f"),
         ("x", "document_id,day", UsageError, "has no column 'day'; it has document_id"),
         ("x", "author", DataError, "'author' of the key is null"),
     ],
