@@ -188,7 +188,9 @@ def draw(attention: HeadWeights, *, most_columns: int = 60) -> "Figure":
     for axes in grid.flat[len(weights) :]:
         axes.axis("off")
     figure.colorbar(image, ax=grid, fraction=0.02, pad=0.01, label="weight")
-    figure.suptitle(title_of(attention), fontsize=11)
+    share = float(drawn.sum() / weights.sum())
+    title = title_of(attention, len(columns), share)
+    figure.suptitle(textwrap.fill(title, characters), fontsize=11)
     figure.supxlabel(summary, x=0.02, ha="left", fontsize=10, parse_math=False)
     return figure
 
@@ -207,13 +209,29 @@ def most_read(weights: np.ndarray, most: int) -> np.ndarray:
     return np.sort(np.argsort(-largest, kind="stable")[: most or None])
 
 
-def title_of(attention: HeadWeights) -> str:
-    """The title of a picture."""
+def title_of(attention: HeadWeights, columns: int, share: float) -> str:
+    """The title of a picture.
+
+    Args:
+      attention: the weights.
+      columns: how many are drawn.
+      share: of the weights, which is in these columns.
+    """
     name = f"{attention.block} attention, layer {attention.layer}"
     if attention.block == "copy":
         name = "copy distribution"
     if attention.mean_of > 1:
         name += f", mean of {attention.mean_of} heads"
+    if columns < len(attention.columns):
+        name += (
+            f": the {columns} of {len(attention.columns)} tokens that are "
+            f"read most ({share:.0%} of the weight)"
+        )
+    if attention.read_tokens < attention.source_tokens:
+        name += (
+            f"; the network read the first {attention.read_tokens:,} of "
+            f"{attention.source_tokens:,} tokens of the article"
+        )
     return name
 
 

@@ -128,13 +128,18 @@ def texts_of(figure) -> list[str]:
 def test_a_picture_has_the_tokens_read_most_and_the_summary():
     attention = mean_of_heads(weights_of())
     summary = "Rain fell on Oslo for $5 and $6. " * 12 + "\nNobody was hurt."
-    attention = attention._replace(summary=summary)
+    attention = attention._replace(summary=summary, source_tokens=1234, read_tokens=4)
     figure = draw(attention, most_columns=2)
     texts = texts_of(figure)
     # The two tokens before them are left out.
     assert {"… ▁it", "▁.", "##ll", "[END]"} < set(texts) and "▁Os" not in texts
     assert "Written: " + " ".join(summary.split()) in texts
-    assert "cross attention, layer 2, mean of 2 heads" in texts
+    # Of the three rows, 0.2 + 0.4, 0.4 + 0.2 and 0.125 + 0.625.
+    assert (
+        "cross attention, layer 2, mean of 2 heads: the 2 of 4 tokens that are read "
+        "most (65% of the weight); the network read the first 4 of 1,234 tokens of "
+        "the article"
+    ) in texts
     wide = draw(attention, most_columns=0)
     assert "▁Os" in texts_of(wide) and "head 1" not in texts_of(wide)
 
