@@ -131,9 +131,8 @@ def test_fine_tuning_by_its_recipe(records_folder, tmp_path):
     tokenizer, first = load_tokenizers(records_folder).target, str(tmp_path / "first")
     built = build_network(network_config())
     save_bundle(first, network=built, tokenizer=tokenizer, provenance={})
-    network, provenance = one_step(
-        records_folder, tmp_path / "second", init_from=first, recipe="fine_tune"
-    )
+    flags = {"init_from": first, "recipe": "fine_tune", "patience": 0}
+    network, provenance = one_step(records_folder, tmp_path / "second", **flags)
     assert network["width"] == 16
     assert provenance["training"]["learning_rate"] == 3e-5
     dataset = json.loads(Path(records_folder, "dataset.json").read_text())
