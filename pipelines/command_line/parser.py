@@ -131,11 +131,9 @@ def command_parser(
       command: what it is.
       shows_all: whether the help shows all flags, and not only the common ones.
     """
-    infos = map(flag_info, flag_fields(command.option_groups))
-    arguments = "".join(f"{info.metavar} " for info in infos if info.is_positional)
     parser = argparse.ArgumentParser(
         prog=f"precis {name}",
-        usage=f"precis {name} {arguments}[FLAGS]",
+        usage=_usage(name, command),
         description=command.summary,
         epilog=_epilog(name, command, shows_all),
         formatter_class=functools.partial(
@@ -186,6 +184,19 @@ def _add_flag(group: Any, field: dataclasses.Field, kind: type, is_shown: bool) 
     group.add_argument(flag, dest=field.name, help=text, **settings)
 
 
+def _usage(name: str, command: Command) -> str:
+    """The required flags; the others stand below."""
+    words = [f"precis {name}"]
+    for field in flag_fields(command.option_groups):
+        info = flag_info(field)
+        if field.default is dataclasses.MISSING:
+            flag = "" if info.is_positional else f"--{flag_name(field.name)} "
+            words.append(flag + info.metavar)
+        elif info.is_positional:
+            words.append(f"[{info.metavar}]")
+    return " ".join([*words, "[FLAGS]"])
+
+
 def _epilog(name: str, command: Command, shows_all: bool) -> str:
     """The examples, where the other flags are, and what Beam takes."""
     width = shutil.get_terminal_size().columns - 2
@@ -204,13 +215,11 @@ def _help_text(field: dataclasses.Field) -> str:
     default, info = field.default, flag_info(field)
     if isinstance(default, bool):
         shown = "on" if default else "off"
-    elif default is None:
+    elif default is dataclasses.MISSING or default is None:
         shown = ""
     else:
         shown = info.default_text or str(default)
     text = info.help + (f" (default: {shown})" if shown else "")
-    if default is dataclasses.MISSING:
-        text = f"{info.help} (needed)"
     return text.replace("%", "%%")
 
 

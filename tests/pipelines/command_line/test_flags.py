@@ -91,9 +91,8 @@ def test_words_that_cannot_be_are_refused(words, message):
 
 
 COMMON = """
-    usage: precis paint PLACE [FLAGS] Paint a wall.
-    Paint of a wall: --colour NAME what it looks like (needed)
-    --coats N how often (default: 2)
+    usage: precis paint --colour NAME [PLACE] [FLAGS] Paint a wall.
+    Paint of a wall: --colour NAME what it looks like --coats N how often (default: 2)
     --glossy, --no-glossy whether it shines (default: off) General:
 """
 ALL = """
