@@ -24,7 +24,7 @@ SETTINGS = {
 }
 SUMMARIZE = """
 precis summarize --corpus "$CORPUS" ${BUNDLE:+--bundle "$BUNDLE"} \
-    --output "$RUN" --reuse "$RUNS,$RUN"
+    --output "$RUN" --reuse "$RUNS"
 """
 VERIFY = 'precis verify "$RUN" --corpus "$CORPUS"'
 # 99 skips the task.

@@ -12,14 +12,14 @@
 #   PUBLISHED   link to the newest run that passed all checks (RUNS.published)
 #   PRECIS      the command (precis)
 #
-# It may be started as often as you like: one start at a time works, and a second one in
-# the same night takes up what has changed since. It is silent where all is well, so that
+# It may be started as often as you like: one start at a time works, and a second one of
+# the same NAME goes on where the first was stopped. It is silent where all is well, so that
 # cron mails failures alone, with the exit code of the command that failed and the end of
 # RUNS.logs/NAME.log:
 #
 #   1    the data failed the job, or the run is not as it was written
 #   2    a command was wrong, which trying again does not mend; or the corpus has changed
-#        since a start of this NAME that did not end, which another NAME gets by
+#        since the first start of this NAME: another NAME takes up what is new
 #   75   the start before is still at work
 #   143  stopped; the same start goes on
 set -euo pipefail
@@ -51,9 +51,8 @@ report() {
 trap report EXIT
 
 {
-    # Naming the run itself among the earlier ones lets a second start replace it.
     "$precis" summarize --corpus "$CORPUS" ${BUNDLE:+--bundle "$BUNDLE"} \
-        --output "$run" --reuse "$RUNS,$run"
+        --output "$run" --reuse "$RUNS"
     "$precis" verify "$run" --corpus "$CORPUS"
     if [ -n "${TABLE:-}" ]; then
         # Where ids are unique, the row of a document is replaced wherever it stands.

@@ -60,14 +60,15 @@ def test_nights_summarize_what_is_new_and_publish_it(tmp_path):
     # A second start of the same night, with nothing new, and one with a new file.
     assert start(tmp_path, "a").returncode == 0
     write_jsonl(tmp_path / "news/2.jsonl", [line(3)])
-    assert start(tmp_path, "a").returncode == 0
-    assert (counts(published)["written"], counts(published)["reused"]) == (1, 2)
+    again = start(tmp_path, "a")
+    assert again.returncode == 2 and "name another --output" in again.stderr
+    assert counts(published)["written"] == 2
     # The next night, with another file.
     write_jsonl(tmp_path / "news/3.jsonl", [line(4), line(5)])
     last = start(tmp_path, "b")
     assert (last.returncode, last.stdout, last.stderr) == (0, "", "")
     assert published.resolve() == tmp_path / "nightly" / "b"
-    assert (counts(published)["written"], counts(published)["reused"]) == (2, 3)
+    assert (counts(published)["written"], counts(published)["reused"]) == (3, 2)
     assert read_table(tmp_path) == [f"d00{number}" for number in range(1, 6)]
 
 
