@@ -16,7 +16,7 @@ import pytest
 from jobs_here import finish, start_precis
 from processes import kill
 from support.command_line import contents, exit_code, results
-from support.processes import descendants
+from support.processes import descendants, is_running
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -122,6 +122,41 @@ def test_flink_goes_on_without_a_killed_worker(flink, cluster, jobs, tmp_path, c
     assert failures_of_last_job(cluster)
     assert_same_run(run, jobs.folder / "network", capsys)
     wait_until(lambda: not workers(flink), "the workers to end")
+
+
+def test_flink_goes_on_without_a_killed_task_manager(
+    flink, cluster, jobs, tmp_path, capsys
+):
+    """The other task manager has two slots, as many as the job uses."""
+    run = tmp_path / "run"
+    flags = ("--parallelism", "2")
+    process, folder = start_until_middle(jobs.network, run, flink, *flags)
+    victim = flink.pids[0]
+    orphans = descendants(victim, WORKER)
+    assert orphans
+    kill(victim)
+    assert_in_the_middle(process, folder, count_tasks(jobs))
+    finish(process)
+    assert failures_of_last_job(cluster)
+    assert_same_run(run, jobs.folder / "network", capsys)
+    # A worker ends with the connection to its task manager.
+    wait_until(lambda: not any(map(is_running, orphans)), "the orphans to end")
+
+
+def test_flink_prepares_without_its_killed_workers(flink, cluster, jobs, tmp_path):
+    records = tmp_path / "records"
+    flags = [*flink.flags, "--parallelism", "2"]
+    process = start_precis(jobs.prepare, records, flags)
+    wait_until(
+        lambda: list(records.glob("_tasks/encode/*.json")), "a receipt", seconds=1200
+    )
+    # All: those of the job that counted words may not have ended yet, or end now.
+    for victim in workers(flink):
+        with contextlib.suppress(ProcessLookupError):
+            kill(victim)
+    finish(process)
+    assert failures_of_last_job(cluster)
+    assert contents(records) == contents(jobs.folder / "records")
 
 
 def test_ctrl_c_cancels_the_job_on_flink(flink, cluster, jobs, tmp_path):

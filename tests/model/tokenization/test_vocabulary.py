@@ -129,6 +129,8 @@ def test_ordinary_text_and_characters_of_the_corpus_are_never_unknown():
     counts = count_words(["Zoë œuvre — “née” 漢字", *["a\nb"] * 9, *TEXTS])
     vocabulary = learn(counts, size=400)
     assert vocabulary.count("▁␤") == 1  # It is frequent, too.
+    # Neither letter nor mark: it is part of a word, as in "5°C".
+    assert {"°", "##°"} <= set(learn(count_words(["5°C"]), size=400))
     tokenizer = Tokenizer(vocabulary)
     texts = [f"{ASCII} {ASCII[::-1]}\nzebra QUIZ", "œZëo ë“é字漢”—née"]
     texts.append(" ".join(f"{character}{ASCII}" for character in ASCII))

@@ -189,6 +189,9 @@ def test_without_a_step_every_task_is_run_and_leaves_no_receipt(tmp_path):
     assert runs(tmp_path) == ["0", "0", "1", "1"]
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"runs", "pid", "part-0", "part-1", "closed"}
+    # There is no folder for the letter about a file, so the job ends.
+    with pytest.raises(Exception, match="it broke off"):
+        run(tmp_path, None, of_lost_records, fails=True)
 
 
 def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, step):
