@@ -170,8 +170,8 @@ def _check_start(
     if command == "summarize":
         flags = split_document(flags)[1]
     module = importlib.import_module(f"precis.pipelines.{command}.{command}")
-    job = module.plan(flags, beam_args)
-    yield Diagnosis(OK, "job", f"takes {len(job.keywords['tasks']):,} tasks")
+    tasks, _ = module.plan(flags, beam_args)
+    yield Diagnosis(OK, "job", f"takes {len(tasks):,} tasks")
 
 
 def _check_inputs(

@@ -14,7 +14,7 @@ There is a source_tokenizer/ only where the articles have a tokenizer of their o
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -40,6 +40,7 @@ from precis.model.tokenization.folder import (
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
     LEAST_BYTES_OF_PREPARE,
     check_tensorflow,
@@ -94,13 +95,18 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
           is damaged.
       JobError: another process took over the output.
     """
-    return load_dataset(plan(flags, beam_args)())
+    _, run = plan(flags, beam_args)
+    return load_dataset(run())
 
 
 def plan(
     flags: Mapping[str, Any], beam_args: Sequence[str]
-) -> "functools.partial[str]":
-    """Makes all checks of the start of `prepare`; what is returned runs the job."""
+) -> tuple[list[Task], Callable[[], str]]:
+    """Makes all checks of the start of `prepare`.
+
+    Returns:
+      The tasks of the job, and what runs it and returns its folder.
+    """
     option_groups = read_flags(PREPARE, flags)
     corpus, options, failures, workers = option_groups
     beam_options = pipeline_options(beam_args, own_flags=flag_names(PREPARE))
@@ -153,7 +159,7 @@ def plan(
         ]
         run_pipeline(pipeline, stages)
 
-    return functools.partial(
+    run_all = functools.partial(
         run_job,
         "prepare",
         options.output,
@@ -164,6 +170,7 @@ def plan(
         check=check_written,
         failures=failures,
     )
+    return tasks, run_all
 
 
 def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:

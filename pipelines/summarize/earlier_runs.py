@@ -107,8 +107,7 @@ def _find_runs(folders: Sequence[str], *, own: str) -> list[str]:
 
     Args:
       folders: of runs.
-      own: the output of the job. The first run of a command that replaces its own
-          result, or of a folder of runs, finds none yet.
+      own: the output of the job. The first run in a folder of runs finds none yet.
 
     Raises:
       UsageError: a folder is no finished run and holds none.

@@ -16,7 +16,7 @@ Documents are never shuffled; keys are.
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -102,14 +102,19 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
       JobError: another process took over the output.
     """
     with shown("summarize"):
-        output = plan(flags, beam_args)()
+        _, run = plan(flags, beam_args)
+        output = run()
     return files.read_json(files.join(output, MANIFEST_FILE))
 
 
 def plan(
     flags: Mapping[str, Any], beam_args: Sequence[str]
-) -> "functools.partial[str]":
-    """Makes all checks of the start of `summarize`; what is returned runs the job."""
+) -> tuple[list[Task], Callable[[], str]]:
+    """Makes all checks of the start of `summarize`.
+
+    Returns:
+      The tasks of the job, and what runs it and returns its folder.
+    """
     refuse_within_import()
     flags = check_values(SUMMARIZE, flags)
     beam_options = pipeline_options(beam_args, own_flags=flag_names(SUMMARIZE))
@@ -140,7 +145,7 @@ def plan(
         )
         run_steps(summary_run, tasks, beam_options, workers=workers.workers)
 
-    return functools.partial(
+    run_all = functools.partial(
         run_job,
         "summarize",
         output,
@@ -151,6 +156,7 @@ def plan(
         check=functools.partial(check_run, corpus),
         failures=failures,
     )
+    return tasks, run_all
 
 
 def run_inputs(
