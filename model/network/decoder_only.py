@@ -77,7 +77,7 @@ class DecoderOnly(BlockGenerator):
         tokens = source_tokens(source, self.config.pad_id)
         positions = ops.arange(length, dtype="int32")
         visible = ops.logical_and(look_ahead_mask(length), mask)  # [B, 1, S, S]
-        bias = score_bias(visible) + self.relative_bias(positions, positions)
+        bias = self.with_positions(score_bias(visible), positions, positions)
         states = self.input_layer(self.embedding(tokens), training=training)
         keys_values, maps = [], []
         for layer, block in enumerate(self.blocks):
@@ -98,4 +98,5 @@ class DecoderOnly(BlockGenerator):
     def source_bias(self, source_mask: Tensor, positions: Tensor) -> Tensor:
         """As in `BlockGenerator`."""
         source_positions = ops.arange(ops.shape(source_mask)[3], dtype="int32")[None]
-        return score_bias(source_mask) + self.relative_bias(positions, source_positions)
+        bias = score_bias(source_mask)
+        return self.with_positions(bias, positions, source_positions)

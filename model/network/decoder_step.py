@@ -70,13 +70,13 @@ class BlockGenerator(Generator):
         """
         return score_bias(source_mask)
 
-    def relative_bias(self, queries: Tensor, keys: Tensor) -> Tensor:
-        """What is added to the scores of queries at some positions over keys at others,
-        [..., H, T, S]; 0 where positions are not relative.
+    def with_positions(self, bias: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+        """A bias [..., 1, T, S], and where positions are relative what they add to the
+        scores of queries at some positions over keys at others, [..., H, T, S].
         """
         if not self.relative_positions:
-            return 0.0
-        return self.relative_positions(queries, keys)
+            return bias
+        return bias + self.relative_positions(queries, keys)
 
     def decode(
         self, target: Tensor, memory: Memory, training: bool = False
@@ -85,8 +85,8 @@ class BlockGenerator(Generator):
         length = ops.shape(target)[1]
         first = self.first_position(memory.mask)
         positions = first + ops.arange(length, dtype="int32")[None]  # [B or 1, T]
-        relative_bias = self.relative_bias(positions, positions)
-        self_bias = score_bias(look_ahead_mask(length)) + relative_bias
+        mask_bias = score_bias(look_ahead_mask(length))
+        self_bias = self.with_positions(mask_bias, positions, positions)
         source_bias = self.source_bias(memory.mask, positions)
         read = "target"
         if not self.blocks[0].cross_attention:
@@ -146,7 +146,7 @@ class BlockGenerator(Generator):
         positions = ops.reshape(first + index, (-1, 1))  # [B or 1, 1]
         self_bias = score_bias(attention_mask)[:, None]  # [B, 1, K, M]
         slots = first + kv_cache.positions  # [B, M]
-        self_bias = self_bias + self.relative_bias(positions, slots)
+        self_bias = self.with_positions(self_bias, positions, slots)
         source_bias = self.source_bias(source_mask, positions)
         inputs = self.input_layer.at(self.target_embedding(tokens), positions)
         states = ops.reshape(inputs, (batch * beams, inputs.shape[-1]))

@@ -106,6 +106,34 @@ def test_a_training_that_broke_off_goes_on_from_its_last_checkpoint(
     assert not half_a_file.exists()
 
 
+@pytest.mark.slow
+def test_loss_scaling_and_pieces_are_resumed_too(records_folder, scaled, tmp_path):
+    stop_at(prepare_training(records_folder, tmp_path, **SCALED), 6)
+    run_to_end(records_folder, tmp_path, **SCALED)
+    assert_same_training(tmp_path, scaled)
+
+
+@pytest.mark.slow
+def test_more_steps_continue_and_other_settings_are_refused(
+    records_folder, undisturbed, tmp_path, monkeypatch
+):
+    run_to_end(records_folder, tmp_path, steps=7)
+
+    def refuse(difference, **changes):
+        message = f"belongs to a training of other settings: {difference}; take another"
+        with pytest.raises(UsageError, match=message):
+            prepare_training(records_folder, tmp_path, **changes)
+
+    refuse("seed is 17 there and 18 here", seed=18)
+    refuse("dropout is .* and 0.2 here", network=network_config(dropout=0.2))
+    # Batches of one shape hold other documents: a TPU does not go on after GPUs.
+    with monkeypatch.context() as patch:
+        patch.setattr(generator, "needs_fixed_shapes", lambda _: True)
+        refuse("fixed_shapes is .* here")
+    assert run_to_end(records_folder, tmp_path, checkpoint_steps=5).step == 12
+    assert_same_training(tmp_path, undisturbed)
+
+
 # A loss that is not finite
 
 
@@ -154,6 +182,34 @@ def test_mixed_precision_keeps_weights_in_float32(undisturbed, scaled):
     )
     assert {str(weight.dtype) for weight in weights.values()} == {"float32"}
     assert load_bundle(str(scaled)).network.compute_dtype == "float32"
+
+
+@pytest.mark.slow
+def test_with_fixed_shapes_a_step_is_traced_once(records_folder, tmp_path, monkeypatch):
+    """As a TPU needs it; two epochs with incomplete batches and accumulation."""
+    monkeypatch.setattr(generator, "needs_fixed_shapes", lambda _: True)
+    steps = []
+
+    make_step = GeneratorTraining.make_step
+
+    def make_and_keep(training, batches):
+        steps.append(make_step(training, batches))
+        return steps[0]
+
+    monkeypatch.setattr(GeneratorTraining, "make_step", make_and_keep)
+    training = prepare_training(records_folder, tmp_path, accumulate=2)
+    run_steps(training)
+    assert training.position.epoch >= 1
+    (step,) = steps
+    assert step.experimental_get_tracing_count() == 1
+    (batch,), _ = step.get_concrete_function().structured_input_signature
+    # 2400 // (192 + 49) = 9 rows, filled up to an even number.
+    assert {name: tuple(spec.shape) for name, spec in batch.items()} == {
+        "source": (10, 192),
+        "target": (10, 49),
+        "expected": (10, 49),
+    }
+    assert len(losses(tmp_path)) == 12
 
 
 # Validation
