@@ -10,9 +10,7 @@ from support import summarize_runs
 from support.command_line import write_jsonl
 from support.records import MAX_TARGET_TOKENS, write_records
 
-from precis.model.records.dataset import (
-    load_dataset,
-)
+from precis.model.records.dataset import load_dataset
 from precis.model.records.example import Example
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn

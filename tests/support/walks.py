@@ -17,8 +17,7 @@ from support.small_network import VOCABULARY
 _ = SOURCE_PADDING
 # Three documents, all of different length.
 SOURCE = np.array(
-    [[7, 8, 7, 0, _, _], [3, 12, 5, 8, 8, 9], [10, _, _, _, _, _]],
-    "int32",
+    [[7, 8, 7, 0, _, _], [3, 12, 5, 8, 8, 9], [10, _, _, _, _, _]], "int32"
 )
 STEPS = 7
 ROOMS = (2, 5, STEPS)

@@ -6,10 +6,7 @@ import multiprocessing
 
 import pytest
 from support.shared_networks import eagerly
-from support.small_search import (
-    CONFIG,
-    random_sources,
-)
+from support.small_search import CONFIG, random_sources
 
 from precis.model.errors import DataError
 from precis.model.inference.bulk_summarizer import BulkSummarizer, load_searcher

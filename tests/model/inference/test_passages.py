@@ -8,10 +8,7 @@ import pytest
 from support.small_checkpoint import SETTINGS, write_tokenizer
 from support.small_encoder_checkpoint import BERT, write_pieces
 
-from precis.model.inference.passages import (
-    PassageCutter,
-    balanced_windows,
-)
+from precis.model.inference.passages import PassageCutter, balanced_windows
 from precis.model.inference.sentence_vectors import SentenceWindow, cut_windows
 from precis.model.text.article import Article, body_parts
 from precis.model.tokenization.imported import read_tokenizer

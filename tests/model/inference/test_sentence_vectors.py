@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from support.small_extractor import TOKENS, make_encoder_bundle
 
-from precis.model.inference.sentence_vectors import (
-    SentenceEncoder,
-    cut_windows,
-)
+from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.encoder import Encoder
 from precis.model.tokenization.imported import ImportedTokenizer
 

@@ -84,10 +84,7 @@ def test_the_summary_that_is_shown(given, expected):
             {"fallback": "extractive", "fallback_flags": " ,"},
             "--fallback extractive needs at least one of fallback_flags",
         ),
-        (
-            {"min_source_words": -1},
-            "--min_source_words must not be negative, but",
-        ),
+        ({"min_source_words": -1}, "--min_source_words must not be negative, but"),
     ],
 )
 def test_impossible_settings_are_refused(change, message):

@@ -116,11 +116,7 @@ def test_documents_that_are_done_are_dropped_between_segments(monkeypatch, early
     among those that end early.
     """
     monkeypatch.setattr(compaction, "SEGMENT", 2)
-    config = SearchConfig(
-        beam_width=2,
-        max_summary_tokens=8,
-        early_stopping=early,
-    )
+    config = SearchConfig(beam_width=2, max_summary_tokens=8, early_stopping=early)
     order = np.random.default_rng(0).permutation(24)
     tables = tuple(part[order] for part in ending_tables(24, 8, 6, seed=9))
     network = TableNetwork()

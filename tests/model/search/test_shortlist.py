@@ -13,11 +13,7 @@ from precis.model.errors import UsageError
 from precis.model.inference.fact_pieces import fact_pieces
 from precis.model.inference.searcher import Searcher
 from precis.model.inference.shortlist import common_end
-from precis.model.search.config import (
-    SearchConfig,
-    SpecialTokens,
-    check_vocabularies,
-)
+from precis.model.search.config import SearchConfig, SpecialTokens, check_vocabularies
 from precis.model.search.special import special_tokens
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 

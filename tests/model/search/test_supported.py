@@ -54,10 +54,7 @@ def rule(source):
 
 @pytest.mark.parametrize(
     "case",
-    [
-        *range(4),
-        *(pytest.param(case, marks=pytest.mark.slow) for case in range(4, 16)),
-    ],
+    [*range(4), *(pytest.param(case, marks=pytest.mark.slow) for case in range(4, 16))],
 )
 def test_a_search_writes_what_the_rules_allow(case, table):
     config, _, _ = random_options(case)
@@ -67,11 +64,7 @@ def test_a_search_writes_what_the_rules_allow(case, table):
     results = search(tables, config, SPECIAL, support=Support(sources, table))
     for document in range(DOCUMENTS):
         expected = plain_search_of(
-            tables,
-            document,
-            config,
-            SPECIAL,
-            may_follow=rule(sources[document]),
+            tables, document, config, SPECIAL, may_follow=rule(sources[document])
         ).hypotheses
         check(results, expected, document, SPECIAL)
 

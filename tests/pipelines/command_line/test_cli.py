@@ -6,13 +6,7 @@ import shlex
 import time
 
 import pytest
-from support.command_line import (
-    contents,
-    error_lines,
-    exit_code,
-    precis,
-    write_jsonl,
-)
+from support.command_line import contents, error_lines, exit_code, precis, write_jsonl
 
 from precis.model.training.config import TrainingConfig
 from precis.pipelines.command_line.commands import COMMANDS

@@ -9,12 +9,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from support.command_line import NEEDED, error_lines, exit_code
 
-from precis.model.errors import (
-    DataError,
-    JobError,
-    UsageError,
-    describe_system_error,
-)
+from precis.model.errors import DataError, JobError, UsageError, describe_system_error
 from precis.model.progress.stages import Stage
 from precis.pipelines.engines.beam_runner import as_precis_error, run_pipeline
 

@@ -12,12 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.command_line import precis, results
-from support.summarize_runs import (
-    WRITTEN,
-    manifest_of,
-    rows_of,
-    settings_of,
-)
+from support.summarize_runs import WRITTEN, manifest_of, rows_of, settings_of
 from support.waiting import wait_until
 
 from precis.model.errors import UsageError
