@@ -125,11 +125,8 @@ def test_a_program_that_runs_a_network_finds_everything_as_it_was(bundle, tmp_pa
         "search_processes": 1,
         "output": tmp_path / "run",
     }
-    prepare = {
-        "corpus": "sample:60",
-        "vocabulary_size": 600,
-        "output": tmp_path / "records",
-    }
+    prepare = {"corpus": "sample:60", "output": tmp_path / "records"}
+    prepare["vocabulary_size"] = 600
     check_host({"prepare": prepare, "summarize": summarize})
 
 

@@ -171,9 +171,8 @@ def results(bundle, tmp_path_factory) -> Path:
     (folder / "checkpoint").mkdir()
     write_checkpoint(folder / "checkpoint")
     write_tokenizer(folder / "checkpoint")
-    precis.import_checkpoint(
-        checkpoint=folder / "checkpoint", output=folder / "imported"
-    )
+    checkpoint = folder / "checkpoint"
+    precis.import_checkpoint(checkpoint=checkpoint, output=folder / "imported")
     return folder
 
 
@@ -181,9 +180,8 @@ def test_the_wheel_has_one_top_level_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name.split("/")[0] for name in archive.namelist()}
         modules = set(archive.namelist())
-    assert sorted(name for name in names if not name.endswith("dist-info")) == [
-        "precis"
-    ]
+    packages = [name for name in names if not name.endswith("dist-info")]
+    assert packages == ["precis"]
     for name in (
         "precis/__init__.py",
         "precis/model/search/beam.py",

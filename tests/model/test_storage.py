@@ -41,9 +41,7 @@ class RefusedError(Exception):
         (KeyError("defect"), KeyError, "defect"),  # not one of a store
     ],
 )
-def test_a_request_that_fails_is_explained_without_secrets(
-    monkeypatch, error, kind, words
-):
+def test_a_request_that_fails_is_explained(monkeypatch, error, kind, words):
     def fail(*_, **__):
         raise error
 

@@ -119,9 +119,8 @@ def _line(record: dict | str) -> bytes:
 
 def error_lines(stderr: str, command: str) -> list[str]:
     """The lines of standard error that precis itself wrote."""
-    return [
-        line for line in stderr.splitlines() if line.startswith(f"precis {command}: ")
-    ]
+    start = f"precis {command}: "
+    return [line for line in stderr.splitlines() if line.startswith(start)]
 
 
 def run_reference(program: str, *arguments: Any) -> None:

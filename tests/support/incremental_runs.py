@@ -60,12 +60,10 @@ class CountedRuns:
         self.places: list[tuple[str, str]] = []
         real = WindowSummarizer.summarize
 
-        def summarize_noted(
-            summarizer: WindowSummarizer, articles: Any, *others: Any
-        ) -> Any:
-            return real(summarizer, self._note(articles), *others)
+        def noted(worker: WindowSummarizer, articles: Any, *others: Any) -> Any:
+            return real(worker, self._note(articles), *others)
 
-        patch.setattr(WindowSummarizer, "summarize", summarize_noted)
+        patch.setattr(WindowSummarizer, "summarize", noted)
 
     def _note(self, articles: Any) -> Any:
         for article in articles:

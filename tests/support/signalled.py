@@ -117,12 +117,6 @@ def processes_of(folder: Path) -> list[int]:
     return processes_with(f"MARK={folder}")
 
 
-def after(seconds: float) -> Callable[[int], bool]:
-    """True so many seconds after the start."""
-    began = time.monotonic()
-    return lambda _: time.monotonic() - began > seconds
-
-
 def has_mapped(name: str) -> Callable[[int], bool]:
     """True when a process has loaded a library whose path has a name in it."""
 

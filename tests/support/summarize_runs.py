@@ -68,11 +68,7 @@ def settings_of(**flags: Any) -> SummarySettings:
 def articles_of(lines) -> list[Article]:
     """Lines as the articles of a task."""
     documents = [
-        Document(
-            line.get("id", ""),
-            article=line["article"],
-            highlights=line.get("highlights"),
-        )
+        Document(line.get("id", ""), "", line["article"], line.get("highlights"))
         for line in lines
     ]
     return list(map(Article, documents))
@@ -113,13 +109,8 @@ def save_network(folder, tokenizer):
     # Imported here because TensorFlow takes seconds, and not every test needs it.
     from precis.model.network.build import build_network
 
-    shape = {
-        "encoder_layers": 1,
-        "decoder_layers": 1,
-        "width": 16,
-        "feed_forward": 16,
-        "heads": 2,
-    }
+    shape = {"width": 16, "feed_forward": 16, "heads": 2}
+    shape |= {"encoder_layers": 1, "decoder_layers": 1}
     limits = {"max_source_tokens": MAX_SOURCE_TOKENS, "max_target_tokens": 8}
     config = TransformerConfig(
         vocabulary_size=tokenizer.vocabulary_size,
@@ -127,9 +118,5 @@ def save_network(folder, tokenizer):
         **shape,
         **limits,
     )
-    save_bundle(
-        str(folder),
-        network=build_network(config, seed=9),
-        tokenizer=tokenizer,
-        provenance={},
-    )
+    network = build_network(config, seed=9)
+    save_bundle(str(folder), network=network, tokenizer=tokenizer, provenance={})

@@ -2,7 +2,6 @@
 rows.
 """
 
-import datetime
 import json
 import random
 from collections.abc import Iterable, Sequence
@@ -16,7 +15,6 @@ from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.tables import schema
 
 WORDS = "the mayor opened a new bridge on Monday after years of delay and cost".split()
-NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
 # The least that a manifest says.
 MANIFEST = {
     **{"counts": {}, "failures": {}, "dead_letters": []},

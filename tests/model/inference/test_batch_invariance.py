@@ -87,9 +87,7 @@ def test_every_way_to_run_gives_the_same_rows(corpus, bundle, extractor, tmp_pat
         "extractive_bundle": str(extractor),
         "n_best": 2,
     }
-    runs = [
-        {**flags, **run, "output": str(tmp_path / name)} for name, run in RUNS.items()
-    ]
+    runs = [{**flags, **RUNS[name], "output": str(tmp_path / name)} for name in RUNS]
     (tmp_path / "program.py").write_text(PROGRAM)
     subprocess.run(
         [sys.executable, str(tmp_path / "program.py"), json.dumps(runs)],

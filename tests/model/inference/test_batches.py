@@ -15,9 +15,7 @@ from precis.model.inference.search_cost import SearchCost, describe, format_sear
 @pytest.mark.parametrize(
     ("longest", "expected"), [(1, 16), (16, 16), (17, 32), (95, 96), (98, 99), (0, 16)]
 )
-def test_sources_are_padded_to_a_multiple_of_sixteen_that_the_network_reads(
-    longest, expected
-):
+def test_sources_are_padded_to_a_multiple_of_sixteen(longest, expected):
     assert padded_length([longest, 0], 99) == expected
 
 
@@ -45,14 +43,10 @@ def test_batches_hold_every_document_once_longest_first():
 
 def searched(*lengths, started, ended):
     """A batch whose best hypotheses have these lengths."""
-    hypotheses = [
-        [
-            Hypothesis([7] * length, -1.0, -4.0, 1.0),
-            Hypothesis([8] * 50, -2.0, -9.0, None),
-        ]
-        for length in lengths
-    ]
-    return SearchedBatch(hypotheses, 10, 16, started, ended)
+    second = Hypothesis([8] * 50, -2.0, -9.0, None)
+    best = [Hypothesis([7] * length, -1.0, -4.0, 1.0) for length in lengths]
+    ranked = [[first, second] for first in best]
+    return SearchedBatch(ranked, 10, 16, started, ended)
 
 
 def test_hypotheses_come_back_in_the_order_of_the_documents():

@@ -76,11 +76,11 @@ def test_few_documents_are_not_worth_a_process(search):
 
 def test_another_model_in_the_folder_is_refused(search):
     other = search._replace(model_id="ffff")
-    with pytest.raises(
-        DataError, match="holds model [0-9a-f]{16} now, and this job began with ffff"
-    ):
+    message = (
+        "holds model [0-9a-f]{16} now, and this job began with ffff; put that model "
+        "back, or begin anew with another --output"
+    )
+    with pytest.raises(DataError, match=message):
         BulkSummarizer(other, processes=1)
-    with pytest.raises(
-        DataError, match="put that model back, or begin anew with another --output"
-    ):
+    with pytest.raises(DataError, match=message):
         load_searcher(other)

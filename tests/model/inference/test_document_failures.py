@@ -82,9 +82,7 @@ def expected(summarizer):
     return window
 
 
-def test_each_stage_loses_its_guilty_document_and_no_other(
-    summarizer, expected, monkeypatch
-):
+def test_each_stage_loses_its_guilty_document(summarizer, expected, monkeypatch):
     bodies = [Article.from_text(story(index)["article"]).body for index in range(6)]
 
     poison(monkeypatch, "extract", ["d01"], RecursionError)
@@ -211,7 +209,5 @@ def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch
 def test_a_defect_that_hits_every_document_ends_the_run(monkeypatch):
     lines = list(map(story, range(32)))
     poison(monkeypatch, "extract", [line["id"] for line in lines])
-    with pytest.raises(
-        JobError, match="the first 32 documents all failed in the stage extract with"
-    ):
+    with pytest.raises(JobError, match="first 32 documents all failed in the stage "):
         summarized(lines)

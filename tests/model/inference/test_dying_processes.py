@@ -33,10 +33,8 @@ def pool(search, monkeypatch):
 
 def tokens(searched):
     """The first hypothesis of each document; None for one that failed."""
-    return [
-        None if isinstance(result, Failure) else result[0].tokens
-        for result in searched.results
-    ]
+    results = searched.results
+    return [None if isinstance(each, Failure) else each[0].tokens for each in results]
 
 
 @pytest.mark.slow

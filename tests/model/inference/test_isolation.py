@@ -86,9 +86,8 @@ def test_a_failure_names_class_and_place_and_not_the_message():
         stage="extract",
     )
     assert failure[:2] == ("extract", "error") and failure.error_class == "ValueError"
-    assert failure.detail.startswith(
-        "ValueError at precis/model/extractive/selection.py:"
-    )
+    place = "precis/model/extractive/selection.py:"
+    assert failure.detail.startswith(f"ValueError at {place}")
     foreign = failure_of(caught(KeyError(SECRET)), "extract")
     assert foreign.detail == "KeyError at an unknown place"
     ours = failure_of(caught(DataError("column\n'x' is null")), "write")

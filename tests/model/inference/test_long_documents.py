@@ -57,9 +57,7 @@ def test_options_that_cannot_be_are_refused(flags, message):
 def test_a_window_of_long_documents_ends_early(monkeypatch):
     monkeypatch.setattr(window_summarizer, "WINDOW_CHARACTERS", 20)
     lines = [{"article": "a" * count} for count in (19, 1, 5, 5, 5, 30, 1)]
-    sizes = [
-        [len(article.body) for article in window]
-        for window in cut_windows(articles_of(lines), 3)
-    ]
+    windows = cut_windows(articles_of(lines), 3)
+    sizes = [[len(article.body) for article in window] for window in windows]
     assert sizes == [[19, 1], [5, 5, 5], [30], [1]]
     assert list(cut_windows([], 3)) == []

@@ -50,10 +50,8 @@ def test_what_several_passages_say_is_worth_more():
 
 
 def test_the_length_grows_with_the_square_root_of_the_passages():
-    texts = [
-        " ".join(f"w{10 * number + word}" for word in range(10)) + "."
-        for number in range(49)
-    ]
+    words = [f"w{number}" for number in range(490)]
+    texts = [" ".join(words[start : start + 10]) + "." for start in range(0, 490, 10)]
     assert len(merged(*texts)) == 7
     assert len(merged(*texts[:2])) == 2
     assert len(merged(*texts, length=12)) == 12
@@ -67,9 +65,8 @@ def test_score_and_margin_are_those_of_the_passages_that_are_used():
         [],  # for which the search found none
         [summary(COST, -3.0, -1.0, None)],
     ]
-    assert merge_summaries(passages, length=10) == [
-        Summary(f"{FIRE}\n{COST}", -2.0, -0.75, 0.25)
-    ]
+    expected = Summary(f"{FIRE}\n{COST}", -2.0, -0.75, 0.25)
+    assert merge_summaries(passages, length=10) == [expected]
     assert merge_summaries([[], []]) == []
 
 

@@ -29,10 +29,7 @@ DOCUMENTS = [
     STORY,
     [],
     ["The town."],
-    [
-        f"{'rain ' * (1 + number % 5)}fell on {'abcdef'[number % 6]}."
-        for number in range(40)
-    ],
+    [f"{'rain ' * (1 + n % 5)}fell on {'abcdef'[n % 6]}." for n in range(40)],
     STORY[::-1],
 ]
 
@@ -76,9 +73,7 @@ def assert_same_scores(scores, expected, **tolerance):
         np.testing.assert_allclose(document_scores, expected_scores, **tolerance)
 
 
-def test_scores_are_the_sigmoid_of_the_networks_logits(
-    scorer, extractor, encoder_bundle
-):
+def test_scores_are_the_sigmoid_of_logits(scorer, extractor, encoder_bundle):
     encoder = SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
     (vectors,) = encoder.vectors([STORY])
     logits = extractor(
@@ -100,9 +95,7 @@ def test_scores_do_not_depend_on_the_other_documents(scorer):
     assert np.abs(together[0] - together[-1]).max() > 1e-3
 
 
-def test_every_sentence_of_a_long_document_has_the_score_of_its_window(
-    extractor, monkeypatch
-):
+def test_each_sentence_has_the_score_of_its_window(extractor, monkeypatch):
     monkeypatch.setattr(sentence_scorer, "_OVERLAP_SENTENCES", 16)
     generator = np.random.default_rng(2)
     vectors = generator.normal(size=(45, WIDTH)).astype("float32")
@@ -136,9 +129,7 @@ def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path
     }
 
 
-def test_a_network_that_was_trained_on_other_features_is_refused(
-    extractor, tmp_path, monkeypatch
-):
+def test_a_network_of_other_features_is_refused(extractor, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         names = ("length", *FEATURE_NAMES[1:])
         patch.setattr("precis.model.inference.sentence_scorer.FEATURE_NAMES", names)

@@ -105,9 +105,7 @@ def test_one_process_a_core_unless_there_is_an_accelerator(monkeypatch):
     assert count_processes(3) == 1
 
 
-def test_processes_are_not_forked_where_the_path_of_temporary_files_is_long(
-    tmp_path, monkeypatch
-):
+def test_processes_are_not_forked_below_a_long_path(tmp_path, monkeypatch):
     folder = tmp_path / ("temporary files " * 6)
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))

@@ -64,9 +64,7 @@ def states(encoder, tokens):
     return np.asarray(encoder(np.array([tokens], "int32")))[0]
 
 
-def test_vectors_are_means_over_the_states_of_a_document(
-    encoder, tokenizer, sentence_encoder
-):
+def test_vectors_are_means_over_states(encoder, tokenizer, sentence_encoder):
     (whole,) = tokenizer.encode([" ".join(STORY)])
     assert whole[0] == CLS and whole[-1] == SEP and len(whole) == sum(LENGTHS) + 2
     rows = states(encoder, whole)

@@ -55,9 +55,7 @@ def test_every_line_names_the_sentence_that_it_was_written_of(tmp_path):
     assert exit_code("verify", str(tmp_path / "run")) == 0
 
 
-def test_writing_sentences_needs_both_bundles_and_the_importance_of_words(
-    scorer_bundle,
-):
+def test_sentences_need_both_bundles_and_the_importance_of_words(scorer_bundle):
     extractor = str(scorer_bundle)
     for bundles, message in (
         ({"bundle": "b"}, "sentences needs --bundle, .* and --extractive_bundle, "),

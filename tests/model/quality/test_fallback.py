@@ -76,10 +76,7 @@ def test_the_summary_that_is_shown(given, expected):
             "have no flag 'unsuported_name'; "
             "theirs are empty, too_short, .*, truncated_source$",
         ),
-        (
-            {"fallback_flags": "short_source"},
-            "abstractive summaries have no flag 'short_source'",
-        ),
+        ({"fallback_flags": "short_source"}, "summaries have no flag 'short_source'"),
         (
             {"fallback": "extractive", "fallback_flags": " ,"},
             "--fallback extractive needs at least one of fallback_flags",

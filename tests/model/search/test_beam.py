@@ -36,9 +36,8 @@ def compare(case, counts, *, whole=False):
         counts["fewer"] += len(expected) < config.beam_width
         counts["early"] += steps < config.max_summary_tokens
         counts["ties"] += ties
-        counts["equal scores"] += len(
-            {hypothesis.score for hypothesis in expected}
-        ) < len(expected)
+        scores = {hypothesis.score for hypothesis in expected}
+        counts["equal scores"] += len(scores) < len(expected)
         for hypothesis in expected:
             counts["finished" if hypothesis.finished else "unfinished"] += 1
         kinds = [hypothesis.finished for hypothesis in expected]
@@ -63,9 +62,7 @@ def test_it_finds_what_the_definition_finds(cases):
     "cases",
     [range(1000, 1016), pytest.param(range(1016, 1090), marks=pytest.mark.slow)],
 )
-def test_among_equals_the_smaller_token_and_then_the_better_hypothesis_comes_first(
-    cases,
-):
+def test_among_equals_the_smaller_token_and_the_better_hypothesis_win(cases):
     counts = Counter()
     for case in cases:
         compare(case, counts, whole=True)
@@ -76,9 +73,8 @@ def test_the_random_configurations_hold_every_option():
     configs = [random_options(case) for case in FAST]
     for field in dataclasses.fields(SearchConfig):
         if field.name not in ("n_best", "supported", "common_pieces"):
-            assert len({getattr(config, field.name) for config, *_ in configs}) >= 2, (
-                field.name
-            )
+            values = {getattr(config, field.name) for config, *_ in configs}
+            assert len(values) >= 2, field.name
     assert len({special.prefix for _, special, *_ in configs}) >= 3
     assert len({special.last_id for _, special, *_ in configs}) >= 3
     assert any(special.pad_id == special.end_id for _, special, *_ in configs)

@@ -49,9 +49,7 @@ def test_it_stops_at_the_step_where_the_definition_does(config):
     which take as many steps as the longest.
     """
     tables = ending_tables(40, 6, 4, seed=3)
-    expected = [
-        plain_search_of(tables, document, config, SPECIAL) for document in range(40)
-    ]
+    expected = [plain_search_of(tables, each, config, SPECIAL) for each in range(40)]
     first = {
         results.steps: document
         for document, results in reversed(list(enumerate(expected)))

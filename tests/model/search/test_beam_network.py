@@ -67,9 +67,9 @@ def compiled(request):
     settings = {"no_repeat_ngram": 0, **SEARCHES[request.param]}
     config = SearchConfig(max_summary_tokens=LENGTH, **settings)
 
-    @tf.function(
-        autograph=False, input_signature=[tf.TensorSpec([None, None], tf.int32)]
-    )
+    signature = [tf.TensorSpec([None, None], tf.int32)]
+
+    @tf.function(autograph=False, input_signature=signature)
     def run(source):
         return beam_search(
             network,
@@ -104,9 +104,7 @@ def test_padding_and_neighbours_change_nothing(compiled):
         length = int((SOURCE[row] != SOURCE_PADDING).sum())
         for source in (
             SOURCE[row : row + 1, :length],
-            np.pad(
-                SOURCE[row : row + 1], [(0, 0), (0, 1)], constant_values=SOURCE_PADDING
-            ),
+            np.append(SOURCE[row], SOURCE_PADDING)[None].astype("int32"),
         ):
             alone = compiled.run(source)
             np.testing.assert_array_equal(alone.tokens[0], together.tokens[row])

@@ -17,25 +17,17 @@ from precis.model.search.config import SearchConfig
             {"min_summary_tokens": 9, "max_summary_tokens": 9},
             r"\(9\) must be at least 0 and below --max_summary_tokens \(9\)",
         ),
-        (
-            {"no_repeat_ngram": -3},
-            "no_repeat_ngram must not be negative, but is -3; 0 turns it off",
-        ),
-        (
-            {"repetition_penalty": 0.0},
-            "repetition_penalty must be above 0, not 0.0; 1 turns it off",
-        ),
+        ({"no_repeat_ngram": -3}, "must not be negative, but is -3; 0 turns it off"),
+        ({"repetition_penalty": 0.0}, "must be above 0, not 0.0; 1 turns it off"),
         (
             {"length_penalty_form": "gnmt"},
             "length_penalty_form is one of none, average, wu, not 'gnmt'",
         ),
-        (
-            {"early_stopping": "yes"},
-            "early_stopping is one of never, first_k, bound, not 'yes'",
-        ),
+        ({"early_stopping": "yes"}, "is one of never, first_k, bound, not 'yes'"),
         ({"unfinished": "first"}, "unfinished is one of last, compete, not 'first'"),
     ],
 )
 def test_contradictory_values_are_refused(settings, words):
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UsageError, match=words) as caught:
         SearchConfig(**settings)
+    assert all(name in str(caught.value) for name in settings)

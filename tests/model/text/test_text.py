@@ -72,12 +72,8 @@ def test_normalise_removes_every_control_and_format_character():
         if unicodedata.category(chr(code)) in ("Cc", "Cf", "Cs")
     ]
     assert len(hidden) > 2048
-    kept = [
-        hex(ord(mark))
-        for mark in hidden
-        if not mark.isspace() and normalise(f"a{mark}b") != "ab"
-    ]
-    assert kept == []
+    marks = [mark for mark in hidden if not mark.isspace()]
+    assert [mark for mark in marks if normalise(f"a{mark}b") != "ab"] == []
     spaces = {normalise(f"a{mark}b") for mark in hidden if mark.isspace()}
     assert spaces == {"a b", "a\nb"}
 

@@ -79,17 +79,14 @@ def test_a_batch_gives_each_text_its_own_tokens(tokenizer):
     texts = ["He", "", "He paid one", "next"]
     batch = tokenizer.encode(texts)
     assert [row.dtype for row in batch] == [np.int32] * 4
-    assert [row.tolist() for row in batch] == [
-        tokenizer.encode([text])[0].tolist() for text in texts
-    ]
+    alone = [tokenizer.encode([text])[0].tolist() for text in texts]
+    assert [row.tolist() for row in batch] == alone
     assert [len(row) for row in batch] == [1, 1, 3, 2]
     assert tokenizer.encode([]) == []
 
 
 def test_decoding_leaves_out_special_tokens_and_marks_unknown_ones(tokenizer):
-    he, paid, space, dot = (
-        VOCABULARY.index(piece) for piece in ("▁He", "▁paid", "▁", ".")
-    )
+    he, paid, space, dot = map(VOCABULARY.index, ("▁He", "▁paid", "▁", "."))
     names = ("pad_id", "unknown_id", "start_id", "end_id")
     assert [getattr(tokenizer, name) for name in names] == [0, 1, 2, 3]
     assert tokenizer.decode([[2, he, paid, dot, 3, 0, 0], [0]]) == ["He paid.", ""]
@@ -133,9 +130,8 @@ def test_decoding_and_counting_need_no_tensorflow(tokenizer, tmp_path):
         f"print(t.decode(pickle.loads(bytes.fromhex({rows!r}))), "
         f"'tensorflow' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "['He paid'] False\n"
 
 
@@ -150,11 +146,7 @@ GONE = "gone"
     [
         ({"kind": "x"}, None, r"json: kind is 'x' and must be 'wordpiece-visible-spac"),
         ({"format_version": 2}, None, r"json: format_version is 2 and must be 1; use"),
-        (
-            {"vocabulary_sha256": "0"},
-            None,
-            REFUSED.format("its sha256 is not that in to"),
-        ),
+        ({"vocabulary_sha256": "0"}, None, REFUSED.format("its sha256 is not that in")),
         ({"lower_case": GONE}, None, "lower_case is missing"),
         ({"lower_case": "no"}, None, "lower_case must be of the type boolean"),
         (b"[]", None, "must be of the type object, not array"),

@@ -175,9 +175,7 @@ def test_a_saved_tokenizer_that_was_damaged_is_refused(content, message, tmp_pat
         load_tokenizer(str(tmp_path))
 
 
-def test_a_tokenizer_that_does_not_fit_or_is_not_there_is_refused(
-    bart, folder, tmp_path
-):
+def test_a_tokenizer_that_does_not_fit_or_is_absent_is_refused(bart, folder, tmp_path):
     (tmp_path / "vocab.json").write_text("{}")
     message = r"no tokenizer, no tokenizer.json; .*older tokenizer.*save_pretrained\("
     with pytest.raises(UsageError, match=message):

@@ -115,10 +115,8 @@ def test_pieces_occur_at_least_twice_and_may_be_rarer_than_characters():
 
 def test_size_is_a_maximum_that_a_large_corpus_reaches():
     chance = random.Random(5)
-    words = [
-        "".join(chance.choices("abcdefghij", k=chance.randint(2, 7)))
-        for _ in range(2000)
-    ]
+    lengths = [chance.randint(2, 7) for _ in range(2000)]
+    words = ["".join(chance.choices("abcdefghij", k=length)) for length in lengths]
     counts = count_words(" ".join(words[:count]) for count in (2000, 700, 200))
     sizes = [170, 300, 900]
     assert [len(learn(counts, size=size)) for size in sizes] == sizes
@@ -143,9 +141,7 @@ def test_rare_characters_do_not_crowd_out_words():
     scripts = " ".join(chr(code) for code in range(0x0400, 0x0600))
     vocabulary = learn(count_words([*TEXTS, *TEXTS, scripts, "жж ж"]), size=400)
     assert {"ж", "##ж", "▁bridge", "▁mayor"} <= set(vocabulary)
-    assert (
-        sum(piece.removeprefix("##") in scripts.split() for piece in vocabulary) <= 100
-    )
+    assert sum(piece.strip("#") in scripts.split() for piece in vocabulary) <= 100
 
 
 def test_a_lower_case_vocabulary_has_no_capitals():

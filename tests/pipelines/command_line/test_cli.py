@@ -47,10 +47,7 @@ def test_help_and_version_exit_with_0(capsys):
         ("prepare", "--corpus is needed: the corpus: jsonl:GLOB, "),
         ("train --output out", "--records is needed: folder that `precis prepare` wr"),
         ("import --output out", "DIR is needed: folder of a BART, PEGASUS, T5 or "),
-        (
-            "import checkpoint --output out",
-            "checkpoint: this is no checkpoint (no config.",
-        ),
+        ("import checkpoint --output out", "checkpoint: this is no checkpoint (no c"),
         ("import out --output ./out", "--output ./out is the checkpoint itself, who"),
         ("export --output out", "DIR is needed: network, the --output of `precis tra"),
         ("export bundle --output out", "bundle: this is no complete bundle (no manif"),
@@ -84,9 +81,7 @@ def test_help_and_version_exit_with_0(capsys):
         ("evaluate --input r --direct_num_workers x", "Beam refuses its flags: argum"),
     ],
 )
-def test_a_wrong_command_exits_with_2_and_one_line_and_writes_nothing(
-    line, message, capsys, workplace
-):
+def test_a_wrong_command_writes_one_line_alone(line, message, capsys, workplace):
     argv = shlex.split(line)
     program = f"precis {argv[0]}" if argv[0] in COMMANDS else "precis"
     assert exit_code(*argv) == 2
@@ -106,9 +101,7 @@ def test_a_finished_command_exits_with_0_and_names_its_output(capsys):
     assert lines[4] == "next: precis report out"
 
 
-def test_a_run_is_repeated_from_its_manifest_and_a_refusal_names_what_differs(
-    workplace, capsys
-):
+def test_a_run_is_repeated_from_its_manifest(workplace, capsys):
     (workplace / "run.yaml").write_text(
         "corpus: sample:20\nextractive: [lead, luhn]\nsentences: 2\n"
     )
@@ -136,10 +129,8 @@ def test_a_run_is_repeated_from_its_manifest_and_a_refusal_names_what_differs(
 def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
     assert precis("summarize", config=".") == 1
     (line,) = error_lines(capsys.readouterr().err, "summarize")
-    assert (
-        f"{workplace}: Is a directory; correct that, and run the same command again"
-        in line
-    )
+    message = f"{workplace}: Is a directory; correct that, and run the same command ag"
+    assert message in line
     lines = [{"article": "Rain fell."}, "{broken", "[]"]
     corpus = write_jsonl(workplace / "c.jsonl", lines)
     assert precis("summarize", corpus=corpus, output="out") == 1

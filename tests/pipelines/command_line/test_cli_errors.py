@@ -46,9 +46,7 @@ NO_SPACE = OSError(28, "No space left on device")
         (ZeroDivisionError("a defect"), 1, f"the pipeline failed: {DEFECT}"),
     ],
 )
-def test_an_error_of_a_task_is_one_line(
-    error, code, message, monkeypatch, capsys, caplog
-):
+def test_an_error_of_a_task(error, code, message, monkeypatch, capsys, caplog):
     raise_in_pipeline(monkeypatch, error)
     assert exit_code("summarize", *NEEDED["summarize"]) == code
     stderr = capsys.readouterr().err
@@ -104,9 +102,7 @@ def test_an_error_of_another_process_is_read_from_its_traceback(message, expecte
     assert (type(found), str(found)) == (type(expected), str(expected))
 
 
-def test_a_disk_that_fails_outside_of_a_task_exits_with_1_and_one_line(
-    monkeypatch, capsys
-):
+def test_a_disk_that_fails_outside_of_a_task_is_one_line(monkeypatch, capsys):
     def fail(*_):
         raise OSError(28, "No space left on device", "out/_SUCCESS")
 
@@ -141,9 +137,8 @@ def test_a_missing_extra_is_named_and_another_module_is_a_defect(monkeypatch, ca
     def run(_):
         raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
 
-    monkeypatch.setattr(
-        "precis.pipelines.command_line.run_command.import_function", run
-    )
+    command = "precis.pipelines.command_line.run_command.import_function"
+    monkeypatch.setattr(command, run)
     assert exit_code("digest", "run") == 2
     assert capsys.readouterr().err == (
         "precis digest: matplotlib is not installed; "

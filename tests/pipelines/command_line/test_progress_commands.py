@@ -20,10 +20,8 @@ def mixed_corpus(tmp_path_factory):
     """300 documents in two files; of them some are alike, empty, broken or flagged."""
     folder = tmp_path_factory.mktemp("corpus")
     for name in (0, 1):
-        texts = [
-            f"Rain fell for {n % 140} hours in {name}. The river rose."
-            for n in range(150)
-        ]
+        rain = "Rain fell for {} hours in {}. The river rose."
+        texts = [rain.format(n % 140, name) for n in range(150)]
         lines = [{"id": f"{name}-{n}", "article": text} for n, text in enumerate(texts)]
         broken = ["{broken", "[]", b'{"article": 7}', {"id": f"{name}", "article": ""}]
         write_jsonl(folder / f"{name}.jsonl", [*lines, *broken[name:]])

@@ -53,9 +53,10 @@ def _write_parquet(folder):
     return f"parquet:{folder}/a.parquet", ["--keep_fields", "note"], "read 4,"
 
 
-@pytest.mark.parametrize(
-    "write", [_write_jsonl, _write_csv, _write_text, _write_parquet]
-)
+WRITERS = [_write_jsonl, _write_csv, _write_text, _write_parquet]
+
+
+@pytest.mark.parametrize("write", WRITERS)
 def test_no_text_of_a_document_is_logged_or_printed(tmp_path, capfd, caplog, write):
     corpus, flags, counted = write(tmp_path)
     caplog.set_level(logging.DEBUG)

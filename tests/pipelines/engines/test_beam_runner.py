@@ -38,9 +38,7 @@ def test_local_runner_is_pinned_and_starts_no_processes_of_its_own():
         ("--runner=FlinkRunner --environment_type=LOOPBACK", "FlinkRunner", True),
     ],
 )
-def test_a_runner_is_named_as_its_class_and_may_count_here(
-    arguments, name, counts_here
-):
+def test_a_runner_is_named_as_its_class_and_counts_here(arguments, name, counts_here):
     options = pipeline_options(arguments.split())
     assert runner_name(options) == name
     assert works_in_this_process(options) == (name in LOCAL_RUNNERS)
@@ -48,9 +46,7 @@ def test_a_runner_is_named_as_its_class_and_may_count_here(
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
-def test_a_job_elsewhere_is_cancelled_when_its_program_is_interrupted(
-    kind, monkeypatch
-):
+def test_a_job_elsewhere_is_cancelled_when_it_is_interrupted(kind, monkeypatch):
     asked = []
 
     def wait():

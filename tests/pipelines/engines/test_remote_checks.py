@@ -68,6 +68,5 @@ def test_a_job_that_can_work_is_taken(arguments, flags):
     options = pipeline_options(arguments.split())
     check_remote(options, {**RUN, **flags})
     # Beam would upload the list of this machine's packages, with their addresses.
-    assert options.view_as(DebugOptions).lookup_experiment(
-        "disable_logging_submission_environment"
-    )
+    off = "disable_logging_submission_environment"
+    assert options.view_as(DebugOptions).lookup_experiment(off)

@@ -123,9 +123,7 @@ def counted(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_every_task_is_run_once_reported_and_moves_the_progress(
-    tmp_path, step, counted, processes
-):
+def test_every_task_is_run_once_and_counted(tmp_path, step, counted, processes):
     metrics = run(tmp_path, step, of_both_tasks, processes=processes)
     # Other processes are none of the engine's.
     assert metrics == ({"documents": 7, "dead_letters": 2} if processes == 1 else {})

@@ -78,9 +78,7 @@ SAME = "summarize --output run"
         ("files", "loaders run --for duckdb --table t --output sql"),
     ],
 )
-def test_a_manifest_that_names_another_file_is_refused(
-    command, field, place, corpus, capfd
-):
+def test_a_manifest_that_leads_out_is_refused(command, field, place, corpus, capfd):
     def add(manifest):
         manifest.setdefault(field, []).append({"file": "../victim", **ABC})
 

@@ -93,9 +93,8 @@ except interruption.Stopped:
 """
     ended = end(tmp_path, code)
     assert (tmp_path / "out" / "given back").exists()
-    assert ended.lines == [
-        "precis x: stopped by SIGINT; one half is kept; go on with: y"
-    ]
+    line = "precis x: stopped by SIGINT; one half is kept; go on with: y"
+    assert ended.lines == [line]
 
 
 TREE = """

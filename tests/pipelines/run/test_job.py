@@ -20,9 +20,7 @@ def begin(folder, *, kind="records", **inputs):
     return open_job(str(folder), kind=kind, inputs=inputs, tasks=2)
 
 
-def test_a_new_folder_is_taken_and_an_interrupted_job_found_again(
-    tmp_path, monkeypatch
-):
+def test_a_new_folder_is_taken_and_a_job_found_again(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     first = begin(tmp_path)
     version = importlib.metadata.version("precis-corpus")
@@ -56,10 +54,8 @@ def test_a_finished_job_has_nothing_to_do(tmp_path):
     # What a worker was writing when it died, while the job went on without it.
     files.write_bytes(str(tmp_path / "train-00003.tfrecord.0badcafe.aside"), b"")
     finish_job(job)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "_SUCCESS",
-        "dataset.json",
-    ]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["_SUCCESS", "dataset.json"]
     described = hashlib.sha256(b"{}").hexdigest()
     assert (tmp_path / "_SUCCESS").read_text() == f"{job.fingerprint}\n{described}\n"
     files.write_bytes(

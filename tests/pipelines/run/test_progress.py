@@ -58,9 +58,7 @@ def write_corpus(folder, scheme):
     ],
 )
 @pytest.mark.parametrize("task_bytes", [1 << 30, 100_000])
-def test_every_reader_is_halfway_after_half_of_the_documents(
-    tmp_path, scheme, task_bytes
-):
+def test_every_reader_is_halfway_after_half_of_them(tmp_path, scheme, task_bytes):
     address = (
         f"sample:{DOCUMENTS}" if scheme == "sample:" else write_corpus(tmp_path, scheme)
     )

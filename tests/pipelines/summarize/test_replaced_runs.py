@@ -9,9 +9,7 @@ from support.incremental_runs import article, line, write_corpus
 pytestmark = pytest.mark.slow
 
 
-def test_a_damaged_result_is_repaired_by_its_command(
-    tmp_path, runs, monkeypatch, capsys
-):
+def test_a_damaged_result_is_repaired(tmp_path, runs, monkeypatch, capsys):
     """Later, and with the very bytes that it had."""
     out = tmp_path / "out"
     lines = {

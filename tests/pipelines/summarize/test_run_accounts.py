@@ -55,9 +55,8 @@ def test_rows_of_the_parts_are_those_of_the_run_by_source():
     names = ("data/part-0.parquet", "data/part-1.parquet")
 
     def check(rows, *published):
-        check_rows(
-            sources, rows, [{"file": n, "rows": count} for n, count in published]
-        )
+        listed = [{"file": name, "rows": count} for name, count in published]
+        check_rows(sources, rows, listed)
 
     check({"a": 6}, (names[0], 2), (names[1], 4))
     for written in ({"a": 5}, {"a": 7}, {}, {"b": 6}):
@@ -111,9 +110,7 @@ def test_repeated_ids_are_kept_or_refused(runs, tmp_path):
     ]
 
 
-def test_the_copies_of_a_document_that_failed_are_dead_letters(
-    runs, tmp_path, monkeypatch
-):
+def test_copies_of_a_document_that_failed_fail_too(runs, tmp_path, monkeypatch):
     """And a text of the same content with other white space has a row of its own."""
     lines = [line(number) for number in range(12)]
     spaced = line(3, id="spaced", article=article(3).replace(". ", ".  "))
@@ -136,9 +133,8 @@ def test_the_copies_of_a_document_that_failed_are_dead_letters(
     rows = {row["document_id"]: row for row in rows_of(tmp_path / "out")}
     assert rows.keys() == {*(each["id"] for each in lines), "spaced", "twin"} - {"d003"}
     assert rows["spaced"]["duplicate_of"] == rows["twin"]["duplicate_of"] == "d003"
-    dead_letters = {
-        letter["document_id"]: letter for letter in dead_letters_of(tmp_path / "out")
-    }
+    letters = dead_letters_of(tmp_path / "out")
+    dead_letters = {letter["document_id"]: letter for letter in letters}
     assert dead_letters.keys() == {"d003", "copy", "last"}
     assert {letter["content_sha256"] for letter in dead_letters.values()} == {
         rows["spaced"]["content_sha256"]

@@ -22,10 +22,7 @@ _TEXT = "Rain fell on {0} Street. Nobody came to it, {0} times. It was cold and 
 def write_lines(path, prefix):
     """Documents, repeated ones, an empty one and a broken line."""
     texts = [_TEXT.format(number) for number in (*range(8), 3, 3)]
-    lines = [
-        {"id": f"{prefix}{number}", "article": text}
-        for number, text in enumerate(texts)
-    ]
+    lines = [{"id": f"{prefix}{n}", "article": text} for n, text in enumerate(texts)]
     return write_jsonl(path, [*lines, {"id": "empty", "article": ""}, "{broken"])
 
 

@@ -99,9 +99,8 @@ def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
         start_new_session=True,
     )
     try:
-        wait_until(
-            (killed / "_tasks" / "summarize" / "00002.json").exists, process=process
-        )
+        receipt = killed / "_tasks" / "summarize" / "00002.json"
+        wait_until(receipt.exists, process=process)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

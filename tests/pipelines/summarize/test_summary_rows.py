@@ -67,9 +67,8 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
     best = sorted(np.argsort(-scores, kind="stable")[:3].tolist())
     chosen = [item for item in row["extractive"] if item["method"] == "neural"]
     assert [item["text"] for item in chosen] == [TEXTS[place] for place in best]
-    assert [item["score"] for item in chosen] == [
-        float(f"{score:.4g}") for score in scores[best]
-    ]
+    rounded = [float(f"{score:.4g}") for score in scores[best]]
+    assert [item["score"] for item in chosen] == rounded
     assert row["summary_method"] == row["extractive_method"] == "neural"
 
     model = KeyphraseModel.load(str(keyphrase_bundle))
@@ -158,9 +157,8 @@ def test_the_columns_of_a_network(tokenizer):
     quality = row["abstractive_quality"]
     assert (quality["mean_log_prob"], quality["beam_margin"]) == (-2.5, 0.25)
     assert {"low_confidence", "truncated_source"} <= set(quality["flags"])
-    row = finished(
-        story(0), [best._replace(margin=None, mean_log_prob=-2.00004)], tokenizer
-    )
+    other = best._replace(margin=None, mean_log_prob=-2.00004)
+    row = finished(story(0), [other], tokenizer)
     # Flags follow from the rounded scores.
     quality = row["abstractive_quality"]
     assert (quality["mean_log_prob"], quality["beam_margin"]) == (-2.0, None)
