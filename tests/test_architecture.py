@@ -71,35 +71,21 @@ def import_graph() -> dict[str, set[str]]:
     return graph
 
 
-def layer_of(module: str) -> str:
-    """`search` for precis.model.search.beam."""
-    return module.split(".")[2]
-
-
-def upward_imports(graph: dict[str, set[str]], top: str) -> list[str]:
-    """The imports within precis.model, or precis.pipelines, that lead to a higher
-    layer.
-    """
-    level = {layer: number for number, layer in enumerate(LAYERS[top])}
-    return [
+@pytest.mark.parametrize("top", LAYERS)
+def test_every_layer_is_listed_once_and_imports_go_downwards(top):
+    # `search` for precis.model.search.beam.
+    layer_of = {
+        each: each.split(".")[2] for each in FILES if each.startswith(f"{top}.")
+    }
+    assert sorted(LAYERS[top]) == sorted(set(layer_of.values()))
+    level = {each: LAYERS[top].index(layer) for each, layer in layer_of.items()}
+    upward = [
         f"{module} imports {target}"
-        for module, targets in sorted(graph.items())
-        for target in sorted(targets)
-        if module.startswith(f"{top}.")
-        and target.startswith(f"{top}.")
-        and level[layer_of(target)] > level[layer_of(module)]
+        for module in level
+        for target in import_graph()[module] & level.keys()
+        if level[target] > level[module]
     ]
-
-
-@pytest.mark.parametrize("top", LAYERS)
-def test_every_layer_is_listed_once(top):
-    names = {layer_of(name) for name in FILES if name.startswith(f"{top}.")}
-    assert sorted(LAYERS[top]) == sorted(names)
-
-
-@pytest.mark.parametrize("top", LAYERS)
-def test_imports_go_downwards(top):
-    assert upward_imports(import_graph(), top) == []
+    assert upward == []
 
 
 def test_modules_do_not_import_each_other_in_circles():

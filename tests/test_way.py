@@ -52,6 +52,10 @@ class Way:
 
 def follow(corpus: str, output: str) -> None:
     """Runs the command and prints the files as JSON; in a process of its own."""
+    # A profile would make their import slow.
+    import apache_beam  # noqa: F401
+    import pyarrow.dataset  # noqa: F401
+
     from precis.pipelines.command_line.cli import main
 
     way = Way()
