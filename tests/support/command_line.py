@@ -13,17 +13,6 @@ from precis.pipelines.command_line.cli import main
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.run.options import ProgressOptions, flag_names
 
-# What each command needs at least; nothing of it exists.
-NEEDED = {
-    "prepare": ("--corpus", "sample:20", "--output", "out"),
-    "train": ("--records", "records", "--output", "out"),
-    "summarize": ("--corpus", "sample:20", "--output", "out"),
-    "evaluate": ("--input", "run"),
-    "import": ("checkpoint", "--output", "out"),
-    "export": ("bundle", "--output", "out"),
-}
-
-
 _GENERAL = ("verbose", *flag_names([ProgressOptions]))
 
 
@@ -71,30 +60,16 @@ def contents(folder: str | os.PathLike) -> dict[str, bytes]:
     }
 
 
-TIMES = (
-    "process_seconds",
-    "wall_seconds",
-    "documents_per_second",
-    "summary_tokens_per_second",
-)
-
-
-def without_times(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest without how long the search took, which differs from run to run."""
-    search = manifest["search"]
-    assert set(TIMES) < set(search)
-    return {
-        **manifest,
-        "search": {name: value for name, value in search.items() if name not in TIMES},
-    }
-
-
 def results(folder: str | os.PathLike) -> dict[str, Any]:
-    """`contents` of what `precis summarize` wrote, its manifest without times and
-    _SUCCESS without the checksum of the manifest.
+    """`contents` of what `precis summarize` wrote, its manifest without how long the
+    search took and _SUCCESS without the checksum of the manifest.
     """
     found: dict[str, Any] = contents(folder)
-    manifest = without_times(json.loads(found["manifest.json"]))
+    manifest = json.loads(found["manifest.json"])
+    for seconds in ("process_seconds", "wall_seconds"):
+        del manifest["search"][seconds]
+    for rate in ("documents_per_second", "summary_tokens_per_second"):
+        del manifest["search"][rate]
     success = found["_SUCCESS"].split()[0]
     return {**found, "manifest.json": manifest, "_SUCCESS": success}
 
@@ -102,19 +77,12 @@ def results(folder: str | os.PathLike) -> dict[str, Any]:
 def write_jsonl(path: Path, records: Iterable[dict | bytes | str]) -> str:
     """Writes records, or lines as they are; returns the `--corpus` of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [
-        record if isinstance(record, bytes) else _line(record) for record in records
-    ]
-    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    with open(path, "wb") as file:
+        for line in records:
+            if isinstance(line, dict):
+                line = json.dumps(line, ensure_ascii=False)
+            file.write((line.encode() if isinstance(line, str) else line) + b"\n")
     return f"jsonl:{path}"
-
-
-def _line(record: dict | str) -> bytes:
-    return (
-        record.encode()
-        if isinstance(record, str)
-        else json.dumps(record, ensure_ascii=False).encode()
-    )
 
 
 def error_lines(stderr: str, command: str) -> list[str]:

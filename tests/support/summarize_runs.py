@@ -90,17 +90,10 @@ def first_rows(lines, **flags: Any) -> list[dict[str, Any]]:
 
 def learn_tokenizer():
     """The tokenizer of the corpus and of some more stories."""
-    texts = [
-        Article.from_text(SHORT).body,
-        *(
-            text
-            for index in range(20)
-            for text in (
-                Article.from_text(story(index)["article"]).body,
-                normalise(story(index)["highlights"]),
-            )
-        ),
-    ]
+    stories = list(map(story, range(20)))
+    articles = [SHORT, *(each["article"] for each in stories)]
+    texts = [Article.from_text(article).body for article in articles]
+    texts += [normalise(each["highlights"]) for each in stories]
     return Tokenizer(learn(count_words(texts), size=500))
 
 

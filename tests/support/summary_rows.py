@@ -20,14 +20,6 @@ MANIFEST = {
     **{"counts": {}, "failures": {}, "dead_letters": []},
     **{"run_id": "0" * 16, "schema_version": 5},
 }
-# Columns of the later schema version, which a row may lack.
-LATER_COLUMNS = {
-    "summary": pa.string(),
-    "keyphrases": pa.list_(
-        pa.struct({"method": pa.string(), "phrase": pa.string(), "score": pa.float64()})
-    ),
-    "reference_keyphrases": pa.list_(pa.string()),
-}
 
 
 def sentence(generator: random.Random) -> str:
@@ -60,14 +52,11 @@ def make_row(
     sentences = [sentence(generator) for _ in range(6)]
     lengths = [len(text) + 1 for text in sentences]
     starts = [sum(lengths[:index]) for index in range(6)]
-    count = 3 if number else 2
+    chosen = [("lead", rank + 1, rank) for rank in range(3 if number else 2)]
+    chosen += [("frequency", 1, 5), ("frequency", 2, 1)]
     extractive = [
-        item("lead", index + 1, starts[index], sentences[index])
-        for index in range(count)
-    ]
-    extractive += [
-        item("frequency", 1, starts[5], sentences[5]),
-        item("frequency", 2, starts[1], sentences[1]),
+        item(method, rank, starts[place], sentences[place])
+        for method, rank, place in chosen
     ]
     abstract = sentence(generator)
     if reference:
@@ -121,11 +110,7 @@ def write_run(
 
 def schema_of(row: dict[str, Any]) -> pa.Schema:
     """The schema of rows with the columns of this row."""
-    kinds = {
-        name: LATER_COLUMNS.get(name) or schema.SUMMARY_SCHEMA.field(name).type
-        for name in row
-    }
-    return pa.schema(list(kinds.items()))
+    return pa.schema([(name, schema.SUMMARY_SCHEMA.field(name).type) for name in row])
 
 
 def lines_of(row: dict[str, Any], method: str) -> str:

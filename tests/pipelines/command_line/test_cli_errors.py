@@ -7,12 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from support.command_line import NEEDED, error_lines, exit_code
+from support.command_line import error_lines, exit_code
 
 from precis.model.errors import DataError, JobError, UsageError, describe_system_error
 from precis.model.progress.stages import Stage
 from precis.pipelines.engines.beam_runner import as_precis_error, run_pipeline
 
+SUMMARIZE = ("summarize", "--corpus", "sample:20", "--output", "out")
 ROOM = "make room, and run the same command again"
 
 
@@ -48,7 +49,7 @@ NO_SPACE = OSError(28, "No space left on device")
 )
 def test_an_error_of_a_task(error, code, message, monkeypatch, capsys, caplog):
     raise_in_pipeline(monkeypatch, error)
-    assert exit_code("summarize", *NEEDED["summarize"]) == code
+    assert exit_code(*SUMMARIZE) == code
     stderr = capsys.readouterr().err
     (line,) = error_lines(stderr, "summarize")
     assert line.startswith(f"precis summarize: {message}")
@@ -107,7 +108,7 @@ def test_a_disk_that_fails_outside_of_a_task_is_one_line(monkeypatch, capsys):
         raise OSError(28, "No space left on device", "out/_SUCCESS")
 
     monkeypatch.setattr("precis.pipelines.run.job.finish_job", fail)
-    assert exit_code("summarize", *NEEDED["summarize"]) == 1
+    assert exit_code(*SUMMARIZE) == 1
     stderr = capsys.readouterr().err
     assert error_lines(stderr, "summarize") == [
         f"precis summarize: out/_SUCCESS: No space left on device; {ROOM}"

@@ -13,28 +13,17 @@ from precis.model.errors import DataError
 ABC = {"rows": 0, "bytes": 3, "sha256": hashlib.sha256(b"abc").hexdigest()}
 
 
+# Between spaces.
 OUTSIDE = (
-    *(
-        "../x.safetensors",
-        "/etc/passwd",
-        "a/../../x",
-        "..",
-        "..\\x",
-        ".",
-        "./x",
-        "a//x",
-    ),
-    *("a/", "\ud800/x", "gs://bucket/x", "a::file:///etc/passwd", "a\0b", "", 3, None),
-    ["a"],
+    "../x.safetensors /etc/passwd a/../../x .. ..\\x . ./x a//x a/ \ud800/x "
+    "gs://bucket/x a::file:///etc/passwd a\0b"
 )
 
 
-@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("name", [*OUTSIDE.split(" "), "", 3, None, ["a"]])
 def test_a_name_that_leads_out_of_the_folder_is_refused(name):
-    with pytest.raises(
-        DataError,
-        match="f/index.json: it names the file .*, which does not lie within f",
-    ):
+    message = "f/index.json: it names the file .*, which does not lie within f"
+    with pytest.raises(DataError, match=message):
         files.path_within("f", name, listed_in="f/index.json")
 
 

@@ -44,21 +44,25 @@ def test_an_output_that_is_owned_is_refused_and_free_afterwards(tmp_path):
 
 
 RACE = """
-import os, sys, time
+import os, signal, sys, time
 from precis.model.errors import UsageError
 from precis.pipelines.run.output_lock import own_output
 output, start = sys.argv[1], time.monotonic() + 0.2
+refusals, refused = os.pipe()
 children = []
 for _ in range(8):
     child = os.fork()
     if not child:
+        signal.alarm(60)  # Two owners would wait for ever.
         while time.monotonic() < start:
             pass
         try:
             with own_output(output):
-                time.sleep(2)
+                for _ in range(7):
+                    os.read(refusals, 1)
             os._exit(0)
         except UsageError:
+            os.write(refused, b"x")
             os._exit(2)
     children.append(child)
 print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
