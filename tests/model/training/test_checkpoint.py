@@ -1,5 +1,5 @@
-"""Checkpoints: all variables are restored, damaged checkpoints are passed over, those
-of other trainings are refused, and old ones are removed.
+"""Checkpoints: all variables are restored, damaged checkpoints are passed over, and old
+ones are removed.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import pytest
 
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import DataError
 from precis.model.training.checkpoint import (
     list_checkpoints,
     restore_best,
@@ -20,7 +20,7 @@ from precis.model.training.config import TrainingConfig
 from precis.model.training.state import Training, TrainingPosition
 
 
-def make_training(folder: Path, value: int, *, keep=5, **settings) -> Training:
+def make_training(folder: Path, value: int) -> Training:
     """A training with variables of several types. The first two share one path, as
     dropout seeds do; the path of the third depends on the value.
     """
@@ -32,8 +32,8 @@ def make_training(folder: Path, value: int, *, keep=5, **settings) -> Training:
     iteration = keras.Variable(value, dtype="int64", name="iteration")
     return Training(
         str(folder),
-        settings=settings,
-        pace=TrainingConfig(keep_checkpoints=keep),
+        settings={},
+        pace=TrainingConfig(keep_checkpoints=5),
         network=SimpleNamespace(variables=variables),
         optimizer=SimpleNamespace(variables=[iteration]),
         provenance={},
@@ -55,8 +55,8 @@ def save(folder: Path, *steps: int, **position) -> Path:
     return folder / f"training/checkpoints/step-{step:08d}"
 
 
-def restored(folder: Path, **settings) -> Training:
-    training = make_training(folder, 0, **settings)
+def restored(folder: Path) -> Training:
+    training = make_training(folder, 0)
     restore_training(training)
     return training
 
@@ -122,13 +122,6 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(tmp_path, capsys, file, d
     assert capsys.readouterr().err.splitlines() == [said]
     (path.parents[1] / "step-00000003/state.safetensors").write_bytes(b"")
     assert is_untouched(restored(tmp_path), tmp_path)
-
-
-def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
-    save(tmp_path, 7)
-    refused = "of other settings: seed is .* and 1 here; take another --output, or"
-    with pytest.raises(UsageError, match=refused):
-        restored(tmp_path, seed=1)
 
 
 @pytest.mark.parametrize("line", [b"[1]", b"{", b"{}", b"\xff"])

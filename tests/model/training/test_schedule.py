@@ -3,7 +3,6 @@
 import keras
 import pytest
 
-from precis.model.errors import UsageError
 from precis.model.training.config import TrainingConfig
 from precis.model.training.optimizer import make_optimizer
 
@@ -40,15 +39,3 @@ def test_adam_has_the_settings_of_the_paper():
     scaled = make_optimizer(TrainingConfig(precision="mixed_float16"), 128)
     assert isinstance(scaled, keras.optimizers.LossScaleOptimizer)
     assert scaled.inner_optimizer.beta_2 == 0.98
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"epochs": 2}, "--schedule linear falls to 0 at the last of --steps"),
-        ({"steps": 50}, "--warmup_steps 50 must be below --steps 50"),
-    ],
-)
-def test_a_linear_schedule_knows_its_last_step(settings, message):
-    with pytest.raises(UsageError, match=message):
-        TrainingConfig(schedule="linear", warmup_steps=50, **settings)

@@ -254,17 +254,27 @@ def test_the_best_checkpoint_is_kept_and_exported(
 
 
 def test_a_training_ends_when_validation_finds_nothing_better(
-    records_folder, tmp_path, monkeypatch
+    records_folder, monkeypatch
 ):
+    """Its checkpoints, losses and bundle are on an object store."""
+    output = f"memory://bucket-{uuid.uuid4().hex}/bundle"
     validated(monkeypatch, 0.2, 0.5, 0.4, 0.5, 0.1, 0.9)
     settings = {"validation_steps": 2, "patience": 2, "checkpoint_steps": 2}
-    training = prepare_training(records_folder, tmp_path, **settings)
+    training = prepare_training(records_folder, output, **settings)
     run_steps(training)
     assert (training.position.step, training.position.best_step) == (8, 4)
-    again = prepare_training(records_folder, tmp_path, **settings)
+    again = prepare_training(records_folder, output, **settings)
     run_steps(again)
     assert again.position.step == 8
     assert export_training(again).step == 4
+    names = fsspec.filesystem("memory").find(output)
+    assert {name.split("/bundle/")[1] for name in names} > {
+        "weights.safetensors",
+        "manifest.json",
+        "training/losses.jsonl",
+        "training/checkpoints/step-00000004/state.json",
+    }
+    assert load_bundle(output).network.config.width == 16
 
 
 @pytest.mark.slow
@@ -336,31 +346,14 @@ def test_the_first_record_set_is_validated_on_and_needs_the_split(
     both = [records_folder, str(unvalidated)]
     prepare_training(both, tmp_path / "out", validation_steps=4)
     prepare_training(both[::-1], tmp_path / "out")
-    match = (
-        f"{unvalidated} holds no records of the split 'validation'; prepare a larger"
-    )
+    match = f"{unvalidated} holds no records of the split 'validation'; prepare a la"
     with pytest.raises(UsageError, match=match):
         prepare_training(both[::-1], tmp_path / "out", validation_steps=4)
 
 
-# The surroundings of a training
+# Settings
 
-
-def test_a_bundle_on_an_object_store_has_its_losses_and_checkpoints_there(
-    records_folder,
-):
-    output = f"memory://bucket-{uuid.uuid4().hex}/bundle"
-    store = fsspec.filesystem("memory")
-    run_to_end(records_folder, output, steps=4)
-    prefix = output.removeprefix("memory:/")
-    names = {name.removeprefix(prefix) for name in store.find(output)}
-    assert names > {
-        "/weights.safetensors",
-        "/manifest.json",
-        "/training/losses.jsonl",
-        "/training/checkpoints/step-00000004/state.json",
-    }
-    assert load_bundle(output).network.config.width == 16
+LINEAR = {"schedule": "linear", "warmup_steps": 50}
 
 
 @pytest.mark.parametrize(
@@ -370,6 +363,11 @@ def test_a_bundle_on_an_object_store_has_its_losses_and_checkpoints_there(
         ({"clip_norm": -1.0}, "clip_norm must not be negative, but is -1.0"),
         ({"label_smoothing": 1.0}, "--label_smoothing is a share from 0 to below 1"),
         ({"steps": 0}, "--steps must be at least 1, not 0"),
+        (
+            {**LINEAR, "epochs": 2},
+            "--schedule linear falls to 0 at the last of --steps",
+        ),
+        ({**LINEAR, "steps": 50}, "--warmup_steps 50 must be below --steps 50"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(settings, words):
