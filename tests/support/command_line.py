@@ -92,8 +92,8 @@ def error_lines(stderr: str, command: str) -> list[str]:
 
 
 def run_reference(program: str, *arguments: Any) -> None:
-    """Runs a program of `support` that loads another library, which has a process of
-    its own; everything that it reads is in folders.
+    """Runs a program of `support` that needs a process of its own, as it loads another
+    library or sets up TensorFlow; everything that it reads is in folders.
     """
     done = subprocess.run(
         [sys.executable, "-m", f"support.{program}", *map(str, arguments)],

@@ -1,11 +1,7 @@
-"""Trainings of seconds, in this process and as the command, and what they wrote."""
+"""Trainings of seconds and what they wrote."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import safetensors.numpy
@@ -18,9 +14,7 @@ from precis.model.training.generator import GeneratorTraining
 from precis.model.training.initialization import InitialWeights
 from precis.model.training.loop import TrainResult, run_steps, run_training
 from precis.model.training.record_sets import open_records
-from support.command_line import command_words
 
-ROOT = Path(__file__).parents[2]
 VOCABULARY = 600
 # Sources cut at 32 tokens are all of one length bucket: 486 // (32 + 48 + 1) = 6 rows a
 # batch, in 1, 2 or 3 pieces alike.
@@ -123,57 +117,3 @@ def assert_same_training(output, other) -> None:
     for name in names:
         assert (Path(output) / name).read_bytes() == (Path(other) / name).read_bytes()
     assert len(reports(output)) == 12
-
-
-def in_process(program: str, *arguments) -> subprocess.CompletedProcess:
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-
-
-def train_settings(records, output, **changes) -> dict[str, Any]:
-    """The arguments of `precis.train` for a training of seconds."""
-    return {
-        "records": str(records),
-        "output": str(output),
-        "network": "tiny",
-        "width": 16,
-        "heads": 2,
-        "feed_forward": 32,
-        "encoder_layers": 1,
-        "decoder_layers": 1,
-        "steps": 12,
-        "checkpoint_steps": 4,
-        "batch_tokens": 1500,
-        "warmup_steps": 10,
-        "validation_steps": 0,
-        "strategy": "one",
-        **changes,
-    }
-
-
-def train_flags(records, output, **changes) -> list[str]:
-    return command_words("train", **train_settings(records, output, **changes))
-
-
-def start_command(flags) -> subprocess.Popen:
-    command = [sys.executable, "-m", "precis.pipelines.command_line.cli", *flags]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )

@@ -10,23 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.command_line import error_lines
+from support.command_line import command_words, error_lines
 from support.plain_network import scramble
 from support.shared_networks import eagerly, shared_networks
-from support.small_training import (
-    VOCABULARY,
-    network_config,
-    reports,
-    start_command,
-    train_flags,
-    train_settings,
-)
-from support.waiting import wait_until
+from support.signalled import Ended, end_by_signal
+from support.small_training import VOCABULARY, network_config, reports
 
-from precis.model.bundle.network_bundle import (
-    load_bundle,
-    save_bundle,
-)
+from precis.model.bundle.network_bundle import load_bundle, save_bundle
 from precis.model.errors import UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import EncoderConfig
@@ -34,7 +24,9 @@ from precis.model.tokenization.folder import load_tokenizers
 from precis.pipelines.training.train import train
 
 # So many that a signal comes long before the last.
-STEPS = {"steps": 100, "checkpoint_steps": 5}
+STEPS = {"steps": 100, "checkpoint_steps": 5, "warmup_steps": 10}
+SMALL = {"width": 16, "heads": 2, "feed_forward": 32}
+PACE = {"batch_tokens": 1500, "validation_steps": 0, "strategy": "one"}
 
 
 def newest(output: Path) -> str:
@@ -43,38 +35,33 @@ def newest(output: Path) -> str:
     return max((path.parent.name for path in found), default="")
 
 
-def end_command(
-    flags: list[str], output: Path, kind: signal.Signals
-) -> tuple[int, str]:
-    """Starts a command and sends a signal after its first checkpoint; returns its exit
-    code and what it said on stderr.
-    """
-    before = newest(output)
-    process = start_command(flags)
-    try:
-        wait_until(lambda: newest(output) != before, process=process)
-        process.send_signal(kind)
-        _, said = process.communicate(timeout=300)
-    finally:
-        process.kill()
-    assert not (output / "manifest.json").exists(), "it ended before the signal came"
-    return process.returncode, said
-
-
 @pytest.mark.slow
 def test_a_command_that_was_killed_and_stopped_ends_as_an_undisturbed_training(
     records_folder, tmp_path
 ):
     """Killed wherever it was, told to stop when it went on, then finished."""
     ended, whole = tmp_path / "ended", tmp_path / "whole"
-    flags = train_flags(records_folder, ended, **STEPS)
-    assert end_command(flags, ended, signal.SIGKILL)[0] == -signal.SIGKILL
+    layers = {"encoder_layers": 1, "decoder_layers": 1}
+    settings = {"records": records_folder, "network": "tiny", **layers, **SMALL}
+    settings = {**settings, **STEPS, **PACE}
+    flags = command_words("train", **settings, output=ended)
+
+    def end_command(number: signal.Signals) -> Ended:
+        """Sends a signal after the first checkpoint of this start."""
+        before, folder = newest(ended), tmp_path / number.name
+        done = end_by_signal(
+            flags, number, lambda _: newest(ended) != before, folder=folder
+        )
+        assert not (ended / "manifest.json").exists(), "it ended before the signal came"
+        return done
+
+    assert end_command(signal.SIGKILL).code == -signal.SIGKILL
     for number in (signal.SIGTERM, signal.SIGINT):
-        code, said = end_command(flags, ended, number)
-        assert code == 128 + number
+        done = end_command(number)
+        assert done.code == 128 + number and not done.left
         last = int(newest(ended).removeprefix("step-"))
         kept = f"the training is saved at step {last}"
-        (line,) = error_lines(said, "train")
+        (line,) = error_lines("\n".join(done.lines), "train")
         # Where the disk has other work, the step is lost.
         if "not saved in time" in line:
             kept = "not saved in time, the last checkpoint is kept"
@@ -84,8 +71,7 @@ def test_a_command_that_was_killed_and_stopped_ends_as_an_undisturbed_training(
         assert steps[:last] == list(range(1, last + 1))
     with shared_networks():
         for output in (ended, whole):
-            result = train(**train_settings(records_folder, output, **STEPS))
-            assert result.step == 100
+            assert train(**settings, output=str(output)).step == 100
     for name in ("training/losses.jsonl", "weights.safetensors"):
         assert (ended / name).read_bytes() == (whole / name).read_bytes()
 
@@ -94,17 +80,14 @@ def one_step(records, output, **flags) -> tuple[dict[str, Any], dict[str, Any]]:
     """The network's part of the configuration of a bundle that was trained a step, and
     its provenance.
     """
-    settings = {"steps": 1, "batch_tokens": 400, "validation_steps": 0}
+    settings = {**PACE, "steps": 1, "batch_tokens": 400}
     with eagerly():
-        train(records=records, output=str(output), strategy="one", **settings, **flags)
+        train(records=records, output=str(output), **settings, **flags)
     config, manifest = (
         json.loads((output / f"{name}.json").read_text())
         for name in ("config", "manifest")
     )
     return config["network"], manifest["provenance"]
-
-
-SMALL = {"width": 16, "heads": 2, "feed_forward": 32}
 
 
 def test_a_shape_and_several_tasks_by_flags(records_folder, copy_records, tmp_path):
