@@ -2,7 +2,6 @@
 
 import datetime
 import decimal
-import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,19 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from precis.model import files
+from precis.pipelines.tables.partitions import HIVE_NULL
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from support.warehouse_runs import write_run
 
-KEY = (
-    *("document_id", "source_file", "source_position"),
-    *("model_id", "decode_id", "schema_version"),
-)
 _SUMMARY_COLUMNS = (
-    *("document_id", "source_file", "source_position", "split"),
-    *("summary", "quality_flags"),
-    *("extractive", "abstractive", "abstractive_quality", "reference_quality"),
-    *("model_id", "decode_id", "run_id", "schema_version"),
-)
+    "document_id source_file source_position split summary quality_flags extractive "
+    "abstractive abstractive_quality reference_quality model_id decode_id run_id "
+    "schema_version"
+).split()
 KEPT = (
     pa.field("section", pa.string()),
     pa.field("views", pa.int64()),
@@ -123,28 +119,21 @@ def write_rows(folder: Path, numbers: Sequence[int], **columns: Any) -> str:
 
 def write_partitions(folder: Path) -> str:
     """Writes a run by `split` and `day`: an empty text, a slash, a null."""
-    places = {
-        "split=a%2Fb%27s/day=2026-03-04/part-0.parquet": ("a/b's", "2026-03-04"),
-        "split=__HIVE_DEFAULT_PARTITION__/day=2026-03-04/part-1.parquet": (
-            "",
-            "2026-03-04",
-        ),
-        "split=test/day=__HIVE_DEFAULT_PARTITION__/part-2.parquet": ("test", None),
-    }
-    schema = SCHEMA
-    for name in ("split", "day"):
-        schema = schema.remove(schema.get_field_index(name))
-    parts = {}
-    for number, name in enumerate(places):
-        row = make_row(number, folder.name)
-        parts[f"data/{name}"] = [{key: row[key] for key in schema.names}]
-    run = write_run(folder, parts, schema=schema)
-    manifest = folder / "manifest.json"
-    content = json.loads(manifest.read_text())
-    content["partition_by"] = {"split": "string", "day": "date32[day]"}
-    for entry, (split, day) in zip(content["files"], places.values(), strict=True):
-        entry["partition"] = {"split": split, "day": day}
-    manifest.write_text(json.dumps(content))
+    names = (
+        "data/split=a%2Fb%27s/day=2026-03-04/part-0.parquet",
+        f"data/split={HIVE_NULL}/day=2026-03-04/part-1.parquet",
+        f"data/split=test/day={HIVE_NULL}/part-2.parquet",
+    )
+    columns = {"split": "string", "day": "date32[day]"}
+    schema = pa.schema([field for field in SCHEMA if field.name not in columns])
+    rows = pa.Table.from_pylist(
+        [make_row(number, folder.name) for number in range(3)], schema=schema
+    ).to_pylist()
+    parts = {name: [row] for name, row in zip(names, rows, strict=True)}
+    run = write_run(folder, parts, schema=schema, partition_by=columns)
+    manifest = files.read_json(f"{run}/manifest.json")
+    manifest["files"][1]["partition"]["split"] = ""  # It has the folder of a null.
+    files.write_json(f"{run}/manifest.json", manifest)
     return run
 
 

@@ -1,6 +1,5 @@
 """Small finished runs, and the tables that they are loaded into."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,33 +9,24 @@ import pyarrow as pa
 from pyiceberg.table import Table
 
 from precis.model import files
+from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.tables.partitions import HIVE_NULL
 from precis.pipelines.tables.schema import write_parquet
 from precis.pipelines.warehouse.iceberg import open_catalog
 from precis.pipelines.warehouse.load import TableResult, load
 from precis.pipelines.warehouse.options import read_address
 
+_KEY = ("document_id", "source_file", "source_position", "split")
 _SENTENCE = pa.struct(
-    [
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("rank", pa.int32(), nullable=False),
-    ]
+    [pa.field("text", pa.string(), False), pa.field("rank", pa.int32(), False)]
 )
+_SHOWN = {"description": "the text to show"}
 SCHEMA = pa.schema(
     [
-        pa.field("document_id", pa.string(), nullable=False),
-        pa.field("source_file", pa.string(), nullable=False),
-        pa.field("source_position", pa.string(), nullable=False),
-        pa.field("split", pa.string(), nullable=False),
-        pa.field(
-            "summary", pa.string(), False, metadata={"description": "the text to show"}
-        ),
+        *(pa.field(name, pa.string(), nullable=False) for name in _KEY),
+        pa.field("summary", pa.string(), nullable=False, metadata=_SHOWN),
         pa.field("words", pa.int32(), nullable=False),
-        pa.field(
-            "sentences",
-            pa.list_(pa.field("element", _SENTENCE, nullable=False)),
-            nullable=False,
-        ),
+        pa.field("sentences", pa.list_(pa.field("element", _SENTENCE, False)), False),
     ]
 )
 
@@ -77,18 +67,10 @@ def write_run(
         parts = {"part-00000-of-00001.parquet": parts}
     entries = []
     for name, rows in parts.items():
-        path = str(folder / name)
         table = pa.Table.from_pylist(list(rows), schema=schema)
-        write_parquet(path, table.to_batches(max_chunksize=2), schema)
-        entries.append(
-            {
-                "file": name,
-                "rows": len(rows),
-                "bytes": os.path.getsize(path),
-                "sha256": files.sha256_file(path),
-                "partition": _partition(name),
-            }
-        )
+        write_parquet(str(folder / name), table.to_batches(max_chunksize=2), schema)
+        described = describe_file(str(folder), name, rows=len(rows))
+        entries.append({**described, "partition": _partition(name)})
     content = {
         "run_id": folder.name,
         "fingerprint": f"fingerprint of {folder.name}",
@@ -110,11 +92,10 @@ def load_run(run: str, table: str, **flags: str) -> TableResult:
 
 def _partition(name: str) -> dict[str, str | None]:
     """The values in the names of the folders of a part."""
-    folders = (folder.partition("=") for folder in name.split("/")[:-1])
-    values = {column: unquote(value) for column, sign, value in folders if sign}
+    folders = (folder.split("=") for folder in name.split("/")[:-1] if "=" in folder)
     return {
-        column: None if value == HIVE_NULL else value
-        for column, value in values.items()
+        column: None if value == HIVE_NULL else unquote(value)
+        for column, value in folders
     }
 
 
@@ -133,4 +114,5 @@ def summaries(table: Table) -> dict[str, str]:
 
 def data_files(table: Table) -> set[str]:
     """The paths of the data files of the present snapshot."""
-    return {task.file.file_path for task in table.scan().plan_files()}
+    tasks = table.scan().plan_files()
+    return {task.file.file_path.removeprefix("file://") for task in tasks}
