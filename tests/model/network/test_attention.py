@@ -16,6 +16,7 @@ from precis.model.inference.attention import (
 )
 from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig
+from precis.model.search.config import SearchConfig
 from precis.model.tokenization.folder import load_tokenizers
 from precis.pipelines.bundles.attention import attention as attention_command
 from precis.pipelines.summarize.one_document import summarize_text
@@ -42,48 +43,39 @@ def pieces(bundle, ids):
 
 
 def test_weights_stand_with_the_tokens_they_belong_to(bundle):
-    (source,) = bundle.tokenizer.encode([TEXT])
-    (written,) = bundle.tokenizer.encode(["Rain fell."])
-    attention = read_attention(bundle, TEXT, "Rain fell.", block="cross", layer=2)
-    assert attention.columns == pieces(bundle, source)
-    assert attention.rows == [*pieces(bundle, written), "[END]"]
-    assert (attention.block, attention.layer) == ("cross", 2)
-    assert attention.weights.shape == (2, len(written) + 1, len(source))
-    np.testing.assert_allclose(attention.weights.sum(axis=-1), 1.0, rtol=1e-5)
-    # The weights of a row are read while its token is chosen: the input of the network
-    # ends with the token before.
+    """The weights of a row are read while its token is chosen: the input of the network
+    ends with the token before.
+    """
+    (source,), (written,) = map(bundle.tokenizer.encode, ([TEXT], [SUMMARY]))
     inputs = np.array([[bundle.tokenizer.start_id, *written]], "int32")
     maps = bundle.network.attention(source[None].astype("int32"), inputs)
-    (cross,) = (part for part in maps if (part.block, part.layer) == ("cross", 1))
-    np.testing.assert_array_equal(attention.weights, cross.weights[0])
-
-
-def test_every_block_has_its_tokens(bundle):
-    length = len(bundle.tokenizer.encode([TEXT])[0])
-    steps = len(bundle.tokenizer.encode([SUMMARY])[0]) + 1
-    shapes = {}
-    for block in ("encoder", "self", "cross", "copy"):
-        attention = read_attention(bundle, TEXT, SUMMARY, block=block, layer=0)
-        tokens = (len(attention.rows), len(attention.columns))
-        assert attention.weights.shape[1:] == tokens
-        shapes[block] = (attention.layer, *attention.weights.shape)
-    assert shapes == {
-        "encoder": (2, 2, length, length),
-        "self": (3, 2, steps, steps),
-        "cross": (3, 2, steps, length),
-        "copy": (1, 1, steps, length),
-    }
+    read, chosen = pieces(bundle, source), [*pieces(bundle, written), "[END]"]
+    entered = ["[START]", *chosen[:-1]]
+    for block, layer, rows, columns in (
+        ("encoder", 2, read, read),
+        ("self", 3, chosen, entered),
+        ("cross", 3, chosen, read),
+        ("cross", 2, chosen, read),
+        ("copy", 1, chosen, read),
+    ):
+        asked = 0 if block != "cross" or layer == 3 else layer  # 0 is the last
+        attention = read_attention(bundle, TEXT, SUMMARY, block=block, layer=asked)
+        assert (attention.block, attention.layer) == (block, layer)
+        assert (attention.rows, attention.columns) == (rows, columns)
+        (expected,) = (each for each in maps if each[:2] == (block, layer - 1))
+        np.testing.assert_array_equal(attention.weights, expected.weights[0])
+        assert attention.weights.shape[1:] == (len(rows), len(columns))
+    with pytest.raises(
+        UsageError, match="--layer 4: the block cross has the layers 1 to 3"
+    ):
+        read_attention(bundle, TEXT, SUMMARY, block="cross", layer=4)
 
 
 def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
+    size = load_tokenizers(records_folder).target.vocabulary_size
+    shape = {"width": 8, "heads": 2, "feed_forward": 8, "layers": 1}
     config = DecoderOnlyConfig(
-        vocabulary_size=load_tokenizers(records_folder).target.vocabulary_size,
-        pad_id=0,
-        width=8,
-        heads=2,
-        feed_forward=8,
-        layers=1,
-        max_target_tokens=20,
+        vocabulary_size=size, pad_id=0, max_target_tokens=20, **shape
     )
     bundle = make_bundle(records_folder, config)
     attention = read_attention(bundle, TEXT, SUMMARY, block="self", layer=1)
@@ -95,13 +87,6 @@ def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
         "reads the source and the summary as one",
     ):
         read_attention(bundle, TEXT, SUMMARY, block="cross", layer=1)
-
-
-def test_layers_that_are_not_there_are_refused(bundle):
-    with pytest.raises(
-        UsageError, match="--layer 4: the block cross has the layers 1 to 3"
-    ):
-        read_attention(bundle, TEXT, SUMMARY, block="cross", layer=4)
 
 
 def weights_of(**changes) -> HeadWeights:
@@ -163,72 +148,57 @@ def test_each_head_has_a_map_of_its_weights(tmp_path):
 
 @pytest.fixture(scope="module")
 def flags(bundle, tmp_path_factory) -> dict:
-    """A bundle, and the files of an article and a summary."""
+    """A bundle that searches fast, and the files of a long article and a summary."""
     folder = tmp_path_factory.mktemp("attention")
-    save_bundle(
-        str(folder / "bundle"),
-        network=bundle.network,
-        tokenizer=bundle.tokenizer,
-        provenance={},
-    )
-    (folder / "a.txt").write_text(TEXT)
-    (folder / "s.txt").write_text(SUMMARY)
-    return {
-        "bundle": str(folder / "bundle"),
-        "text": str(folder / "a.txt"),
-        "summary": str(folder / "s.txt"),
-    }
+    saved = {"network": bundle.network, "tokenizer": bundle.tokenizer}
+    decoding = SearchConfig(beam_width=1, max_summary_tokens=20)
+    save_bundle(str(folder / "bundle"), **saved, provenance={}, decoding=decoding)
+    (folder / "text").write_text(TEXT * 40)
+    (folder / "summary").write_text(SUMMARY)
+    return {name: str(folder / name) for name in ("bundle", "text", "summary")}
 
 
 def test_the_command_draws_the_mean_of_all_heads_each_head_or_the_copies(
-    flags, tmp_path
+    flags, tmp_path, capsys
 ):
     mean, each, copied = (tmp_path / f"{name}.png" for name in ("mean", "all", "c"))
-    assert precis("attention", output=mean, **flags) == 0
-    written = attention_command(output=str(each), heads="all", **flags)
+    written = attention_command(output=str(each), heads="all", columns=3, **flags)
     assert written.path == str(each)
-    assert (written.summary, written.columns) == (SUMMARY, written.tokens)
+    assert (written.summary, written.columns) == (SUMMARY, 3)
+    assert precis("attention", output=mean, columns=2, **flags) == 0
+    read, shown, *_ = capsys.readouterr().out.splitlines()
+    tokens = f"{written.read_tokens} of {written.source_tokens} tokens of the article"
+    assert read == f"the network read the first {tokens}"
+    assert shown.startswith(f"drawn: 2 of {written.tokens} tokens that it read")
     attention_command(output=str(copied), block="copy", **flags)
     for picture in (mean, each, copied):
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path, capsys):
-    article = tmp_path / "long.txt"
-    article.write_text(TEXT * 40)
+def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path):
     row = summarize_text(TEXT * 40, bundle=flags["bundle"])
-    given = {"bundle": flags["bundle"], "text": article, "output": tmp_path / "p.png"}
-    drawn = attention_command(**given)
+    given = {"bundle": flags["bundle"], "text": flags["text"]}
+    drawn = attention_command(output=tmp_path / "p.png", **given)
     # The network does not write the end of a text that is merged from passages.
     start = drawn.summary.removesuffix(" …").split()
     assert start and row["abstractive_summary"].split()[: len(start)] == start
     assert 0 < drawn.read_tokens < drawn.source_tokens == row["source_tokens"]
-    assert precis("attention", columns=2, **given) == 0
-    read, shown, *_ = capsys.readouterr().out.splitlines()
-    tokens = f"{drawn.read_tokens} of {drawn.source_tokens} tokens of the article"
-    assert read == f"the network read the first {tokens}"
-    assert shown.startswith(f"drawn: 2 of {drawn.tokens} tokens that it read")
 
 
 @pytest.mark.parametrize(
     ("content", "changes", "words"),
     [
-        (
-            None,
-            {},
-            r"other.txt: it cannot be read \(No such file or directory\); name",
-        ),
-        (b"Caf\xe9", {}, "other.txt: invalid_utf8: byte 3: .*; it reads as cp1252"),
+        (None, {}, r"other: it cannot be read \(No such file or directory\); name"),
+        (b"Caf\xe9", {}, "other: invalid_utf8: byte 3: .*; it reads as cp1252"),
         (
             b"Rain.",
             {"task_prefix": "x: "},
-            "--task_prefix 'x: ' is not one that the network was trained with; it "
-            "knows none",
+            "--task_prefix 'x: ' is not one .* was trained with; it knows none",
         ),
     ],
 )
 def test_a_wrong_text_or_flag_is_refused(flags, tmp_path, content, changes, words):
-    article, output = tmp_path / "other.txt", tmp_path / "p.png"
+    article, output = tmp_path / "other", tmp_path / "p.png"
     if content is not None:
         article.write_bytes(content)
     given = {**flags, "text": str(article), "output": str(output), **changes}
