@@ -38,6 +38,28 @@ def result_and_gradients(function, arguments, upstream):
     return run(*arguments)
 
 
+def check(function, plain, arguments, shape, *, atol: float, relative=False) -> None:
+    """Compares a function and its gradients with a plain formula's.
+
+    Args:
+      function, plain: of the arguments.
+      arguments: tensors.
+      shape: of the result.
+      atol: the largest difference, of values and gradients.
+      relative: whether it is a share of the largest right value.
+    """
+    upstream = values(*shape, seed=9)
+    result, gradients = result_and_gradients(function, arguments, upstream)
+    right, right_gradients = result_and_gradients(plain, arguments, upstream)
+    for computed, expected in zip(
+        [result, *gradients], [right, *right_gradients], strict=True
+    ):
+        largest = np.abs(expected).max()
+        limit = atol * largest if relative else atol
+        np.testing.assert_allclose(computed, expected, atol=limit)
+        assert largest > 0.1
+
+
 def plain_attend(query, key, value, bias):
     return tf.nn.softmax(tf.einsum("bhtd,bhsd->bhts", query, key) * 0.3 + bias) @ value
 
@@ -49,6 +71,9 @@ def query_key_value():
     ]
 
 
+MIXED = (DOCUMENTS, HEADS, STEPS, WIDTH)
+
+
 # The biases of padding and of later positions, and those of relative positions, for all
 # documents and for each.
 @pytest.mark.parametrize(
@@ -58,48 +83,25 @@ def test_attention_and_its_gradient(shape):
     query, key, value = query_key_value()
     bias = values(*shape)
     arguments = [query, key, value, bias]
-    upstream = values(DOCUMENTS, HEADS, STEPS, WIDTH, seed=9)
-
-    def mixed_values(*arguments):
-        mixed, _ = attend(*arguments, 0.3)
-        return mixed
-
-    mixed, gradients = result_and_gradients(mixed_values, arguments, upstream)
-    expected, expected_gradients = result_and_gradients(
-        plain_attend, arguments, upstream
+    check(
+        lambda *each: attend(*each, 0.3)[0], plain_attend, arguments, MIXED, atol=2e-6
     )
-    np.testing.assert_allclose(mixed, expected, atol=1e-6)
-    for gradient, right in zip(gradients, expected_gradients, strict=True):
-        np.testing.assert_allclose(gradient, right, atol=2e-6)
-        assert np.abs(right).max() > 0.1
     _, weights = attend(*arguments, 0.3)
     scores = query @ tf.transpose(key, [0, 1, 3, 2]) * 0.3 + bias
     np.testing.assert_allclose(weights, tf.nn.softmax(scores))
 
 
 def test_attention_computes_its_softmax_and_its_gradient_in_float32():
-    tensors = query_key_value()
-    bias = values(DOCUMENTS, 1, 1, LENGTH)
-    upstream = values(DOCUMENTS, HEADS, STEPS, WIDTH, seed=9)
-
-    def attend_in_half(*arguments):
+    def in_half(*arguments):
         *tensors, bias = arguments
-        mixed, weights = attend(
-            *(tf.cast(tensor, "bfloat16") for tensor in tensors), bias, 0.3
-        )
+        halves = (tf.cast(tensor, "bfloat16") for tensor in tensors)
+        mixed, weights = attend(*halves, bias, 0.3)
         return tf.cast(mixed, "float32"), weights
 
-    mixed, gradients = result_and_gradients(
-        lambda *arguments: attend_in_half(*arguments)[0], [*tensors, bias], upstream
-    )
-    expected, expected_gradients = result_and_gradients(
-        plain_attend, [*tensors, bias], upstream
-    )
-    for computed, right in zip(
-        [mixed, *gradients], [expected, *expected_gradients], strict=True
-    ):
-        np.testing.assert_allclose(computed, right, atol=0.02 * np.abs(right).max())
-    _, weights = attend_in_half(*tensors, bias)
+    arguments = [*query_key_value(), values(DOCUMENTS, 1, 1, LENGTH)]
+    share = {"atol": 0.02, "relative": True}
+    check(lambda *each: in_half(*each)[0], plain_attend, arguments, MIXED, **share)
+    _, weights = in_half(*arguments)
     assert weights.dtype == "float32"
     assert float(tf.reduce_max(tf.abs(tf.reduce_sum(weights, -1) - 1.0))) < 1e-6
 
@@ -109,24 +111,13 @@ def test_layer_norm_and_its_gradient():
         mean, variance = tf.nn.moments(states, [-1], keepdims=True)
         return (states - mean) / tf.sqrt(variance + 0.2) * gamma + beta
 
-    arguments = [
-        values(DOCUMENTS, STEPS, WIDTH) * 2.0 + 3.0,
-        values(WIDTH, seed=1),
-        values(WIDTH, seed=2),
-    ]
-    upstream = values(DOCUMENTS, STEPS, WIDTH, seed=9)
-
     def ours(states, gamma, beta):
-        return layer_norm(
-            tf.ensure_shape(states, [None, None, WIDTH]), gamma, beta, 0.2
-        )
+        states = tf.ensure_shape(states, [None, None, WIDTH])
+        return layer_norm(states, gamma, beta, 0.2)
 
-    normed, gradients = result_and_gradients(ours, arguments, upstream)
-    expected, expected_gradients = result_and_gradients(plain, arguments, upstream)
-    np.testing.assert_allclose(normed, expected, atol=1e-6)
-    for gradient, right in zip(gradients, expected_gradients, strict=True):
-        np.testing.assert_allclose(gradient, right, atol=3e-6)
-        assert np.abs(right).max() > 0.1
+    states = values(DOCUMENTS, STEPS, WIDTH) * 2.0 + 3.0
+    arguments = [states, values(WIDTH, seed=1), values(WIDTH, seed=2)]
+    check(ours, plain, arguments, states.shape, atol=3e-6)
 
 
 def test_dropout_keeps_the_mean_and_has_no_pattern():
