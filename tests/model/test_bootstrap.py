@@ -22,18 +22,14 @@ def test_every_column_sees_the_same_rows():
     values = np.random.default_rng(2).random((60, 2))
     # The difference of two columns that differ by a constant is that constant in every
     # sample, if the samples are the same.
-    low, high = bootstrap_intervals(
-        np.stack(
-            [values[:, 0], values[:, 0] + 0.25, values[:, 0] - values[:, 1]], axis=1
-        ),
-        resamples=200,
-    )
+    first, second = values.T
+    columns = np.stack([first, first + 0.25, first - second], axis=1)
+    low, high = bootstrap_intervals(columns, resamples=200)
     assert (low[1] - low[0], high[1] - high[0]) == pytest.approx((0.25, 0.25))
     drawn = np.random.default_rng(0).integers(0, 60, size=(200, 60))
     means = values[drawn].mean(axis=1)
-    assert (low[2], high[2]) == pytest.approx(
-        tuple(np.quantile(means[:, 0] - means[:, 1], [0.025, 0.975]))
-    )
+    quantiles = np.quantile(means[:, 0] - means[:, 1], [0.025, 0.975])
+    assert (low[2], high[2]) == pytest.approx(tuple(quantiles))
 
 
 def test_interval_over_several_blocks(monkeypatch):

@@ -31,14 +31,10 @@ def test_equal_json_is_equal_bytes(folder):
 def test_glob_finds_files_in_the_form_of_the_pattern(folder):
     for name in ("b.txt", "a.txt", "c.md", "sub/d.txt", "dir.txt/e.md"):
         files.write_bytes(files.join(folder, name), b"x")
-    assert files.glob(files.join(folder, "*.txt")) == [
-        files.join(folder, "a.txt"),
-        files.join(folder, "b.txt"),
-    ]
-    assert files.glob(files.join(folder, "**", "d.txt")) == [
-        files.join(folder, "sub/d.txt")
-    ]
-    assert files.glob(files.join(folder, "*.csv")) == []
+    expected = {"*.txt": ["a.txt", "b.txt"], "**/d.txt": ["sub/d.txt"], "*.csv": []}
+    for pattern, names in expected.items():
+        found = files.glob(files.join(folder, pattern))
+        assert found == [files.join(folder, name) for name in names]
 
 
 def test_files_and_folders_are_removed(folder):
@@ -46,11 +42,8 @@ def test_files_and_folders_are_removed(folder):
         files.write_bytes(files.join(folder, name), b"x")
     for name in ("one", "many", "nothing"):
         files.remove(files.join(folder, name))
-    assert files.exists(files.join(folder, "keep"))
-    assert not any(
-        files.exists(files.join(folder, name))
-        for name in ("one", "many", "many/a", "many/deep/b")
-    )
+    for name in ("keep", "one", "many", "many/a", "many/deep/b"):
+        assert files.exists(files.join(folder, name)) == (name == "keep")
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()])
@@ -59,11 +52,8 @@ def test_a_file_is_published_when_a_block_ends_without_an_error(folder, error):
     with files.write_aside(path) as file:
         file.write(b"all")
         assert not files.exists(path)
-    for name in ("a", "new"):
-        with (
-            pytest.raises(type(error)),
-            files.write_aside(files.join(folder, name)) as file,
-        ):
+    for other in (path, files.join(folder, "new")):
+        with pytest.raises(type(error)), files.write_aside(other) as file:
             file.write(b"half")
             raise error
     assert files.read_bytes(path) == b"all"

@@ -2,12 +2,12 @@
 
 import io
 import logging
-import socket
 
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 from support.command_line import exit_code
+from support.processes import closed_port
 
 from precis.model import files
 from precis.model.credentials import RedactingFormatter, redact, refuse_credentials
@@ -123,17 +123,15 @@ def test_an_object_that_the_store_decodes_is_refused(store, monkeypatch):
 def test_a_store_that_cannot_be_reached_is_said_at_once(monkeypatch):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with pytest.raises(
-        UsageError,
-        match=f"^127.0.0.1:{port} cannot be reached .Connection refused.; check the "
-        "network, or the variables STORAGE_EMULATOR_HOST and AWS_ENDPOINT_URL",
-    ):
-        clients._check_reached(f"127.0.0.1:{port}")
-    monkeypatch.setenv("http_proxy", "http://proxy:3128")
-    clients._check_reached(f"http://127.0.0.1:{port}")
+    with closed_port() as port:
+        message = (
+            f"^127.0.0.1:{port} cannot be reached .Connection refused.; check the "
+            "network, or the variables STORAGE_EMULATOR_HOST and AWS_ENDPOINT_URL"
+        )
+        with pytest.raises(UsageError, match=message):
+            clients._check_reached(f"127.0.0.1:{port}")
+        monkeypatch.setenv("http_proxy", "http://proxy:3128")
+        clients._check_reached(f"http://127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize(

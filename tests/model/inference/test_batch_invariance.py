@@ -42,24 +42,18 @@ RUNS = {
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     for number in range(4):
-        stories = [
-            story(number * DOCUMENTS + index, id=f"{number}-{index}")
-            for index in range(DOCUMENTS)
-        ]
-        write_jsonl(folder / f"{number}.jsonl", stories)
+        numbers = range(number * DOCUMENTS, (number + 1) * DOCUMENTS)
+        write_jsonl(folder / f"{number}.jsonl", [story(n, id=str(n)) for n in numbers])
     return f"jsonl:{folder}/*.jsonl"
 
 
 @pytest.fixture(scope="module")
 def extractor(tmp_path_factory):
     folder = tmp_path_factory.mktemp("extractor")
-    save_scorer(
-        str(folder / "bundle"),
-        extractor=build_network(extractor_config()),
-        encoder=make_encoder_bundle(folder / "pieces"),
-        precision="float32",
-        provenance={},
-    )
+    encoder = make_encoder_bundle(folder / "pieces")
+    networks = {"extractor": build_network(extractor_config()), "encoder": encoder}
+    saved = {"precision": "float32", "provenance": {}}
+    save_scorer(str(folder / "bundle"), **networks, **saved)
     return folder / "bundle"
 
 

@@ -9,17 +9,8 @@ from support.shared_networks import eagerly
 from support.small_search import CONFIG, random_sources
 
 from precis.model.errors import DataError
+from precis.model.inference import batches
 from precis.model.inference.bulk_summarizer import BulkSummarizer, load_searcher
-
-
-@pytest.fixture
-def bulk(search):
-    """A bulk summarizer of two processes, which are ended when the test ends."""
-    bulk = BulkSummarizer(search, processes=2)
-    bulk.retain()
-    yield bulk
-    bulk.release()
-    assert multiprocessing.active_children() == []
 
 
 def texts_of(summaries):
@@ -37,9 +28,7 @@ def tokens_of(window):
 @pytest.mark.slow
 def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch):
     batches_of_two = 32 * CONFIG.beam_width * 2
-    monkeypatch.setattr(
-        "precis.model.inference.batches.BATCH_BEAM_TOKENS", batches_of_two
-    )
+    monkeypatch.setattr(batches, "BATCH_BEAM_TOKENS", batches_of_two)
     sources = random_sources(15)
     assert bulk.pays_for_processes(sources)
     first = bulk.begin(sources, in_processes=True)
@@ -54,15 +43,14 @@ def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch
         expected = here.summaries()
     assert texts_of(summaries) == texts_of(expected)
     for ranked, others in zip(summaries, expected, strict=True):
-        assert [summary.score for summary in ranked] == pytest.approx(
-            [summary.score for summary in others], abs=1e-5
-        )
+        scores = [summary.score for summary in others]
+        found = [summary.score for summary in ranked]
+        assert found == pytest.approx(scores, abs=1e-5)
     assert tokens_of(first) == tokens_of(here)
     assert len({str(ranked) for ranked in tokens_of(first)}) > 5
     assert texts_of(second.summaries()) == texts_of(summaries[:3])
-    assert sum(batch.source_tokens for batch in first.searched) == sum(
-        len(source) for source in sources
-    )
+    tokens = sum(batch.source_tokens for batch in first.searched)
+    assert tokens == sum(map(len, sources))
 
 
 def test_few_documents_are_not_worth_a_process(search):

@@ -33,14 +33,9 @@ def way(text, log_prob=-0.5, margin=None):
 def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
     first = sentence(10, "At dawn, on a cold day, troops seized the old bridge.")
     second = sentence(90, "Nobody was hurt.")
+    ways = way("Troops seized the bridge.", -0.4, 0.25), way("At dawn troops seized.")
     rewritten = [
-        RewrittenSentence(
-            first,
-            [
-                way("Troops seized the bridge.", -0.4, 0.25),
-                way("At dawn troops seized."),
-            ],
-        ),
+        RewrittenSentence(first, list(ways)),
         RewrittenSentence(second, [way("Was it so?", -3.0)]),
     ]
     (summary,) = compose_summary(rewritten, EXPECTED, most=3)
@@ -86,16 +81,12 @@ def test_of_equally_likely_lines_the_one_with_new_pairs_is_chosen():
         5.0,
     )
     ways = [way("Troops came on Monday."), way("Troops came at dawn.")]
-    (summary,) = compose_summary(
-        [RewrittenSentence(sentence(0, whole), ways)], expected, most=1
-    )
-    assert summary.text == "Troops came on Monday."
     # A much better score outweighs it.
-    ways = [ways[1], ways[0]._replace(score=-6.0)]
-    (summary,) = compose_summary(
-        [RewrittenSentence(sentence(0, whole), ways)], expected, most=1
-    )
-    assert summary.text == "Troops came at dawn."
+    others = [ways[1], ways[0]._replace(score=-6.0)]
+    for given, chosen in ((ways, "on Monday."), (others, "at dawn.")):
+        rewritten = [RewrittenSentence(sentence(0, whole), given)]
+        (summary,) = compose_summary(rewritten, expected, most=1)
+        assert summary.text == f"Troops came {chosen}"
 
 
 # Which lines are faithful to the sentence that they were written of.

@@ -107,31 +107,26 @@ def test_each_stage_loses_its_guilty_document(summarizer, expected, monkeypatch)
     monkeypatch.setattr(searcher.Searcher, "search_together", search_all_but_the_fourth)
     poison(monkeypatch, "finish", ["d04"], MemoryError)
     isolated = window_summarizer.isolated_table
-    monkeypatch.setattr(
-        window_summarizer,
-        "isolated_table",
-        lambda rows, schema: isolated(
-            [
-                {**row, "article_words": SECRET if row["document_id"] == "d05" else 1}
-                for row in rows
-            ],
-            schema,
-        ),
-    )
+
+    def table_without_the_sixth(rows, schema):
+        words = [SECRET if row["document_id"] == "d05" else 1 for row in rows]
+        changed = zip(rows, words, strict=True)
+        rows = [{**row, "article_words": count} for row, count in changed]
+        return isolated(rows, schema)
+
+    monkeypatch.setattr(window_summarizer, "isolated_table", table_without_the_sixth)
     summarized = summarizer()
     assert texts(summarized.rows) == texts(expected.rows[:1])
-    assert [letter.document_id for letter in summarized.dead_letters] == [
-        f"d0{index}" for index in range(1, 6)
+    found = [
+        (each.document_id, each.stage, each.reason, each.error_class, each.retryable)
+        for each in summarized.dead_letters
     ]
-    assert [
-        (letter.stage, letter.reason, letter.error_class, letter.retryable)
-        for letter in summarized.dead_letters
-    ] == [
-        ("extract", "error", "RecursionError", False),
-        ("encode", "error", "ValueError", False),
-        ("search", "out_of_memory", "ResourceExhaustedError", True),
-        ("finish", "out_of_memory", "MemoryError", True),
-        ("write", "error", "DataError", False),
+    assert found == [
+        ("d01", "extract", "error", "RecursionError", False),
+        ("d02", "encode", "error", "ValueError", False),
+        ("d03", "search", "out_of_memory", "ResourceExhaustedError", True),
+        ("d04", "finish", "out_of_memory", "MemoryError", True),
+        ("d05", "write", "error", "DataError", False),
     ]
     for letter, index in zip(summarized.dead_letters, range(1, 6), strict=True):
         article = Article.from_text(story(index)["article"])
@@ -144,9 +139,8 @@ def test_a_network_that_gives_nan_for_one_document_loses_that_document(
 ):
     bulk = summarizer.worker._models.bulk
     network = bulk._searcher._network
-    (first, *_) = bulk.source_tokenizer.encode(
-        [Article.from_text(story(3)["article"]).body]
-    )
+    body = Article.from_text(story(3)["article"]).body
+    (first,) = bulk.source_tokenizer.encode([body])
     marked = [int(token) for token in first[:3]]
     encode = type(network).encode
 
@@ -160,9 +154,9 @@ def test_a_network_that_gives_nan_for_one_document_loses_that_document(
 
     monkeypatch.setattr(network, "encode", encode_with_nan)
     summarized = summarizer()
-    assert [letter[:4] for letter in summarized.dead_letters] == [
-        ("search", "nan", "the network gave its summaries no finite score", "d03")
-    ]
+    (letter,) = summarized.dead_letters
+    detail = "the network gave its summaries no finite score"
+    assert letter[:4] == ("search", "nan", detail, "d03")
     others = [row for row in expected.rows if row["document_id"] != "d03"]
     assert texts(summarized.rows) == texts(others)
 

@@ -2,7 +2,6 @@
 tests start real processes.
 """
 
-import multiprocessing
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -21,14 +20,9 @@ from precis.model.isolation import Failure
 
 
 @pytest.fixture
-def pool(search, monkeypatch):
-    """A pool of two processes with poisoned searches, closed when the test ends."""
+def poisoned(monkeypatch):
+    """Poisoned searches."""
     monkeypatch.setattr(bulk_summarizer, "load_search", poisoned_search.load_search)
-    pool = BulkSummarizer(search, processes=2)
-    pool.retain()
-    yield pool
-    pool.release()
-    assert multiprocessing.active_children() == []
 
 
 def tokens(searched):
@@ -38,23 +32,22 @@ def tokens(searched):
 
 
 @pytest.mark.slow
-def test_only_the_guilty_documents_of_real_searches_fail(pool):
+def test_only_the_guilty_documents_of_real_searches_fail(poisoned, bulk):
     """Documents kill their process, fail in it, or are too many for its memory; the
     others get the summaries that they get without them.
     """
     sources = [source for source in random_sources(30) if len(source) > 5][:8]
     sources = [np.minimum(source, 12) for source in sources]
-    with_enough_memory = [
-        pool.submit(sources[start : start + 2]) for start in range(0, 8, 2)
-    ]
+    pairs = [sources[start : start + 2] for start in range(0, 8, 2)]
+    with_enough_memory = [bulk.submit(pair) for pair in pairs]
     expected = [row for wait in with_enough_memory for row in tokens(wait())]
     guilty = {2: poisoned_search.KILLS, 5: poisoned_search.FAILS}
-    poisoned = [source.copy() for source in sources]
+    with_guilty = [source.copy() for source in sources]
     for place, token in guilty.items():
-        poisoned[place][-1] = token
-    innocent = pool.submit(sources[:2])
-    wait_for_poisoned = pool.submit(poisoned)
-    beside = [pool.submit(sources[start : start + 2]) for start in (2, 4, 6)]
+        with_guilty[place][-1] = token
+    innocent = bulk.submit(pairs[0])
+    wait_for_poisoned = bulk.submit(with_guilty)
+    beside = [bulk.submit(pair) for pair in pairs[1:]]
     searched = wait_for_poisoned()
     assert tokens(searched) == [
         None if place in guilty else ranked for place, ranked in enumerate(expected)
@@ -63,9 +56,8 @@ def test_only_the_guilty_documents_of_real_searches_fail(pool):
     assert (killing.reason, killing.retryable) == ("process_died", True)
     assert (failing.reason, failing.retryable) == ("error", False)
     assert failing.error_class == "InvalidArgumentError"
-    assert failing.detail.startswith(
-        "InvalidArgumentError at precis/model/inference/bulk_summarizer.py:"
-    )
+    place = "precis/model/inference/bulk_summarizer.py:"
+    assert failing.detail.startswith(f"InvalidArgumentError at {place}")
     others = [innocent(), *(wait() for wait in beside)]
     assert [row for batch in others for row in tokens(batch)] == expected
 

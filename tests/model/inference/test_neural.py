@@ -6,9 +6,8 @@ import json
 import numpy as np
 import pytest
 from support.shared_networks import eagerly
-from support.small_extractor import WIDTH, make_encoder_bundle, make_extractor
+from support.small_extractor import WIDTH, make_extractor
 
-from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.errors import UsageError
 from precis.model.extractive.features import (
     FEATURE_COUNT,
@@ -35,33 +34,14 @@ DOCUMENTS = [
 
 
 @pytest.fixture(scope="module")
-def encoder_bundle(tmp_path_factory) -> EncoderBundle:
-    return make_encoder_bundle(tmp_path_factory.mktemp("pieces"))
-
-
-@pytest.fixture(scope="module")
 def extractor():
     return make_extractor(max_sentences=24)
 
 
 @pytest.fixture(scope="module")
 def scorer(extractor, encoder_bundle) -> SentenceScorer:
-    return SentenceScorer(
-        extractor, SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
-    )
-
-
-@pytest.fixture
-def bundle(tmp_path, extractor, encoder_bundle) -> str:
-    folder = str(tmp_path / "b")
-    save_scorer(
-        folder,
-        extractor=extractor,
-        encoder=encoder_bundle,
-        precision="float32",
-        provenance={"step": 2},
-    )
-    return folder
+    encoder = SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
+    return SentenceScorer(extractor, encoder)
 
 
 def sigmoid(values):
@@ -112,8 +92,11 @@ def test_each_sentence_has_the_score_of_its_window(extractor, monkeypatch):
         )
 
 
-def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path):
-    loaded = load_scorer(bundle)
+def test_a_bundle_comes_back(scorer, extractor, encoder_bundle, tmp_path):
+    networks = {"extractor": extractor, "encoder": encoder_bundle}
+    saved = {"precision": "float32", "provenance": {"step": 2}}
+    save_scorer(str(tmp_path / "b"), **networks, **saved)
+    loaded = load_scorer(str(tmp_path / "b"))
     manifest = json.loads((tmp_path / "b/manifest.json").read_text())
     assert loaded.model_id == manifest["model_id"]
     assert (manifest["kind"], manifest["provenance"]) == ("extractive", {"step": 2})
@@ -130,19 +113,14 @@ def test_a_bundle_comes_back(bundle, scorer, extractor, encoder_bundle, tmp_path
 
 
 def test_a_network_of_other_features_is_refused(extractor, tmp_path, monkeypatch):
+    folder = str(tmp_path / "b")
+    saved = {"encoder": None, "precision": "float32", "provenance": {}}
     with monkeypatch.context() as patch:
-        names = ("length", *FEATURE_NAMES[1:])
-        patch.setattr("precis.model.inference.sentence_scorer.FEATURE_NAMES", names)
-        save_scorer(
-            str(tmp_path / "b"),
-            extractor=extractor,
-            encoder=None,
-            precision="float32",
-            provenance={},
-        )
-    with pytest.raises(
-        UsageError,
-        match=r"b: trained on other features \(length, from_end, .*\) than this precis "
-        "computes; train it again",
-    ):
-        load_scorer(str(tmp_path / "b"))
+        patch.setattr(sentence_scorer, "FEATURE_NAMES", ("length", *FEATURE_NAMES[1:]))
+        save_scorer(folder, extractor=extractor, **saved)
+    message = (
+        r"b: trained on other features \(length, from_end, .*\) than this precis "
+        "computes; train it again"
+    )
+    with pytest.raises(UsageError, match=message):
+        load_scorer(folder)

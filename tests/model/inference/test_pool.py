@@ -21,7 +21,6 @@ from precis.model.inference.processes import search_context
 
 ROOT = Path(__file__).parents[3]
 
-
 PROGRAM = """
 import multiprocessing, sys, time
 import numpy as np

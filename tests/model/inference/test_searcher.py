@@ -56,14 +56,9 @@ def test_no_document_an_empty_one_and_one_that_is_too_long(network):
 
 @pytest.mark.parametrize("width", [1, 3])
 def test_summary_lengths_are_limited_to_what_the_network_can_write(network, width):
-    config = SearchConfig(
-        beam_width=width,
-        min_summary_tokens=50,
-        max_summary_tokens=99,
-        no_repeat_ngram=2,
-    )
-    searcher = Searcher(network, config=config, special=SPECIAL)
-    for ranked in searcher.search(SOURCES):
+    lengths = {"min_summary_tokens": 50, "max_summary_tokens": 99}
+    settings = {"beam_width": width, "no_repeat_ngram": 2, **lengths}
+    for ranked in search(network, SOURCES, **settings):
         tokens = ranked[0].tokens
         pairs = list(itertools.pairwise(tokens))
         assert len(tokens) == 6
@@ -76,14 +71,9 @@ def test_an_impossible_hypothesis_is_left_out_and_is_no_next_one(network):
     has no margin, as a greedy search has none.
     """
     others = tuple(token for token in range(VOCABULARY) if token not in (END, 7))
-    results = search(
-        network,
-        SOURCES[:2],
-        special=dataclasses.replace(SPECIAL, suppressed=others),
-        beam_width=4,
-        n_best=4,
-        max_summary_tokens=1,
-    )
+    special = dataclasses.replace(SPECIAL, suppressed=others)
+    settings = {"beam_width": 4, "n_best": 4, "max_summary_tokens": 1}
+    results = search(network, SOURCES[:2], special=special, **settings)
     assert [sorted(ranked) for ranked in tokens_of(results)] == [[[END], [7]]] * 2
     for ranked in results:
         assert [hypothesis.margin is None for hypothesis in ranked] == [False, True]

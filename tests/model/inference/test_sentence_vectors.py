@@ -2,13 +2,13 @@
 width that reads 24 tokens.
 """
 
+import itertools
+
 import numpy as np
 import pytest
-from support.small_extractor import TOKENS, make_encoder_bundle
+from support.small_extractor import TOKENS
 
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
-from precis.model.network.encoder import Encoder
-from precis.model.tokenization.imported import ImportedTokenizer
 
 CLS, SEP = 3, 4
 # Pieces: rain fell on mon ##day | it was cold | nobody came .
@@ -20,23 +20,9 @@ LONG = [
 
 
 @pytest.fixture(scope="module")
-def encoder_bundle(tmp_path_factory):
-    return make_encoder_bundle(tmp_path_factory.mktemp("pieces"))
-
-
-@pytest.fixture(scope="module")
-def encoder(encoder_bundle) -> Encoder:
-    return encoder_bundle.encoder
-
-
-@pytest.fixture(scope="module")
-def tokenizer(encoder_bundle) -> ImportedTokenizer:
-    return encoder_bundle.tokenizer
-
-
-@pytest.fixture(scope="module")
-def sentence_encoder(encoder, tokenizer) -> SentenceEncoder:
-    return SentenceEncoder(encoder, tokenizer, overlap_tokens=8)
+def sentence_encoder(encoder_bundle) -> SentenceEncoder:
+    parts = encoder_bundle.encoder, encoder_bundle.tokenizer
+    return SentenceEncoder(*parts, overlap_tokens=8)
 
 
 def test_windows_of_random_documents_are_full_and_cover_every_sentence_once():
@@ -46,9 +32,8 @@ def test_windows_of_random_documents_are_full_and_cover_every_sentence_once():
         overlap = int(generator.integers(0, 40))
         lengths = generator.integers(0, limit + 1, generator.integers(1, 40)).tolist()
         windows = cut_windows(lengths, limit=limit, overlap=overlap)
-        assert [
-            place for window in windows for place in range(window.new, window.last)
-        ] == list(range(len(lengths)))
+        covered = [range(window.new, window.last) for window in windows]
+        assert [*itertools.chain(*covered)] == list(range(len(lengths)))
         for window in windows:
             repeated = sum(lengths[window.first : window.new])
             tokens = sum(lengths[window.first : window.last])
@@ -64,10 +49,10 @@ def states(encoder, tokens):
     return np.asarray(encoder(np.array([tokens], "int32")))[0]
 
 
-def test_vectors_are_means_over_states(encoder, tokenizer, sentence_encoder):
-    (whole,) = tokenizer.encode([" ".join(STORY)])
+def test_vectors_are_means_over_states(encoder_bundle, sentence_encoder):
+    (whole,) = encoder_bundle.tokenizer.encode([" ".join(STORY)])
     assert whole[0] == CLS and whole[-1] == SEP and len(whole) == sum(LENGTHS) + 2
-    rows = states(encoder, whole)
+    rows = states(encoder_bundle.encoder, whole)
     (vectors,) = sentence_encoder.vectors([STORY])
     assert vectors.dtype == np.float32 and vectors.shape == (3, 8)
     assert sentence_encoder.width == 8
@@ -87,17 +72,17 @@ def test_a_sentence_without_tokens_has_the_zero_vector(sentence_encoder):
 
 
 def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(
-    encoder, tokenizer, sentence_encoder
+    encoder_bundle, sentence_encoder
 ):
     (vectors,) = sentence_encoder.vectors([LONG])
-    ids = tokenizer.encode_parts(LONG)
+    ids = encoder_bundle.tokenizer.encode_parts(LONG)
     lengths = [len(sentence_ids) for sentence_ids in ids]
     windows = cut_windows(lengths, limit=TOKENS - 2, overlap=8)
     assert len(windows) > 10 and vectors.shape == (40, 8)
     assert any(window.first < window.new for window in windows)
     for window in windows:
         window_ids = np.concatenate(ids[window.first : window.last])
-        rows = states(encoder, [CLS, *window_ids, SEP])
+        rows = states(encoder_bundle.encoder, [CLS, *window_ids, SEP])
         start = 1
         for place in range(window.first, window.last):
             mean = rows[start : start + lengths[place]].mean(axis=0)

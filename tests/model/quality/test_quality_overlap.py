@@ -29,15 +29,10 @@ def pseudo_code(article, summary):
         while j < len(article):
             if summary[i] == article[j]:
                 i2, j2 = i, j
-                while (
-                    i2 < len(summary)
-                    and j2 < len(article)
-                    and summary[i2] == article[j2]
-                ):
+                while (summary[i2:] and article[j2:]) and summary[i2] == article[j2]:
                     i2 += 1
                     j2 += 1
-                if longest < i2 - i:
-                    longest = i2 - i
+                longest = max(longest, i2 - i)
                 j = j2
             else:
                 j += 1
@@ -80,11 +75,9 @@ def test_novel_ngrams_are_those_of_sets():
         for n, percent in enumerate(novel_of_words(sentences, article), start=1):
             known = set(ngrams(article, n))
             grams = [gram for sentence in sentences for gram in ngrams(sentence, n)]
-            if grams:
-                unknown = sum(gram not in known for gram in grams)
-                assert percent == pytest.approx(100 * unknown / len(grams))
-            else:
-                assert percent is None
+            unknown = sum(gram not in known for gram in grams)
+            expected = 100 * unknown / len(grams) if grams else None
+            assert percent == pytest.approx(expected)
 
 
 def test_repetition():

@@ -1,5 +1,6 @@
 """Every quotation is supported by its source, and what differs from it is not."""
 
+import functools
 import re
 import unicodedata
 
@@ -48,27 +49,17 @@ WORDS = st.sampled_from(
 )
 # Their spans may begin or end within the number.
 LONG_NUMBERS = st.sampled_from(
-    [
-        *("half a million", "Two-and-a-half million", "a million and a quarter"),
-        *(
-            "three quarters of a\nmillion",
-            "two hundred and fifty thousand",
-            "half dozen",
-        ),
-    ]
+    (
+        "half a million|Two-and-a-half million|a million and a quarter|half dozen|"
+        "three quarters of a\nmillion|two hundred and fifty thousand"
+    ).split("|")
 )
 PIECES = st.one_of(NUMBERS, WORDS, LONG_NUMBERS, st.text(min_size=1, max_size=6))
 SPACES = st.sampled_from([" "] * 6 + ["\n", "  ", "\xa0", "\t", "\r\n", ". ", ".\n"])
-FORMS = st.sampled_from(
-    [
-        str,
-        str,
-        str.upper,
-        str.title,
-        lambda text: unicodedata.normalize("NFC", text),
-        lambda text: unicodedata.normalize("NFD", text),
-    ]
-)
+COMPOSITIONS = [
+    functools.partial(unicodedata.normalize, form) for form in ("NFC", "NFD")
+]
+FORMS = st.sampled_from([str, str, str.upper, str.title, *COMPOSITIONS])
 
 
 @st.composite
@@ -156,11 +147,7 @@ def test_other_forms_of_a_fact_are_supported(first, second):
         ("He saw half a dozen.", "He saw a dozen.", ["dozen"]),
         ("He saw two dozen.", "He saw three dozen.", ["three dozen"]),
         ("He had 2½ pints.", "He had 3½ pints.", ["3½"]),
-        (
-            "He had two and a half million.",
-            "He had half a million.",
-            ["half a million"],
-        ),
+        ("They had 2 and a half million.", "Half a million.", ["half a million"]),
         ("They met Romer.", "They met Rimmer.", ["Rimmer"]),
         ("They met Römer.", "They met Rimmer and Rämer.", ["Rimmer", "Rämer"]),
         ("They met O’Donnell’s.", "They met O'Connell's.", ["O'Connell's"]),

@@ -85,12 +85,9 @@ def test_a_description_reads_back(folder):
 
 
 def test_a_source_tokenizer_is_that_of_the_records(folder):
-    changed = dataclasses.replace(
-        INFO,
-        task_prefix="sum: ",
-        target="headline",
-        source_tokenizer_fingerprint=OTHER.fingerprint,
-    )
+    later = {"task_prefix": "sum: ", "target": "headline"}
+    later["source_tokenizer_fingerprint"] = OTHER.fingerprint
+    changed = dataclasses.replace(INFO, **later)
     write(folder, changed.to_json())
     refused = (
         "source_tokenizer: fingerprint .* is not .*, that of the tokenizer the records "

@@ -104,9 +104,8 @@ def test_labelled_articles_read_back_and_damage_is_found(tmp_path):
         (*example.labelled, example.highlights) for example in LABELLED
     ]
     files.write_bytes(path, frame(serialise(LABELLED[0])).replace(b"Two", b"Ten"))
-    with pytest.raises(
-        DataError, match=r"train.tfrecord: damaged at byte 0 \(checksum of the record\)"
-    ):
+    message = r"train.tfrecord: damaged at byte 0 \(checksum of the record\)"
+    with pytest.raises(DataError, match=message):
         list(read_labelled(path))
 
 

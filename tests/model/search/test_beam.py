@@ -26,9 +26,8 @@ DOCUMENTS = 12
 def compare(case, counts, *, whole=False):
     """One configuration over DOCUMENTS tables; adds to `counts`."""
     config, special, size = random_options(case, whole=whole)
-    tables = (whole_tables if whole else random_tables)(
-        DOCUMENTS, config.max_summary_tokens, size, seed=case
-    )
+    make_tables = whole_tables if whole else random_tables
+    tables = make_tables(DOCUMENTS, config.max_summary_tokens, size, seed=case)
     results = search(tables, config, special)
     for document in range(DOCUMENTS):
         expected, steps, ties = plain_search_of(tables, document, config, special)

@@ -22,50 +22,35 @@ from precis.model.search.config import SearchConfig, SpecialTokens
 SPECIAL = SpecialTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,))
 
 
-STOPPING = [
-    SearchConfig(
-        beam_width=width,
-        max_summary_tokens=6,
-        no_repeat_ngram=0,
-        early_stopping=early,
-        length_penalty_form="average",
-        **options,
-    )
-    for early, width, options in (
-        ("never", 3, {"length_penalty": -0.5}),
-        ("first_k", 4, {}),
-        ("bound", 3, {}),
-    )
-]
-
-
 @pytest.mark.parametrize(
-    "config",
-    STOPPING,
-    ids=lambda config: f"{config.early_stopping}-{config.beam_width}",
+    ("early_stopping", "beam_width", "length_penalty"),
+    [("never", 3, -0.5), ("first_k", 4, 1.0), ("bound", 3, 1.0)],
 )
-def test_it_stops_at_the_step_where_the_definition_does(config):
+def test_it_stops_at_the_step_where_the_definition_does(
+    early_stopping, beam_width, length_penalty
+):
     """Documents that stop at different steps: the two earliest alone, and all together,
     which take as many steps as the longest.
     """
+    config = SearchConfig(
+        beam_width=beam_width,
+        max_summary_tokens=6,
+        no_repeat_ngram=0,
+        early_stopping=early_stopping,
+        length_penalty_form="average",
+        length_penalty=length_penalty,
+    )
     tables = ending_tables(40, 6, 4, seed=3)
     expected = [plain_search_of(tables, each, config, SPECIAL) for each in range(40)]
-    first = {
-        results.steps: document
-        for document, results in reversed(list(enumerate(expected)))
-    }
-    assert len(first) >= 3, first
-    for documents in (
-        [first[step] for step in steps]
-        for steps in (sorted(first)[:1], sorted(first)[1:2], first)
-    ):
-        network = TableNetwork()
-        results = search(
-            tuple(part[documents] for part in tables), config, SPECIAL, network=network
-        )
-        assert network.calls == list(
-            range(max(expected[document].steps for document in documents))
-        )
+    # Of each number of steps the last document.
+    place = {results.steps: document for document, results in enumerate(expected)}
+    steps = sorted(place)
+    assert len(steps) >= 3, steps
+    for chosen in (steps[:1], steps[1:2], steps):
+        documents = [place[step] for step in chosen]
+        network, some = TableNetwork(), tuple(part[documents] for part in tables)
+        results = search(some, config, SPECIAL, network=network)
+        assert network.calls == list(range(max(chosen)))
         for row, document in enumerate(documents):
             check(results, expected[document].hypotheses, row, SPECIAL)
 

@@ -71,13 +71,8 @@ def compiled(request):
 
     @tf.function(autograph=False, input_signature=signature)
     def run(source):
-        return beam_search(
-            network,
-            network.encode(source),
-            batch=tf.shape(source)[0],
-            config=config,
-            special=SPECIAL,
-        )
+        given = {"batch": tf.shape(source)[0], "config": config, "special": SPECIAL}
+        return beam_search(network, network.encode(source), **given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compaction, "SEGMENT", 2)
@@ -121,9 +116,8 @@ def test_padding_and_neighbours_change_nothing(compiled):
 def test_greedy_search_by_the_definition(variant):
     network = network_of(variant)
     config = SearchConfig(beam_width=1, max_summary_tokens=LENGTH, no_repeat_ngram=2)
-    results = beam_search(
-        network, network.encode(SOURCE), batch=3, config=config, special=SPECIAL
-    )
+    given = {"batch": 3, "config": config, "special": SPECIAL}
+    results = beam_search(network, network.encode(SOURCE), **given)
     written = set()
     for document in range(3):
         logits = plain_logits(network, document)

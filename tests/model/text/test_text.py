@@ -5,6 +5,7 @@ import sys
 import unicodedata
 
 import pytest
+from support.extractive_documents import sentences_of
 from support.summarize_runs import first_rows
 
 from precis.model.text.article import Article
@@ -139,10 +140,6 @@ def test_boilerplate_leaves_real_sentences_alone(article):
     assert Article.from_text(article).body == article
 
 
-def cut(article: str) -> list[str]:
-    return [sentence.text for sentence in Article.from_text(article).sentences]
-
-
 @pytest.mark.parametrize(
     ("article", "expected"),
     [
@@ -151,10 +148,7 @@ def cut(article: str) -> list[str]:
             ["Dr. Roe paid $4.5m.", "The U.S. Army left at 5 p.m. on Friday."],
         ),
         ("No stop here\nNew line", ["No stop here", "New line"]),
-        (
-            'He said "Go. Now." Then he left.',
-            ['He said "Go.', 'Now."', "Then he left."],
-        ),
+        ('He said "Go. Now." Then he left', ['He said "Go.', 'Now."', "Then he left"]),
         (
             'Never closed. "She left. He stayed. They slept.',
             ["Never closed.", '"She left.', "He stayed.", "They slept."],
@@ -183,7 +177,7 @@ def cut(article: str) -> list[str]:
     ],
 )
 def test_sentences_are_cut_as_a_reader_would(article, expected):
-    assert cut(article) == expected
+    assert sentences_of(article) == expected
 
 
 def assert_offsets_hold(article: str) -> None:
@@ -192,9 +186,8 @@ def assert_offsets_hold(article: str) -> None:
         assert article[start:end] == text
         assert text and text == text.strip()
         assert any(mark.isalnum() for mark in text)
-        assert not any(mark.isalnum() for mark in article[position:start]), (
-            "a word belongs to no sentence"
-        )
+        # No word belongs to no sentence.
+        assert not any(mark.isalnum() for mark in article[position:start])
         assert len(text.splitlines()) == 1
         position = end
     assert not any(mark.isalnum() for mark in article[position:])
@@ -205,12 +198,8 @@ def test_offsets_hold_for_awkward_texts_and_random_mixtures():
         assert_offsets_hold(article)
     rng = random.Random(7)
     plain = '. . ? ! " " \' ’ “ ” ( ) [ ] • 1 2) a B é É 😀 ש م Dr. U.S. word Rain'
-    marks = [
-        *plain.split(),
-        "e\u0301",
-        "\r\n",
-        *" \u200d\u200b\u00a0\n\t\u2028\x85\ud800",
-    ]
+    marks = [*plain.split(), "e\u0301", "\r\n"]
+    marks += " \u200d\u200b\u00a0\n\t\u2028\x85\ud800"
     for _ in range(600):
         pieces = rng.choices(marks, k=rng.randint(1, 40))
         article = rng.choice(["", " ", "  "]).join(pieces)

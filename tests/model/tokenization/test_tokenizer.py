@@ -16,27 +16,15 @@ from precis.model.tokenization.wordpiece import (
     make_spaces_visible,
 )
 
-CHARACTERS = [chr(code) for code in range(33, 127)] + list(
-    "Ààéßñœ€£–—“”‘’…漢Ωжш🙂\u200d\u0e01\u0e32"
-)
+CHARACTERS = [*map(chr, range(33, 127)), *"Ààéßñœ€£–—“”‘’…漢Ωжш🙂\u200d\u0e01\u0e32"]
 PIECES = "▁ ▁␤ ▁He ▁paid ▁one ▁␤ ##xt ▁ne ▁co ##op".split()
-VOCABULARY = [
-    *RESERVED_TOKENS,
-    *dict.fromkeys(
-        [*PIECES, *CHARACTERS, *(f"##{character}" for character in CHARACTERS)]
-    ),
-]
+WITHIN_WORDS = [f"##{character}" for character in CHARACTERS]
+VOCABULARY = [*RESERVED_TOKENS, *dict.fromkeys([*PIECES, *CHARACTERS, *WITHIN_WORDS])]
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     return Tokenizer(VOCABULARY)
-
-
-def pieces(tokenizer: Tokenizer, text: str) -> str:
-    return " ".join(
-        tokenizer.vocabulary[token] for token in tokenizer.encode([text])[0]
-    )
 
 
 def test_pieces_by_hand(tokenizer):
@@ -45,7 +33,8 @@ def test_pieces_by_hand(tokenizer):
         ("one\nnext", "▁one ▁␤ ▁ne ##xt"),
         ("coop", "▁co ##op"),  # The longest piece wins.
     ):
-        assert pieces(tokenizer, text) == expected
+        (ids,) = tokenizer.encode([text])
+        assert " ".join(tokenizer.vocabulary[token] for token in ids) == expected
     assert make_spaces_visible("a b\nc\n\nd") == "▁a ▁b ▁␤ ▁c ▁␤ ▁␤ ▁d"
 
 
@@ -57,10 +46,8 @@ def test_pieces_by_hand(tokenizer):
         "one\nnext",
         "one\n\nnext",
         "\nbegins and ends with breaks\n",
-        (
-            "He said: \"No\" (twice) -- and it's co-op's #1, "
-            "50% [UNK] [START] ## ##x a##b."
-        ),
+        "He said: \"No\" (twice) -- and it's co-op's #1, 50%.",
+        "[UNK] [START] ## ##x a##b.",
         "“Àéßñ” — œ… costs €5–£6; 漢Ω жш 🙂🙂",
         "\u0e01\u0e32" * 3000,
         "e" * 70,
@@ -90,11 +77,8 @@ def test_decoding_leaves_out_special_tokens_and_marks_unknown_ones(tokenizer):
     names = ("pad_id", "unknown_id", "start_id", "end_id")
     assert [getattr(tokenizer, name) for name in names] == [0, 1, 2, 3]
     assert tokenizer.decode([[2, he, paid, dot, 3, 0, 0], [0]]) == ["He paid.", ""]
-    assert tokenizer.decode([[he, 1, dot], [he, space, 1], [he, len(VOCABULARY)]]) == [
-        "He \ufffd.",
-        "He \ufffd",
-        "He \ufffd",
-    ]
+    unknown = [[he, 1, dot], [he, space, 1], [he, len(VOCABULARY)]]
+    assert tokenizer.decode(unknown) == ["He \ufffd.", "He \ufffd", "He \ufffd"]
     assert tokenizer.decode(np.array([[he, space, space, paid]])) == ["He paid"]
     # A word with an unknown character; lower case beyond ASCII.
     assert tokenizer.decode(tokenizer.encode(["He żaid one"])) == ["He \ufffd one"]

@@ -57,10 +57,8 @@ def awkward_text() -> str:
         *"\u3400\ufa0e\U00020000\U0002a700\U0002f800",
         *"かなΩжش\u0e01한🙂\u0301",
     ]
-    return (
-        " ".join("".join(chance.choices(characters, k=40)) for _ in range(400))
-        + " co-op's U.S. 3.5% @home #1 a_b C++ <b> ~x^y|z`"
-    )
+    words = ["".join(chance.choices(characters, k=40)) for _ in range(400)]
+    return " ".join([*words, "co-op's U.S. 3.5% @home #1 a_b C++ <b> ~x^y|z`"])
 
 
 def test_words_are_those_of_tensorflow_text():
