@@ -61,17 +61,12 @@ def join(folder, documents, rows):
       rows: for each part the content of its rows.
     """
     for task, drawn in enumerate(documents):
-        keys = [
-            (
-                task << 32 | record,
-                content_digest(False, sha256(content), None),
-                repr(text).encode().ljust(16),
-                str(name),
-                f"{task}.jsonl",
-                f"byte {record}",
-            )
-            for content, text, name, record in drawn
-        ]
+        keys = []
+        for content, text, name, record in drawn:
+            digest = content_digest(False, sha256(content), None)
+            text_digest = repr(text).encode().ljust(16)
+            place = (f"{task}.jsonl", f"byte {record}")
+            keys.append((task << 32 | record, digest, text_digest, str(name), *place))
         write_keys(folder, task, keys)
     parts = [
         write_part(folder, part, [(content, None) for content in drawn])
@@ -96,15 +91,11 @@ def joined_plainly(documents, rows):
         for content, text, name, record in keys:
             first = first_of.setdefault(content, (task, record, str(name)))
             copy = text_of.setdefault((content, text), (task, record))
+            file, position = f"{copy[0]}.jsonl", f"byte {copy[1]}"
+            original = {"source_file": file, "source_position": position}
             link = Link(
                 None if first[:2] == (task, record) else first[2],
-                None
-                if copy == (task, record)
-                else {
-                    "task": copy[0],
-                    "source_file": f"{copy[0]}.jsonl",
-                    "source_position": f"byte {copy[1]}",
-                },
+                None if copy == (task, record) else {"task": copy[0], **original},
                 earlier.get(content),
             )
             if link != (None, None, None):

@@ -89,18 +89,9 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
     [
         ({"extractive": " , "}, "names no method; known are .*lexrank.*neural, oracle"),
         ({"extractive": "lead,first"}, "there is no method 'first'; known are cent"),
-        (
-            {"extractive": "neural"},
-            "neural needs --extractive_bundle, the --output of `precis train-ext",
-        ),
-        (
-            {"extractive": "lead", "extractive_bundle": "b"},
-            "--extractive_bundle is for the method neural, and --extractive is lead",
-        ),
-        (
-            {"extractive": "oracle,lead"},
-            "names oracle first, .* name another method first, or oracle alone",
-        ),
+        ({"extractive": "neural"}, "neural needs --extractive_bundle, the --output of"),
+        ({"extractive_bundle": "b"}, "_bundle is for the method neural, and --extract"),
+        ({"extractive": "oracle,lead"}, "oracle first, .* name another method first,"),
     ],
 )
 def test_impossible_methods_are_refused(flags, message):

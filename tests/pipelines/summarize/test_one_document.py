@@ -83,9 +83,8 @@ def test_a_short_document_is_its_own_summary(monkeypatch, capsys):
     assert exit_code("summarize", "--text", "-") == 0
     printed = capsys.readouterr()
     assert printed.out == "Rain fell on Oslo.\n"
-    assert error_lines(printed.err, "summarize")[-1].endswith(
-        "the document is short, and is its own summary"
-    )
+    said = error_lines(printed.err, "summarize")[-1]
+    assert said.endswith("the document is short, and is its own summary")
 
 
 @pytest.mark.parametrize(
@@ -132,6 +131,13 @@ def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, ca
     assert printed.out
 
 
+ONE = "one document whose summary is printed; leave one of them out"
+ORACLE = (
+    "--extractive oracle chooses sentences by a reference summary, and one document "
+    "has none; name other methods, as in --extractive lexrank"
+)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -142,20 +148,12 @@ def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, ca
         ("article.txt", "'article.txt' stands behind no flag; name one before it, as "),
         ("-", "'-' stands behind no flag; name one before it, as in --text or"),
         ("--text article.txt --no", "there is no flag --no where "),
-        (
-            "--text article.txt --output o",
-            "--output goes with a corpus, and --text article.txt is one document whose "
-            "summary is printed; leave one of them out",
-        ),
+        ("--text - --output o", f"--output goes with a corpus, and --text - is {ONE}"),
         ("--text - --corpus text:*", "--corpus goes with a corpus, and --text - is"),
         ("--text article.txt --limit 3", "--limit goes with a corpus, and --text art"),
         ("--text - --workers 2", "--workers goes with a corpus"),
         ("--text article.txt --bundle none", "none: this is no complete bundle"),
-        (
-            "--text article.txt --extractive lead,oracle",
-            "--extractive oracle chooses sentences by a reference summary, and one "
-            "document has none; name other methods, as in --extractive lex",
-        ),
+        ("--text article.txt --extractive lead,oracle", ORACLE),
         ("--json", "--json prints the row of one document; name its file, as in"),
     ],
 )

@@ -23,12 +23,8 @@ def test_a_damaged_result_is_repaired(tmp_path, runs, monkeypatch, capsys):
     assert len(manifest["files"]) >= 4 and len(runs.inferred) == 40
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
     first, second, *_ = [out / file["file"] for file in manifest["files"]]
-    lost = [
-        row["document_id"]
-        for path in (first, second)
-        for row in pq.read_table(path).to_pylist()
-        if row["duplicate_of"] is None
-    ]
+    rows = [row for path in (first, second) for row in pq.read_table(path).to_pylist()]
+    lost = [row["document_id"] for row in rows if row["duplicate_of"] is None]
     first.unlink()
     second.write_bytes(whole[f"data/{second.name}"][:-9] + b"\0" * 9)
     (dead_letters,) = (out / "dead_letters").iterdir()

@@ -27,11 +27,6 @@ from precis.pipelines.summarize.run_parts import check_rows
 from precis.pipelines.summarize.summary_rows import SummaryRow
 
 
-def dead_letters_of(folder):
-    paths = sorted((folder / "dead_letters").iterdir())
-    return [letter for path in paths for letter in read_dead_letters(str(path))]
-
-
 def test_counts_by_source_are_joined_and_summed():
     first = source_counts(read={"b": 3, "a": 1}, written={"b": 3, "a": 0})
     summed = sum_sources([first, {"a": {"empty": 1}}, {"b": {"read": 2, "failed": 2}}])
@@ -68,17 +63,10 @@ def test_rows_of_the_parts_are_those_of_the_run_by_source():
 
 
 # Ids of which three are repeated, in two files; one of these texts is repeated, too.
+LINES = [line(number) for number in range(12)]
 REPEATED = {
-    "a.jsonl": [
-        *[line(number) for number in range(8)],
-        line(100, id="d001"),
-        line(101, id="d001"),
-    ],
-    "b.jsonl": [
-        line(100, id="copy"),
-        line(3, id="d003"),
-        *[line(number) for number in range(8, 12)],
-    ],
+    "a.jsonl": [*LINES[:8], line(100, id="d001"), line(101, id="d001")],
+    "b.jsonl": [line(100, id="copy"), line(3, id="d003"), *LINES[8:]],
 }
 
 
@@ -100,22 +88,16 @@ def test_repeated_ids_are_kept_or_refused(runs, tmp_path):
     rows = content_rows(tmp_path / "keep")
     assert rows == content_rows(tmp_path / "one")
     first = [(f"d{number:03}", None) for number in range(12)]
-    assert [(row["document_id"], row["duplicate_of"]) for row in rows] == [
-        *first[:8],
-        ("d001", None),
-        ("d001", None),
-        ("copy", "d001"),
-        ("d003", "d003"),
-        *first[8:],
-    ]
+    repeated = [("d001", None)] * 2 + [("copy", "d001"), ("d003", "d003")]
+    found = [(row["document_id"], row["duplicate_of"]) for row in rows]
+    assert found == [*first[:8], *repeated, *first[8:]]
 
 
 def test_copies_of_a_document_that_failed_fail_too(runs, tmp_path, monkeypatch):
     """And a text of the same content with other white space has a row of its own."""
-    lines = [line(number) for number in range(12)]
     spaced = line(3, id="spaced", article=article(3).replace(". ", ".  "))
     copies = [line(3, id="copy"), spaced, line(3, id="last"), {**spaced, "id": "twin"}]
-    corpus = write_corpus(tmp_path / "c", {"a.jsonl": lines, "b.jsonl": copies})
+    corpus = write_corpus(tmp_path / "c", {"a.jsonl": LINES, "b.jsonl": copies})
     extract = SummaryRow.extract
 
     def fail(row):
@@ -131,14 +113,14 @@ def test_copies_of_a_document_that_failed_fail_too(runs, tmp_path, monkeypatch):
     counts = manifest["counts"]
     assert (counts["written"], counts["duplicates"], counts["failed"]) == (11, 2, 3)
     rows = {row["document_id"]: row for row in rows_of(tmp_path / "out")}
-    assert rows.keys() == {*(each["id"] for each in lines), "spaced", "twin"} - {"d003"}
+    assert rows.keys() == {*(each["id"] for each in LINES), "spaced", "twin"} - {"d003"}
     assert rows["spaced"]["duplicate_of"] == rows["twin"]["duplicate_of"] == "d003"
-    letters = dead_letters_of(tmp_path / "out")
+    paths = (tmp_path / "out" / "dead_letters").iterdir()
+    letters = [letter for path in paths for letter in read_dead_letters(str(path))]
     dead_letters = {letter["document_id"]: letter for letter in letters}
     assert dead_letters.keys() == {"d003", "copy", "last"}
-    assert {letter["content_sha256"] for letter in dead_letters.values()} == {
-        rows["spaced"]["content_sha256"]
-    }
+    (content,) = {letter["content_sha256"] for letter in letters}
+    assert content == rows["spaced"]["content_sha256"]
     for name in ("copy", "last"):
         assert dead_letters[name]["stage"] == "copy" and dead_letters[name]["retryable"]
         assert dead_letters[name]["source_position"].startswith("byte ")

@@ -14,17 +14,10 @@ from precis.pipelines.engines.beam_runner import pipeline_options
 from precis.pipelines.summarize.options import SummarizeOptions
 from precis.pipelines.summarize.summarize import limit_search_processes, summarize
 
-READ_COLUMNS = (
-    "source_tokens",
-    "seen_tokens",
-    "seen_ratio",
-    "chunks",
-    "abstractive_method",
-    "truncated",
-    "abstractive_summary",
-    "abstractive",
-    "abstractive_quality",
-)
+READ_COLUMNS = """
+    source_tokens seen_tokens seen_ratio chunks abstractive_method truncated
+    abstractive_summary abstractive abstractive_quality
+""".split()
 NETWORK_COLUMNS = (*READ_COLUMNS, "model_id", "decode_id")
 # What is shown depends on whether there is an abstractive summary.
 SHOWN_COLUMNS = ("summary", "summary_method", "quality_flags")
@@ -91,12 +84,8 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
             assert expected.coverage == 1.0 and expected.flags == []
         quality = row["abstractive_quality"]
         log_prob, margin = quality.pop("mean_log_prob"), quality.pop("beam_margin")
-        expected = measure(
-            row["abstractive_summary"],
-            source,
-            mean_log_prob=log_prob,
-            is_truncated=row["truncated"],
-        )
+        searched = {"mean_log_prob": log_prob, "is_truncated": row["truncated"]}
+        expected = measure(row["abstractive_summary"], source, **searched)
         assert quality == expected._asdict() and log_prob < 0
         first, *others = [summary["score"] for summary in row["abstractive"]]
         assert 0 <= margin  # rounded

@@ -64,11 +64,8 @@ def job(request):
 
 def last_unfinished(job, name):
     """The number of the last state that has a file and is not marked as finished."""
-    return max(
-        number
-        for number, state in enumerate(job.states)
-        if name in state and "_SUCCESS" not in state
-    )
+    states = enumerate(job.states)
+    return max(n for n, state in states if name in state and "_SUCCESS" not in state)
 
 
 # The second job has the steps of the first, and others in between.
@@ -107,17 +104,12 @@ def test_a_full_disk_is_one_line_and_exit_code_1(first, tmp_path, capsys):
     assert "No space left on device" in line
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "_tasks/earlier.json",
-        "_tasks/job.json",
-        "_tasks/links.parquet",
-        "_tasks/duplicates/00001.parquet",
-        "_tasks/copy/00001.json",
-    ],
-)
-def test_a_damaged_file_is_made_again_or_named(name, new):
+DAMAGED = "earlier.json job.json links.parquet duplicates/00001.parquet copy/00001.json"
+
+
+@pytest.mark.parametrize("file", DAMAGED.split())
+def test_a_damaged_file_is_made_again_or_named(file, new):
+    name = f"_tasks/{file}"
     assert new.damage(last_unfinished(new, name), name) == []
 
 

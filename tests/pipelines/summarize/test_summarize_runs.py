@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command_line import precis, results
+from support.command_line import command_words, precis, results
 from support.summarize_runs import WRITTEN, manifest_of, rows_of, settings_of
 from support.waiting import wait_until
 
@@ -40,9 +40,7 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
         assert start + counts in said
     new = [row for row in rows_of(undisturbed) if row["duplicate_of"] is None]
     tokens = sum(row["seen_tokens"] for row in new)
-    search = (
-        f"search: {len(new)} documents, {len(new)} passages, {tokens} source tokens"
-    )
+    search = f"search: {len(new)} documents, {len(new)} passages, {tokens} source tok"
     assert any(line.startswith(search) for line in said)
     with pytest.raises(UsageError, match="holds the finished result of another job"):
         summarize(output=undisturbed, **{**flags, "n_best": 1})
@@ -56,15 +54,10 @@ def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
         found = run_inputs(recorded, settings, list_tasks(read))
         return json.dumps(found, sort_keys=True)
 
-    changes = [
-        {"sentences": 2},
-        {"extractive": "lead"},
-        {"clean": "none"},
-        {"min_source_words": 9},
-        {"fallback": "extractive"},
-        {"fallback_flags": "empty"},
-    ]
-    others = [inputs(**change) for change in changes]
+    changes = {"sentences": 2, "extractive": "lead", "clean": "none"}
+    changes |= {"min_source_words": 9, "fallback": "extractive"}
+    changes |= {"fallback_flags": "empty"}
+    others = [inputs(**{name: value}) for name, value in changes.items()]
     assert len({inputs(), *others}) == len(changes) + 1
     # Neither how documents are searched nor where the rows go changes a row.
     assert inputs(search_processes=3) == inputs(window_documents=5) == inputs()
@@ -83,16 +76,11 @@ def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
 def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     # 20 tasks of 10 documents.
-    flags = {
-        "corpus": "sample:200",
-        "bundle": bundle,
-        "task_bytes": (16 << 10) * 10,
-        "beam_width": 2,
-    }
-    named = {**flags, "output": killed}.items()
-    argv = [word for name, value in named for word in (f"--{name}", str(value))]
+    flags = {"corpus": "sample:200", "bundle": bundle, "beam_width": 2}
+    flags["task_bytes"] = (16 << 10) * 10
+    words = command_words("summarize", output=killed, **flags)
     process = subprocess.Popen(
-        [sys.executable, "-m", "precis.pipelines.command_line.cli", "summarize", *argv],
+        [sys.executable, "-m", "precis.pipelines.command_line.cli", *words],
         cwd=Path(__file__).parents[3],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

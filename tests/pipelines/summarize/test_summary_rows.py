@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from support.extractive_documents import sentences_of
 from support.summarize_runs import (
     MAX_SOURCE_TOKENS,
     articles_of,
@@ -22,7 +23,6 @@ from precis.model.keyphrases.candidates import frequent_keyphrases
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.keyphrases.references import reference_phrases
 from precis.model.keyphrases.training import train_classifier
-from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.summarize.document_encoder import DocumentEncoder
@@ -35,18 +35,13 @@ from precis.pipelines.tables.columns import round_score
 from precis.pipelines.tables.part_writing import isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
-TEXTS = [sentence.text for sentence in Article.from_text(story(0)["article"]).sentences]
+TEXTS = sentences_of(story(0)["article"])
 
 
 @pytest.fixture(scope="module")
 def keyphrase_bundle(tmp_path_factory):
-    pairs = [
-        (
-            [sentence.text for sentence in Article.from_text(story_.article).sentences],
-            story_.highlights,
-        )
-        for story_ in map(document, range(60))
-    ]
+    stories = map(document, range(60))
+    pairs = [(sentences_of(each.article), each.highlights) for each in stories]
     folder = tmp_path_factory.mktemp("keyphrases") / "bundle"
     train_classifier(pairs, seed=3).save(str(folder))
     return folder
@@ -95,20 +90,17 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
 def test_a_model_that_was_replaced_is_refused(
     bundle, scorer_bundle, keyphrase_bundle, tmp_path, name
 ):
-    folders = {
-        "bundle": bundle,
-        "extractive_bundle": scorer_bundle,
-        "keyphrase_bundle": keyphrase_bundle,
-    }
-    folder = shutil.copytree(folders[name], tmp_path / "copy")
+    folders = {"bundle": bundle, "extractive_bundle": scorer_bundle}
+    folder = folders.get(name, keyphrase_bundle)
+    folder = shutil.copytree(folder, tmp_path / "copy")
     flags = {"extractive": "neural"} if name == "extractive_bundle" else {}
     settings = settings_of(**{name: str(folder), **flags})
     other = dict.fromkeys(settings.model_ids, "0" * 16)
-    with pytest.raises(
-        DataError,
-        match="copy holds model [0-9a-f]{16} now, and this job began with 0{16}; "
-        "put that model back",
-    ):
+    message = (
+        "copy holds model [0-9a-f]{16} now, and this job began with 0{16}; put that "
+        "model back"
+    )
+    with pytest.raises(DataError, match=message):
         WindowSummarizer(settings._replace(model_ids=other)).load()
 
 
@@ -176,9 +168,8 @@ def test_at_most_two_windows_are_searched_at_the_same_time():
 
     worker = WindowSummarizer(settings_of(window_documents=2))
     windows = worker.summarize(articles(), lambda: Position(len(read)))
-    assert [
-        (len(window.rows), window.position.records, len(read)) for window in windows
-    ] == [(2, 2, 4), (2, 4, 6), (2, 6, 7), (1, 7, 7)]
+    sizes = [(len(each.rows), each.position.records, len(read)) for each in windows]
+    assert sizes == [(2, 2, 4), (2, 4, 6), (2, 6, 7), (1, 7, 7)]
     assert list(worker.summarize([])) == []
 
 
