@@ -197,10 +197,10 @@ def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, step):
     result = TaskReport({"a": {"read": 1, "written": 1}, "b": counts}, [], {})
     dead_letters = DeadLetterWriter("", task=1, run_id="")
     dead_letters.write(DeadLetter("read", "a", "b", source_file="b", records=2))
-    with pytest.raises(
-        JobError,
-        match="task 1 read 9 records of b, which are not those it accounts for: "
-        "written 2, duplicates 3, failed 2, skipped 1; this is a defect of precis",
-    ):
+    message = (
+        "task 1 read 9 records of b, which are not those it accounts for: written 2, "
+        "duplicates 3, failed 2, skipped 1; this is a defect of precis"
+    )
+    with pytest.raises(JobError, match=message):
         publish_report(1, result, dead_letters, step)
     assert not (tmp_path / "_tasks" / "infer").exists()

@@ -61,14 +61,8 @@ def end(
             os.kill(pid, first.pop())
         return not first and (out / again).exists()
 
-    return end_by_signal(
-        [out],
-        last,
-        is_time,
-        folder=tmp_path / "process",
-        to_group=False,
-        program=("-c", INSTALL + code),
-    )
+    run = {"folder": tmp_path / "process", "program": ("-c", INSTALL + code)}
+    return end_by_signal([out], last, is_time, to_group=False, **run)
 
 
 @pytest.mark.parametrize("number", interruption.SIGNALS)

@@ -58,9 +58,8 @@ def test_a_finished_job_has_nothing_to_do(tmp_path):
     assert names == ["_SUCCESS", "dataset.json"]
     described = hashlib.sha256(b"{}").hexdigest()
     assert (tmp_path / "_SUCCESS").read_text() == f"{job.fingerprint}\n{described}\n"
-    files.write_bytes(
-        str(tmp_path / "_tasks" / "00000.json"), b"{}"
-    )  # killed while it removed its receipts
+    # It was killed while it removed its receipts.
+    files.write_bytes(str(tmp_path / "_tasks" / "00000.json"), b"{}")
     assert begin(tmp_path) is None
     assert not (tmp_path / "_tasks").exists()
 
@@ -88,11 +87,11 @@ def lost(request, extractive, prepared_records, corpus, prepare_flags, tmp_path)
     run = {"corpus": corpus, "max_failed_share": 0.5, "task_bytes": 4_000}
     run["deduplicate"] = True
     flags = {"summarize": {**run, "min_source_words": 0}, "prepare": prepare_flags}
-    return (
-        output,
-        contents(result),
-        lambda **changes: precis(kind, output=output, **{**flags[kind], **changes}),
-    )
+
+    def command(**changes):
+        return precis(kind, output=output, **{**flags[kind], **changes})
+
+    return output, contents(result), command
 
 
 @pytest.mark.parametrize("lost", ["summarize", "prepare"], indirect=True)
@@ -153,11 +152,9 @@ def test_everything_a_task_says_is_part_of_the_fingerprint():
     sources = (first, SourceFile("/in/b", 4, "y"))
     fields = Fields("text", "summary", "key", "part")
     task = Task(1, "jsonl", sources, 2, 30, "test", fields, "7:9", 28)
-    changes = {
-        **{"start": 3, "stop": 31, "split": "train", "fields": Fields()},
-        **{"version": "7:10", "size_bytes": 29},
-        "files": (first, SourceFile("/in/c", 4, "y")),
-    }
+    changes = {"start": 3, "stop": 31, "split": "train", "fields": Fields()}
+    changes |= {"version": "7:10", "size_bytes": 29}
+    changes |= {"files": (first, SourceFile("/in/c", 4, "y"))}
     changed = [task, *(task._replace(**{name: changes[name]}) for name in changes)]
     assert len({hash_tasks([each]) for each in changed}) == len(changes) + 1
 
@@ -176,9 +173,7 @@ def test_a_moved_corpus_and_touched_files_keep_the_fingerprint():
 
 def test_source_date_epoch_must_be_a_number(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
-    with pytest.raises(
-        UsageError,
-        match="SOURCE_DATE_EPOCH is 'yesterday' and must be whole seconds since 1970",
-    ):
-        open_job(str(tmp_path / "out"), kind="records", inputs={}, tasks=1)
+    message = "SOURCE_DATE_EPOCH is 'yesterday' and must be whole seconds since 1970"
+    with pytest.raises(UsageError, match=message):
+        begin(tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -16,6 +16,9 @@ from precis.model.errors import JobError, UsageError
 from precis.pipelines.run import output_lock
 from precis.pipelines.run.output_lock import own_output
 
+HERE = f"process {os.getpid()} on {socket.gethostname()}"
+OWNER = f"{HERE}; it is free when that process"
+
 
 def lock_path(output):
     return output / "_tasks" / "lock.json"
@@ -28,13 +31,9 @@ def write_lock(output):
 
 
 def test_an_output_that_is_owned_is_refused_and_free_afterwards(tmp_path):
+    message = f"^{tmp_path} is in use by {OWNER} ends; wait, or name another --output$"
     with own_output(str(tmp_path)) as check:
-        with pytest.raises(
-            UsageError,
-            match=rf"^{tmp_path} is in use by process {os.getpid()} on "
-            rf"{socket.gethostname()}; it is free when that process ends; wait, or "
-            "name another --output$",
-        ):
+        with pytest.raises(UsageError, match=message):
             own_output(str(tmp_path)).__enter__()
         check()
     assert list(tmp_path.iterdir()) == []
@@ -97,8 +96,7 @@ def test_a_job_whose_output_was_taken_over_fails(tmp_path, is_removed, error):
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "_tasks").touch()  # No lock can be written in it.
     with pytest.raises(UsageError, match="cannot be written: .*; name another --out"):
-        with own_output(str(tmp_path)):
-            pass
+        own_output(str(tmp_path)).__enter__()
 
 
 # On an object store.
@@ -128,16 +126,14 @@ def read_object():
 
 
 def test_an_object_store_holds_the_lock_too(bucket):
+    message = (
+        rf"^{bucket} is in use by {OWNER} ends, or, if it is dead, from "
+        r"\d\d:\d\d:\d\d UTC on; wait, or name another --output$"
+    )
     with own_output(bucket) as check:
         first = read_object()
-        with pytest.raises(
-            UsageError,
-            match=rf"^{bucket} is in use by process {os.getpid()} on "
-            rf"{socket.gethostname()}; it is free when that process ends, or, if it is "
-            r"dead, from \d\d:\d\d:\d\d UTC on; wait, or name another --output$",
-        ):
-            with own_output(bucket):
-                pass
+        with pytest.raises(UsageError, match=message):
+            own_output(bucket).__enter__()
         wait_until(lambda: read_object()["renewed_at"] > first["renewed_at"])
         check()
         assert read_object()["token"] == first["token"]
@@ -191,5 +187,4 @@ def test_of_two_that_take_over_a_lock_the_last_one_owns_it(bucket, monkeypatch):
     other = {"token": "other"}
     monkeypatch.setattr(output_lock.time, "sleep", lambda _: write_object(**other))
     with pytest.raises(UsageError, match="in use by process 7 on far"):
-        with own_output(bucket):
-            pass
+        own_output(bucket).__enter__()

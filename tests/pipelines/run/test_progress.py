@@ -27,6 +27,8 @@ def write_corpus(folder, scheme):
         for _ in range(DOCUMENTS)
     ]
     kind, name = scheme.split(":")
+    if kind == "sample":
+        return f"sample:{DOCUMENTS}"
     path = folder / name
     if kind == "text":
         for number, text in enumerate(texts):
@@ -45,24 +47,18 @@ def write_corpus(folder, scheme):
     return f"{kind}:{path}"
 
 
-@pytest.mark.parametrize(
-    "scheme",
-    [
-        "jsonl:a.jsonl.gz",
-        "jsonl:a.jsonl",
-        "csv:a.csv.gz",
-        "csv:a.csv",
-        "parquet:a.parquet",
-        "text:a.txt",
-        "sample:",
-    ],
-)
+SCHEMES = """
+    jsonl:a.jsonl.gz jsonl:a.jsonl csv:a.csv.gz csv:a.csv parquet:a.parquet text:a.txt
+    sample:
+""".split()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("task_bytes", [1 << 30, 100_000])
 def test_every_reader_is_halfway_after_half_of_them(tmp_path, scheme, task_bytes):
-    address = (
-        f"sample:{DOCUMENTS}" if scheme == "sample:" else write_corpus(tmp_path, scheme)
+    options = CorpusOptions(
+        corpus=write_corpus(tmp_path, scheme), task_bytes=task_bytes
     )
-    options = CorpusOptions(corpus=address, task_bytes=task_bytes)
     tasks = list_tasks(options)
     size = sum(task.size_bytes for task in tasks)
     before = 0
