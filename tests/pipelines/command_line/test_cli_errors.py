@@ -12,6 +12,7 @@ from support.command_line import error_lines, exit_code
 from precis.model.errors import DataError, JobError, UsageError, describe_system_error
 from precis.model.progress.stages import Stage
 from precis.pipelines.engines.beam_runner import as_precis_error, run_pipeline
+from precis.pipelines.summarize.summarize import SummarizeWorker
 
 SUMMARIZE = ("summarize", "--corpus", "sample:20", "--output", "out")
 ROOM = "make room, and run the same command again"
@@ -22,16 +23,6 @@ def workplace(tmp_path, monkeypatch):
     """An empty folder to work in, so that what is written by mistake shows."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def raise_in_pipeline(monkeypatch, error):
-    """Makes every task of `precis summarize` fail."""
-    from precis.pipelines.summarize.summarize import SummarizeWorker
-
-    def fail(*_):
-        raise error
-
-    monkeypatch.setattr(SummarizeWorker, "run", fail)
 
 
 DEFECT = "ZeroDivisionError: a defect"
@@ -48,7 +39,10 @@ NO_SPACE = OSError(28, "No space left on device")
     ],
 )
 def test_an_error_of_a_task(error, code, message, monkeypatch, capsys, caplog):
-    raise_in_pipeline(monkeypatch, error)
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(SummarizeWorker, "run", fail)
     assert exit_code(*SUMMARIZE) == code
     stderr = capsys.readouterr().err
     (line,) = error_lines(stderr, "summarize")
@@ -152,10 +146,8 @@ def test_a_missing_extra_is_named_and_another_module_is_a_defect(monkeypatch, ca
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED"])
 def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
-    pipeline = SimpleNamespace(
-        runner=None,
-        options=PipelineOptions([]),
-        run=lambda: SimpleNamespace(wait_until_finish=lambda: state),
-    )
+    ended = SimpleNamespace(wait_until_finish=lambda: state)
+    options = PipelineOptions([])
+    pipeline = SimpleNamespace(runner=None, options=options, run=lambda: ended)
     with pytest.raises(JobError, match=f"the pipeline ended {state} and not DONE"):
         run_pipeline(pipeline, [Stage(name="job")])

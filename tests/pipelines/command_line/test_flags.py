@@ -104,10 +104,8 @@ ALL = """
 
 def test_the_help_gives_meanings_and_defaults_in_words(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    common, every = (
-        " ".join(command_parser("paint", PAINT, shows_all=each).format_help().split())
-        for each in (False, True)
-    )
+    parsers = [command_parser("paint", PAINT, shows_all=each) for each in (False, True)]
+    common, every = (" ".join(each.format_help().split()) for each in parsers)
     assert common.startswith(" ".join(COMMON.split()))
     assert "`precis paint --help all` shows all 11 flags." in common
     assert "example: precis paint --colour red" in common and "go to Beam" in common

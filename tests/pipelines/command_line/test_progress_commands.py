@@ -10,7 +10,7 @@ import time
 
 import pyarrow.parquet as pq
 import pytest
-from support.command_line import write_jsonl
+from support.command_line import command_words, write_jsonl
 from support.signalled import PROGRAM, ROOT, shell_environment
 from support.terminal import Terminal
 
@@ -28,18 +28,6 @@ def mixed_corpus(tmp_path_factory):
     return f"jsonl:{folder}/*.jsonl"
 
 
-def command(*words, **settings):
-    return subprocess.run(
-        [sys.executable, "-m", PROGRAM, *map(str, words)],
-        cwd=ROOT,
-        env=shell_environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        **settings,
-    )
-
-
 def ended(stderr):
     """The last JSON object of each stage."""
     lines = [json.loads(line) for line in stderr.splitlines()]
@@ -49,10 +37,18 @@ def ended(stderr):
 
 @pytest.mark.slow
 def test_the_objects_of_a_run_sum_up_to_its_manifest(mixed_corpus, tmp_path):
-    flags = ("--corpus", mixed_corpus, "--max_failed_share", 1, "--max_empty_share", 1)
-    flags = (*flags, "--task_bytes", 20_000, "--workers", 2, "--progress", "json")
-    flags = (*flags, "--deduplicate")
-    done = command("summarize", *flags, "--output", tmp_path / "run")
+    flags = {"corpus": mixed_corpus, "output": tmp_path / "run", "deduplicate": True}
+    shares = {"max_failed_share": 1, "max_empty_share": 1}
+    work = {"task_bytes": 20_000, "workers": 2, "progress": "json"}
+    words = command_words("summarize", **flags, **shares, **work)
+    done = subprocess.run(
+        [sys.executable, "-m", PROGRAM, *words],
+        cwd=ROOT,
+        env=shell_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     stages = ended(done.stderr)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_bytes())

@@ -35,11 +35,11 @@ SETTINGS = {"extractive": "lexrank", "task_bytes": 100_000}
 INT, TERM = signal.SIGINT, signal.SIGTERM
 
 
+Moment = Callable[[int], bool]
+
+
 def stop(
-    tmp_path: Path,
-    flags: list[str],
-    number: signal.Signals,
-    when: Callable[[int], bool],
+    tmp_path: Path, flags: list[str], number: signal.Signals, when: Moment
 ) -> Ended:
     """Stops a command and checks what every command does then."""
     folder = tmp_path / "temporary files"
@@ -54,13 +54,13 @@ def stop(
     return ended
 
 
-def has(pattern: Path, count: int = 1) -> Callable[[int], bool]:
+def has(pattern: Path, count: int = 1) -> Moment:
     """True when so many files match."""
     folder, name = pattern.parent, pattern.name
     return lambda _: len(list(folder.glob(name))) >= count
 
 
-def has_done(tasks: Path, count: int) -> Callable[[int], bool]:
+def has_done(tasks: Path, count: int) -> Moment:
     """True when a command is at work and so many tasks are done, by it or before."""
     is_locked, is_done = has(tasks / "lock.json"), has(tasks / "summarize" / "*", count)
     return lambda process: is_locked(process) and is_done(process)
@@ -74,14 +74,12 @@ def corpus(tmp_path_factory):
         f"The town of number {number} has {number % 7} parks and a river."
         for number in range(60)
     ]
+    articles = [" ".join(sentences[start : start + 40]) for start in range(20)]
+    texts = list(zip(articles, sentences, strict=False))
     for part in range(40):
         records = [
-            {
-                "id": f"{part}-{number}",
-                "article": " ".join(sentences[number % 20 : number % 20 + 40]),
-                "highlights": sentences[number % 20],
-            }
-            for number in range(100)
+            {"id": f"{part}-{number}", "article": article, "highlights": highlights}
+            for number, (article, highlights) in enumerate(texts * 5)
         ]
         write_jsonl(folder / f"{part:02d}.jsonl", records)
     return f"jsonl:{folder}/*.jsonl"
@@ -118,14 +116,9 @@ def test_summarize_stopped_again_and_again_ends_as_undisturbed(corpus, run, tmp_
 
 def test_search_processes_end_with_their_command(bundle, tmp_path):
     stopped, whole = tmp_path / "stopped", tmp_path / "whole"
-    settings = {
-        "corpus": "sample:400",
-        "bundle": bundle,
-        "task_bytes": (16 << 10) * 50,
-        "beam_width": 2,
-        "search_processes": 2,
-        "window_documents": 50,
-    }
+    settings = {"corpus": "sample:400", "bundle": bundle, "beam_width": 2}
+    settings |= {"task_bytes": (16 << 10) * 50, "window_documents": 50}
+    settings |= {"search_processes": 2}
     flags = command_words("summarize", output=stopped, **settings)
     folder = tmp_path / "temporary files"
 
