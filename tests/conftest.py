@@ -39,6 +39,8 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     # Articles of the built-in corpus are of similar length. Cut at different lengths,
     # they fill several length buckets.
     lengths = [20 + 43 * index % 173 for index in range(72)]
+    encoded = tokenizer.encode(articles), tokenizer.encode(highlights)
+    rows = zip(documents, *encoded, highlights, lengths, strict=True)
     examples = [
         Example(
             d.document_id,
@@ -47,19 +49,10 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
             len(source),
             text,
         )
-        for d, source, target, text, length in zip(
-            documents,
-            tokenizer.encode(articles),
-            tokenizer.encode(highlights),
-            highlights,
-            lengths,
-            strict=True,
-        )
+        for d, source, target, text, length in rows
     ]
-    shards = {
-        "train": [examples[:25], examples[25:41], examples[41:60]],
-        "validation": [examples[60:]],
-    }
+    train = [examples[:25], examples[25:41], examples[41:60]]
+    shards = {"train": train, "validation": [examples[60:]]}
     folder = write_records(tmp_path_factory.mktemp("records"), shards, tokenizer)
     assert load_dataset(folder).records("train") == 60
     return folder
@@ -143,14 +136,9 @@ def undisturbed(
 @pytest.fixture(scope="session")
 def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run without a network."""
-    return _run(
-        tmp_path_factory.mktemp("extractive") / "run",
-        corpus=corpus,
-        task_bytes=4_000,
-        max_failed_share=0.5,
-        min_source_words=0,
-        deduplicate=True,
-    )
+    flags = {"corpus": corpus, "task_bytes": 4_000, "min_source_words": 0}
+    kept = {"max_failed_share": 0.5, "deduplicate": True}
+    return _run(tmp_path_factory.mktemp("extractive") / "run", **flags, **kept)
 
 
 def _run(folder: Path, **flags: Any) -> Path:

@@ -100,31 +100,18 @@ def check_host(flags: dict[str, dict[str, object]]) -> None:
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_program_that_summarizes_finds_everything_as_it_was(tmp_path, workers):
-    flags = {
-        "corpus": "sample:40",
-        "extractive": "lead,lexrank",
-        "task_bytes": 16 << 13,
-        "workers": workers,
-        "output": tmp_path / "run",
-    }
-    check_host(
-        {
-            "summarize": flags,
-            "verify": {"folder": tmp_path / "run"},
-            "evaluate": {"input": tmp_path / "run", "output": tmp_path / "scores"},
-        }
-    )
-    assert (tmp_path / "run" / "_SUCCESS").exists()
+    run = tmp_path / "run"
+    flags = {"corpus": "sample:40", "extractive": "lead,lexrank", "output": run}
+    flags |= {"task_bytes": 16 << 13, "workers": workers}
+    evaluate = {"input": run, "output": tmp_path / "scores"}
+    check_host({"summarize": flags, "verify": {"folder": run}, "evaluate": evaluate})
+    assert (run / "_SUCCESS").exists()
 
 
 @pytest.mark.slow
 def test_a_program_that_runs_a_network_finds_everything_as_it_was(bundle, tmp_path):
-    summarize = {
-        "corpus": "sample:20",
-        "bundle": bundle,
-        "search_processes": 1,
-        "output": tmp_path / "run",
-    }
+    summarize = {"corpus": "sample:20", "bundle": bundle, "search_processes": 1}
+    summarize["output"] = tmp_path / "run"
     prepare = {"corpus": "sample:60", "output": tmp_path / "records"}
     prepare["vocabulary_size"] = 600
     check_host({"prepare": prepare, "summarize": summarize})

@@ -42,11 +42,9 @@ def test_it_is_the_head_of_the_sorted_vocabulary(size, count):
 def test_in_a_graph_for_any_batch(jit_compile):
     scores = np.random.default_rng(0).integers(0, 50, (5, 3, 16000)).astype("float32")
     signature = [tf.TensorSpec([None, 3, 16000], tf.float32)]
+    settings = {"input_signature": signature, "autograph": False}
     compiled = tf.function(
-        lambda scores: top_tokens(scores, 8),
-        input_signature=signature,
-        autograph=False,
-        jit_compile=jit_compile,
+        lambda scores: top_tokens(scores, 8), jit_compile=jit_compile, **settings
     )
     for batch in (1, 5):
         values, ids = compiled(scores[:batch])
