@@ -27,14 +27,8 @@ def sentence(generator: random.Random) -> str:
 
 
 def item(method: str, rank: int, start: int, text: str) -> dict[str, Any]:
-    return {
-        "method": method,
-        "rank": rank,
-        "score": 1.0 / rank,
-        "start": start,
-        "end": start + len(text),
-        "text": text,
-    }
+    place = {"start": start, "end": start + len(text), "text": text}
+    return {"method": method, "rank": rank, "score": 1.0 / rank, **place}
 
 
 def make_row(

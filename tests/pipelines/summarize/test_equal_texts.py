@@ -5,6 +5,7 @@ import hashlib
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,16 +113,20 @@ DOCUMENTS = st.lists(
 ROWS = st.lists(st.lists(st.integers(0, 5), max_size=20), max_size=3)
 
 
-@settings(max_examples=40, deadline=None)
-@given(DOCUMENTS, ROWS)
-def test_the_join_finds_what_a_plain_loop_finds(tmp_path_factory, documents, rows):
-    # A record without a key is an unreadable or empty one.
-    numbered = [
-        [(*key[:3], record) for record, key in enumerate(drawn) if key[3] or record]
-        for drawn in documents
-    ]
-    folder = tmp_path_factory.mktemp("join")
-    assert join(folder, numbered, rows) == joined_plainly(numbered, rows)
+@pytest.mark.parametrize("examples", [15, pytest.param(100, marks=pytest.mark.slow)])
+def test_the_join_finds_what_a_plain_loop_finds(tmp_path_factory, examples):
+    @settings(max_examples=examples, deadline=None)
+    @given(DOCUMENTS, ROWS)
+    def check(documents, rows):
+        # A record without a key is an unreadable or empty one.
+        numbered = [
+            [(*key[:3], record) for record, key in enumerate(drawn) if key[3] or record]
+            for drawn in documents
+        ]
+        folder = tmp_path_factory.mktemp("join")
+        assert join(folder, numbered, rows) == joined_plainly(numbered, rows)
+
+    check()
 
 
 def test_references_count_where_a_summary_depends_on_them(tmp_path):
