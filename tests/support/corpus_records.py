@@ -44,6 +44,14 @@ def read_corpus(
     return tasks, records
 
 
+def parted(
+    records: list[Document | DeadLetter],
+) -> tuple[list[Document], list[DeadLetter]]:
+    """The documents among some records, and the dead letters."""
+    documents = [record for record in records if isinstance(record, Document)]
+    return documents, [record for record in records if isinstance(record, DeadLetter)]
+
+
 def story(index: int, **changes: Any) -> dict[str, Any]:
     """A document of the built-in corpus behind the hand-written ones, as a record."""
     document = generator.document(len(generator.hand_written()) + index)

@@ -32,11 +32,7 @@ CORPORA = (
 def write_corpora(folder: Path, *, documents: int = 40) -> None:
     """Writes documents of the built-in corpus in every format."""
     rows = [
-        {
-            "id": each.document_id,
-            "article": each.article,
-            "highlights": each.highlights,
-        }
+        {"id": each.document_id, "article": each.article, "highlights": each.highlights}
         for each in map(document, range(documents))
     ]
     for name in ("jsonl", "table", "text/deep"):

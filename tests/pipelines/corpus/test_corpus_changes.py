@@ -99,10 +99,8 @@ def test_the_failure_of_one_of_many_files_says_so(tmp_path, monkeypatch):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr("precis.pipelines.corpus.text_files.open_source", fail)
-    with pytest.raises(
-        FileFailure,
-        match=r"a.txt: it cannot be read \(or one of the 2 files after it\)",
-    ):
+    message = r"a.txt: it cannot be read \(or one of the 2 files after it\)"
+    with pytest.raises(FileFailure, match=message):
         list(read_task(task, options))
 
 

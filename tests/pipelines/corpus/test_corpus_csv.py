@@ -5,14 +5,12 @@ import io
 import random
 
 import pytest
-from support.corpus_records import place_and_reason, read_corpus, read_records
+from support.corpus_records import parted, place_and_reason, read_corpus, read_records
 
 from precis.model.errors import UsageError
-from precis.model.text.document import Document
 from precis.pipelines.corpus import task_reader
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import DeadLetter
 
 # Each row, and its article or the reason why it has none.
 ROWS = [
@@ -44,8 +42,7 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
         read_corpus(f"csv:{tmp_path}/a.csv", task_bytes=size)[1] for size in (10, 1_000)
     ]
     assert results[0] == results[1]
-    documents = [each for each in results[0] if isinstance(each, Document)]
-    lost = [each for each in results[0] if isinstance(each, DeadLetter)]
+    documents, lost = parted(results[0])
     found = [(d.source_position, d.article) for d in documents]
     found += [(letter.source_position, letter.reason) for letter in lost]
     assert sorted(found) == sorted(expected)
@@ -129,32 +126,24 @@ def test_stray_quotes_cost_their_rows_however_the_file_is_cut(tmp_path):
             for position, cells in _expected_rows(io.StringIO(content).readlines())
             if cells or content[position] not in "\r\n"
         ][1:]
-        for task_bytes in (1, 40, 1 << 20):
-            options = CorpusOptions(
-                corpus=f"csv:{tmp_path}/a.csv", task_bytes=task_bytes
-            )
-            records = [
-                record.content
+        for size in (1, 40, 1 << 20):
+            options = CorpusOptions(corpus=f"csv:{tmp_path}/a.csv", task_bytes=size)
+            assert expected == [
+                (content.source_position, getattr(content, "article", None))
                 for task in list_tasks(options)
-                for record in task_reader.read_records(task, options)
+                for content, *_ in task_reader.read_records(task, options)
             ]
-            assert [
-                (r.source_position, getattr(r, "article", None)) for r in records
-            ] == expected
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            b"key;text\n1;rain\n",
-            "no field 'article', it has 'key', 'text'; .*mean text",
-        ),
+        (b"key;text\n1;rain\n", "no field 'article', it has 'key', 'text'; .*n text"),
         (b"\n\n", r"b.csv has no header row \(it has no rows\)"),
         (b"id,caf\xe9\n", r"b.csv has no header row \(it is not UTF-8: "),
         (
-            b"id,article,article\n1,a,b\n",
-            "b.csv has 2 columns named 'article', of which only one could be read",
+            b"id,article,article\n",
+            "b.csv has 2 columns named 'article', of which only ",
         ),
     ],
 )

@@ -3,28 +3,23 @@
 import contextlib
 import json
 import os
-import shutil
 import socket
-import stat
 import tempfile
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.corpus_records import read_corpus
+from support.corpus_records import parted, read_corpus
 
 from precis.pipelines.corpus import opening
 from precis.pipelines.corpus.opening import local_name, written_name
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import DeadLetter
 
 
 def texts(corpus):
     """The texts of the documents by id, and (name, reason) of the others."""
-    records = read_corpus(corpus)[1]
-    documents = [each for each in records if not isinstance(each, DeadLetter)]
-    lost = [each for each in records if isinstance(each, DeadLetter)]
+    documents, lost = parted(read_corpus(corpus)[1])
     assert len({each.document_id for each in documents}) == len(documents)
     return (
         {each.document_id: each.article for each in documents},
@@ -54,10 +49,11 @@ def test_links_to_folders_are_followed_and_loops_end(tmp_path):
     (corpus / "self").symlink_to(".")
     every = {"b": "Text.", "linked/deep/a": "Text."}
     assert texts(f"text:{corpus}/**/*.story") == (every, [])
-    assert set(texts(f"text:{corpus}/*/*/*.story")[0]) == {
-        *("linked/deep/a", "self/self/b")
-    }
-    assert set(texts(f"text:{corpus}/**")[0]) == {"b.story", "linked/deep/a.story"}
+    for pattern, ids in (
+        ("*/*/*.story", {"linked/deep/a", "self/self/b"}),
+        ("**", {"b.story", "linked/deep/a.story"}),
+    ):
+        assert set(texts(f"text:{corpus}/{pattern}")[0]) == ids
 
 
 def test_what_is_no_file_is_counted_by_name_and_never_opened(tmp_path):
@@ -67,67 +63,44 @@ def test_what_is_no_file_is_counted_by_name_and_never_opened(tmp_path):
     (tmp_path / "loop.txt").symlink_to("loop.txt")
     (tmp_path / "null.txt").symlink_to("/dev/null")
     (tmp_path / "folder.txt").mkdir()
-    with socket.socket(socket.AF_UNIX) as listener:
-        here = os.getcwd()
-        os.chdir(tmp_path)  # The path of a socket may have a hundred bytes.
-        listener.bind("socket.txt")
-        os.chdir(here)
-        lost = [
-            ("dangling.txt", "dangling_link"),
-            ("fifo.txt", "not_a_file"),
-            ("loop.txt", "dangling_link"),
-            ("null.txt", "not_a_file"),
-            ("socket.txt", "not_a_file"),
-        ]
-        assert texts(f"text:{tmp_path}/*.txt") == ({"a": "text"}, lost)
-        assert texts(f"text:{tmp_path}/f*.txt") == ({}, [("fifo.txt", "not_a_file")])
-        assert texts(f"jsonl:{tmp_path}/[!a]*.txt") == ({}, lost)
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(tmp_path):
+        listener.bind("socket.txt")  # The path of a socket may have a hundred bytes.
+    lost = [
+        ("dangling.txt", "dangling_link"),
+        ("fifo.txt", "not_a_file"),
+        ("loop.txt", "dangling_link"),
+        ("null.txt", "not_a_file"),
+        ("socket.txt", "not_a_file"),
+    ]
+    assert texts(f"text:{tmp_path}/*.txt") == ({"a": "text"}, lost)
+    assert texts(f"text:{tmp_path}/f*.txt") == ({}, lost[1:2])
+    assert texts(f"jsonl:{tmp_path}/[!a]*.txt") == ({}, lost)
     with pytest.raises(OSError, match="not a regular file.*fifo.txt"):
         opening.open_source(str(tmp_path / "fifo.txt"))
 
 
-@contextlib.contextmanager
-def without_privileges():
-    """Root may read everything, so that it becomes another user for the block."""
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if is_root:
-            os.seteuid(0)
-
-
 @pytest.fixture
-def open_folder():
-    """A folder that every user may enter."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+def own_folder():
+    """A folder of a user who may not read everything, as root may."""
+    user = os.geteuid()
+    os.seteuid(user or 65534)
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+    os.seteuid(user)
 
 
-def test_what_may_not_be_read_is_counted_by_name(open_folder):
+def test_what_may_not_be_read_is_counted_by_name(own_folder):
     for name in ("a.txt", "closed.txt", "folder/b.txt", "other/c.txt"):
-        (open_folder / name).parent.mkdir(exist_ok=True)
-        (open_folder / name).write_text(f'{{"article": "{name}"}}')
-    (open_folder / "closed.txt").chmod(0)
-    (open_folder / "folder").chmod(0)
-    with without_privileges():
-        found = texts(f"text:{open_folder}/*.txt")
-        assert (set(found[0]), found[1]) == (
-            {"a"},
-            [("closed.txt", "permission_denied")],
-        )
-        below = texts(f"jsonl:{open_folder}/**/*.txt")[1]
-        # How many records they have is not known.
-        assert below == [
-            ("closed.txt", "file_unreadable"),
-            ("folder", "file_unreadable"),
-        ]
-        assert texts(f"text:{open_folder}/o*/*.txt")[1] == []
-    (open_folder / "folder").chmod(stat.S_IRWXU)
+        (own_folder / name).parent.mkdir(exist_ok=True)
+        (own_folder / name).write_text(f'{{"article": "{name}"}}')
+    for name in ("closed.txt", "folder"):
+        (own_folder / name).chmod(0)
+    documents, lost = texts(f"text:{own_folder}/*.txt")
+    assert set(documents) == {"a"} and lost == [("closed.txt", "permission_denied")]
+    # How many records they have is not known.
+    unknown = [(name, "file_unreadable") for name in ("closed.txt", "folder")]
+    assert texts(f"jsonl:{own_folder}/**/*.txt")[1] == unknown
+    assert texts(f"text:{own_folder}/o*/*.txt")[1] == []
 
 
 def test_a_disk_that_fails_is_counted_by_the_name_of_the_file(tmp_path, monkeypatch):
@@ -170,10 +143,10 @@ def test_names_of_every_kind_are_read_and_written_as_text(tmp_path):
     assert pa.array(written).to_pylist() == written
     for name in ODD_NAMES:
         assert local_name(written_name(name)) == name
+        written = written_name(name)
         if name not in ("*.txt", "?.txt"):
-            assert texts(f"text:{tmp_path}/{written_name(name)}")[0] == {
-                written_name(name).removesuffix(".txt"): f"text of {name!r}"
-            }
+            expected = {written.removesuffix(".txt"): f"text of {name!r}"}
+            assert texts(f"text:{tmp_path}/{written}")[0] == expected
 
 
 def test_a_corpus_is_recorded_as_text(tmp_path):

@@ -66,13 +66,10 @@ def test_fields_within_fields_are_read(tmp_path):
     for scheme in ("jsonl", "parquet"):
         document, lost = read_corpus(f"{scheme}:{tmp_path}/a.{scheme}", **flags)[1]
         assert (document.article, document.metadata) == ("One.", {"doc.meta.n": 1})
-        assert (lost.reason, lost.detail) == (
-            "missing_field",
-            "'doc.body' is missing or null",
-        )
-        with pytest.raises(
-            UsageError, match="it has .*'doc.body'.* mean doc.body, whi"
-        ):
+        detail = "'doc.body' is missing or null"
+        assert (lost.reason, lost.detail) == ("missing_field", detail)
+        message = "it has .*'doc.body'.* mean doc.body, whi"
+        with pytest.raises(UsageError, match=message):
             read_corpus(f"{scheme}:{tmp_path}/a.{scheme}")
 
 
@@ -82,9 +79,8 @@ def test_the_longest_text_is_proposed_as_the_article(tmp_path):
     (tmp_path / "a.csv").write_text(f'articles,article_id,content\n7,x1,"{TEXT}"\n')
     pq.write_table(pa.Table.from_pylist([record]), tmp_path / "a.parquet")
     for scheme in ("jsonl", "csv", "parquet"):
-        with pytest.raises(
-            UsageError, match="did you mean content, which has the long"
-        ):
+        message = "did you mean content, which has the long"
+        with pytest.raises(UsageError, match=message):
             read_corpus(f"{scheme}:{tmp_path}/a.{scheme}")
 
 
@@ -135,15 +131,14 @@ def test_many_records_that_are_lost_for_one_reason_are_one_letter(tmp_path):
     manifest = precis.summarize(corpus=corpus, output=run, **flags)
     assert manifest["counts"]["failed"] == 300_009
     dead_letters = [
-        (each["source_position"], each["reason"], each["records"])
+        letter
         for file in manifest["dead_letters"]
-        for each in read_dead_letters(f"{run}/{file['file']}")
+        for letter in read_dead_letters(f"{run}/{file['file']}")
     ]
-    assert (
-        len(dead_letters) < 9
-        and sum(records for *_, records in dead_letters) == 300_009
-    )
-    assert dead_letters[0][:2] == (f"byte {len(good)}", "missing_field")
+    assert len(dead_letters) < 9
+    assert sum(letter["records"] for letter in dead_letters) == 300_009
+    assert dead_letters[0]["source_position"] == f"byte {len(good)}"
+    assert dead_letters[0]["reason"] == "missing_field"
     assert precis.verify(folder=run, corpus=corpus).findings == []
 
 

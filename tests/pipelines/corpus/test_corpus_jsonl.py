@@ -6,11 +6,9 @@ import random
 import tracemalloc
 
 import pytest
-from support.corpus_records import read_corpus
+from support.corpus_records import parted, place_and_reason, read_corpus
 
-from precis.model.text.document import Document
 from precis.pipelines.corpus import lines
-from precis.pipelines.corpus.task import DeadLetter
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz"])
@@ -48,25 +46,20 @@ def test_bad_lines_are_unreadable_and_the_other_lines_are_read(tmp_path):
         (b"[" * 100_000, "invalid_json"),
     ]
     content = b'{"article": "first"}\n'
-    offsets = []
-    for line, _ in bad:
-        offsets.append(len(content))
+    expected = []
+    for line, reason in bad:
+        expected.append((f"byte {len(content)}", reason))
         content += line + b"\n \n"
     (tmp_path / "a.jsonl").write_bytes(content + b'{"article": "last", "x": NaN}')
     _, records = read_corpus(f"jsonl:{tmp_path}/a.jsonl")
-    documents = [record for record in records if isinstance(record, Document)]
-    assert [document.article for document in documents] == ["first", "last"]
-    unreadable = [record for record in records if isinstance(record, DeadLetter)]
-    assert [u.reason for u in unreadable] == [reason for _, reason in bad]
-    assert [u.source_position for u in unreadable] == [
-        f"byte {offset}" for offset in offsets
-    ]
+    documents, lost = parted(records)
+    found = [(document.article, document.source_position) for document in documents]
+    assert found == [("first", "byte 0"), ("last", f"byte {len(content)}")]
+    assert [(letter.source_position, letter.reason) for letter in lost] == expected
     assert {record.source_file for record in records} == {f"{tmp_path}/a.jsonl"}
-    last = len(content)
-    assert [d.source_position for d in documents] == ["byte 0", f"byte {last}"]
     assert all(
         u.raw.startswith(line[:60]) and len(u.raw) <= 65536 and "\n" not in u.detail
-        for u, (line, _) in zip(unreadable, bad, strict=True)
+        for u, (line, _) in zip(lost, bad, strict=True)
     )
 
 
@@ -93,17 +86,12 @@ def test_a_longer_line_is_unreadable_and_never_in_memory(tmp_path):
             file.write(b"x" * 1_000_000)
         file.write(b'\n{"id": "y", "article": "b"}')
     tracemalloc.start()
-    _, (first, long, last) = read_corpus(
-        f"jsonl:{tmp_path}/a.jsonl", task_bytes=50_000_000
-    )
+    corpus = f"jsonl:{tmp_path}/a.jsonl"
+    first, long, last = read_corpus(corpus, task_bytes=50_000_000)[1]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (first.document_id, long.reason, last.document_id) == (
-        "x",
-        "record_too_large",
-        "y",
-    )
-    assert long.source_position == "byte 28"
+    assert (first.document_id, last.document_id) == ("x", "y")
+    assert place_and_reason(long)[1:] == ("byte 28", "record_too_large")
     assert long.detail == (
         "the line has 200,000,001 bytes, more than 8,388,608 (--max_record_mb)"
     )

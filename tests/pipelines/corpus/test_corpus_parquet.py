@@ -6,11 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow.parquet import encryption
-from support.corpus_records import place_and_reason, read_corpus
+from support.corpus_records import parted, place_and_reason, read_corpus
 
 from precis.model.errors import UsageError
-from precis.model.text.document import Document
-from precis.pipelines.corpus.task import DeadLetter
 
 
 def _table(count):
@@ -48,25 +46,21 @@ def test_the_row_groups_beside_a_damaged_row_group_are_read(tmp_path, compressio
         read_corpus(f"parquet:{path}", task_bytes=size)[1] for size in (10, 1 << 30)
     ]
     assert results[0] == results[1]
-    lost, null = [u for u in results[0] if isinstance(u, DeadLetter)]
+    documents, (lost, null) = parted(results[0])
     assert place_and_reason(null) == (str(path), "row group 2 row 10", "missing_field")
     assert place_and_reason(lost) == (str(path), "row group 1 row 0", "broken_parquet")
     assert lost.detail.startswith("rows 0 to 29 of the row group are lost: ")
-    documents = [d for d in results[0] if isinstance(d, Document)]
     assert [(d.document_id, d.source_position) for d in documents] == [
         (str(row), f"row group {row // 30} row {row % 30}")
         for row in (*range(30), *range(60, 70), *range(71, 90))
     ]
 
 
+DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+
+
 @pytest.mark.parametrize(
-    "kind",
-    [
-        pa.string(),
-        pa.large_string(),
-        pa.string_view(),
-        pa.dictionary(pa.int32(), pa.string()),
-    ],
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), DICTIONARY]
 )
 def test_a_row_beyond_the_limit_is_unreadable(tmp_path, kind):
     long = "ä" * (1 << 19)
@@ -77,10 +71,8 @@ def test_a_row_beyond_the_limit_is_unreadable(tmp_path, kind):
     first, second, third, lost, last = read_corpus(corpus, max_record_mb=1)[1]
     assert [d.article for d in (first, second, last)] == [long, long[1:] + "a", "short"]
     assert third.reason == "missing_field"
-    assert (lost.source_position, lost.reason, lost.raw) == (
-        *("row group 0 row 3", "record_too_large"),
-        b"",
-    )
+    assert place_and_reason(lost)[1:] == ("row group 0 row 3", "record_too_large")
+    assert lost.raw == b""
     assert lost.detail == (
         "the record has 1,048,577 bytes, more than 1,048,576 (--max_record_mb)"
     )
@@ -102,10 +94,8 @@ def test_a_column_that_comes_twice_is_refused(tmp_path):
 
 def test_a_file_that_is_no_parquet_is_refused(tmp_path):
     (tmp_path / "b.parquet").write_bytes(b"no parquet at all")
-    with pytest.raises(
-        UsageError,
-        match=r"b.parquet is no Parquet file that can be read \(its footer .*\); name ",
-    ):
+    message = r"b.parquet is no Parquet file that can be read \(its footer .*\); name "
+    with pytest.raises(UsageError, match=message):
         read_corpus(f"parquet:{tmp_path}/b.parquet")
 
 

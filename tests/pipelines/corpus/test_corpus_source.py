@@ -7,11 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import write_jsonl
-from support.corpus_records import read_corpus
+from support.corpus_records import parted, read_corpus
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.task import DeadLetter
 
 SHARES = "lie between 0 and 1 and add up to at most 1, not"
 SPLITS = "has the splits train, validation, test, not 'dev'"
@@ -87,14 +86,8 @@ def test_an_article_without_text_is_given_with_its_bytes(tmp_path):
     (tmp_path / "c.txt").write_bytes(b"\n\n")
     table = pa.table({"article": ["", "Rain."], "id": [1, 2], "x": [3, 4]})
     pq.write_table(table, tmp_path / "d.parquet")
-    names = (
-        "jsonl:{}/*.jsonl",
-        "csv:{}/*.csv",
-        "text:{}/*.txt",
-        "parquet:{}/*.parquet",
-    )
-    _, records = read_corpus(",".join(names).format(*[tmp_path] * 4))
-    found = [record for record in records if isinstance(record, DeadLetter)]
+    names = "jsonl:{}/a.jsonl", "csv:{}/b.csv", "text:{}/*.txt", "parquet:{}/d.parquet"
+    _, found = parted(read_corpus(",".join(names).format(*[tmp_path] * 4))[1])
     assert {letter.reason for letter in found} == {"empty_article"}
     assert [(each.document_id, each.source_position, each.raw) for each in found] == [
         ("a", "byte 0", lines[0]),
@@ -107,13 +100,10 @@ def test_an_article_without_text_is_given_with_its_bytes(tmp_path):
 
 def test_a_split_that_cannot_name_files_is_unreadable(tmp_path):
     splits = ["train", "../../escaped/evil", "/abs", "", "x" * 41, "dev_2"]
-    lines = [
-        {"id": f"d{i}", "article": "A.", "s": each} for i, each in enumerate(splits)
-    ]
+    lines = ({"id": f"d{i}", "article": "A.", "s": s} for i, s in enumerate(splits))
     corpus = write_jsonl(tmp_path / "a.jsonl", lines)
     flags = {"split_field": "s", "validation_share": 1, "test_share": 0}
-    _, records = read_corpus(corpus, **flags)
-    lost = [record for record in records if isinstance(record, DeadLetter)]
+    documents, lost = parted(read_corpus(corpus, **flags)[1])
     assert {letter.reason for letter in lost} == {"bad_split"}
     for letter, split in zip(lost, [splits[1], splits[2], splits[4]], strict=True):
         assert letter.detail == (
@@ -121,7 +111,6 @@ def test_a_split_that_cannot_name_files_is_unreadable(tmp_path):
             "letters, digits and underscores"
         )
         assert json.loads(letter.raw)["s"] == split
-    documents = [record for record in records if not isinstance(record, DeadLetter)]
     # The split of a record comes first, and the hash decides where it has none.
     splits = {document.document_id: document.split for document in documents}
     assert splits == {"d0": "train", "d3": "validation", "d5": "dev_2"}

@@ -8,12 +8,8 @@ from precis.pipelines.corpus.task import DeadLetter
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in (
-        "2023/storm.txt",
-        "2024/storm.txt",
-        "2024/storm.md",
-        "2024/fire.v1.txt",
-    ):
+    of_2024 = "2024/storm.txt", "2024/storm.md", "2024/fire.v1.txt"
+    for name in ("2023/storm.txt", *of_2024):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(f"Text of {name}\r\nend ü".encode())
     return tmp_path
@@ -49,9 +45,8 @@ def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path):
     (tmp_path / "b.txt").write_bytes(b"x" * ((1 << 20) + 1))
     (tmp_path / "c.txt").write_bytes(b"\xef\xbb\xbf" + b"y" * ((1 << 20) - 3))
     (tmp_path / "d[1].txt").write_bytes(b"")
-    broken, large, whole, empty = read_corpus(
-        f"text:{tmp_path}/*.txt", max_record_mb=1
-    )[1]
+    corpus = f"text:{tmp_path}/*.txt"
+    broken, large, whole, empty = read_corpus(corpus, max_record_mb=1)[1]
     assert broken == DeadLetter(
         *("read", "invalid_utf8", "byte 5: invalid start byte", None),
         *(f"{tmp_path}/a.txt", "file", b"good \xff bad"),
@@ -63,8 +58,6 @@ def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path):
     assert whole.article == "y" * ((1 << 20) - 3)
     assert (whole.source_file, whole.source_position) == (f"{tmp_path}/c.txt", "file")
     assert (empty.reason, empty.document_id) == ("empty_article", "d[1]")
-    assert (empty.source_file, empty.source_position) == (
-        f"{tmp_path}/d[1].txt",
-        "file",
-    )
+    place = f"{tmp_path}/d[1].txt", "file"
+    assert (empty.source_file, empty.source_position) == place
     assert read_corpus(f"text:{tmp_path}/d[1].txt")[1][0].document_id == "d[1]"

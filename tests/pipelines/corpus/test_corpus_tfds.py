@@ -5,12 +5,10 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
-from support.corpus_records import place_and_reason, read_corpus
+from support.corpus_records import parted, place_and_reason, read_corpus
 
 from precis.model.errors import UsageError
 from precis.model.records.example import read_frames
-from precis.model.text.document import Document
-from precis.pipelines.corpus.task import DeadLetter
 from precis.pipelines.corpus.tfds_sets import feature_kind
 
 SPLITS = {8: "validation", 9: "test"}
@@ -86,11 +84,10 @@ def test_every_record_lost_to_damage_is_counted_whatever_the_tasks(
     for size, is_cut in ((1_000, True), (1 << 30, False)):
         flags = {"data_dir": str(copy), "task_bytes": size}
         records = read_corpus("tfds:cnn_dailymail:train", **flags)[1]
-        lost = [u for u in records if isinstance(u, DeadLetter)]
+        read, lost = parted(records)
         assert place_and_reason(lost[0]) == (str(shard), "record 5", "broken_shard")
         detail = "the shard is damaged or ends at record 5; records 5 to "
         assert lost[0].detail.startswith(detail)
-        read = [d for d in records if isinstance(d, Document)]
         assert {d.source_file for d in read} == {str(shard)}
         assert [d.source_position for d in read] == [f"record {n}" for n in range(5)]
         assert sum(u.records for u in lost) == len(frames) - 5

@@ -37,14 +37,10 @@ def test_letters_are_written_as_they_come_and_counted(tmp_path):
             dead_letters.write(letter)
         assert not path.exists()
     assert dead_letters.rows == 4
-    assert dead_letters.reasons == {
-        "read/b": 1,
-        "read/broken_parquet": 40,
-        "search/b": 1,
-    }
-    assert dead_letters.failed == {"a": 1, "b": 40, "": 1} and dead_letters.empty == {
-        "a": 1
-    }
+    reasons = {"read/b": 1, "read/broken_parquet": 40, "search/b": 1}
+    assert dead_letters.reasons == reasons
+    assert dead_letters.failed == {"a": 1, "b": 40, "": 1}
+    assert dead_letters.empty == {"a": 1}
     run = {"task": 7, "run_id": "r1"}
     rows = list(read_dead_letters(str(path)))
     assert rows == [{**letter._asdict(), **run} for letter in written]
@@ -100,7 +96,6 @@ def test_a_job_bears_a_share_of_failures(read, empty, reasons, share, message):
     counts = {"read": read + 3, "failed": failed, "empty": empty, "other_split": 3}
     allowed = FailureOptions(max_failed_share=share)
     refused = pytest.raises(DataError, match=message) if message else nullcontext()
+    place = "gs://b/dead_letters"
     with refused:
-        check_failures(
-            counts, reasons, allowed=allowed, dead_letters="gs://b/dead_letters"
-        )
+        check_failures(counts, reasons, allowed=allowed, dead_letters=place)

@@ -48,7 +48,6 @@ def test_task_boundaries_change_nothing():
 
 @pytest.mark.parametrize("spec", ["0", "-5", "1.5", "many", "20000:test", "٣"])
 def test_a_bad_size_is_refused(spec):
-    with pytest.raises(
-        UsageError, match=f"sample:{re.escape(spec)}: .* is not a positive whole number"
-    ):
+    message = f"sample:{re.escape(spec)}: .* is not a positive whole number"
+    with pytest.raises(UsageError, match=message):
         generator.list_tasks(spec, CorpusOptions(corpus="sample:"))

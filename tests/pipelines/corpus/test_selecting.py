@@ -62,9 +62,8 @@ def names(*numbers) -> list[str]:
 @pytest.mark.parametrize("limit", [1, 9, 10, 11, 30, 99])
 @pytest.mark.parametrize("task_bytes", [150, 16 << 20])
 def test_the_first_documents_are_taken_however_tasks_are_cut(corpus, limit, task_bytes):
-    assert (
-        taken(corpus, limit=limit, task_bytes=task_bytes) == names(*range(30))[:limit]
-    )
+    first = taken(corpus, limit=limit, task_bytes=task_bytes)
+    assert first == names(*range(30))[:limit]
 
 
 def test_of_a_sample_only_the_drawn_records_are_read_again(tmp_path, monkeypatch):
@@ -147,10 +146,7 @@ def test_what_is_selected_is_part_of_the_fingerprint(corpus):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            {"limit": -1},
-            "--limit must not be negative, but is -1; leave it out for all",
-        ),
+        ({"limit": -1}, "--limit must not be negative, but is -1; leave it out for"),
         ({"sample": -2}, "--sample must not be negative, but is -2; leave it out for"),
         ({"limit": 1, "sample": 2}, "--limit takes the first .*; leave one of them"),
     ],
