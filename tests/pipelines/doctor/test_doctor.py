@@ -166,16 +166,10 @@ def test_a_package_of_a_wrong_version(diagnose, tmp_path_factory, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            "summarize --corpus jsonl:none/*.jsonl --output o",
-            "no file matches none/*.j",
-        ),
+        ("summarize --corpus jsonl:none/*.j --output o", "no file matches none/*.j"),
         ("summarize --text a", "--corpus is needed: the corpus"),
         ("prepare --corpus sample:9 --output o --task_bytes 0", "--task_bytes must be"),
-        (
-            "summarize --corpus sample:9 --output o --runner=Flnk",
-            "--runner Flnk is unk",
-        ),
+        ("summarize --corpus sample:9 --output o --runner=F", "--runner F is unknow"),
         ("summarize --corpus sample:9 --output o --bundle none", "none"),
     ],
 )
