@@ -30,21 +30,17 @@ def test_random_is_drawn_from_the_text():
     assert random(["Two.", "One."]).tolist() != random(["One.", "Two."]).tolist()
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("error")
-def test_every_method_gives_one_finite_score_per_sentence(method):
-    for name, texts in ODD_DOCUMENTS.items():
+@pytest.mark.parametrize("name", ODD_DOCUMENTS)
+def test_every_sentence_has_a_finite_score_of_each_method_and_finite_features(name):
+    texts = ODD_DOCUMENTS[name]
+    for method in METHODS:
         scores = scores_of(method, texts)
-        assert scores.shape == (len(texts),), name
-        assert scores.dtype == np.float64, name
-        assert np.isfinite(scores).all(), name
-
-
-def test_odd_documents_have_finite_features():
-    for name, texts in ODD_DOCUMENTS.items():
-        rows = features(texts, terms_of(texts))
-        assert rows.shape == (len(texts), FEATURE_COUNT), name
-        assert rows.dtype == np.float32 and np.isfinite(rows).all(), name
+        assert (scores.shape, scores.dtype) == ((len(texts),), np.float64), method
+        assert np.isfinite(scores).all(), method
+    rows = features(texts, terms_of(texts))
+    assert (rows.shape, rows.dtype) == ((len(texts), FEATURE_COUNT), np.float32)
+    assert np.isfinite(rows).all()
 
 
 @pytest.mark.slow

@@ -16,10 +16,7 @@ from precis.model.keyphrases.features import (
     DocumentFrequencies,
     candidate_features,
 )
-from precis.model.keyphrases.references import (
-    f1,
-    reference_phrases,
-)
+from precis.model.keyphrases.references import f1, reference_phrases
 from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
 

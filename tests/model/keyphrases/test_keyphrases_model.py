@@ -13,10 +13,7 @@ import pytest
 from precis.model.errors import DataError, UsageError
 from precis.model.keyphrases.candidates import find_candidates, frequent_keyphrases
 from precis.model.keyphrases.classifier import Bins, KeyphraseModel
-from precis.model.keyphrases.features import (
-    FEATURES,
-    candidate_features,
-)
+from precis.model.keyphrases.features import FEATURES, candidate_features
 from precis.model.keyphrases.references import f1, reference_phrases
 from precis.model.keyphrases.training import read_sample, train_classifier
 from precis.model.text.article import Article

@@ -11,8 +11,7 @@ from precis.model.training.strategy import make_strategy, needs_fixed_shapes
 
 
 @pytest.mark.skipif(
-    bool(tf.config.list_physical_devices("GPU")),
-    reason="needs a machine without a GPU",
+    bool(tf.config.list_physical_devices("GPU")), reason="needs a machine without a GPU"
 )
 def test_strategies_without_accelerators(monkeypatch):
     monkeypatch.delenv("TPU_NAME", raising=False)

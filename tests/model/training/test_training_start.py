@@ -9,10 +9,7 @@ import pytest
 from support.plain_network import scramble
 from support.small_training import network_config, prepare_training
 
-from precis.model.bundle.network_bundle import (
-    load_bundle,
-    save_bundle,
-)
+from precis.model.bundle.network_bundle import load_bundle, save_bundle
 from precis.model.errors import UsageError
 from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
