@@ -21,6 +21,7 @@ FORTY = [f"Kel{'x' * number}." for number in range(40)]
 MILL = [sentence.text for sentence in SENTENCES]
 LENGTHS = ["Kel mor tas bin rok.", "Sab tup.", "Nim lod ver.", "Gam."]
 PAGE = ["Scroll down for video.", "Rain fell.", "Follow us on Twitter."]
+OLD = ["THE OLD, mill.", "Old mill: the.", "the old mill"]
 RAW = {"is_baseline": True}
 
 
@@ -39,13 +40,7 @@ RAW = {"is_baseline": True}
         (MILL, [4, 1, 3, 2, 0], {"sentences": 2}, RAW, [0, 2]),
         (MILL, [4, 1, 3, 2, 0], {"sentences": 4}, {}, [0, 3, 1]),
         # Two words in common do not block, and marks and capitals do not count.
-        (
-            ["THE OLD, mill.", "Old mill: the.", "the old mill"],
-            [3, 2, 1],
-            {},
-            {},
-            [0, 1],
-        ),
+        (OLD, [3, 2, 1], {}, {}, [0, 1]),
         # A word limit passes over sentences that do not fit.
         (LENGTHS, [4, 3, 2, 1], {"max_words": 4}, {}, [1, 3]),
         (LENGTHS, [4, 3, 2, 1], {"max_words": 5}, RAW, [0]),

@@ -1,10 +1,10 @@
 """Strategies on a machine without accelerators, and the refusals of the others."""
 
-import socket
 import time
 
 import pytest
 import tensorflow as tf
+from support.processes import closed_port
 
 from precis.model.errors import UsageError
 from precis.model.training.strategy import make_strategy, needs_fixed_shapes
@@ -29,13 +29,10 @@ def test_strategies_without_accelerators(monkeypatch):
 
 @pytest.mark.parametrize("name", ["tpu", "auto"])
 def test_a_tpu_that_does_not_answer_is_refused_soon(monkeypatch, name):
-    # The socket is bound but does not listen, so that no other process answers there.
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("TPU_NAME", f"grpc://127.0.0.1:{taken.getsockname()[1]}")
+    with closed_port() as port:
+        monkeypatch.setenv("TPU_NAME", f"grpc://127.0.0.1:{port}")
         started = time.monotonic()
-        with pytest.raises(
-            UsageError, match=r"--strategy tpu: no TPU answers \(.*refused"
-        ):
+        match = r"--strategy tpu: no TPU answers \(.*refused"
+        with pytest.raises(UsageError, match=match):
             make_strategy(name)
         assert time.monotonic() - started < 30  # TensorFlow itself would try for ever

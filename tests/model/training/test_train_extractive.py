@@ -206,19 +206,16 @@ def test_articles_without_sentences_are_passed_over(records, tmp_path, has_some)
     some = Example("a", tokens, tokens, 2, labelled.highlights, sentences)
     none = Example("b", tokens, tokens, 2, "Rain fell.", LabelledSentences((), ()))
     examples = [none, some] if has_some else [none]
-    folder = write_records(
-        tmp_path / "r",
-        {"train": [examples], "validation": [examples]},
-        Tokenizer.load(f"{records}/tokenizer"),
-    )
+    splits = {"train": [examples], "validation": [examples]}
+    tokenizer = Tokenizer.load(f"{records}/tokenizer")
+    folder = write_records(tmp_path / "r", splits, tokenizer)
     info = tmp_path / "r/dataset.json"
     described = json.loads(info.read_text())
     described["features"]["oracle"] = "int64"
     info.write_text(json.dumps(described))
     if has_some:
-        (article,) = extractor_training(
-            folder, tmp_path, extractor_settings("")
-        ).validated
+        training = extractor_training(folder, tmp_path, extractor_settings(""))
+        (article,) = training.validated
         assert article.sentences == labelled.sentences[:MAX_SENTENCES]
     else:
         match = "r: no article of a split has a sentence to learn from; prepare another"

@@ -28,7 +28,6 @@ SHAPE = {
     "max_source_tokens": 192,
     "max_target_tokens": 48,
 }
-FAST = ("gate", "gru")  # the other networks are slow tests
 NETWORKS = {
     "gate": network_config(convolutional_gate=True),
     "like_t5": network_config(
@@ -178,13 +177,11 @@ def test_a_batch_of_one_row_is_worked_in_two_parts(monkeypatch):
 # Every kind of network
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow])
-        for name in NETWORKS
-    ],
-)
+SLOW = ("like_t5", "decoder_only")
+EACH = ("gate", "gru", *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW))
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_every_network_learns_and_its_state_is_all_in_its_variables(name):
     """The variables of one network set another, made with another seed, to the same
     state: a checkpoint holds all of it, the seeds of dropout included.
@@ -203,7 +200,7 @@ def test_every_network_learns_and_its_state_is_all_in_its_variables(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["like_t5", "decoder_only"])
+@pytest.mark.parametrize("name", SLOW)
 def test_a_step_that_xla_compiles_is_the_same(name):
     """XLA compiles for a TPU too: every operation of the step and of its gradient must
     be one that it has, with shapes that it knows. Dropout is on. It does not compile

@@ -98,40 +98,23 @@ def test_a_training_from_other_first_weights_is_another(
 @pytest.fixture(scope="module")
 def encoder_bundle(tokenizers, tmp_path_factory) -> str:
     folder = str(tmp_path_factory.mktemp("encoder"))
-    config = EncoderConfig(
-        vocabulary_size=tokenizers.source.vocabulary_size,
-        pad_id=0,
-        embedding_norm=True,
-        width=12,
-        heads=3,
-        feed_forward=20,
-        encoder_layers=2,
-        max_source_tokens=64,
-        positions="learned",
-    )
-    encoder = build_network(config)
+    size = tokenizers.source.vocabulary_size
+    shape = {"width": 12, "heads": 3, "feed_forward": 20, "encoder_layers": 2}
+    positions = {"max_source_tokens": 64, "positions": "learned"}
+    others = {"embedding_norm": True, **shape, **positions}
+    encoder = build_network(EncoderConfig(vocabulary_size=size, pad_id=0, **others))
     scramble(encoder, seed=4)
     save_bundle(folder, network=encoder, tokenizer=tokenizers.source, provenance={})
     return folder
 
 
-def on_encoder(folder, tokenizers, *, max_source_tokens=50, decoder_layers=1):
+def on_encoder(folder, tokenizers, **changes):
     """The encoder below a new decoder."""
-    decoder = StackConfig(
-        vocabulary_size=tokenizers.target.vocabulary_size,
-        pad_id=0,
-        width=8,
-        heads=2,
-        feed_forward=10,
-    )
-    return weights_of_encoder(
-        folder,
-        tokenizers,
-        decoder,
-        max_source_tokens=max_source_tokens,
-        decoder_layers=decoder_layers,
-        max_target_tokens=48,
-    )
+    size = tokenizers.target.vocabulary_size
+    shape = {"width": 8, "heads": 2, "feed_forward": 10}
+    decoder = StackConfig(vocabulary_size=size, pad_id=0, **shape)
+    limits = {"max_source_tokens": 50, "max_target_tokens": 48, "decoder_layers": 1}
+    return weights_of_encoder(folder, tokenizers, decoder, **{**limits, **changes})
 
 
 def test_a_decoder_is_put_on_an_encoder(encoder_bundle, tokenizers):
@@ -190,8 +173,6 @@ def test_embeddings_begin_as_word_vectors(tokenizers, tmp_path, capsys):
 
 
 def test_word_vectors_that_are_not_there_are_refused(tmp_path):
-    match = (
-        "--word_vectors .*none.txt: there is no such file; name one in Word2Vec's te"
-    )
+    match = "--word_vectors .*none.txt: there is no such file; name one in Word2Vec's"
     with pytest.raises(UsageError, match=match):
         with_word_vectors(InitialWeights(), str(tmp_path / "none.txt"))
