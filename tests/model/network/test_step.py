@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from support.small_network import EACH, make_network, network_of
+from support.small_network import EACH, KINDS, make_network, network_of
 from support.walks import (
     SOURCE,
     STEPS,
@@ -19,6 +19,7 @@ from support.walks import (
 )
 
 from precis.model.network import layers
+from precis.model.network.pointer import different_tokens
 
 
 @pytest.mark.parametrize("variant", EACH)
@@ -57,6 +58,28 @@ def test_documents_may_be_selected_after_slots_were_dropped(variant):
             assert (positions[0] != positions[2]).any()
             assert (positions[1] != positions[2]).any()
     assert step.index == 11 and step.documents == [2, 0]
+
+
+@pytest.mark.parametrize("variant", KINDS)
+def test_a_step_copies_alone_where_p_gen_is_almost_zero(variant):
+    """Tokens outside the source are then impossible, and their logits stay finite."""
+    network, walk = make_network(variant), random_walk(3)
+    network.pointer.gate.bias.assign([-200.0])
+    actual = np.stack([each.logits for each in take_steps(network, SOURCE, walk)], 2)
+    assert np.isfinite(actual).all()
+    expected = np.exp(teacher_forced(network, SOURCE, walk))
+    np.testing.assert_allclose(ops.softmax(actual), expected, atol=1e-5)
+    assert (expected[0, 0, 0] > 1e-3).sum() == 3  # the first source has three tokens
+
+
+def test_the_different_tokens_of_a_source_stand_in_their_order():
+    def different(source):
+        return np.asarray(different_tokens(np.array(source, "int32"))).tolist()
+
+    assert different([[3, 6, 3, 0, 0], [5, 5, 5, 2, 6]]) == [[3, 6, 0], [5, 2, 6]]
+    # The first has one of its tokens again, as it has fewer.
+    assert different([[4, 4, 4, 4], [7, 8, 7, 9]]) == [[4, 4, 4], [7, 8, 9]]
+    assert different(np.zeros((2, 0))) == [[], []]
 
 
 # What a step computes in float32: the softmax of each attention and the two of the
