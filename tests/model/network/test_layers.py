@@ -1,7 +1,8 @@
-"""Dropout and precision of the layers of a Transformer; `test_whole_networks` has their
-formulas.
+"""Dropout and precision of the layers and the block of a Transformer;
+`test_whole_networks` has their formulas.
 """
 
+import contextlib
 import dataclasses
 
 import keras
@@ -10,6 +11,17 @@ import pytest
 from support.small_network import small_config, values
 
 from precis.model.network import layers
+from precis.model.network.blocks import TransformerBlock
+
+
+@contextlib.contextmanager
+def policy(name):
+    """Layers that are made in it compute in a precision."""
+    keras.config.set_dtype_policy(name)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy("float32")
 
 
 def test_dropout_in_a_residual_touches_the_update_only():
@@ -32,14 +44,11 @@ def test_dropout_in_a_residual_touches_the_update_only():
 def test_attention_computes_in_the_precision_it_is_given():
     """In bfloat16 the bias is still added in float32: 1e-3 beside 4 would be lost."""
     config = dataclasses.replace(small_config(), heads=1)
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with policy("mixed_bfloat16"):
         half, full = (
             layers.MultiHeadAttention(config=config, name="attention", **settings)
             for settings in ({}, {"dtype": "float32"})
         )
-    finally:
-        keras.config.set_dtype_policy("float32")
     assert {layer.compute_dtype for layer in full._flatten_layers()} == {"float32"}
     assert {layer.compute_dtype for layer in half._flatten_layers()} == {"bfloat16"}
     half.build()
@@ -48,3 +57,17 @@ def test_attention_computes_in_the_precision_it_is_given():
     _, weights = half(states, memory, bias)
     log_weights = np.log(np.asarray(weights))[0, 0, 0]
     assert log_weights @ [-1, 1] == pytest.approx(0.001, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["mixed_bfloat16", "mixed_float16"])
+def test_the_digits_of_states_outlive_a_block_of_half_precision(name):
+    """Sublayers whose weights are zero add nothing."""
+    config = small_config(norm_first=True)
+    with policy(name):
+        block = TransformerBlock(config=config, memory_width=8, name="b")
+    block.build((None, None, 8))
+    block.set_weights([np.zeros(weight.shape) for weight in block.weights])
+    mask = np.array([[True, True, True, False, False], [True] * 5])  # [B, S]
+    states, bias = values(2, 5, 8), layers.score_bias(mask[:, None, None])
+    updated, *_ = block(states, bias, states, bias)
+    np.testing.assert_array_equal(updated, states)
