@@ -38,7 +38,6 @@ from precis.model.bundle.network_bundle import (
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.network.build import build_network
-from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.tokenization.imported import read_tokenizer
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.tables.finished_run import read_run
@@ -183,20 +182,6 @@ def test_task_prefixes_come_back_and_others_are_refused(network, tokenizer, tmp_
         )
         with pytest.raises(UsageError, match=message):
             check_prefix(prefix, open_bundle(folder))
-
-
-def test_an_imported_network_has_search_settings_and_takes_any_prefix(
-    network, tokenizer, tmp_path
-):
-    ids = {"start_id": 2, "end_id": 1, "pad_id": 0, "last_id": 1}
-    special = SpecialTokens(**ids, suppressed=(0, 5), prefix=(7,))
-    decoding = SearchConfig(beam_width=5, length_penalty_form="average")
-    settings = {"decoding": decoding, "special": special}
-    save(tmp_path, network, tokenizer, task_prefixes=("summarize: ",), **settings)
-    assert load_bundle(str(tmp_path)).special == special
-    expected = {**dataclasses.asdict(decoding), "task_prefix": "summarize: "}
-    assert read_decoding(str(tmp_path)) == expected
-    check_prefix("translate English to German: ", open_bundle(str(tmp_path)))
 
 
 def test_a_bundle_is_incomplete_while_it_is_replaced(

@@ -33,8 +33,10 @@ from precis.model import files
 from precis.model.bundle.checkpoints.importer import load_checkpoint
 from precis.model.bundle.manifest import open_weights, read_manifest
 from precis.model.bundle.network_bundle import (
+    check_prefix,
     load_bundle,
     load_encoder_bundle,
+    open_bundle,
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.imported import read_tokenizer
@@ -115,6 +117,8 @@ def test_a_t5_reads_its_prefix_and_the_given_length(tmp_path):
     assert load_bundle(folder).network.config.max_source_tokens == 60
     decoding = settings_of(bundle=folder).decoding
     assert (decoding.beam_width, decoding.max_summary_tokens) == (2, 8)
+    # A checkpoint does not list all the prefixes that its network knows.
+    check_prefix("translate English to German: ", open_bundle(folder))
     tokenizer = read_tokenizer(str(tmp_path / "t5"), SETTINGS)
     (expected,) = tokenizer.encode([f"summarize: {LONG}"])
     *prefix, end = tokenizer.encode(["summarize:"])[0].tolist()
