@@ -14,71 +14,26 @@ from precis.model.errors import UsageError
 pytestmark = pytest.mark.slow
 
 TRAINING = {
-    "network": "tiny",
-    "width": 16,
-    "steps": 2,
-    "batch_tokens": 2000,
-    "checkpoint_steps": 2,
-    "validation_steps": 0,
-    "warmup_steps": 2,
-    "strategy": "one",
+    **{"network": "tiny", "width": 16, "strategy": "one", "batch_tokens": 2000},
+    **{"steps": 2, "checkpoint_steps": 2, "validation_steps": 0, "warmup_steps": 2},
 }
 BLOCKS = {"heads": 2, "feed_forward": 32}
-RECORDS = {
-    "corpus": "sample:60",
-    "vocabulary_size": 600,
-    "max_source_tokens": 80,
-    "max_target_tokens": 24,
-}
+LIMITS = {"corpus": "sample:60", "max_source_tokens": 80, "max_target_tokens": 24}
+RECORDS = {**LIMITS, "vocabulary_size": 600}
 SEARCH = {
-    "beam_width": 2,
-    "max_summary_tokens": 8,
-    "min_summary_tokens": 3,
-    "no_repeat_ngram": 2,
+    **{"beam_width": 2, "no_repeat_ngram": 2, "search_processes": 1},
+    **{"min_summary_tokens": 3, "max_summary_tokens": 8},
 }
-ARTICLE = (
-    "Rain fell on Paris on Monday. The mayor said that 45 houses were flooded. "
-    "Nobody was hurt."
-)
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory) -> str:
-    folder = str(tmp_path_factory.mktemp("records"))
-    precis.prepare(output=folder, **RECORDS)
-    return folder
+ARTICLE = "Rain fell on Paris. The mayor said that 45 houses were flooded."
 
 
 def summarize(bundle, output, **flags) -> list[dict]:
     """The rows of a run with a bundle."""
-    precis.summarize(
-        corpus="sample:60",
-        split="test",
-        bundle=bundle,
-        output=str(output),
-        search_processes=1,
-        **SEARCH,
-        **flags,
-    )
+    read = {"corpus": "sample:60", "split": "test"}
+    precis.summarize(bundle=bundle, output=str(output), **read, **SEARCH, **flags)
     rows = pq.read_table(output / "data").to_pylist()
     assert rows and all(row["abstractive_summary"] is not None for row in rows)
     return rows
-
-
-def draw(bundle, folder, *, block) -> None:
-    """Draws the attention of a bundle."""
-    (folder / "article.txt").write_text(ARTICLE)
-    picture = folder / "attention.png"
-    (folder / "summary.txt").write_text("Rain fell on Paris.")
-    precis.attention(
-        bundle=bundle,
-        text=folder / "article.txt",
-        summary=folder / "summary.txt",
-        output=picture,
-        block=block,
-    )
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert picture.stat().st_size > 5_000
 
 
 def test_a_bert_encoder_below_a_new_decoder(tmp_path):
@@ -89,41 +44,36 @@ def test_a_bert_encoder_below_a_new_decoder(tmp_path):
     write_encoder(tmp_path / "checkpoint")
     write_pieces(tmp_path / "checkpoint")
     precis.import_checkpoint(checkpoint=checkpoint, output=encoder)
-    limits = {**RECORDS, "max_source_tokens": 12}
-    info = precis.prepare(output=records, source_tokenizer=encoder, **limits)
+    short = {**RECORDS, "max_source_tokens": 12}
+    info = precis.prepare(output=records, source_tokenizer=encoder, **short)
     assert info.source_tokenizer_fingerprint != info.tokenizer_fingerprint
-    precis.train(
-        records=records,
-        output=bundle,
-        encoder=encoder,
-        max_source_tokens=10,
-        **TRAINING,
-        **BLOCKS,
-    )
+    read = {"records": records, "encoder": encoder, "max_source_tokens": 10}
+    precis.train(output=bundle, **read, **TRAINING, **BLOCKS)
     rows = summarize(bundle, tmp_path / "run")
     for row in rows:  # passages of at most 10 tokens make up the document
         assert 10 < row["source_tokens"] == row["seen_tokens"] <= 10 * row["chunks"]
-    draw(bundle, tmp_path, block="cross")
+    article, picture = tmp_path / "article.txt", tmp_path / "attention.png"
+    article.write_text(ARTICLE)
+    precis.attention(
+        bundle=bundle, text=article, summary=article, output=picture, block="cross"
+    )
+    assert picture.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(UsageError, match="its sources have a tokenizer of their own"):
         precis.export(bundle=bundle, output=output)
 
 
-def test_one_recurrent_network_for_two_tasks(records, tmp_path):
+def test_one_recurrent_network_for_two_tasks(tmp_path):
     """The tasks share the vocabulary; a prefix names the task."""
-    limits = {**RECORDS, "tokenizer": records}
-    del limits["vocabulary_size"]
+    records = str(tmp_path / "records")
+    precis.prepare(output=records, **RECORDS)
+    limits = {**LIMITS, "tokenizer": records}
     tasks = {"summarize: ": "highlights", "headline: ": "headline"}
     folders = [str(tmp_path / target) for target in tasks.values()]
     for folder, (prefix, target) in zip(folders, tasks.items(), strict=True):
         precis.prepare(output=folder, task_prefix=prefix, target=target, **limits)
     bundle = str(tmp_path / "bundle")
-    precis.train(
-        records=",".join(folders),
-        output=bundle,
-        architecture="recurrent",
-        convolutional_gate=True,
-        **TRAINING,
-    )
+    shape = {"architecture": "recurrent", "convolutional_gate": True}
+    precis.train(records=",".join(folders), output=bundle, **shape, **TRAINING)
     config = json.loads((tmp_path / "bundle/config.json").read_text())
     assert config["task_prefixes"] == list(tasks)
     summaries = summarize(bundle, tmp_path / "run")
