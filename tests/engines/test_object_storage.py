@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 from support.command_line import exit_code
 from support.fault_proxy import Faults, fault_proxy
-from support.gcs_emulator import (
-    gcs_emulator,
-)
+from support.gcs_emulator import gcs_emulator
 from support.object_stores import (
     CORPORA,
     ODD_NAMES,
@@ -42,13 +40,8 @@ def gcs(emulator, monkeypatch):
 @pytest.fixture(scope="module")
 def corpora(emulator, tmp_path_factory):
     """The folder of the corpora on the disk; `gs://news/in` has the same files."""
-    folder = tmp_path_factory.mktemp("corpora")
-    write_corpora(folder)
     with environment(STORAGE_EMULATOR_HOST=emulator):
-        for path in filter(Path.is_file, folder.rglob("*")):
-            name = path.relative_to(folder)
-            files.write_bytes(f"gs://news/in/{name}", path.read_bytes())
-    return str(folder)
+        return write_corpora(tmp_path_factory.mktemp("corpora"), "gs://news/in")
 
 
 @pytest.fixture(scope="module")

@@ -29,18 +29,19 @@ CORPORA = (
 )
 
 
-def write_corpora(folder: Path, *, documents: int = 40) -> None:
-    """Writes documents of the built-in corpus in every format."""
+def write_corpora(folder: Path, address: str) -> str:
+    """Writes forty documents of the built-in corpus in every format, and the same files
+    below an address on a store; returns the folder.
+    """
     rows = [
         {"id": each.document_id, "article": each.article, "highlights": each.highlights}
-        for each in map(document, range(documents))
+        for each in map(document, range(40))
     ]
     for name in ("jsonl", "table", "text/deep"):
         (folder / name).mkdir(parents=True)
     lines = [json.dumps(row) + "\n" for row in rows]
-    half = documents // 2
-    (folder / "jsonl" / "a.jsonl").write_text("".join(lines[:half]))
-    packed = gzip.compress("".join(lines[half:]).encode(), mtime=0)
+    (folder / "jsonl" / "a.jsonl").write_text("".join(lines[:20]))
+    packed = gzip.compress("".join(lines[20:]).encode(), mtime=0)
     (folder / "jsonl" / "b.jsonl.gz").write_bytes(packed)
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]))
@@ -53,6 +54,10 @@ def write_corpora(folder: Path, *, documents: int = 40) -> None:
     for number, row in enumerate(rows[:6]):
         names = (*ODD_NAMES, "deep/i.txt")
         (folder / "text" / names[number]).write_text(row["article"])
+    for path in filter(Path.is_file, folder.rglob("*")):
+        name = files.join(address, str(path.relative_to(folder)))
+        files.write_bytes(name, path.read_bytes())
+    return str(folder)
 
 
 def address_below(address: str, folder: str) -> str:

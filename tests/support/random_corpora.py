@@ -69,6 +69,8 @@ _BROKEN_LINES = (
 _BLANK_LINES = (b"", b" ", b"\t\r", b"\x0c")
 # Rows of a CSV file, without their line break, that are no documents.
 _BROKEN_ROWS = (b'"Quokka"', b'"q","Quokka","","",""', b'"q","Quokka caf\xe9","",""')
+_BROKEN = {"jsonl": (*_BROKEN_LINES, *_BLANK_LINES), "csv": _BROKEN_ROWS}
+_NO_TEXT = b"\xff Quokka"
 
 
 class Record(NamedTuple):
@@ -109,9 +111,7 @@ class Record(NamedTuple):
             return self.split
         digest = hashlib.sha256(f"17:{self.id_or_hash()}".encode()).digest()
         place = int.from_bytes(digest[:8], "big") / 2**64
-        return (
-            "validation" if place < 0.05 else "test" if place < 0.05 + 0.05 else "train"
-        )
+        return "validation" if place < 0.05 else "test" if place < 0.1 else "train"
 
 
 class Draft(NamedTuple):
@@ -160,28 +160,17 @@ def _articles(draw: st.DrawFn) -> str:
         return draw(st.sampled_from(_BLANKS))
     if kind == 1:
         return draw(st.text(st.characters(exclude_categories=("Cs",)), max_size=40))
-    pieces = draw(st.lists(st.sampled_from(_FRAGMENTS), min_size=1, max_size=8))
-    separators = draw(
-        st.lists(
-            st.sampled_from(_SEPARATORS), min_size=len(pieces), max_size=len(pieces)
-        )
-    )
-    pairs = zip(pieces, separators, strict=True)
-    return "".join(text for pair in pairs for text in pair)
+    pairs = st.tuples(st.sampled_from(_FRAGMENTS), st.sampled_from(_SEPARATORS))
+    return "".join(map("".join, draw(st.lists(pairs, min_size=1, max_size=8))))
 
 
 @st.composite
 def _drafts(draw: st.DrawFn, scheme: str, articles: list[str]) -> Draft:
     kind = draw(st.integers(0, 9))
-    if kind == 0 and scheme in ("jsonl", "csv"):
-        lines = (*_BROKEN_LINES, *_BLANK_LINES) if scheme == "jsonl" else _BROKEN_ROWS
-        return Draft({}, raw=draw(st.sampled_from(lines)))
     if kind == 0:
-        return Draft({}, raw=b"\xff Quokka")
-    article = draw(st.sampled_from(articles))
-    key = article
-    if kind == 1:
-        article = article.replace(" ", " \t ")
+        return Draft({}, raw=draw(st.sampled_from(_BROKEN.get(scheme, (_NO_TEXT,)))))
+    key = draw(st.sampled_from(articles))
+    article = key.replace(" ", " \t ") if kind == 1 else key
     highlights = draw(st.sampled_from(("", f"{MARKER} rain.\nIt was cold.", "\x00")))
     values = {
         "id": draw(st.sampled_from(("", *_IDS, *map(str, range(20))))),
@@ -242,16 +231,8 @@ def _record(path: str, position: str, draft: Draft) -> Record:
         return Record(path, position, BAD)
     values = draft.values
     outcome = ROW if _has_text(values["article"]) else EMPTY
-    return Record(
-        path,
-        position,
-        outcome,
-        values["article"],
-        values["id"],
-        values["highlights"],
-        values["part"],
-        draft.key,
-    )
+    texts = (values[name] for name in ("article", "id", "highlights", "part"))
+    return Record(path, position, outcome, *texts, draft.key)
 
 
 # A file whose first records lack a field is refused; so one with all stands first.
@@ -289,12 +270,8 @@ def _csv(
     del corpus
     content, records = _csv_row(_FIELDS), []
     for draft in drafts:
-        row = draft.raw
-        row = (
-            _csv_row(draft.values[name] for name in _FIELDS)
-            if row is None
-            else row + b"\n"
-        )
+        is_bad = draft.raw is not None
+        row = draft.raw + b"\n" if is_bad else _csv_row(map(draft.values.get, _FIELDS))
         records.append(_record(path, f"byte {len(content)}", draft))
         content += row
     return content, records

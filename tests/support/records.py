@@ -1,6 +1,7 @@
 """A folder of records, written without Beam."""
 
 import functools
+import hashlib
 from collections import Counter
 from pathlib import Path
 
@@ -39,37 +40,25 @@ def write_records(
             name = shard_name(split, index, len(parts))
             content = b"".join(frame(serialise(example)) for example in part)
             files.write_bytes(str(folder / name), content)
-            shards.append(
-                Shard(
-                    name, len(part), len(content), files.sha256_file(str(folder / name))
-                )
-            )
+            sha256 = hashlib.sha256(content).hexdigest()
+            shards.append(Shard(name, len(part), len(content), sha256))
             sources.update(example.source_tokens for example in part)
             targets.update(len(example.target) for example in part)
         splits[split] = tuple(shards)
     tokenizer.save(str(folder / TOKENIZER_FOLDER))
     written = sum(sources.values())
+    none = dict.fromkeys(("duplicates", "failed", "skipped"), 0)
+    checksums = {name: [each.sha256 for each in splits[name]] for name in splits}
     info = DatasetInfo(
         splits=splits,
         source_lengths=summarise_lengths(sources),
         target_lengths=summarise_lengths(targets),
-        counts={
-            "read": written,
-            "written": written,
-            "duplicates": 0,
-            "failed": 0,
-            "skipped": 0,
-        },
+        counts={"read": written, "written": written, **none},
         max_source_tokens=MAX_SOURCE_TOKENS,
         max_target_tokens=MAX_TARGET_TOKENS,
         seed=1,
         tokenizer_fingerprint=tokenizer.fingerprint,
-        fingerprint=files.sha256_json(
-            {
-                split: [shard.sha256 for shard in shards]
-                for split, shards in splits.items()
-            }
-        ),
+        fingerprint=files.sha256_json(checksums),
     )
     files.write_json(str(folder / DATASET_FILE), info.to_json())
     files.write_bytes(str(folder / SUCCESS_FILE), b"")

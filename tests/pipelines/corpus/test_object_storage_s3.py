@@ -3,7 +3,6 @@
 import concurrent.futures
 import logging
 import urllib.request
-from pathlib import Path
 
 import pytest
 from moto.server import ThreadedMotoServer
@@ -62,13 +61,8 @@ def s3(server):
 @pytest.fixture(scope="module")
 def corpora(server, tmp_path_factory):
     """The folder of the corpora on the disk; `s3://news/in` has the same files."""
-    folder = tmp_path_factory.mktemp("corpora")
-    write_corpora(folder)
     with environment(**variables(server)):
-        for path in filter(Path.is_file, folder.rglob("*")):
-            name = path.relative_to(folder)
-            files.write_bytes(f"s3://news/in/{name}", path.read_bytes())
-    return str(folder)
+        return write_corpora(tmp_path_factory.mktemp("corpora"), "s3://news/in")
 
 
 def test_corpora_are_the_same_as_on_the_disk(corpora):

@@ -116,10 +116,8 @@ def test_without_a_record_the_job_fails(of_two, tmp_path):
     lines = [story(index, highlights=None) for index in range(5)]
     corpus = write_jsonl(tmp_path / "c.jsonl", lines)
     flags = {"tokenizer": of_two, "source_tokenizer": of_two}
-    with pytest.raises(
-        DataError,
-        match="no record was written: .*'without_highlights': 5.*; check --article_fi",
-    ):
+    message = "no record was written: .*'without_highlights': 5.*; check --article_fi"
+    with pytest.raises(DataError, match=message):
         prepare(corpus=corpus, output=tmp_path / "out", **flags)
     assert not (tmp_path / "out" / "_SUCCESS").exists()
     for name in ("tokenizer", "source_tokenizer"):

@@ -64,12 +64,11 @@ def test_every_supported_line_of_the_highlights_has_its_sentence_as_source():
         ("write: Rain fell on Monday in the old town.", "Rain fell in the town."),
         ("write: Nobody came to the market.", "Nobody came."),
     ]
-    assert pair_of(
-        "Rain fell in Kent.", "NEW: Rain fell .", target="sentences"
-    ) == TrainingPair("Rain fell in Kent.", "Rain fell .")
-    assert pair_of("Rain fell.", "Rain fell on us.", target="sentences") == (
-        "without_supported_sentences"
-    )
+    in_kent = "Rain fell in Kent."
+    pair = pair_of(in_kent, "NEW: Rain fell .", target="sentences")
+    assert pair == TrainingPair(in_kent, "Rain fell .")
+    reason = pair_of("Rain fell.", "Rain fell on us.", target="sentences")
+    assert reason == "without_supported_sentences"
 
 
 @pytest.mark.parametrize(
@@ -93,10 +92,7 @@ def test_a_document_without_a_target_is_skipped_also_behind_a_prefix(
         ({"target": "title"}, "--target is one of highlights, headline, keyphrases, s"),
         ({"task_prefix": "one\ntwo: "}, "is not normalised, .*; write 'one two: '"),
         ({"task_prefix": " "}, "--task_prefix ' ' is not normalised.*; write ''"),
-        (
-            {"target": "sentences", "oracle_sentences": 3},
-            "labels the sentences of whol",
-        ),
+        ({"target": "sentences", "oracle_sentences": 3}, "labels the sentences of who"),
         ({"oracle_sentences": -1}, "must not be negative, but is -1; 0 keeps none"),
     ],
 )

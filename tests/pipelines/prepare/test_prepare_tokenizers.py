@@ -119,11 +119,7 @@ OTHER_KIND = "t/tokenizer.json: kind is None and must be 'wordpiece-visible-spac
     ("name", "error", "message"),
     [
         ("notes.txt", UsageError, f"{NO_TOKENIZER}; name one, records, or a bundle"),
-        (
-            "tokenizers.json",
-            DataError,
-            r"tokenizers.json: damaged \(format_version is m",
-        ),
+        ("tokenizers.json", DataError, r"s.json: damaged \(format_version is missing"),
         ("tokenizer.json", DataError, OTHER_KIND),
     ],
 )
