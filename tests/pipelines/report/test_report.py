@@ -51,6 +51,9 @@ class Elements(HTMLParser):
     def handle_data(self, data):
         self.texts.append(data)
 
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
 
 def test_the_page_asks_for_nothing_and_runs_its_script_alone(page):
     elements = Elements(page)
@@ -58,11 +61,8 @@ def test_the_page_asks_for_nothing_and_runs_its_script_alone(page):
         assert not {"src", "onerror", "onclick", "onload"} & set(attributes), tag
         address = attributes.get("href") or "#"
         assert address.startswith("#"), (tag, address)
-    policy = next(
-        attributes["content"]
-        for tag, attributes in elements.tags
-        if attributes.get("http-equiv") == "Content-Security-Policy"
-    )
+    named = {each.get("http-equiv"): each.get("content") for _, each in elements.tags}
+    policy = named["Content-Security-Policy"]
     assert policy.startswith("default-src 'none';")
     script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
@@ -85,12 +85,9 @@ def test_a_document_has_its_source_with_marked_sentences(page):
     pieces = document["source"]["pieces"]
     by_lead = [text for text, marks in pieces if "m:lead" in marks]
     # An emoji is one character in Python and two units in a browser.
-    assert "".join(by_lead) == (
-        "\N{WATER WAVE} Storm 7 hit Larkspur.Nobody was hurt on Monday."
-    )
-    assert document["summary"] == (
-        "\N{WATER WAVE} Storm 7 hit Larkspur.\nNobody was hurt on Monday."
-    )
+    lead = ["\N{WATER WAVE} Storm 7 hit Larkspur.", "Nobody was hurt on Monday."]
+    assert by_lead == lead
+    assert document["summary"] == "\n".join(lead)
     assert [rank for _, _, rank in document["extractive"]["lead"]] == [1, 2]
     assert document["reference"]["lines"][0] == [["Storm 7 hit Bremen.", []]]
     assert set(document["scores"]) >= {"lead", "frequency", "oracle"}
@@ -99,7 +96,7 @@ def test_a_document_has_its_source_with_marked_sentences(page):
 
 
 def test_the_counts_and_the_dead_letters_are_shown(page):
-    text = " ".join(" ".join(Elements(page).texts).split())
+    text = Elements(page).text()
     read = STORMS + 3
     assert f"{read} read = {STORMS + 1} written + 0 reused + 0 duplicates" in text
     assert "1 empty + 1 failed" in text
@@ -115,7 +112,7 @@ def test_flags_are_counted_alike_everywhere(folder, page):
     assert counts == {"too_short": 1, "short_source": 1}
     flags = {each["id"]: each["flags"] for each in documents_of(page) if each["flags"]}
     assert flags == {"storm-58": ["too_short"], "storm-59": ["short_source"]}
-    text = " ".join(" ".join(Elements(page).texts).split())
+    text = Elements(page).text()
     assert "Flagged 3.3 % summaries with a quality flag: 2" in text
     assert re.search(r"short_source 1 \(1.6 %\)", text)
 
@@ -149,7 +146,7 @@ def test_documents_come_in_the_order_of_their_scores_and_say_it(page):
     assert worst["reason"].startswith(f"ROUGE-1 {100 * worst['rouge']:.1f}")
     flagged = next(each for each in documents if each["id"] == "storm-58")
     assert flagged["reason"].endswith("; 1 quality flag")
-    text = " ".join(" ".join(Elements(page).texts).split())
+    text = Elements(page).text()
     samples = text[text.index("Best summaries") : text.index("Documents All 61")]
     assert best["summary"].split("\n")[0] in samples.split("Worst summaries")[0]
     assert worst["summary"].split("\n")[0] in samples.split("Worst summaries")[1]
@@ -179,9 +176,8 @@ def test_another_evaluation_is_not_shown(folder, tmp_path):
     scores = shutil.copytree(folder / "run-evaluation", tmp_path / "run-evaluation")
     part = next((scores / "scores").glob("*.parquet"))
     table = pq.read_table(part)
-    place = table.schema.get_field_index("run_id")
-    ids = pa.array(["other"] * table.num_rows)
-    pq.write_table(table.set_column(place, table.schema.field(place), ids), part)
+    rows = [{**row, "run_id": "other"} for row in table.to_pylist()]
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), part)
     page = Path(report(run=tmp_path / "run", documents=4).path).read_text()
     assert "run-evaluation is the evaluation of another run; precis evaluate" in page
 

@@ -15,6 +15,13 @@ from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 SCHEMA = pa.schema([SUMMARY_SCHEMA.field(name) for name in rows.NUMBER_COLUMNS])
 
+SCORE_NAMES = ("document_id", "system", "rouge1")
+
+
+def named_table(names: Sequence[str], lines: Sequence[tuple], **schema) -> pa.Table:
+    named = [dict(zip(names, line, strict=True)) for line in lines]
+    return pa.Table.from_pylist(named, **schema)
+
 
 def report_table(lines: Sequence[tuple], method: str = "abstractive") -> pa.Table:
     """A table of (id, flags, log-probability)."""
@@ -22,8 +29,7 @@ def report_table(lines: Sequence[tuple], method: str = "abstractive") -> pa.Tabl
         (name, name, method, flags, {"mean_log_prob": log_prob})
         for name, flags, log_prob in lines
     ]
-    named = [dict(zip(SCHEMA.names, line, strict=True)) for line in table]
-    return pa.Table.from_pylist(named, schema=SCHEMA)
+    return named_table(SCHEMA.names, table, schema=SCHEMA)
 
 
 def test_a_text_is_cut_where_spans_begin_and_end():
@@ -126,42 +132,28 @@ def test_the_worst_rows_come_first_and_others_are_drawn():
 
 
 def test_a_summary_of_another_method_has_no_log_probability():
-    tables = [
-        report_table([("a", [], -1.0)]),
-        report_table([("b", [], -9.0)], "lead"),
-    ]
+    tables = [report_table([("a", [], -1.0)]), report_table([("b", [], -9.0)], "lead")]
     assert judge(tables, 2) == ({0: False, 1: False}, [0])
 
 
 def test_rows_without_a_network_are_judged_by_their_scores():
     scored = [("a", 0.5), ("b", 0.125), ("c", None), ("d", 0.375)]
-    scores = pa.Table.from_pylist(
-        [
-            {"document_id": name, "system": system, "rouge1": value}
-            for name, of_lead in scored
-            for system, value in (("lead", of_lead), ("oracle", 1.0))
-        ]
-    )
+    systems = [[(name, "lead", x), (name, "oracle", 1.0)] for name, x in scored]
+    scores = named_table(SCORE_NAMES, sum(systems, []))
     table = report_table([(name, [], None) for name in "abcd"])
     chosen, best = judge([table], 4, "lead", [scores[:5], scores[5:]])
     assert (list(chosen), best) == ([1, 3, 0, 2], [0, 3, 1])
 
 
 def test_a_row_has_no_scores_where_its_id_was_scored_twice():
-    shown = [
-        {"document_id": name, "reference_summary": text}
-        for name, text in [("a", "Rain."), ("twice", "Rain."), ("bare", None)]
-    ]
+    references = {"a": "Rain.", "twice": "Rain.", "bare": None}
+    shown = [{"document_id": d, "reference_summary": references[d]} for d in references]
     scores = [
         *(("a", "lead", 0.5), ("a", "oracle", 0.75), ("twice", "lead", 0.25)),
         *(("elsewhere", "lead", 1.0), ("bare", "lead", 1.0)),
         *(("twice", "lead", 1.0), ("twice", "oracle", 1.0), ("a", "random", None)),
     ]
-    names = ("document_id", "system", "rouge1")
-    tables = [
-        pa.Table.from_pylist([dict(zip(names, each, strict=True)) for each in part])
-        for part in (scores[:4], scores[4:])
-    ]
+    tables = [named_table(SCORE_NAMES, part) for part in (scores[:4], scores[4:])]
     with open_database() as database:
         rows.add_scores(database, tables)
         found = rows.scores_of(database, shown)
