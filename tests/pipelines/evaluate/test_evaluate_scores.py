@@ -131,9 +131,9 @@ def test_each_score_is_that_of_rouge_score_and_each_measure_that_of_the_row(eval
     assert pq.read_schema(part).equals(SCORES_SCHEMA, check_metadata=True)
     lines = pq.read_table(evaluated.scores).to_pylist()
     scored, expected = set(), set()
+    columns = {"abstractive": "abstractive_summary", "summary": "summary"}
     for row in evaluated.rows.values():
         if (row["reference_summary"] or "").strip():
-            columns = {"abstractive": "abstractive_summary", "summary": "summary"}
             systems = {name for name in columns if row[columns[name]] is not None}
             # A method that chose nothing in this row alone scores nothing here.
             systems |= {"lead", "frequency"} if row["extractive"] else set()
@@ -145,10 +145,8 @@ def test_each_score_is_that_of_rouge_score_and_each_measure_that_of_the_row(eval
             assert system == "reference"
         else:
             scored.add((row["document_id"], system))
-            text = {
-                "abstractive": row["abstractive_summary"],
-                "summary": row["summary"],
-            }.get(system, lines_of(row, system))
+            name = columns.get(system)
+            text = row[name] if name else lines_of(row, system)
             figures = [line[measure] for measure in rouge.MEASURES]
             reference = row["reference_summary"]
             assert figures == [direct(each, reference, text) for each in rouge.MEASURES]
@@ -257,12 +255,10 @@ def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
     assert "warning" not in capsys.readouterr().out
     assert split["variant"] == plain["variant"] + ", unsplit texts cut into sentences"
     means = []
+    texts = [(row["reference_summary"], row["abstractive_summary"]) for row in rows]
     for result, end in ((plain, ". "), (split, ".\n")):
-        texts = [(row["reference_summary"], row["abstractive_summary"]) for row in rows]
-        scores = [
-            direct("rougeLsum", *(text.replace(". ", end) for text in each))
-            for each in texts
-        ]
+        cut = [[text.replace(". ", end) for text in each] for each in texts]
+        scores = [direct("rougeLsum", *each) for each in cut]
         means.append(result["systems"][-1]["rougeLsum"]["mean"])
         assert means[-1] == pytest.approx(np.mean(scores))
     assert means[0] < means[1]
@@ -295,19 +291,14 @@ def test_keyphrases_against_the_reference_phrases_by_hand(tmp_path, capsys):
         )
     ]
     run = write_run(tmp_path / "run", [[rows[:1]], [rows[1:]]])
-    figures = evaluate(input=run, resamples=10)["keyphrases"]
-    assert [
-        (
-            each["system"],
-            each["rows"],
-            each["f1_at_5"]["mean"],
-            each["f1_at_10"]["mean"],
-        )
-        for each in figures
-    ] == [
-        ("classifier", 2, (2 * 3 / (5 + 3) + 1) / 2, (2 * 3 / (7 + 3) + 1) / 2),
-        ("frequency", 1, pytest.approx(0.4), pytest.approx(0.4)),
-    ]
+    figures = {}
+    for each in evaluate(input=run, resamples=10)["keyphrases"]:
+        means = [each[name]["mean"] for name in ("f1_at_5", "f1_at_10")]
+        figures[each["system"]] = [each["rows"], *means]
+    assert figures == {
+        "classifier": [2, (2 * 3 / (5 + 3) + 1) / 2, (2 * 3 / (7 + 3) + 1) / 2],
+        "frequency": [1, pytest.approx(0.4), pytest.approx(0.4)],
+    }
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     place = printed.index(["keyphrases", "rows", "F1@5", "F1@10"])
     assert printed[place + 1][:3] == ["classifier", "2", "87.5"]
