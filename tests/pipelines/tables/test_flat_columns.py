@@ -11,11 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from precis.model.errors import UsageError
-from precis.pipelines.tables.flat_columns import (
-    flat_schema,
-    flatten,
-    unflatten,
-)
+from precis.pipelines.tables.flat_columns import flat_schema, flatten, unflatten
 from precis.pipelines.tables.schema import summary_schema
 
 # What the summaries are made of; kept fields stay as they are in a flat run.

@@ -102,16 +102,11 @@ def test_a_footer_is_small_and_holds_the_facts_of_the_run(tmp_path):
     path = tmp_path / "data" / "part-r.parquet"
     metadata = pq.read_metadata(path)
     assert metadata.serialized_size < 13_000
-    assert metadata.metadata.keys() == {
-        b"precis.schema",
-        b"precis.schema_version",
-        b"run_id",
-    }
+    facts = {b"precis.schema", b"precis.schema_version", b"run_id"}
+    assert metadata.metadata.keys() == facts
     assert pq.read_schema(path).remove_metadata().equals(SUMMARY_SCHEMA)
-    assert (
-        write(tmp_path / "none", [table_of(1).slice(1)], PartLayout(SUMMARY_SCHEMA))
-        == {}
-    )
+    nothing = [table_of(1).slice(1)]
+    assert write(tmp_path / "none", nothing, PartLayout(SUMMARY_SCHEMA)) == {}
 
 
 def test_a_type_that_parquet_does_not_have_is_kept(tmp_path):

@@ -59,6 +59,12 @@ def first(folder, pattern):
     return path, str(path.relative_to(folder))
 
 
+def flipped(content):
+    """A content with one other bit in its middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
 def list_again(folder, path, rows=None):
     """Makes a description that fits a file as it is now."""
 
@@ -142,8 +148,7 @@ def test_a_missing_cut_or_flipped_file_is_named(copy, kind, pattern, capsys):
     path.write_bytes(content[:-9])
     line = f"{name}: has {size - 9:,} bytes and was written with {size:,}"
     assert findings(folder) == [line]
-    flipped = bytes([content[size // 2] ^ 1])
-    path.write_bytes(content[: size // 2] + flipped + content[size // 2 + 1 :])
+    path.write_bytes(flipped(content))
     line = f"{name}: has another content than was written: its checksum differs"
     assert findings(folder) == [line]
     path.unlink()
@@ -363,15 +368,12 @@ def test_documents_with_no_row_or_letter_or_with_two_are_named(run, corpus):
     assert f"{source}, {places[1]}: has neither a row nor a dead letter" in lines
     change_rows(run, with_value("source_position", 1, "byte 1"))
     assert f"{source}, byte 1: {NO_RECORD}" in findings(run, corpus=corpus)
-    _, (lost, twice, *_) = change_dead_letters(
-        run,
-        lambda given: [
-            {**given[0], "source_position": "byte 2"},
-            *given[1:],
-            given[1],
-            {**given[0], "source_position": places[2]},
-        ],
-    )
+
+    def change(given):
+        moved = [{**given[0], "source_position": at} for at in ("byte 2", places[2])]
+        return [*moved, *given[1:], given[1]]
+
+    _, (lost, twice, *_) = change_dead_letters(run, change)
     change_rows(run, with_value("source_position", 1, lost["source_position"]))
     lines = findings(run, corpus=corpus)
     assert f"{source}, {lost['source_position']}: cannot be used and has a row" in lines
@@ -462,13 +464,7 @@ def test_an_edited_file_of_a_bundle_is_named(copy, change, line):
 def test_every_damage_of_every_file_of_a_bundle_is_named(copy):
     folder = copy("bundle")
     for file, content in contents(folder).items():
-        middle = len(content) // 2
-        flipped = bytes([content[middle] ^ 1])
-        for damaged in (
-            content[:middle] + flipped + content[middle + 1 :],
-            content + b"\n",
-            None,
-        ):
+        for damaged in (flipped(content), content + b"\n", None):
             path = folder / file
             path.unlink() if damaged is None else path.write_bytes(damaged)
             named = findings(folder)
