@@ -275,6 +275,8 @@ def test_it_learns_to_choose_better_than_lead_and_chance(tmp_path, capsys):
     records, bundle, run = (str(tmp_path / name) for name in ("r", "b", "run"))
     prepare(**corpus, **sizes, output=records, oracle_sentences=3)
     flags = {"records": records, "output": bundle, "epochs": 6, "batch_documents": 16}
+    # The network alone chooses, without the importance of words.
+    flags["importance_articles"] = 0
     assert precis("train-extractor", **flags) == 0
     printed = capsys.readouterr()
     assert f"model {load_scorer(bundle).model_id} of step " in printed.out
