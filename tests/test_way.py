@@ -16,7 +16,11 @@ MOST_OF_COMMAND = 80
 ARTICLE = (
     "Rain fell on Oslo on Monday. The mayor, Kari Nordby, said that 40 streets were "
     "closed and 1,200 people had left their homes. Schools stayed open. Trains ran "
-    "late, and the airport cancelled 15 flights. Forecasters expect no more rain."
+    "late, and the airport cancelled 15 flights. Forecasters expect no more rain. "
+    "Ferries had left for Nesodden before the storm, and came back in the evening "
+    "with all of their passengers. Nobody was hurt. Nordby thanked the crews, who "
+    "had worked through the night, and said that her office would look at the "
+    "drains of the city before the next winter comes."
 )
 
 

@@ -33,7 +33,7 @@ def test_a_value_and_a_default_are_written_as_the_help_has_them(pages):
     page = pages["commands/summarize.md"]
     assert "`--beam_width HYPOTHESES`{ #beam_width }\n:   hypotheses kept" in page
     assert "1 is greedy search. **Default:** 4\n" in page
-    assert "`--fallback none|extractive`{ #fallback }" in page
+    assert "`--fallback none|extractive|always`{ #fallback }" in page
     assert "`--[no-]flat`{ #flat }" in page
     assert "needs [`--extractive_bundle`](#extractive_bundle)" in page
     assert "`--for bigquery|" in pages["commands/loaders.md"]

@@ -7,6 +7,7 @@ holds further fields:
     architecture     transformer, decoder_only or recurrent
     network          the configuration of the network
     decoding         how to search, of an imported network
+    min_mean_log_prob  of a network that was validated: few of its summaries are below
     special          the special tokens, of an imported network
     task_prefixes    the task prefixes that the network was trained with, if any
 
@@ -106,12 +107,13 @@ def save_bundle(
     decoding: SearchConfig | None = None,
     special: SpecialTokens | None = None,
     task_prefixes: Sequence[str] = (),
+    min_mean_log_prob: float | None = None,
 ) -> str:
     """Writes the bundle of a network that writes summaries, or of an encoder.
 
     Args:
       folder: the bundle; files of the same names are replaced.
-      network: the network; an encoder has none of the last three arguments.
+      network: the network; an encoder has none of the last four arguments.
       tokenizer: the tokenizer of summaries, and of sources unless `source_tokenizer`
           is given.
       provenance: what the network was trained on and how, for the manifest.
@@ -119,6 +121,8 @@ def save_bundle(
       decoding: how to search an imported network.
       special: the special tokens of an imported network.
       task_prefixes: as in `Bundle`.
+      min_mean_log_prob: below it, in nats for each token, summaries of the network have
+          the flag `low_confidence`.
 
     Returns:
       The model_id.
@@ -137,6 +141,8 @@ def save_bundle(
         config["special"] = dataclasses.asdict(special)
     if any(task_prefixes):
         config["task_prefixes"] = list(task_prefixes)
+    if min_mean_log_prob is not None:
+        config["min_mean_log_prob"] = min_mean_log_prob
     return save_bundle_files(
         folder,
         kind=kind,
@@ -215,6 +221,17 @@ def read_decoding(folder: str) -> dict[str, Any]:
         }
         if config.get("task_prefixes"):
             flags["task_prefix"] = config["task_prefixes"][0]
+    return flags
+
+
+def read_summary_flags(folder: str) -> dict[str, Any]:
+    """Reads the flags of `precis summarize` that a bundle sets itself: those of
+    `read_decoding`, and the log-probability below which a summary is flagged.
+    """
+    flags = read_decoding(folder)
+    config = open_bundle_config(folder, ABSTRACTIVE).config
+    if "min_mean_log_prob" in config:
+        flags["min_mean_log_prob"] = config["min_mean_log_prob"]
     return flags
 
 

@@ -28,7 +28,7 @@ from precis.model.bundle.manifest import (
     read_manifest,
     save_bundle_files,
 )
-from precis.model.bundle.network_bundle import read_decoding, with_decoding_of_bundle
+from precis.model.bundle.network_bundle import read_summary_flags
 
 # What `precis summarize` does with a summarizer. Lines of a sentence need few pieces
 # beside those of the sentence, and the best of them is found early.
@@ -114,11 +114,13 @@ def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     bundle = flags.get("bundle")
     # A value of another type is refused where the flags are read.
     folder = os.fspath(bundle) if isinstance(bundle, str | os.PathLike) else ""
-    if not folder or read_manifest(folder).get("kind") != SUMMARIZER:
-        return with_decoding_of_bundle(flags)
+    if not folder:
+        return dict(flags)
+    if read_manifest(folder).get("kind") != SUMMARIZER:
+        return {**read_summary_flags(folder), **flags}
     summarizer = open_summarizer_bundle(folder)
     expanded = {
-        **read_decoding(summarizer.writer),
+        **read_summary_flags(summarizer.writer),
         **_FLAGS,
         **flags,
         "bundle": summarizer.writer,

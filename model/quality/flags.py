@@ -20,24 +20,30 @@ FLAGS: Mapping[str, str] = {
     "empty": "the text holds no word",
     "too_short": "fewer than 3 words",
     "longer_than_source": "more words than the source",
+    "barely_shorter": "more than a third of the words of the source",
     "repeated": (
         "more than a tenth of its trigrams were written before, and more often than in "
-        "the source"
+        "the source, or more than half of them"
     ),
     "unsupported_number": "a number that the source does not hold",
     "unsupported_date": (
         "a weekday, month or day of a month that the source does not hold"
     ),
     "unsupported_name": "a capitalised name that the source does not hold",
-    "low_confidence": "a mean log-probability of its tokens below -2",
+    "low_confidence": (
+        "a mean log-probability of its tokens below min_mean_log_prob, which a network "
+        "of `precis train` brings along and which is -2 for others"
+    ),
     "truncated_source": "the network did not read all of the source",
+    "markup_source": "the source has tags of HTML",
     "short_source": (
         "the source has fewer words than --min_source_words and is its own summary"
     ),
 }
 
 
-FALLBACKS = ("none", "extractive")
+MIN_MEAN_LOG_PROB = -2.0
+FALLBACKS = ("none", "extractive", "always")
 ABSTRACTIVE = "abstractive"
 SOURCE = "source"
 # The only flag that an abstractive summary cannot have.
@@ -60,7 +66,8 @@ class FallbackConfig:
         "none",
         "what `summary` holds where the abstractive summary has one of "
         "fallback_flags: none keeps it with its flags, "
-        "extractive takes the extractive one",
+        "extractive takes the extractive one; always: the extractive one everywhere, "
+        "so that the abstractive ones are drafts",
         choices=FALLBACKS,
         is_common=True,
     )
@@ -70,6 +77,8 @@ class FallbackConfig:
         "empty,repeated,unsupported_number,unsupported_date,unsupported_name",
         takes_list=True,
     )
+    # Below it, in nats for each token, a summary has the flag low_confidence.
+    min_mean_log_prob: float = setting(MIN_MEAN_LOG_PROB)
     min_source_words: int = flag(
         30,
         "documents of fewer words are their own summary and are not given to a "
@@ -85,7 +94,7 @@ class FallbackConfig:
                     "fallback_flags: abstractive summaries have no flag "
                     f"{name!r}; theirs are {', '.join(_ABSTRACTIVE_FLAGS)}"
                 )
-        if self.fallback != "none" and not self.fallback_flag_names:
+        if self.fallback == "extractive" and not self.fallback_flag_names:
             raise UsageError(
                 "--fallback extractive needs at least one of fallback_flags to act "
                 "on; name one, or take --fallback none"
@@ -145,7 +154,9 @@ def choose_summary(
     if is_short:
         return source()
     if abstractive:
-        is_rejected = any(rejects(name, config) for name in abstractive.flags)
+        is_rejected = config.fallback == "always" or any(
+            rejects(name, config) for name in abstractive.flags
+        )
         is_usable = not {EMPTY, LONGER} & set(abstractive.flags)
         if not is_rejected or (EMPTY in extractive.flags and is_usable):
             return abstractive

@@ -12,6 +12,7 @@ fragments, novel n-grams, repetition.
 """
 
 import functools
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,15 +23,25 @@ from precis.model.quality.facts import (
     UnsupportedFacts,
     unsupported_facts,
 )
+from precis.model.quality.flags import MIN_MEAN_LOG_PROB
 from precis.model.text.article import Article
 from precis.model.text.words import words
 
 REPEATED_NGRAM = 3
-# Beyond them a summary has the flags too_short, repeated and low_confidence. The
+# Beyond them a summary has the flags too_short, barely_shorter and repeated. The
 # columns hold the measures themselves.
 MIN_WORDS = 3
+MAX_LENGTH_RATIO = 1 / 3
 MAX_REPETITION_RATE = 0.1
-MIN_MEAN_LOG_PROB = -2.0
+# Beyond this, also where the source repeats itself as often.
+MAX_QUOTED_REPETITION_RATE = 0.5
+# So many tags are no text that speaks of one.
+_MIN_TAGS = 3
+_TAG = re.compile(
+    r"</?(?:a|b|br|div|em|h[1-6]|html|i|img|li|p|script|span|strong|style|table|td|tr|ul)"
+    r"\b[^<>]*>",
+    re.IGNORECASE,
+)
 
 _NO_POSITION = -1
 
@@ -190,10 +201,12 @@ class SourceIndex(NamedTuple):
     Attributes:
       article: its words.
       facts: the numbers, dates and names that the article supports.
+      has_markup: whether it has tags of HTML.
     """
 
     article: ArticleWords
     facts: SourceFacts
+    has_markup: bool
 
 
 class Quality(NamedTuple):
@@ -265,7 +278,10 @@ def read_source(article: Article) -> SourceIndex:
     if article.has_split_words:
         # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
         text = "\n".join([text, *article.sentence_lines])
-    return SourceIndex(ArticleWords(article.joined_words), SourceFacts(text))
+    has_markup = "<" in text and len(_TAG.findall(text)) >= _MIN_TAGS
+    return SourceIndex(
+        ArticleWords(article.joined_words), SourceFacts(text), has_markup
+    )
 
 
 def measure(
@@ -273,6 +289,7 @@ def measure(
     source: SourceIndex,
     *,
     mean_log_prob: float | None = None,
+    min_mean_log_prob: float = MIN_MEAN_LOG_PROB,
     is_truncated: bool = False,
 ) -> Quality:
     """All measures of a summary.
@@ -281,6 +298,7 @@ def measure(
       summary: one sentence per line.
       source: the document that it summarizes.
       mean_log_prob: the mean log-probability of the tokens of an abstractive summary.
+      min_mean_log_prob: below it the summary has the flag `low_confidence`.
       is_truncated: whether the network that wrote the summary read only a part of the
           source.
     """
@@ -303,7 +321,13 @@ def measure(
         unsupported_numbers=unsupported.numbers,
         unsupported_dates=unsupported.dates,
         unsupported_names=unsupported.names,
-        flags=_flags(text, source, unsupported, mean_log_prob, is_truncated),
+        flags=_flags(
+            text,
+            source,
+            unsupported,
+            is_unsure=mean_log_prob is not None and mean_log_prob < min_mean_log_prob,
+            is_truncated=is_truncated,
+        ),
     )
 
 
@@ -334,30 +358,33 @@ def _flags(
     summary: _Summary,
     source: SourceIndex,
     unsupported: UnsupportedFacts,
-    mean_log_prob: float | None = None,
+    *,
+    is_unsure: bool = False,
     is_truncated: bool = False,
 ) -> list[str]:
     """The flags of a summary, in the order of `flags.FLAGS`.
 
     Args:
-      summary, source, mean_log_prob, is_truncated: as for `measure`.
+      summary, source, is_truncated: as for `measure`.
       unsupported: what the source does not hold.
+      is_unsure: whether the log-probability of its tokens is low.
     """
-    count = len(summary.words)
-    is_repeated = (
+    count, limit = len(summary.words), source.article.count
+    is_repeated = summary.repetition > MAX_QUOTED_REPETITION_RATE or (
         summary.repetition > MAX_REPETITION_RATE
         and excess_repetition_rate(summary.words, source.article) > MAX_REPETITION_RATE
     )
     is_flagged = {
         "empty": not count,
         "too_short": 0 < count < MIN_WORDS,
-        "longer_than_source": count > source.article.count,
+        "longer_than_source": count > limit,
+        "barely_shorter": MAX_LENGTH_RATIO * limit < count <= limit,
         "repeated": is_repeated,
         "unsupported_number": bool(unsupported.numbers),
         "unsupported_date": bool(unsupported.dates),
         "unsupported_name": bool(unsupported.names),
-        "low_confidence": mean_log_prob is not None
-        and mean_log_prob < MIN_MEAN_LOG_PROB,
+        "low_confidence": is_unsure,
         "truncated_source": is_truncated,
+        "markup_source": source.has_markup,
     }
     return [name for name, holds in is_flagged.items() if holds]

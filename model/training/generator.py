@@ -43,6 +43,10 @@ FREE_SETTINGS = (
 
 # Documents held in memory to be drawn from at random.
 _SHUFFLED_DOCUMENTS = 10_000
+# The share of the validation summaries that the network is least sure of, and the
+# figure that says how unsure. Summaries below it have the flag `low_confidence`.
+_UNSURE_SHARE = 0.05
+_LOW_LOG_PROB = "low_log_prob"
 
 
 class GeneratorTraining(Training):
@@ -209,7 +213,9 @@ class GeneratorTraining(Training):
 
         They are `loss`, the mean loss of a target token, without smoothing; `accuracy`,
         the share of the target tokens to which the network gave the highest
-        probability; the mean F1 of each kind of ROUGE of greedy summaries.
+        probability; the mean F1 of each kind of ROUGE of greedy summaries; and
+        `low_log_prob`, the mean log-probability of a token, in nats, that 5 % of these
+        summaries are below.
         """
         sums = [
             [float(part) for part in self._loss_sums(batch)]
@@ -218,14 +224,16 @@ class GeneratorTraining(Training):
         loss, correct, tokens = np.sum(sums, axis=0)
         tokenizer = self.records.tokenizers.target
         summaries = [
-            distinct_summaries(ranked, tokenizer)[0].text
+            distinct_summaries(ranked, tokenizer)[0]
             for ranked in self._searcher.search(self._sources)
         ]
-        scores = rouge.scores(self._references, summaries)
+        scores = rouge.scores(self._references, [each.text for each in summaries])
+        log_probs = [each.mean_log_prob for each in summaries]
         return {
             "loss": loss / tokens,
             "accuracy": correct / tokens,
             **{name: float(np.mean(values)) for name, values in scores.items()},
+            _LOW_LOG_PROB: float(np.quantile(log_probs, _UNSURE_SHARE)),
         }
 
     def save(self, provenance: dict[str, Any]) -> str:
@@ -241,6 +249,7 @@ class GeneratorTraining(Training):
             decoding=self.initial.decoding,
             special=self.initial.special,
             task_prefixes=self.records.task_prefixes,
+            min_mean_log_prob=provenance["validation"].get(_LOW_LOG_PROB),
         )
 
 

@@ -41,6 +41,7 @@ _MEASURE_ROWS = {
     "words": "words",
     "novel_2grams_percent": "novel bigrams %",
     "repetition_percent": "repeated trigrams %",
+    "facts_of_reference_percent": "facts of the reference %",
     "flagged_percent": "any flag %",
 }
 
@@ -196,14 +197,15 @@ def mean_measures(parts: Iterable[np.ndarray]) -> dict[str, Any]:
         [part[~np.isnan(part)] for part in column]
         for column in zip(*(values.T for values in parts), strict=True)
     ]
-    rows, with_bigrams = (sum(map(len, column)) for column in columns[:2])
+    rows, with_bigrams, _, compared, *_ = (sum(map(len, each)) for each in columns)
     totals = (math.fsum(map(math.fsum, column)) for column in columns)
-    words, novel, repetition, flagged, *flags = totals
+    words, novel, repetition, with_facts, flagged, *flags = totals
     return {
         "rows": rows,
         "words": words / rows,
         "novel_2grams_percent": novel / with_bigrams if with_bigrams else None,
         "repetition_percent": 100 * repetition / rows,
+        "facts_of_reference_percent": 100 * with_facts / compared if compared else None,
         "flagged_percent": 100 * flagged / rows,
         "flags_percent": {
             flag: 100 * count / rows for flag, count in zip(FLAGS, flags, strict=True)
@@ -307,6 +309,8 @@ def notes(result: Mapping[str, Any]) -> list[str]:
         lines += [
             "novel bigrams: pairs of words that the article does not have; repeated "
             "trigrams: written before in the same text; both are means over the rows",
+            "facts of the reference: share of the rows whose numbers, dates and names "
+            "all stand in the reference",
             "flags: share of the rows that have one; "
             "a flag that no row has is left out",
         ]

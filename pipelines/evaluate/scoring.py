@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from precis.model import rouge
 from precis.model.keyphrases.references import f1
+from precis.model.quality.facts import SourceFacts, unsupported_facts
 from precis.model.quality.flags import ABSTRACTIVE, FLAGS, SOURCE
+from precis.model.text.normalization import normalise
 from precis.model.text.sentences import split_sentences
 from precis.pipelines.tables.part_files import has_reference
 from precis.pipelines.tables.schema import SCORES_SCHEMA
@@ -30,7 +32,9 @@ KEYPHRASE_COUNTS = (5, 10)
 F1_COLUMNS = tuple(f"f1_at_{count}" for count in KEYPHRASE_COUNTS)
 # What `precis summarize` has measured of a text, because it has the article.
 MEASURED = ("words", "novel_2grams_percent", "repetition_rate", "flags")
-MEASURE_COLUMNS = (*MEASURED[:3], "flagged", *FLAGS)
+# Of the texts alone, without the article.
+HAS_FACTS = "has_facts_of_reference"
+MEASURE_COLUMNS = (*MEASURED[:3], HAS_FACTS, "flagged", *FLAGS)
 
 NEEDED_COLUMNS = (
     "document_id",
@@ -119,6 +123,8 @@ def score_rows(
             row.update(lines)
     scores = [_score(row) for row in texts]
     measured = [measures_of_row(row) for row in scored_rows]
+    for of_row, measures in zip(texts, measured, strict=True):
+        add_facts_of_reference(of_row, measures)
     phrases = [phrase for row in scored_rows for phrase in row.get("keyphrases") or ()]
     phrase_methods = {phrase["method"] for phrase in phrases}
     table = [
@@ -231,6 +237,23 @@ def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
         flags = measures["flags"]
         measures |= {"flagged": bool(flags), **{flag: flag in flags for flag in FLAGS}}
     return measured
+
+
+def add_facts_of_reference(
+    texts: Mapping[str, str], measured: Mapping[str, dict[str, Any]]
+) -> None:
+    """Adds to the measures of each system whether all numbers, dates and names of its
+    text stand in the reference.
+
+    Args:
+      texts: of the systems and the reference.
+      measured: the measures of those that have any.
+    """
+    reference = SourceFacts(normalise(texts[REFERENCE]))
+    for system, measures in measured.items():
+        if system in texts and system != REFERENCE:
+            facts = unsupported_facts(texts[system].splitlines(), reference)
+            measures[HAS_FACTS] = not any(facts)
 
 
 def keyphrase_f1(row: Row, methods: Iterable[str]) -> dict[str, dict[str, float]]:

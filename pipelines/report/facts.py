@@ -36,6 +36,11 @@ def headline_cards(run: ReportedRun, flagged: int) -> list[tuple[str, str, str]]
         beside = f"{lead['system']} {100 * lead['rouge1']['mean']:.1f}" if lead else ""
         value = f"{100 * shown['rouge1']['mean']:.1f}"
         cards.insert(1, (f"ROUGE-1 of {shown['system']}", value, beside))
+        measures = {row["method"]: row for row in run.evaluation["measures"]}
+        right = measures.get(shown["method"], {}).get("facts_of_reference_percent")
+        if right is not None:
+            beside = "summaries whose numbers, dates and names stand in the reference"
+            cards.insert(2, ("Facts of the reference", f"{right:.1f} %", beside))
     return cards
 
 

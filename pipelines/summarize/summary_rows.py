@@ -246,6 +246,7 @@ class SummaryRow:
             best.text,
             self._index,
             mean_log_prob=mean_log_prob,
+            min_mean_log_prob=self.settings.fallback.min_mean_log_prob,
             is_truncated=source.is_truncated,
         )
         self.columns |= {

@@ -41,6 +41,7 @@ _OF_A_NETWORK = (
     "precision",
     "long_documents",
     "merged_length",
+    "min_mean_log_prob",
     "write",
     "written_sentences",
 )

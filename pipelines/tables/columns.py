@@ -192,6 +192,8 @@ SCORES_COLUMNS = _columns("""
     novel_2grams_percent double?  2-grams that the article lacks; null as above or where
                                   there are none
     repetition_rate      double?  share of the repeated trigrams; null as words
+    has_facts_of_reference bool?  whether all numbers, dates and names of the text stand
+                                  in the reference; null for the reference and as words
     flags                strings? what the measures warn of; null as words
 """)
 

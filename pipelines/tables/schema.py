@@ -19,7 +19,7 @@ from precis.model.isolation import NotFiniteError
 from precis.pipelines.tables.columns import SCORES_COLUMNS, SUMMARY_COLUMNS
 from precis.pipelines.tables.flat_columns import flat_schema
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 SUMMARY_SCHEMA = pa.schema(
     SUMMARY_COLUMNS,
@@ -29,7 +29,7 @@ SCORES_SCHEMA = pa.schema(
     SCORES_COLUMNS,
     metadata={
         "precis.schema": "scores",
-        "precis.schema_version": "2",
+        "precis.schema_version": "3",
         "precis.variant": rouge.VARIANT,
     },
 )

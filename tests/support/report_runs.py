@@ -18,7 +18,8 @@ STORMS = 60
 def records() -> list[dict | str]:
     """Documents with references; one is hostile, one is empty, one line is broken.
 
-    The summary of storm-58 is flagged too_short, that of storm-59 short_source.
+    The summary of storm-58 is flagged too_short, that of storm-59 short_source, and the
+    hostile one barely_shorter and markup_source.
     """
     storms = [
         {
@@ -37,7 +38,7 @@ def records() -> list[dict | str]:
         "article": f"{HOSTILE} was sent to the mayor. The mayor read it twice. "
         "Nothing happened to the machine of the mayor, which is old. He sent it back "
         "to the sender with a letter, and the sender has not answered him since then.",
-        "highlights": f"{HOSTILE} was harmless.",
+        "highlights": "It was harmless.",
     }
     empty = {"id": "empty", "article": " ", "highlights": "Nothing."}
     return [*storms, hostile, empty, '{"article": <b>broken</b>']

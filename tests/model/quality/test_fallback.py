@@ -16,6 +16,8 @@ FALLBACK = FallbackConfig(
     fallback="extractive", fallback_flags="repeated, unsupported_name"
 )
 
+DRAFTS = FallbackConfig(fallback="always")
+
 
 def abstract(*flags):
     """An abstractive summary with these quality flags."""
@@ -52,6 +54,7 @@ KEPT = abstract(*(set(FLAGS) - {"longer_than_source", "short_source"}))
         ),
         ({"abstractive": UNUSED}, LEAD),
         ({"abstractive": KEPT, "config": FallbackConfig()}, KEPT),
+        ({"abstractive": abstract(), "config": DRAFTS}, LEAD),
         # No summary longer than its source is shown.
         ({"abstractive": TOO_LONG}, LEAD),
         ({"abstractive": TOO_LONG, "config": FallbackConfig()}, LEAD),
@@ -70,10 +73,13 @@ def test_the_summary_that_is_shown(given, expected):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"fallback": "lead"}, "--fallback is one of none, extractive, not 'lead'"),
+        (
+            {"fallback": "lead"},
+            "--fallback is one of none, extractive, always, not 'lead'",
+        ),
         (
             {"fallback_flags": "empty,no"},
-            "no flag 'no'; theirs are empty, .*ed_source$",
+            "no flag 'no'; theirs are empty, .*markup_source$",
         ),
         ({"fallback_flags": "short_source"}, "summaries have no flag 'short_source'"),
         (

@@ -27,7 +27,7 @@ from support.small_training import (
     training_config,
 )
 
-from precis.model.bundle.network_bundle import load_bundle
+from precis.model.bundle.network_bundle import load_bundle, read_summary_flags
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.summarizer import Summary
 from precis.model.network.build import build_network
@@ -220,7 +220,9 @@ def validated(monkeypatch, *scores: float):
     left = iter(scores)
 
     def validate(_) -> dict[str, float]:
-        return {"loss": 2.0, "accuracy": 0.25, "rouge2": next(left)}
+        score = next(left)
+        figures = {"loss": 2.0, "accuracy": 0.25, "rouge2": score}
+        return {**figures, "low_log_prob": -score}
 
     monkeypatch.setattr(GeneratorTraining, "validate", validate)
     return left
@@ -235,7 +237,9 @@ def test_the_best_checkpoint_is_kept_and_exported(
     assert next(left, None) is None  # steps 2, 4, 6 and, after the last, 7
     assert checkpoints(tmp_path) == ["step-00000004", "step-00000006", "step-00000007"]
     assert result.step == 4
-    assert result.validation == {"loss": 2.0, "accuracy": 0.25, "rouge2": 0.5}
+    figures = {"loss": 2.0, "accuracy": 0.25, "rouge2": 0.5, "low_log_prob": -0.5}
+    assert result.validation == figures
+    assert read_summary_flags(str(tmp_path)) == {"min_mean_log_prob": -0.5}
     said = "step 4: validation loss 2.000, accuracy 25.0%, rouge2 50.0"
     assert said in capsys.readouterr().err
     figures = {row["step"]: row.get("validation") for row in reports(tmp_path)}
@@ -305,7 +309,11 @@ def test_validation_figures(records_folder, tmp_path, monkeypatch):
     class FixedSummaries:
         def search(self, sources):
             source_lengths.extend(map(len, sources))
-            return [[Summary(text, 0.0, 0.0, None)] for text in summaries]
+            log_probs = (0.0, -1.0, -2.0, -3.0, -4.0)
+            return [
+                [Summary(text, 0.0, log_prob, None)]
+                for text, log_prob in zip(summaries, log_probs, strict=True)
+            ]
 
     monkeypatch.setattr(generator, "make_searcher", lambda *_: FixedSummaries())
     monkeypatch.setattr(generator, "distinct_summaries", lambda ranked, _: ranked)
@@ -328,6 +336,7 @@ def test_validation_figures(records_folder, tmp_path, monkeypatch):
             "loss": np.mean(token_losses),
             "accuracy": np.mean(right),
             **{name: 0.4 for name in ("rouge1", "rouge2", "rougeLsum")},
+            "low_log_prob": -3.8,  # a twentieth of the way up
         },
         rel=1e-4,
     )

@@ -92,8 +92,9 @@ def test_a_finished_command_exits_with_0_and_names_its_output(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "documents: read 20, written 20"
     assert lines[1] == "rows: 20; lead 20"
-    assert re.fullmatch("run [0-9a-f]{16}", lines[2]) and lines[3] == "wrote out"
-    assert lines[4] == "next: precis report out"
+    assert lines[2] == "quality flags: barely_shorter 16"
+    assert re.fullmatch("run [0-9a-f]{16}", lines[3]) and lines[4] == "wrote out"
+    assert lines[5] == "next: precis report out"
 
 
 def test_a_run_is_repeated_from_its_manifest(workplace, capsys):

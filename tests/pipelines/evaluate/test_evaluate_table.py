@@ -107,10 +107,10 @@ def test_without_lead_nothing_is_compared_unless_a_baseline_is_named():
 
 def measured(*rows):
     """The measures of a system in some rows: those of `MEASURED` and its flags."""
-    flags = MEASURE_COLUMNS[4:]
+    flags = MEASURE_COLUMNS[5:]
     return np.array(
         [
-            [*figures, bool(named), *(flag in named for flag in flags)]
+            [*figures, not named, bool(named), *(flag in named for flag in flags)]
             for *figures, named in rows
         ],
         np.float64,
@@ -140,14 +140,15 @@ def test_the_table_of_measures_has_a_column_for_each_system():
     assert result == result_of(*parts[::-1])
     tables = as_text(result).split("\n\n")
     assert tables[2].splitlines() == [
-        "measure              lead-3  reference",
-        "rows                   3       2",
-        "words                  4.7     2.0",
-        "novel bigrams %       25.0    50.0",
-        "repeated trigrams %    8.3    12.5",
-        "any flag %            66.7   100.0",
-        "empty %               33.3    50.0",
-        "repeated %            33.3    50.0",
-        "unsupported_name %    33.3    50.0",
+        "measure                   lead-3  reference",
+        "rows                        3       2",
+        "words                       4.7     2.0",
+        "novel bigrams %            25.0    50.0",
+        "repeated trigrams %         8.3    12.5",
+        "facts of the reference %   33.3     0.0",
+        "any flag %                 66.7   100.0",
+        "empty %                    33.3    50.0",
+        "repeated %                 33.3    50.0",
+        "unsupported_name %         33.3    50.0",
     ]
     assert "| novel bigrams % |  25.0 |  50.0 |\n" in as_markdown(result)

@@ -74,7 +74,7 @@ def test_a_hostile_document_is_data(page):
     assert "img" not in tags
     # The list, a block for each 32 documents, and the script of the page.
     assert tags.count("script") == 4
-    # As one of the best it stands outside the blocks too.
+    # As one of the worst it stands outside the blocks too.
     assert HOSTILE in "".join(Elements(page).texts)
     hostile = next(each for each in documents_of(page) if each["id"] == HOSTILE)
     assert "".join(text for text, _ in hostile["source"]["pieces"]).startswith(HOSTILE)
@@ -109,11 +109,13 @@ def test_the_counts_and_the_dead_letters_are_shown(page):
 
 def test_flags_are_counted_alike_everywhere(folder, page):
     counts = files.read_json(f"{folder}/run/manifest.json")["quality_flags"]
-    assert counts == {"too_short": 1, "short_source": 1}
+    named = ("too_short", "short_source", "barely_shorter", "markup_source")
+    assert counts == dict.fromkeys(named, 1)
     flags = {each["id"]: each["flags"] for each in documents_of(page) if each["flags"]}
-    assert flags == {"storm-58": ["too_short"], "storm-59": ["short_source"]}
+    flagged = {"storm-58": ["too_short"], "storm-59": ["short_source"]}
+    assert flags == {**flagged, HOSTILE: ["barely_shorter", "markup_source"]}
     text = Elements(page).text()
-    assert "Flagged 3.3 % summaries with a quality flag: 2" in text
+    assert "Flagged 4.9 % summaries with a quality flag: 3" in text
     assert re.search(r"short_source 1 \(1.6 %\)", text)
 
 
@@ -188,7 +190,7 @@ def test_what_is_no_run_is_refused(folder, tmp_path):
     damaged = shutil.copytree(folder / "run", tmp_path / "damaged")
     manifest = damaged / "manifest.json"
     whole = manifest.read_text()
-    manifest.write_text(whole.replace('"schema_version": 5', '"schema_version": 3'))
+    manifest.write_text(whole.replace('"schema_version": 6', '"schema_version": 3'))
     (damaged / "_SUCCESS").write_text("")
     with pytest.raises(UsageError, match="schema version 3, and this precis reports"):
         report(run=damaged)

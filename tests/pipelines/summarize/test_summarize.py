@@ -81,7 +81,8 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
         expected = measure(row["extractive_summary"], source)
         assert row["extractive_quality"] == expected._asdict()
         if row["article_words"] >= 3:  # it copies, and is not flagged
-            assert expected.coverage == 1.0 and expected.flags == []
+            assert expected.coverage == 1.0
+            assert set(expected.flags) <= {"barely_shorter", "repeated"}
         quality = row["abstractive_quality"]
         log_prob, margin = quality.pop("mean_log_prob"), quality.pop("beam_margin")
         searched = {"mean_log_prob": log_prob, "is_truncated": row["truncated"]}
