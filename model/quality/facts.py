@@ -1,8 +1,8 @@
 """Numbers, dates and names that a summary states and its source does not hold.
 
-Words are compared one by one. So a summary that joins `John` and `Kerry` of two people
-has no unsupported name; a word, a number or a day of a month that the source does not
-have is unsupported. English only: other languages capitalise other words.
+A word, a number or a day of a month that the source does not have is unsupported, and
+so is a name that joins `John` and `Kerry` of two people. English only: other languages
+capitalise other words.
 
 A line that is quoted word for word holds no unsupported fact. A quotation may begin or
 end within a number, which is no invention: `a million people came` of a source's `half
@@ -14,7 +14,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from precis.model.quality.dates import days_of_months, is_supported, stated_dates
-from precis.model.quality.names import unsupported_names, vocabulary_of
+from precis.model.quality.names import (
+    Mentions,
+    joined_names,
+    mentions_of,
+    unsupported_names,
+    vocabulary_of,
+)
 from precis.model.quality.numerals import SCALES, Value, all_values, stated_numbers
 from precis.model.quality.tokens import is_quoted, plain, readable, token_words
 from precis.model.text.normalization import normalise
@@ -58,6 +64,11 @@ class SourceFacts:
     def vocabulary(self) -> set[str]:
         """`names.vocabulary_of` its words."""
         return vocabulary_of(self._words)
+
+    @functools.cached_property
+    def mentions(self) -> Mentions:
+        """Its names."""
+        return mentions_of(self.text)
 
     @functools.cached_property
     def values(self) -> set[Value]:
@@ -125,4 +136,7 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
     names: list[str] = []
     if any(words_by_line):
         names = unsupported_names(lines, words_by_line, facts.vocabulary)
+        for line, words in zip(lines, words_by_line, strict=True):
+            if words:
+                names += joined_names(plain(line), facts.vocabulary, facts.mentions)
     return UnsupportedFacts(numbers, dates, names)

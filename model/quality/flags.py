@@ -29,7 +29,10 @@ FLAGS: Mapping[str, str] = {
     "unsupported_date": (
         "a weekday, month or day of a month that the source does not hold"
     ),
-    "unsupported_name": "a capitalised name that the source does not hold",
+    "unsupported_name": (
+        "a capitalised name that the source does not hold, or one that is joined of "
+        "two of its names"
+    ),
     "low_confidence": (
         "a mean log-probability of its tokens below min_mean_log_prob, which a network "
         "of `precis train` brings along and which is -2 for others"

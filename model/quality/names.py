@@ -1,5 +1,12 @@
 """Capitalised names in a summary that its source does not hold.
 
+A word that the source does not have is one; so are two words in a row of which the
+source has each, but never both in one mention:
+
+    source      Judge Orlando M. Hudson heard of Craig Hicks.
+    supported   Orlando Hudson, Judge Hudson, Craig Hicks
+    not         Orlando Hicks
+
 The first word of a sentence has a capital whatever it is. OPENINGS are words of a
 reporter that begin sentences of news without being names, even if the source does not
 have them; others are recognised by the source, by stop words and by their stems.
@@ -7,6 +14,7 @@ have them; others are recognised by the source, by stop words and by their stems
 
 import re
 from collections.abc import Iterable, Sequence, Set
+from typing import NamedTuple
 
 from precis.model.quality.dates import MONTHS, WEEKDAYS
 from precis.model.quality.numerals import FIRST_OF_SHARES, SCALES, SMALL, TENS
@@ -62,6 +70,8 @@ _SENTENCE_START = re.compile(
     r"(?:^|[.!?:;]|--|[-–—] |[\"“”‘`(\[])\W*$|(?:^|\s)['’]\W*$"
 )
 _TITLES = "mr mrs ms miss dr prof sir dame lord lady rev".split()
+# The point behind them ends no mention.
+_SHORTENED = frozenset(["jr", "sr", "st", "gen", "gov", "rep", "sen", "lt", *_TITLES])
 # Units are not compared: `Rs8,000` may be `8,000 rupees` in the source.
 _UNITS = "am pm rs inr usd eur gbp jpy cny rmb aud cad nzd chf hkd sgd krw".split()
 # Capitalised words that are no names, or are checked as numbers or dates.
@@ -72,6 +82,9 @@ NO_NAMES = STOP_WORDS.union(
 # Russians.
 _ENDINGS = ("s", "i", "is", "n", "ns", "an", "ans", "ian", "ians")
 _MIN_STEM_LETTERS = 4
+# Words within a mention. Its names may be turned around: Department of Justice, Justice
+# Department.
+_LINKS = frozenset("of and the for de la le del der da al bin van von".split())
 # Abbreviated names, and the words of each that a source may have instead.
 _ABBREVIATIONS = {
     "us": ("states", "america", "american", "americans"),
@@ -79,6 +92,81 @@ _ABBREVIATIONS = {
     "un": ("nations",),
     "eu": ("european", "europe"),
 }
+
+
+class Mentions(NamedTuple):
+    """The names of a source.
+
+    Attributes:
+      pairs: of words in one mention, in its order.
+      ordinary: the words that it also has without a capital.
+    """
+
+    pairs: Set[tuple[str, str]]
+    ordinary: Set[str]
+
+
+def mentions_of(text: str) -> Mentions:
+    """Reads the names of a plain text: capitalised words with nothing between them but
+    spaces, hyphens, `_LINKS` and the points of initials.
+    """
+    pairs: set[tuple[str, str]] = set()
+    ordinary: set[str] = set()
+    mention: list[str] = []
+    is_linked = False
+    before: re.Match[str] | None = None
+    for token in tokens(text):
+        key = _key(token[0].casefold())
+        if before is None or not _is_joined(text, before, token):
+            mention, is_linked = [], False
+        before = token
+        if token[0][0].isupper():
+            pairs.update((earlier, key) for earlier in mention)
+            if is_linked:
+                pairs.update((key, earlier) for earlier in mention)
+            mention.append(key)
+            continue
+        ordinary.add(key)
+        is_linked = key in _LINKS
+        if not is_linked:
+            before = None
+    return Mentions(pairs, ordinary)
+
+
+def joined_names(line: str, vocabulary: Set[str], mentions: Mentions) -> list[str]:
+    """The names that a line joins of words which its source has in other names.
+
+    Args:
+      line: of the summary, plain.
+      vocabulary: `vocabulary_of` the source.
+      mentions: of the source.
+    """
+    names: list[str] = []
+    before: re.Match[str] | None = None
+    for token in tokens(line):
+        key = _key(token[0].casefold())
+        is_name = (
+            token[0][0].isupper()
+            and len(key) > 1
+            and key in vocabulary
+            and key not in mentions.ordinary
+            and key not in NO_NAMES
+            and key not in OPENINGS
+        )
+        if is_name and before is not None and _is_joined(line, before, token):
+            pair = (_key(before[0].casefold()), key)
+            if pair not in mentions.pairs:
+                names.append(line[before.start() : token.end()])
+        before = token if is_name else None
+    return names
+
+
+def _is_joined(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
+    """Whether a word may belong to the same name as the one before it."""
+    gap = text[before.end() : token.start()]
+    is_short = len(before[0]) == 1 or before[0].casefold() in _SHORTENED
+    is_inside = gap in (" ", "-") or (gap == ". " and is_short)
+    return is_inside and not before[0].endswith("'s")
 
 
 def vocabulary_of(words: Iterable[str]) -> set[str]:

@@ -14,6 +14,7 @@ SOURCE = (
 BRITISH = "The British met the European Commission in the United States."
 SHIPS = "Half a million saw Two of 35 ships."
 NOTHING = "Nothing happened."
+JUDGE = "Orlando M. Hudson of the Department of Justice heard of Jim Hicks’ case."
 IRAQIS = "He said that Iraqis and Bens voted."
 
 
@@ -57,6 +58,14 @@ IRAQIS = "He said that Iraqis and Bens voted."
         (BRITISH, "The UN met the FBI.", "UN|FBI"),
         (IRAQIS, "Then Iraq voted.", ""),
         (IRAQIS, "Then Ben voted.", "Ben"),
+        # Names are not joined of two, only shortened.
+        (JUDGE, "Orlando Hudson, of the Justice Department, heard Hicks’ case.", ""),
+        (JUDGE, "They heard Orlando Hicks’ case.", "Orlando Hicks"),
+        (
+            JUDGE,
+            "They met Hicks Hudson, Orlando’s Hicks and Jim. Hudson",
+            "Hicks Hudson",
+        ),
         (SOURCE, "", ""),
     ],
 )
