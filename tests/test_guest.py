@@ -123,6 +123,7 @@ precis.summarize(corpus="sample:9", output=OUTPUT)
 """
 
 
+@pytest.mark.slow
 def test_a_program_without_handlers_sees_the_progress_alone(tmp_path):
     done = run_host(QUIET.replace("OUTPUT", repr(str(tmp_path / "run"))))
     assert done.returncode == 0, done.stderr
@@ -155,6 +156,7 @@ thread.join()
 """
 
 
+@pytest.mark.slow
 def test_a_lock_that_is_lost_raises_in_the_caller_and_nothing_is_published(tmp_path):
     output = tmp_path / "run"
     done = run_host(LOSES, str(output))

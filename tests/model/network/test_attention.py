@@ -175,6 +175,7 @@ def test_the_command_draws_the_mean_of_all_heads_each_head_or_the_copies(
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path):
     row = summarize_text(TEXT * 40, bundle=flags["bundle"])
     given = {"bundle": flags["bundle"], "text": flags["text"]}

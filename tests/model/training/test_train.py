@@ -163,6 +163,7 @@ def test_a_loss_that_is_not_finite_stops_the_training(
     assert checkpoint_weights(tmp_path, 4) == checkpoint_weights(undisturbed, 4)
 
 
+@pytest.mark.slow
 def test_mixed_precision_keeps_weights_in_float32(undisturbed, scaled):
     mixed = losses(scaled)
     exact = losses(undisturbed)
