@@ -7,7 +7,8 @@ summarize` needs with a network: the source once, its first three sentences as t
 extractive summary, and its reference as the abstractive one. Summaries of the source's
 sentences should get no flag. Then one number, name, weekday or month of the three
 sentences is replaced by one that the article does not hold, names by those of other
-articles, and the share of these summaries that get the flag is printed.
+articles, or the last word of a full name by that of another one in the article; the
+share of these summaries that get the flag is printed.
 """
 
 import argparse
@@ -40,6 +41,7 @@ ORDINALS = (
 ).split()
 NAME = r"[A-Z][a-z]{2,}\b"
 NOT_FIRST = r"(?<=[a-z,] )"  # in its sentence
+FULL_NAME = re.compile(rf"{NOT_FIRST}({NAME}) ({NAME})(?! [A-Z])")
 TRIES = 50
 
 Fits = Callable[[Article, str], bool]
@@ -178,6 +180,12 @@ def injections(
         yield "within_a_sentence", "unsupported_name", within
         first = swap(rf"(?m)^{NAME}", any_of(names))
         yield "first_in_a_sentence", "unsupported_name", first
+        joined = [(article, join_names(article, rng)) for article in articles]
+        yield (
+            "joined_of_two",
+            "unsupported_name",
+            [(article, text) for article, text in joined if text],
+        )
 
 
 def inject(
@@ -203,6 +211,21 @@ def inject(
         proposal = propose(match[0])
         if fits(article, proposal):
             return text[: match.start()] + proposal + text[match.end() :]
+    return None
+
+
+def join_names(article: Article, rng: random.Random) -> str | None:
+    """The lead of an article in which one of its full names ends as another one does;
+    None where it has no two that differ.
+    """
+    text, whole = lead(article), article.document.article
+    names = [match.groups() for match in FULL_NAME.finditer(whole)]
+    matches = list(FULL_NAME.finditer(text))
+    for _ in range(TRIES if matches else 0):
+        match = rng.choice(matches)
+        _, last = rng.choice(names)
+        if not re.search(rf"{match[1]}\W+(?:\w+\W+){{0,2}}{last}", whole):
+            return text[: match.start(2)] + last + text[match.end(2) :]
     return None
 
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from precis.model.quality.dates import days_of_months, is_supported, stated_dates
 from precis.model.quality.names import (
     Mentions,
-    joined_names,
     mentions_of,
+    names_in_a_row,
     unsupported_names,
     vocabulary_of,
 )
@@ -138,5 +138,17 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
         names = unsupported_names(lines, words_by_line, facts.vocabulary)
         for line, words in zip(lines, words_by_line, strict=True):
             if words:
-                names += joined_names(plain(line), facts.vocabulary, facts.mentions)
+                names += _joined_names(plain(line), facts)
     return UnsupportedFacts(numbers, dates, names)
+
+
+def _joined_names(line: str, facts: SourceFacts) -> list[str]:
+    """The names that a plain line joins of words from several names of the source."""
+    names: list[str] = []
+    for first, second in names_in_a_row(line, facts.vocabulary):
+        name = line[first.start() : second.end()]
+        # Most names stand in the text as they are, which needs no list of all.
+        is_whole = name.removesuffix("'s") in facts.text
+        if not is_whole and not facts.mentions.hold(first[0], second[0]):
+            names.append(name)
+    return names

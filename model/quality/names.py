@@ -13,7 +13,7 @@ have them; others are recognised by the source, by stop words and by their stems
 """
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from precis.model.quality.dates import MONTHS, WEEKDAYS
@@ -105,6 +105,13 @@ class Mentions(NamedTuple):
     pairs: Set[tuple[str, str]]
     ordinary: Set[str]
 
+    def hold(self, first: str, second: str) -> bool:
+        """Whether two words may stand in a row: in one mention, or without being names
+        both.
+        """
+        keys = _key(first.casefold()), _key(second.casefold())
+        return keys in self.pairs or not self.ordinary.isdisjoint(keys)
+
 
 def mentions_of(text: str) -> Mentions:
     """Reads the names of a plain text: capitalised words with nothing between them but
@@ -133,15 +140,15 @@ def mentions_of(text: str) -> Mentions:
     return Mentions(pairs, ordinary)
 
 
-def joined_names(line: str, vocabulary: Set[str], mentions: Mentions) -> list[str]:
-    """The names that a line joins of words which its source has in other names.
+def names_in_a_row(
+    line: str, vocabulary: Set[str]
+) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Two capitalised words side by side, each of which the source has.
 
     Args:
       line: of the summary, plain.
       vocabulary: `vocabulary_of` the source.
-      mentions: of the source.
     """
-    names: list[str] = []
     before: re.Match[str] | None = None
     for token in tokens(line):
         key = _key(token[0].casefold())
@@ -149,16 +156,12 @@ def joined_names(line: str, vocabulary: Set[str], mentions: Mentions) -> list[st
             token[0][0].isupper()
             and len(key) > 1
             and key in vocabulary
-            and key not in mentions.ordinary
             and key not in NO_NAMES
             and key not in OPENINGS
         )
         if is_name and before is not None and _is_joined(line, before, token):
-            pair = (_key(before[0].casefold()), key)
-            if pair not in mentions.pairs:
-                names.append(line[before.start() : token.end()])
+            yield before, token
         before = token if is_name else None
-    return names
 
 
 def _is_joined(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
