@@ -8,13 +8,7 @@ import pyarrow as pa
 import pytest
 from postgresql_server import PostgresqlServer
 from support.command_line import exit_code
-from support.loader_runs import (
-    SCHEMA,
-    check_loads,
-    make_row,
-    read_rows,
-    write_rows,
-)
+from support.loader_runs import SCHEMA, check_loads, make_row, read_rows, write_rows
 from support.warehouse_runs import write_run
 
 pytestmark = pytest.mark.services

@@ -23,10 +23,7 @@ def mixture(
 
 
 def pointer(
-    states: np.ndarray,
-    inputs: np.ndarray,
-    memory: np.ndarray,
-    weights: Weights,
+    states: np.ndarray, inputs: np.ndarray, memory: np.ndarray, weights: Weights
 ) -> tuple[np.ndarray, ...]:
     """One document: states and inputs [T, D], memory [S, D] -> p_gen [T] and the copy
     distributions [T, S].

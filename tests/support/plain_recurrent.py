@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 
 from support.plain_convolutional_gate import convolutional_gate
-from support.plain_layers import (
-    Weights,
-    below,
-    dense,
-    sigmoid,
-    softmax,
-)
+from support.plain_layers import Weights, below, dense, sigmoid, softmax
 from support.plain_network import Document, finish
 
 

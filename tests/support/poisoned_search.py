@@ -31,9 +31,7 @@ def echo(sources: Sequence[np.ndarray]) -> SearchedBatch:
     return SearchedBatch(results, 0, 0, now, now)
 
 
-def load_search(
-    search: ModelSearch,
-) -> Callable[[Sequence[np.ndarray]], SearchedBatch]:
+def load_search(search: ModelSearch) -> Callable[[Sequence[np.ndarray]], SearchedBatch]:
     """A real search; the memory of the process suffices for two documents."""
     import tensorflow as tf
 

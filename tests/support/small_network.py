@@ -156,14 +156,7 @@ VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 ALL = tuple(name for variants in VARIANTS.values() for name in variants)
 # For a test of every variant: those that differ most are fast, the others slow tests.
-_FAST = (
-    "pointer",
-    "t5",
-    "decoder_only",
-    "decoder_only_relative",
-    "gru",
-    "gru_untied",
-)
+_FAST = ("pointer", "t5", "decoder_only", "decoder_only_relative", "gru", "gru_untied")
 EACH = tuple(
     name if name in _FAST else pytest.param(name, marks=pytest.mark.slow)
     for name in ALL

@@ -92,8 +92,7 @@ class TableNetwork:
         keys = ops.scatter_update(kv_cache.self_keys[0], rows[:, None], numbers)
         written = ops.reshape(keys, (batch, 1, -1))  # [B, 1, M]
         weights = ops.take(
-            ops.convert_to_tensor(WEIGHTS, "float32"),
-            kv_cache.positions % len(WEIGHTS),
+            ops.convert_to_tensor(WEIGHTS, "float32"), kv_cache.positions % len(WEIGHTS)
         )
         weighted = ops.where(mask, written * weights[:, None], 0.0)
         print_ = ops.cast(ops.sum(weighted, axis=2), "int32") % PRINTS  # [B, K]

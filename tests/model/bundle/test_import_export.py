@@ -12,11 +12,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from support.command_line import contents, exit_code
-from support.huggingface_bundles import (
-    read_folder,
-    save_layout,
-    write_small_checkpoint,
-)
+from support.huggingface_bundles import read_folder, save_layout, write_small_checkpoint
 from support.small_checkpoint import (
     KINDS,
     POSITIONS,

@@ -203,5 +203,7 @@ def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch
 def test_a_defect_that_hits_every_document_ends_the_run(monkeypatch):
     lines = list(map(story, range(32)))
     poison(monkeypatch, "extract", [line["id"] for line in lines])
-    with pytest.raises(JobError, match="first 32 documents all failed in the stage "):
+    with pytest.raises(
+        JobError, match="32 documents all failed in the stage extract with"
+    ):
         summarized(lines)

@@ -64,6 +64,7 @@ def test_weights_stand_with_the_tokens_they_belong_to(bundle):
         assert (attention.rows, attention.columns) == (rows, columns)
         (expected,) = (each for each in maps if each[:2] == (block, layer - 1))
         np.testing.assert_array_equal(attention.weights, expected.weights[0])
+        np.testing.assert_allclose(attention.weights.sum(-1), 1.0, rtol=1e-5)
         assert attention.weights.shape[1:] == (len(rows), len(columns))
     with pytest.raises(
         UsageError, match="--layer 4: the block cross has the layers 1 to 3"

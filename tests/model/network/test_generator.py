@@ -6,13 +6,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from support.small_network import (
-    SOURCE,
-    TARGET,
-    config_of,
-    make_network,
-    network_of,
-)
+from support.small_network import SOURCE, TARGET, config_of, make_network, network_of
 
 from precis.model.network.build import build_network
 from precis.model.network.config import SOURCE_PADDING

@@ -27,7 +27,9 @@ def make_parts(*, pointer: bool) -> dict[str, np.ndarray]:
     """Logits [B, T, V], and with a pointer the logits of p_gen, gate [B, T, 1], and of
     the copy distribution, scores [B, T, S].
     """
-    chance = np.random.default_rng(3)
+    chance = np.random.default_rng(
+        108
+    )  # no part of the mixture alone is as often right
     parts = {"logits": chance.normal(scale=2.0, size=(*TARGETS.shape, VOCABULARY))}
     if pointer:
         scores = chance.normal(size=(*TARGETS.shape, SOURCE.shape[1]))

@@ -12,8 +12,7 @@ from precis.model.network import positions
 
 @pytest.mark.parametrize("is_bidirectional", [False, True])
 @pytest.mark.parametrize(
-    ("buckets", "longest"),
-    [(32, 128), (8, 10), (6, 5), (4, 3), (32, 17)],
+    ("buckets", "longest"), [(32, 128), (8, 10), (6, 5), (4, 3), (32, 17)]
 )
 def test_buckets_grow_as_the_paper_says(buckets, longest, is_bidirectional):
     settings = {

@@ -86,11 +86,7 @@ def test_the_different_tokens_of_a_source_stand_in_their_order():
 # pointer, and the states that enter each residual.
 @pytest.mark.parametrize(
     ("variant", "softmaxes", "residuals"),
-    [
-        ("untied_pointer", 2 * 2 + 2, 3 * 2),
-        ("bart", 2 * 3, 3 * 3),
-        ("gru", 1 + 2, 0),
-    ],
+    [("untied_pointer", 2 * 2 + 2, 3 * 2), ("bart", 2 * 3, 3 * 3), ("gru", 1 + 2, 0)],
 )
 def test_steps_in_bfloat16(variant, softmaxes, residuals, monkeypatch):
     network, walk = network_of(variant, "mixed_bfloat16"), random_walk(3, steps=4)

@@ -73,10 +73,7 @@ def test_the_summary_that_is_shown(given, expected):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"fallback": "lead"},
-            "--fallback is one of none, extractive, always, not 'lead'",
-        ),
+        ({"fallback": "lead"}, "one of none, extractive, always, not 'lead'"),
         (
             {"fallback_flags": "empty,no"},
             "no flag 'no'; theirs are empty, .*markup_source$",

@@ -221,9 +221,8 @@ def validated(monkeypatch, *scores: float):
     left = iter(scores)
 
     def validate(_) -> dict[str, float]:
-        score = next(left)
-        figures = {"loss": 2.0, "accuracy": 0.25, "rouge2": score}
-        return {**figures, "low_log_prob": -score}
+        figures = {"loss": 2.0, "accuracy": 0.25, "rouge2": next(left)}
+        return {**figures, "low_log_prob": -figures["rouge2"]}
 
     monkeypatch.setattr(GeneratorTraining, "validate", validate)
     return left

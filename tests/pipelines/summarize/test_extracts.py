@@ -89,9 +89,18 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
     [
         ({"extractive": " , "}, "names no method; known are .*lexrank.*neural, oracle"),
         ({"extractive": "lead,first"}, "there is no method 'first'; known are cent"),
-        ({"extractive": "neural"}, "neural needs --extractive_bundle, the --output of"),
-        ({"extractive_bundle": "b"}, "_bundle is for the method neural, and --extract"),
-        ({"extractive": "oracle,lead"}, "oracle first, .* name another method first,"),
+        (
+            {"extractive": "neural"},
+            "needs .*, the --output of `precis train-extractor`",
+        ),
+        (
+            {"extractive_bundle": "b"},
+            "neural, and .* is frequency,lead; name neural",
+        ),
+        (
+            {"extractive": "oracle,lead"},
+            "oracle first, .* another .*first, or oracle alone",
+        ),
     ],
 )
 def test_impossible_methods_are_refused(flags, message):

@@ -127,6 +127,7 @@ def test_every_row_of_a_layout_is_reused(runs, name, flags, tmp_path):
     counts = manifest["counts"]
     assert (counts["written"], counts["reused"], counts["duplicates"]) == (0, 8, 1)
     assert without_run(rows_of(tmp_path / "run")) == without_run(rows_of(runs["plain"]))
+    assert digest(run=tmp_path / "run") == digest(run=runs["plain"])
 
 
 @pytest.mark.parametrize(
