@@ -242,18 +242,17 @@ def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
 def add_facts_of_reference(
     texts: Mapping[str, str], measured: Mapping[str, dict[str, Any]]
 ) -> None:
-    """Adds to the measures of each system whether all numbers, dates and names of its
-    text stand in the reference.
+    """Adds to the measures of the written and of the shown summary whether all its
+    numbers, dates and names stand in the reference.
 
     Args:
       texts: of the systems and the reference.
       measured: the measures of those that have any.
     """
     reference = SourceFacts(normalise(texts[REFERENCE]))
-    for system, measures in measured.items():
-        if system in texts and system != REFERENCE:
-            facts = unsupported_facts(texts[system].splitlines(), reference)
-            measures[HAS_FACTS] = not any(facts)
+    for system in {ABSTRACTIVE, SUMMARY} & texts.keys() & measured.keys():
+        facts = unsupported_facts(texts[system].splitlines(), reference)
+        measured[system][HAS_FACTS] = not any(facts)
 
 
 def keyphrase_f1(row: Row, methods: Iterable[str]) -> dict[str, dict[str, float]]:

@@ -193,7 +193,8 @@ SCORES_COLUMNS = _columns("""
                                   there are none
     repetition_rate      double?  share of the repeated trigrams; null as words
     has_facts_of_reference bool?  whether all numbers, dates and names of the text stand
-                                  in the reference; null for the reference and as words
+                                  in the reference; null as words and for systems but
+                                  abstractive and summary
     flags                strings? what the measures warn of; null as words
 """)
 

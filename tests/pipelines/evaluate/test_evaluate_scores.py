@@ -15,7 +15,9 @@ from support.summary_rows import direct, lines_of, make_row, rows_of, write_run
 from precis.model import rouge
 from precis.pipelines.evaluate.evaluate import evaluate
 from precis.pipelines.evaluate.scoring import (
+    HAS_FACTS,
     MEASURED,
+    add_facts_of_reference,
     measures_of_row,
     one_sentence_a_line,
 )
@@ -216,6 +218,15 @@ def test_the_result_is_what_sql_makes_of_the_scores(evaluated):
     judged = [row["truncated"] for row in scored if row["truncated"] is not None]
     assert (result["rows"], result["rows_scored"]) == (90, len(scored))
     assert result["truncated_share"] == sum(judged) / len(judged)
+
+
+def test_facts_of_a_summary_are_compared_with_its_reference():
+    texts = {"reference": "Rain fell on 3 May.", "summary": "Rain fell on 4 May."}
+    texts |= {"abstractive": "Rain fell.", "lead": "Rain fell."}
+    measured = {system: {} for system in texts}
+    add_facts_of_reference(texts, measured)
+    found = {system: each[HAS_FACTS] for system, each in measured.items() if each}
+    assert found == {"summary": False, "abstractive": True}
 
 
 @pytest.mark.parametrize(
