@@ -171,7 +171,8 @@ def test_the_command_draws_the_mean_of_all_heads_each_head_or_the_copies(
     tokens = f"{written.read_tokens} of {written.source_tokens} tokens of the article"
     assert read == f"the network read the first {tokens}"
     assert shown.startswith(f"drawn: 2 of {written.tokens} tokens that it read")
-    attention_command(output=str(copied), block="copy", **flags)
+    whole = attention_command(output=str(copied), block="copy", columns=0, **flags)
+    assert whole.columns == whole.tokens
     for picture in (mean, each, copied):
         assert picture.read_bytes().startswith(b"\x89PNG")
 

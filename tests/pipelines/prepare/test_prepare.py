@@ -31,7 +31,8 @@ def test_every_record_is_accounted_for(prepared_records):
     expected = {"read": len(LINES), "written": FATES.count("written")}
     expected |= {"failed": 5, "empty": 2, "duplicates": 3}
     expected |= {"skipped": 2, "without_highlights": 2}
-    assert counts == {**dict.fromkeys(OUTCOMES, 0), **expected}
+    expected |= {"reused": 0, "other_split": 0, "not_selected": 0}
+    assert counts == expected
     assert counts["read"] == sum(counts[name] for name in OUTCOMES)
     splits = info(prepared_records)["splits"].values()
     assert sum(split["records"] for split in splits) == counts["written"]
