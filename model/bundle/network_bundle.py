@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 # The only architecture that has a separate encoder.
 _ENCODER_DECODER = "transformer"
+# The field of config.json with the log-probability below which a summary is flagged.
+_LIMIT = "min_mean_log_prob"
 
 
 class Bundle(NamedTuple):
@@ -142,7 +144,7 @@ def save_bundle(
     if any(task_prefixes):
         config["task_prefixes"] = list(task_prefixes)
     if min_mean_log_prob is not None:
-        config["min_mean_log_prob"] = min_mean_log_prob
+        config[_LIMIT] = min_mean_log_prob
     return save_bundle_files(
         folder,
         kind=kind,
@@ -212,6 +214,15 @@ def read_decoding(folder: str) -> dict[str, Any]:
       UsageError: the folder is no complete bundle of a network.
       DataError: config.json differs from the manifest.
     """
+    flags = read_summary_flags(folder)
+    flags.pop(_LIMIT, None)
+    return flags
+
+
+def read_summary_flags(folder: str) -> dict[str, Any]:
+    """Reads the flags of `precis summarize` that a bundle sets itself: those of
+    `read_decoding`, and the log-probability below which a summary is flagged.
+    """
     config = open_bundle_config(folder, ABSTRACTIVE).config
     with naming_config(folder):
         flags = {
@@ -221,17 +232,8 @@ def read_decoding(folder: str) -> dict[str, Any]:
         }
         if config.get("task_prefixes"):
             flags["task_prefix"] = config["task_prefixes"][0]
-    return flags
-
-
-def read_summary_flags(folder: str) -> dict[str, Any]:
-    """Reads the flags of `precis summarize` that a bundle sets itself: those of
-    `read_decoding`, and the log-probability below which a summary is flagged.
-    """
-    flags = read_decoding(folder)
-    config = open_bundle_config(folder, ABSTRACTIVE).config
-    if "min_mean_log_prob" in config:
-        flags["min_mean_log_prob"] = config["min_mean_log_prob"]
+        if _LIMIT in config:
+            flags[_LIMIT] = config[_LIMIT]
     return flags
 
 

@@ -34,8 +34,8 @@ FLAGS: Mapping[str, str] = {
         "two of its names"
     ),
     "low_confidence": (
-        "a mean log-probability of its tokens below min_mean_log_prob, which a network "
-        "of `precis train` brings along and which is -2 for others"
+        "a mean log-probability of its tokens below min_mean_log_prob: the limit that "
+        "`precis train` stored with the network, -2 for others"
     ),
     "truncated_source": "the network did not read all of the source",
     "markup_source": "the source has tags of HTML",
@@ -141,7 +141,8 @@ def choose_summary(
     that applies:
 
     1. the source, if the document is short;
-    2. the abstractive summary, if there is one and none of its flags rejects it;
+    2. the abstractive summary, if there is one, none of its flags rejects it, and
+       `--fallback always` does not reject all;
     3. the abstractive summary, if the extractive one is empty and the abstractive one
        is neither empty nor longer than the source;
     4. the source, if the extractive summary is longer than the source;

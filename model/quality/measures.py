@@ -38,8 +38,8 @@ MAX_QUOTED_REPETITION_RATE = 0.5
 # So many tags are no text that speaks of one.
 _MIN_TAGS = 3
 _TAG = re.compile(
-    r"</?(?:a|b|br|div|em|h[1-6]|html|i|img|li|p|script|span|strong|style|table|td|tr|ul)"
-    r"\b[^<>]*>",
+    r"</?(?:a|b|br|div|em|h[1-6]|html|i|img|li|p|script|span|strong|style|table|td|tr"
+    r"|ul)\b[^<>]*>",
     re.IGNORECASE,
 )
 

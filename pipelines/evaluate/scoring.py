@@ -250,9 +250,12 @@ def add_facts_of_reference(
       measured: the measures of those that have any.
     """
     reference = SourceFacts(normalise(texts[REFERENCE]))
+    known: dict[str, bool] = {}  # Most often both are the same text.
     for system in {ABSTRACTIVE, SUMMARY} & texts.keys() & measured.keys():
-        facts = unsupported_facts(texts[system].splitlines(), reference)
-        measured[system][HAS_FACTS] = not any(facts)
+        text = texts[system]
+        if text not in known:
+            known[text] = not any(unsupported_facts(text.splitlines(), reference))
+        measured[system][HAS_FACTS] = known[text]
 
 
 def keyphrase_f1(row: Row, methods: Iterable[str]) -> dict[str, dict[str, float]]:

@@ -206,8 +206,8 @@ class WatchedJob:
     def damage_files(
         self, skip: Callable[[str, State], bool] = lambda name, state: False
     ) -> list[str]:
-        """What is wrong when each file of the job is damaged in the first and in the
-        last of the states that it is in, and in the last before the job is finished.
+        """What is wrong when each file of the job is damaged in the first, in the
+        middle and in the last of the states that it is in.
 
         Args:
           skip: takes a file and a state, and says whether it is left out there.
@@ -220,12 +220,9 @@ class WatchedJob:
                 is_read = not name.endswith(ASIDE) and name != _LOCK
                 if content and is_read and not skip(name, state):
                     found.setdefault(name, []).append(number)
-        success = min(n for n, state in enumerate(self.states) if "_SUCCESS" in state)
         return [
             problem
-            for name, (first, *later) in found.items()
-            for number in sorted(
-                {first, *later[-1:], *[n for n in later if n < success][-1:]}
-            )
+            for name, numbers in found.items()
+            for number in sorted({numbers[0], numbers[len(numbers) // 2], numbers[-1]})
             for problem in self.damage(number, name)
         ]
