@@ -30,8 +30,8 @@ FLAGS: Mapping[str, str] = {
         "a weekday, month or day of a month that the source does not hold"
     ),
     "unsupported_name": (
-        "a capitalised name that the source does not hold, or one that is joined of "
-        "two of its names"
+        "a capitalised name that the source does not hold, or that joins words of "
+        "several of its names"
     ),
     "low_confidence": (
         "a mean log-probability of its tokens below min_mean_log_prob: the limit that "

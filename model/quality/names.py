@@ -1,7 +1,7 @@
 """Capitalised names in a summary that its source does not hold.
 
-A word that the source does not have is one; so are two words in a row of which the
-source has each, but never both in one mention:
+That is a word that the source does not have, or two words in a row that the source has,
+but never in the same mention:
 
     source      Judge Orlando M. Hudson heard of Craig Hicks.
     supported   Orlando Hudson, Judge Hudson, Craig Hicks

@@ -58,6 +58,7 @@ def test_a_bert_encoder_below_a_new_decoder(tmp_path):
         bundle=bundle, text=article, summary=article, output=picture, block="cross"
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 5_000
     with pytest.raises(UsageError, match="its sources have a tokenizer of their own"):
         precis.export(bundle=bundle, output=output)
 
