@@ -180,6 +180,7 @@ def select_expected(
     expected: ExpectedReference,
     *,
     selection: SelectionConfig,
+    is_english: bool = True,
 ) -> list[int]:
     """The indices of the selected sentences, the one with the best score first.
 
@@ -191,11 +192,16 @@ def select_expected(
       scores: float64 [N], of an extractor, from 0 to 1.
       expected: of the reference, by the same extractor.
       selection: the number of sentences and of words, at most.
+      is_english: as for `best_sentences`.
     """
     options = [
         Option(place, tokenize(sentences[place]), len(words(sentences[place])))
         for place in best_sentences(
-            sentences, scores, count=_OPTIONS, max_words=selection.max_words
+            sentences,
+            scores,
+            count=_OPTIONS,
+            max_words=selection.max_words,
+            is_english=is_english,
         )
     ]
     chosen = choose_options(
@@ -205,7 +211,12 @@ def select_expected(
 
 
 def best_sentences(
-    sentences: Sequence[str], scores: np.ndarray, *, count: int, max_words: int = 0
+    sentences: Sequence[str],
+    scores: np.ndarray,
+    *,
+    count: int,
+    max_words: int = 0,
+    is_english: bool = True,
 ) -> list[int]:
     """The indices of the sentences that a summary may be made of, the best first.
 
@@ -217,6 +228,7 @@ def best_sentences(
       scores: float64 [N].
       count: how many, at most.
       max_words: the words of a sentence, at most; 0 sets no limit.
+      is_english: whether sentences about the web page are recognised.
     """
     lengths = [len(words(sentence)) for sentence in sentences]
     best_first = [
@@ -227,6 +239,7 @@ def best_sentences(
     taken = [
         place
         for place in best_first
-        if lengths[place] >= _MIN_WORDS and not is_page_sentence(sentences[place])
+        if lengths[place] >= _MIN_WORDS
+        and not (is_english and is_page_sentence(sentences[place]))
     ]
     return (taken or best_first)[:count]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ def extract(
     *,
     selection: SelectionConfig,
     is_baseline: bool = False,
+    is_english: bool = True,
     expected: ExpectedReference | None = None,
 ) -> list[Extract]:
     """The extractive summary of a document, in document order.
@@ -42,6 +43,7 @@ def extract(
       selection: how many sentences are selected.
       is_baseline: select by score alone; otherwise sentences that repeat others are
           left out, and those about the web page unless there are no others.
+      is_english: whether sentences about the web page are recognised.
       expected: of the reference of the document; the sentences are then chosen
           together, by the expected ROUGE of the summary. None takes the best ones.
 
@@ -50,9 +52,10 @@ def extract(
       NotFiniteError: a score is not finite.
     """
     texts = [sentence.text for sentence in sentences]
-    selected = select(texts, scores, selection=selection, is_baseline=is_baseline)
+    rules: dict[str, Any] = {"selection": selection, "is_english": is_english}
+    selected = select(texts, scores, is_baseline=is_baseline, **rules)
     if expected is not None:
-        together = select_expected(texts, scores, expected, selection=selection)
+        together = select_expected(texts, scores, expected, **rules)
         selected = together or selected
     ranks = {index: rank for rank, index in enumerate(selected, start=1)}
     return [
@@ -67,6 +70,7 @@ def select(
     *,
     selection: SelectionConfig,
     is_baseline: bool = False,
+    is_english: bool = True,
 ) -> list[int]:
     """The indices of the selected sentences, the first choice first.
 
@@ -79,7 +83,7 @@ def select(
     reconsidered, even if fewer sentences than asked for are left.
 
     Args:
-      sentences, scores, selection, is_baseline: as for `extract`.
+      sentences, scores, selection, is_baseline, is_english: as for `extract`.
 
     Raises:
       ValueError: the scores are not one number per sentence.
@@ -99,7 +103,8 @@ def select(
             "no order can be made of it"
         )
     scores = np.round(scores / (largest or 1.0), _DIGITS)
-    skip_boilerplate = not is_baseline and not all(map(is_page_sentence, sentences))
+    skip_boilerplate = is_english and not is_baseline
+    skip_boilerplate = skip_boilerplate and not all(map(is_page_sentence, sentences))
     selected: list[int] = []
     used_trigrams: set[tuple[str, ...]] = set()
     words_left = selection.max_words or math.inf

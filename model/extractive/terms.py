@@ -162,8 +162,14 @@ class TermCache(ChunkCache[bytes]):
     bytes for each word of a chunk, those of `_hash_term`.
     """
 
-    def __init__(self) -> None:
-        super().__init__(_hash_words)
+    def __init__(self, *, is_english: bool = True) -> None:
+        """Stores whether English stop words are left out and stems taken."""
+        super().__init__(functools.partial(_hash_words, is_english=is_english))
+
+    @functools.cached_property
+    def of_other_languages(self) -> "TermCache":
+        """The terms of chunks that are not English: all words but numbers."""
+        return TermCache(is_english=False)
 
 
 def find_terms(
@@ -257,8 +263,8 @@ def _rank_words(
     return ranks[places], words_before[1:] - words_before[:-1]
 
 
-def _hash_words(chunk: str) -> bytes:
-    return b"".join(map(_hash_term, words(chunk)))
+def _hash_words(chunk: str, is_english: bool) -> bytes:
+    return b"".join([_hash_term(word, is_english) for word in words(chunk)])
 
 
 def _sums_before(counts: np.ndarray) -> np.ndarray:
@@ -273,8 +279,9 @@ def _ranges(starts: np.ndarray) -> list[slice]:
     return [slice(start, end) for start, end in itertools.pairwise(starts.tolist())]
 
 
-def _hash_term(word: str) -> bytes:
-    """The hash of a word's stem, the bytes of an int64.
+def _hash_term(word: str, is_english: bool) -> bytes:
+    """The hash of a word's stem, the bytes of an int64; of the word itself where the
+    text is not English, which then has no stop words.
 
     It is 0 for a word that has no term: a stop word, a fragment of one from tokenised
     text, a number (`12`, `4.5m`, `5th`).
@@ -283,8 +290,11 @@ def _hash_term(word: str) -> bytes:
     word alone. The probability that two of 100,000 stems have the same hash is less
     than 1 in 10^9.
     """
-    if word in STOP_WORDS or word in TOKENISED_FRAGMENTS or word[0].isdigit():
+    if word[0].isdigit():
         return _NO_TERM_HASH
-    return hashlib.blake2b(
-        stem(word.removesuffix("'s")).encode("utf-8", "surrogatepass"), digest_size=8
-    ).digest()
+    if is_english:
+        if word in STOP_WORDS or word in TOKENISED_FRAGMENTS:
+            return _NO_TERM_HASH
+        word = stem(word.removesuffix("'s"))
+    encoded = word.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(encoded, digest_size=8).digest()

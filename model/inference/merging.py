@@ -13,7 +13,7 @@ are added whose new concepts are worth most for their length.
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from precis.model.inference.summarizer import Summary, join_summaries
@@ -42,7 +42,10 @@ class _Candidate(NamedTuple):
 
 
 def merge_summaries(
-    passages: Sequence[Sequence[Summary]], *, length: float = 0.0
+    passages: Sequence[Sequence[Summary]],
+    *,
+    length: float = 0.0,
+    stop_words: Set[str] = STOP_WORDS,
 ) -> list[Summary]:
     """Merges the best summary of each passage.
 
@@ -55,6 +58,7 @@ def merge_summaries(
       passages: the summaries of each passage, best first, in document order.
       length: about the length of the result, in mean lengths of a passage's summary;
         0 is the square root of the number of passages.
+      stop_words: of the language of the document.
 
     Returns:
       One summary, or none if no passage has one. Its score and its mean
@@ -64,29 +68,30 @@ def merge_summaries(
     written = [ranked[0] for ranked in passages if ranked]
     if not written:
         return []
-    chosen = _choose(_candidates(written), length or math.sqrt(len(passages)))
+    candidates = _candidates(written, stop_words)
+    chosen = _choose(candidates, length or math.sqrt(len(passages)))
     parts = [written[each] for each in sorted({each.passage for each in chosen})]
     text = "\n".join(candidate.text for candidate in chosen)
     return [join_summaries(text, parts or written)]
 
 
-def _candidates(summaries: Sequence[Summary]) -> list[_Candidate]:
+def _candidates(summaries: Sequence[Summary], stops: Set[str]) -> list[_Candidate]:
     """The sentences of all summaries, in order."""
     return [
-        _Candidate(passage, sentence.text, len(own_words), _concepts(own_words))
+        _Candidate(passage, sentence.text, len(read), _concepts(read, stops))
         for passage, summary in enumerate(summaries)
         for sentence in split_sentences(summary.text)
-        if (own_words := words(sentence.text))
+        if (read := words(sentence.text))
     ]
 
 
-def _concepts(sentence: Sequence[str]) -> frozenset[tuple[str, ...]]:
+def _concepts(sentence: Sequence[str], stops: Set[str]) -> frozenset[tuple[str, ...]]:
     """The pairs of consecutive words that are not both stop words.
 
     A sentence without such a pair is a concept itself.
     """
     pairs = itertools.pairwise(sentence)
-    concepts = frozenset(pair for pair in pairs if not STOP_WORDS.issuperset(pair))
+    concepts = frozenset(pair for pair in pairs if not stops >= set(pair))
     return concepts or frozenset([tuple(sentence)])
 
 

@@ -1,8 +1,9 @@
 """Numbers, dates and names that a summary states and its source does not hold.
 
 A word, a number or a day of a month that the source does not have is unsupported, and
-so is a name that joins `John` and `Kerry` of two people. English only: other languages
-capitalise other words.
+so is a name that joins `John` and `Kerry` of two people. In other languages than
+English only numbers in digits are judged: other words are months there, and have
+capitals.
 
 A line that is quoted word for word holds no unsupported fact. A quotation may begin or
 end within a number, which is no invention: `a million people came` of a source's `half
@@ -33,11 +34,13 @@ class SourceFacts:
 
     Attributes:
       text: its plain text, to recognise quotations.
+      is_english: whether the rules for English apply to it and its summaries.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_english: bool = True) -> None:
         """Reads a normalised text."""
         self.text = plain(readable(text))
+        self.is_english = is_english
 
     def has_line(self, line: str) -> bool:
         """Whether a plain line is quoted from the source. The case must be equal unless
@@ -96,12 +99,13 @@ class UnsupportedFacts(NamedTuple):
       numbers: in lower case, without currency and unit: `4.5 million`, `35`, `twenty
           five`; also those of dates.
       dates: weekdays, months and days of a month in lower case: `monday`, `march 3`.
-      names: sequences of capitalised words: `Angela Merkel`. None if the summary has no
-          capital letter, so that names cannot be recognised.
+          None if the source is not English.
+      names: sequences of capitalised words: `Angela Merkel`. None if the source is not
+          English, or the summary has no capital letter.
     """
 
     numbers: list[str]
-    dates: list[str]
+    dates: list[str] | None
     names: list[str] | None
 
 
@@ -124,12 +128,15 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
             " ".join(words[start:end])
             for start, end, values in stated_numbers(words)
             if not facts.has_number(words[start:end], values)
+            and (facts.is_english or words[start][0].isdigit())
         ]
         dates += [
             date.text
             for date in stated_dates(words)
             if not is_supported(date, facts.vocabulary, facts.days)
         ]
+    if not facts.is_english:
+        return UnsupportedFacts(numbers, None, None)
     has_capitals = any(line != line.lower() for line in lines)
     if lines and not has_capitals:
         return UnsupportedFacts(numbers, dates, None)

@@ -242,7 +242,7 @@ class Quality(NamedTuple):
     length_ratio: float | None
     repetition_rate: float
     unsupported_numbers: list[str]
-    unsupported_dates: list[str]
+    unsupported_dates: list[str] | None
     unsupported_names: list[str] | None
     flags: list[str]
 
@@ -279,9 +279,8 @@ def read_source(article: Article) -> SourceIndex:
         # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
         text = "\n".join([text, *article.sentence_lines])
     has_markup = "<" in text and len(_TAG.findall(text)) >= _MIN_TAGS
-    return SourceIndex(
-        ArticleWords(article.joined_words), SourceFacts(text), has_markup
-    )
+    facts = SourceFacts(text, is_english=article.is_english)
+    return SourceIndex(ArticleWords(article.joined_words), facts, has_markup)
 
 
 def measure(

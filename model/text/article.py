@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from precis.model.text.boilerplate import story_start
 from precis.model.text.document import Document
+from precis.model.text.language import ENGLISH, is_english, language_of
 from precis.model.text.normalization import normalise, one_line
 from precis.model.text.sentences import Sentence, split_sentences
 from precis.model.text.words import join_words, split_chunks
@@ -91,9 +92,20 @@ class Article:
         return text[len(boilerplate) :].lstrip(" ")
 
     @functools.cached_property
+    def language(self) -> str | None:
+        """The language of the body, as `language_of` tells it."""
+        return language_of(self.body)
+
+    @property
+    def is_english(self) -> bool:
+        """Whether the rules for English apply to the text."""
+        return is_english(self.language)
+
+    @functools.cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """The sentences of the story: `document.article[start:end] == text`."""
-        return tuple(split_sentences(self.document.article, start=self.story_start))
+        text, language = self.document.article, self.language or ENGLISH
+        return tuple(split_sentences(text, start=self.story_start, language=language))
 
     @functools.cached_property
     def sentence_lines(self) -> tuple[str, ...]:

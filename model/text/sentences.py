@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from sentencex import get_sentence_boundaries
 
+from precis.model.text.language import ENGLISH
+
 
 class Sentence(NamedTuple):
     """A sentence and its offsets in the article: `article[start:end] == text`."""
@@ -23,7 +25,9 @@ _MAX_PIECE_CHARACTERS = 100_000
 _WORD_CHARACTER = re.compile(r"[^\W_]")
 
 
-def split_sentences(article: str, *, start: int = 0) -> list[Sentence]:
+def split_sentences(
+    article: str, *, start: int = 0, language: str = ENGLISH
+) -> list[Sentence]:
     """The sentences of a text, in order, with their offsets.
 
     A line break always ends a sentence. Within a line sentencex finds the boundaries,
@@ -36,11 +40,12 @@ def split_sentences(article: str, *, start: int = 0) -> list[Sentence]:
     Args:
       article: the text.
       start: the first character that belongs to a sentence.
+      language: of the text, whose abbreviations end no sentence.
     """
     sentences = []
     for line in article[start:].splitlines(keepends=True):
         for piece in _pieces(line):
-            for left, right in _sentences_of_piece(piece):
+            for left, right in _sentences_of_piece(piece, language):
                 text = piece[left:right]
                 sentences.append(Sentence(start + left, start + right, text))
             start += len(piece)
@@ -59,7 +64,7 @@ def _pieces(line: str) -> Iterator[str]:
     yield line[start:] if start else line
 
 
-def _sentences_of_piece(piece: str) -> list[tuple[int, int]]:
+def _sentences_of_piece(piece: str, language: str) -> list[tuple[int, int]]:
     """Start and end of each sentence, without the white space around it.
 
     Each sentence has a letter or digit.
@@ -68,7 +73,7 @@ def _sentences_of_piece(piece: str) -> list[tuple[int, int]]:
     # Where marks without words begin that belong to the next sentence; -1 if there are
     # none.
     marks_start = -1
-    for start, end in _cuts(piece):
+    for start, end in _cuts(piece, language):
         chunk = piece[start:end]
         stripped = chunk.strip()
         if not stripped:
@@ -100,6 +105,8 @@ _HIDDEN = {
 # Before or behind a space. It begins with the mark alone, which is found fast.
 _SINGLE_QUOTE = re.compile(r"'(?:(?<!\S.)|(?!\S))")
 _MAX_GAP_CHARACTERS = 32
+# As of a name (`J. Kowalski`). sentencex knows those of few languages but English.
+_INITIAL = re.compile(r"\b[^\W\d_]\.$")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -126,7 +133,7 @@ def _hide_marks(piece: str) -> str:
     return hidden if hidden.isascii() else _SURROGATE.sub("\ufffd", hidden)
 
 
-def _cuts(piece: str) -> Iterator[tuple[int, int]]:
+def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
     """Start and end of the chunks of a piece, one sentence each, without gaps.
 
     A closing quotation mark or bracket belongs to the sentence that it ends. After a
@@ -136,11 +143,14 @@ def _cuts(piece: str) -> Iterator[tuple[int, int]]:
     hidden = _hide_marks(piece)
     start = 0
     quotes = _QuoteParity(piece)
-    for boundary in get_sentence_boundaries("en", hidden):
+    for boundary in get_sentence_boundaries(language, hidden):
         end = boundary["end_index"]
         if end >= len(piece):
             break
         stop = boundary["start_index"] + len(boundary["text"].rstrip())
+        last = piece[max(start, stop - 3) : stop]
+        if language != ENGLISH and last.isupper() and _INITIAL.search(last):
+            continue
         gap = piece[stop : min(end, stop + _MAX_GAP_CHARACTERS)]
         if not gap.isspace():
             end = stop + _closing_length(gap, stop, quotes)

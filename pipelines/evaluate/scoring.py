@@ -14,6 +14,7 @@ from precis.model import rouge
 from precis.model.keyphrases.references import f1
 from precis.model.quality.facts import SourceFacts, unsupported_facts
 from precis.model.quality.flags import ABSTRACTIVE, FLAGS, SOURCE
+from precis.model.text.language import is_english
 from precis.model.text.normalization import normalise
 from precis.model.text.sentences import split_sentences
 from precis.pipelines.tables.part_files import has_reference
@@ -49,6 +50,7 @@ LATER_COLUMNS = (
     *("summary", "keyphrases", "reference_keyphrases"),
     *("extractive_method", "extractive_quality", "abstractive_quality"),
     *("other_quality", "reference_quality", "summary_method", "quality_flags"),
+    "language",
 )
 # In the folder of an evaluation: the scores of every row.
 SCORES_FOLDER = "scores"
@@ -123,8 +125,8 @@ def score_rows(
             row.update(lines)
     scores = [_score(row) for row in texts]
     measured = [measures_of_row(row) for row in scored_rows]
-    for of_row, measures in zip(texts, measured, strict=True):
-        add_facts_of_reference(of_row, measures)
+    for scored, of_row, measures in zip(scored_rows, texts, measured, strict=True):
+        add_facts_of_reference(of_row, measures, scored.get("language"))
     phrases = [phrase for row in scored_rows for phrase in row.get("keyphrases") or ()]
     phrase_methods = {phrase["method"] for phrase in phrases}
     table = [
@@ -240,7 +242,9 @@ def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
 
 
 def add_facts_of_reference(
-    texts: Mapping[str, str], measured: Mapping[str, dict[str, Any]]
+    texts: Mapping[str, str],
+    measured: Mapping[str, dict[str, Any]],
+    language: str | None = None,
 ) -> None:
     """Adds to the measures of the written and of the shown summary whether all its
     numbers, dates and names stand in the reference.
@@ -248,8 +252,10 @@ def add_facts_of_reference(
     Args:
       texts: of the systems and the reference.
       measured: the measures of those that have any.
+      language: of the article; dates and names are judged in English alone.
     """
-    reference = SourceFacts(normalise(texts[REFERENCE]))
+    text, english = normalise(texts[REFERENCE]), is_english(language)
+    reference = SourceFacts(text, is_english=english)
     known: dict[str, bool] = {}  # Most often both are the same text.
     for system in {ABSTRACTIVE, SUMMARY} & texts.keys() & measured.keys():
         text = texts[system]

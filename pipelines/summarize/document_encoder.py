@@ -98,7 +98,9 @@ class DocumentEncoder:
         assert scores is not None
         lines = article.sentence_lines
         count = self.options.written_sentences
-        places = sorted(best_sentences(lines, scores, count=count))
+        places = sorted(
+            best_sentences(lines, scores, count=count, is_english=article.is_english)
+        )
         ids = [source.ids for source in self._encode([lines[n] for n in places])]
         tokens = whole.source_tokens
         seen_tokens = min(sum(map(len, ids)), tokens)

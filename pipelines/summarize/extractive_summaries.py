@@ -58,10 +58,14 @@ def read_words(
     sentences = [text for of_article in pieces for text in of_article[:-1]]
     heads = [of_article[-1] for of_article in pieces]
     chunks = split_chunks(sentences + heads)
-    terms: Sequence[Terms | None] = [None] * len(articles)
+    terms: list[Terms | None] = [None] * len(articles)
     if not TERM_METHODS.keys().isdisjoint(methods):
         texts = [[each.text for each in article.sentences] for article in articles]
-        terms = find_terms(texts, cache, chunks)
+        terms = [*find_terms(texts, cache, chunks)]
+        others = [n for n, article in enumerate(articles) if not article.is_english]
+        found = find_terms([texts[n] for n in others], cache.of_other_languages)
+        for n, of_article in zip(others, found, strict=True):
+            terms[n] = of_article
     words = join_words(chunks)
     sentence_words = iter(words)
     for article, head in zip(articles, words[len(sentences) :], strict=True):
@@ -111,6 +115,7 @@ def choose_sentences(
             scores,
             selection=selection,
             is_baseline=method in BASELINES,
+            is_english=article.is_english,
             expected=expected if method == NEURAL else None,
         )
     return extracts

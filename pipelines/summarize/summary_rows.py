@@ -24,6 +24,7 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
+from precis.model.text.stop_words import STOP_WORDS
 from precis.model.text.words import words
 from precis.pipelines.summarize.extractive_summaries import choose_sentences
 from precis.pipelines.summarize.summary_settings import SummarySettings
@@ -141,6 +142,7 @@ class SummaryRow:
             **document_columns(article.document),
             "content_sha256": article.content_sha256,
             "article_words": self._index.article.count,
+            "language": article.language,
             "extractive_method": methods[0],
             "extractive_summary": text,
             "extractive": _extract_items(extracts),
@@ -150,7 +152,7 @@ class SummaryRow:
         if reference:
             compared = compare(reference, self._index)
             self.columns["reference_quality"] = compared._asdict()
-        if self.models.keyphrases is not None:
+        if self.models.keyphrases is not None and article.is_english:
             self._add_keyphrases(self.models.keyphrases, reference)
 
     def _compared(self, system: str, text: str) -> dict[str, Any]:
@@ -220,7 +222,8 @@ class SummaryRow:
 
             sentences = [self.article.sentences[place] for place in source.places]
             rewritten = list(map(RewrittenSentence, sentences, self.passages))
-            assert self._expected is not None  # `check_writing` asks for it.
+            if self._expected is None:  # ROUGE does not read its alphabet.
+                return []
             most = self.settings.selection.most
             return compose_summary(rewritten, self._expected, most=most)
         if len(self.passages) == 1:
@@ -228,7 +231,8 @@ class SummaryRow:
         from precis.model.inference.merging import merge_summaries
 
         length = self.settings.options.merged_length
-        return merge_summaries(self.passages, length=length)
+        stop_words = STOP_WORDS if self.article.is_english else frozenset()
+        return merge_summaries(self.passages, length=length, stop_words=stop_words)
 
     def _add_abstractive(
         self, source: EncodedDocument, summaries: "Sequence[Summary]"

@@ -62,9 +62,10 @@ _MEASURES = _columns("""
     length_ratio         double?  words per word of the article; null where it has none
     repetition_rate      double   share of the trigrams that stand there before
     unsupported_numbers  strings  numbers that the article does not hold, in any form
-    unsupported_dates    strings  weekdays, months and days that the article lacks
-    unsupported_names    strings? capitalised names that the article lacks; null where
-                                  the summary has no capital letter
+    unsupported_dates    strings? weekdays, months and days that the article lacks; null
+                                  where the article is in another language than English
+    unsupported_names    strings? capitalised names that the article lacks; null as
+                                  above, or where the summary has no capital letter
 """)
 _NETWORK_MEASURES = _columns(f"""
     mean_log_prob float  mean log-probability of the tokens with the end token, rounded
@@ -103,6 +104,8 @@ SUMMARY_COLUMNS = _columns(
     truncated            bool?    seen_tokens < source_tokens, and no extractor has read
                                   all sentences; null as above
     article_words        int32    length of the article in words
+    language             string?  language of the article as a code of ISO 639 (en);
+                                  null where it is too short, or unclear
     summary              string   the text to show, one sentence a line; never longer
                                   than the article, in words
     summary_method       string   abstractive, the name of an extractive method, or
@@ -120,10 +123,10 @@ SUMMARY_COLUMNS = _columns(
     other_quality        list     measures of the summaries by the other extractive
                                   methods, and of `summary` where it is the article
     keyphrases           list?    phrases that say what the article is about, each
-                                  method's best first; null without a bundle for them
+                                  method's best first; null without a bundle for them,
+                                  and in other languages than English
     reference_keyphrases strings? candidates of the article that its reference names, as
-                                  stems; null without a bundle for keyphrases or a
-                                  reference
+                                  stems; null as above, or without a reference
     reference_summary    string?  the highlights, one sentence a line; null if none
     reference_quality    struct?  measures of reference_summary; null without one, or
                                   where measuring failed

@@ -127,6 +127,8 @@ def test_headings_and_sentences_about_the_page_are_no_options():
     assert best_sentences(SENTENCES, SCORES, count=9, max_words=5) == [1, 4]
     # There is nothing else.
     assert best_sentences(SENTENCES[:1], SCORES[:1], count=9) == [0]
+    in_others = best_sentences(SENTENCES, SCORES, count=9, is_english=False)
+    assert in_others == [2, 3, 1, 4]
 
 
 def test_the_sentences_that_share_most_with_the_reference_are_chosen():

@@ -77,3 +77,9 @@ def test_unsupported_facts(source, summary, expected):
 def test_names_in_lower_case_are_not_recognised_but_numbers_are():
     facts = unsupported_facts(["john smith paid 7 on friday"], SourceFacts(SOURCE))
     assert facts == (["7"], ["friday"], None)
+
+
+def test_in_another_language_only_numbers_in_digits_are_judged():
+    source = SourceFacts("Ten klub zapłacił 6 euro.", is_english=False)
+    facts = unsupported_facts(["Ten May nine zapłacił 7 Zloty."], source)
+    assert facts == (["7"], None, None)

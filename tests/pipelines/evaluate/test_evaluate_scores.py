@@ -227,6 +227,9 @@ def test_facts_of_a_summary_are_compared_with_its_reference():
     add_facts_of_reference(texts, measured)
     found = {system: each[HAS_FACTS] for system, each in measured.items() if each}
     assert found == {"summary": False, "abstractive": True}
+    texts["summary"] = "Kälte fiel on 3 Juni."
+    add_facts_of_reference(texts, measured, "de")
+    assert measured["summary"][HAS_FACTS]
 
 
 @pytest.mark.parametrize(

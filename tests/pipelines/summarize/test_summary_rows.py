@@ -17,6 +17,7 @@ from support.summarize_runs import (
 
 from precis.model.errors import DataError, UsageError
 from precis.model.extractive.terms import TermCache
+from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.inference.summarizer import Summary
 from precis.model.keyphrases.candidates import frequent_keyphrases
@@ -131,6 +132,38 @@ def finished(line, summaries, tokenizer, **flags):
     row.extract()
     row.finish()
     return row.columns
+
+
+def test_rules_for_english_touch_no_other_language(keyphrase_bundle):
+    """`in` counts as a word three times, and the page's sentence is one of all."""
+    page = "Click here, um in Bonn, in Köln und in Berlin zu lesen."
+    german = (
+        f"{page} Der Minister eröffnete die neue Brücke über den Rhein. "
+        "Die Brücke war nach einer Flut gesperrt worden."
+    )
+    flags = {"extractive": "frequency", "sentences": 1}
+    flags["keyphrase_bundle"] = str(keyphrase_bundle)
+    lines = [{"article": german, "highlights": "Am Freitag."}, story(0)]
+    row, english = first_rows(lines, **flags)
+    assert row["language"] == "de"
+    assert (row["extractive_summary"], row["extractive"][0]["score"]) == (page, 6.0)
+    quality = row["extractive_quality"]
+    assert quality["unsupported_dates"] is quality["unsupported_names"] is None
+    assert quality["flags"] == ["barely_shorter"]
+    assert row["keyphrases"] is row["reference_keyphrases"] is None
+    assert english["language"] == "en" and english["keyphrases"]
+    assert [english] == first_rows(lines[1:], **flags)
+
+
+def test_nothing_is_composed_of_sentences_that_rouge_does_not_read():
+    (article,) = articles_of([{"article": "Η βροχή έπεσε στο νησί. " * 9}])
+    row = SummaryRow(article, settings_of(extractive="lead"), Models())
+    row.source = EncodedDocument([], 9, 9, BEST_SENTENCES, (0,))
+    row.passages = [[Summary("Rain fell.", -0.5, -2.5, None)]]
+    row.extract()
+    row.finish()
+    assert row.columns["abstractive_summary"] is None
+    assert row.columns["summary_method"] == "lead"
 
 
 def test_the_columns_of_a_network(tokenizer):

@@ -1,0 +1,59 @@
+"""Tests of the language of a text, and of its sentences."""
+
+import pytest
+
+from precis.model.text.article import Article
+from precis.model.text.language import is_english, language_of
+
+GERMAN = (
+    "Am 3. Mai kam Dr. Weber nach Berlin. Die Regierung hat den Bau der Brücke bis zum "
+    "5. Juni verschoben. J. Groß sagte: Das kostet 4,5 Mio. Euro."
+)
+FRENCH = "Le ministre, M. Dupont, a dit lundi que le pont sera fini en mai. Il pleut."
+DUTCH = (
+    "Hij was in de stad en had over het werk van de man in de krant gelezen. Het is zo "
+    "dat we in die tijd als kind in een dorp woonden, en daar was er van alles te doen."
+)
+CROATIAN = (
+    "Vlada je odlučila da će se gradnja mosta nastaviti u proljeće, rekao je ministar. "
+    "Stanovnici su tjednima čekali pomoć, a općina je platila popravak škole."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the rain fell on the coast of the island , and it was cold . " * 2, "en"),
+        ("Council leaders approved new bridge repairs despite rising costs.", "en"),
+        (GERMAN, "de"),
+        (FRENCH, "fr"),
+        (DUTCH, "nl"),
+        ("Рада схвалила будівництво мосту, і роботи почнуться навесні.", "uk"),
+        ("市議会は橋の修理を承認した。工事は春に始まる。市長は喜んだ。" * 2, "ja"),
+        ("Rain fell.", None),
+        ("Der Regen fiel.", None),
+        ("1 2 3 45 6,789 1000 12 18 27 0.5 33 4 10 99 6 7 8", None),
+    ],
+)
+def test_a_text_has_a_language_unless_it_is_short_or_unclear(text, expected):
+    assert language_of(text) == expected
+    assert Article.from_text(text).is_english == (expected in ("en", None))
+
+
+def test_close_relatives_are_not_taken_for_english():
+    assert not is_english(language_of(CROATIAN))
+
+
+def test_sentences_end_as_in_their_language():
+    sentences = [
+        [each.text for each in Article.from_text(text).sentences]
+        for text in (GERMAN, FRENCH)
+    ]
+    assert sentences == [
+        [
+            "Am 3. Mai kam Dr. Weber nach Berlin.",
+            "Die Regierung hat den Bau der Brücke bis zum 5. Juni verschoben.",
+            "J. Groß sagte: Das kostet 4,5 Mio. Euro.",
+        ],
+        [FRENCH.removesuffix(" Il pleut."), "Il pleut."],
+    ]
