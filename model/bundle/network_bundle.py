@@ -11,8 +11,9 @@ holds further fields:
     special          the special tokens, of an imported network
     task_prefixes    the task prefixes that the network was trained with, if any
 
-That of an encoder holds its configuration under `encoder`. The bundle of an
-encoder-decoder can be opened in its place: then its encoder is taken.
+That of an encoder holds its configuration under `encoder`, and under `checker` what
+`read_checker` says of its head, if it has one. The bundle of an encoder-decoder can be
+opened in its place: then its encoder is taken.
 
 `open_bundle` and `open_encoder` need no TensorFlow. `load_bundle` and
 `load_encoder_bundle` also build the layers.
@@ -110,12 +111,13 @@ def save_bundle(
     special: SpecialTokens | None = None,
     task_prefixes: Sequence[str] = (),
     min_mean_log_prob: float | None = None,
+    checker: Mapping[str, Any] | None = None,
 ) -> str:
     """Writes the bundle of a network that writes summaries, or of an encoder.
 
     Args:
       folder: the bundle; files of the same names are replaced.
-      network: the network; an encoder has none of the last four arguments.
+      network: the network; of the last five arguments an encoder has `checker` alone.
       tokenizer: the tokenizer of summaries, and of sources unless `source_tokenizer`
           is given.
       provenance: what the network was trained on and how, for the manifest.
@@ -125,6 +127,7 @@ def save_bundle(
       task_prefixes: as in `Bundle`.
       min_mean_log_prob: below it, in nats for each token, summaries of the network have
           the flag `low_confidence`.
+      checker: what `read_checker` says of the head of an imported encoder.
 
     Returns:
       The model_id.
@@ -133,6 +136,7 @@ def save_bundle(
     fields = dataclasses.asdict(shape)
     config: dict[str, Any]
     if isinstance(shape, EncoderConfig):
+        fields.pop("labels", None)  # `checker` has it.
         kind, config = ENCODER, {"encoder": fields}
     else:
         kind = ABSTRACTIVE
@@ -145,6 +149,8 @@ def save_bundle(
         config["task_prefixes"] = list(task_prefixes)
     if min_mean_log_prob is not None:
         config[_LIMIT] = min_mean_log_prob
+    if checker:
+        config["checker"] = checker
     return save_bundle_files(
         folder,
         kind=kind,
@@ -297,12 +303,15 @@ def open_encoder(folder: str) -> EncoderBundle:
     )
 
 
-def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBundle:
+def load_encoder_bundle(
+    folder: str, *, precision: str = "float32", labels: int = 0
+) -> EncoderBundle:
     """Reads the encoder of a bundle and builds its layers.
 
     Args:
       folder: the bundle, as in `open_encoder`.
       precision: what the layers compute in, as in `build_network`.
+      labels: those of the head, which is built too; 0 leaves it out.
 
     Raises:
       UsageError, DataError: as `open_encoder`.
@@ -311,7 +320,8 @@ def load_encoder_bundle(folder: str, *, precision: str = "float32") -> EncoderBu
     from precis.model.network.build import build_network
 
     with naming_config(folder):
-        encoder = build_network(stored.config, precision=precision)
+        shape = stored.config.classifier(labels) if labels else stored.config
+        encoder = build_network(shape, precision=precision)
         # The path of a weight begins with the name of its network, which differs
         # between the bundle of an encoder and that of an encoder-decoder.
         weights = {

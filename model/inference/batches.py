@@ -6,7 +6,10 @@ This file does not import TensorFlow.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from precis.model.isolation import Failure
+from precis.model.network.config import SOURCE_PADDING
 
 # Padded source tokens times beams of a batch in float32, over all its documents: 16
 # documents of 400 tokens at four beams. The memory and the work of a step both grow
@@ -69,6 +72,15 @@ def padded_length(lengths: Sequence[int], limit: int) -> int:
     It is a multiple of LENGTH_STEP, or `limit` where that is smaller.
     """
     return min(limit, -(-max(1, *lengths) // LENGTH_STEP) * LENGTH_STEP)
+
+
+def pad_sources(sources: Sequence[np.ndarray], limit: int) -> np.ndarray:
+    """A batch int32 [B, S] of sources int32 [S], padded to their `padded_length`."""
+    length = padded_length(list(map(len, sources)), limit)
+    padded = np.full((len(sources), length), SOURCE_PADDING, np.int32)
+    for row, source in zip(padded, sources, strict=True):
+        row[: len(source)] = source
+    return padded
 
 
 def batches_by_length(

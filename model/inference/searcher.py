@@ -12,12 +12,11 @@ from precis.model.inference.batches import (
     Hypothesis,
     SearchedBatch,
     batches_by_length,
-    padded_length,
+    pad_sources,
     restore_order,
 )
 from precis.model.inference.shortlist import ShortlistedNetwork, make_shortlist
 from precis.model.isolation import NAN, Failure
-from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
 from precis.model.search.beam import Network, beam_search
 from precis.model.search.config import CANDIDATE_BLOCK, SearchConfig, SpecialTokens
@@ -112,14 +111,7 @@ class Searcher:
           hypothesis at all, a failure in place of them.
         """
         started = time.monotonic()
-        lengths = [len(source) for source in sources]
-        padded = np.full(
-            (len(sources), padded_length(lengths, self.max_source_tokens)),
-            SOURCE_PADDING,
-            "int32",
-        )
-        for row, source in enumerate(sources):
-            padded[row, : len(source)] = source
+        padded = pad_sources(sources, self.max_source_tokens)
         results = [part.numpy() for part in self.search_batch(tf.constant(padded))]
         failed = _rows_without_scores(*results[1:4])
         documents = zip(*(part.tolist() for part in results), strict=True)
@@ -128,7 +120,7 @@ class Searcher:
                 _NO_FINITE_SCORE if row in failed else self._hypotheses(*document)
                 for row, document in enumerate(documents)
             ],
-            sum(lengths),
+            sum(map(len, sources)),
             padded.size,
             started,
             time.monotonic(),

@@ -1,9 +1,9 @@
 """The shapes of the networks, as frozen configuration objects that a bundle stores.
 
 `StackConfig` describes a stack of Transformer blocks; `EncoderConfig`,
-`TransformerConfig` and `DecoderOnlyConfig` add their layers to it. `RecurrentConfig`
-and `ExtractorConfig` stand alone. `architectures.py` has the names of architectures and
-sizes.
+`ClassifierConfig`, `TransformerConfig` and `DecoderOnlyConfig` add their layers to it.
+`RecurrentConfig` and `ExtractorConfig` stand alone. `architectures.py` has the names of
+architectures and sizes.
 """
 
 import dataclasses
@@ -86,6 +86,17 @@ class EncoderConfig(StackConfig):
     """The shape of a Transformer encoder."""
 
     encoder_layers: int
+
+    def classifier(self, labels: int) -> "ClassifierConfig":
+        """The shape of this encoder with a head for so many labels."""
+        return ClassifierConfig(**dataclasses.asdict(self), labels=labels)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassifierConfig(EncoderConfig):
+    """The shape of an encoder that labels texts."""
+
+    labels: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,13 @@ from keras import ops
 
 from precis.model.backend import Tensor
 from precis.model.network.blocks import make_stack
-from precis.model.network.config import EncoderConfig, TransformerConfig
+from precis.model.network.config import (
+    ClassifierConfig,
+    EncoderConfig,
+    TransformerConfig,
+)
 from precis.model.network.layers import (
+    Linear,
     build_parts,
     padding_mask,
     score_bias,
@@ -43,6 +48,27 @@ class Encoder(keras.Model):
         """
         states, _, _ = read_tokens(self, tokens, training=training)
         return states
+
+
+class Classifier(Encoder):
+    """Labels a text, or a pair of texts that a separator joins (Devlin et al. 2019)."""
+
+    def __init__(self, config: ClassifierConfig, **kwargs: Any) -> None:
+        super().__init__(config, **kwargs)
+        self.label_inner = Linear(config.width, name="label_inner")
+        self.label_outer = Linear(config.labels, name="label_outer")
+
+    def build(self, _: Any = None) -> None:
+        build_parts([self.label_inner, self.label_outer], self.config.width)
+        super().build()
+
+    def call(self, tokens: Tensor, training: bool = False) -> Tensor:
+        """Maps ids int32 [B, S] to the logits of the labels, float32 [B, L].
+
+        They are computed from the state of the first token.
+        """
+        first = super().call(tokens, training=training)[:, 0]
+        return self.label_outer(ops.tanh(self.label_inner(first)))
 
 
 def add_encoder(

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from precis.model import files
+from precis.model.bundle.checkpoints.bert import read_checker
 from precis.model.bundle.checkpoints.importer import (
     CONFIG_FILE,
     FAMILIES,
@@ -78,4 +79,5 @@ def import_checkpoint(**flags: Any) -> str:
             decoding=checkpoint.decoding,
             special=checkpoint.special,
             task_prefixes=[checkpoint.task_prefix],
+            checker=read_checker(settings),
         )

@@ -107,7 +107,7 @@ def show_run(manifest: Values, values: Values) -> None:
         "--max_source_tokens",
     )
     models = {"model": "model_id", "extractor": "extractive_model_id"}
-    models["keyphrases"] = "keyphrase_model_id"
+    models |= {"keyphrases": "keyphrase_model_id", "checker": "checker_model_id"}
     used = [
         f", {name} {manifest[key]}" for name, key in models.items() if manifest[key]
     ]
@@ -186,15 +186,17 @@ def show_scores(result: Any, values: Values) -> None:
 
 def show_imported(model_id: str, values: Values) -> None:
     """`precis import`: the command that uses the bundle."""
-    from precis.model.bundle.manifest import ENCODER, read_manifest
+    from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, open_bundle_config
 
     print(f"model {model_id}")
     output = values["output"]
-    if read_manifest(output)["kind"] == ENCODER:
+    kind, config, _ = open_bundle_config(output, ENCODER, ABSTRACTIVE)
+    if kind == ENCODER and "checker" not in config:
         flags = ("train-extractor", "--records", "records", "--encoder", output)
         end_with(output, "precis", *flags, "--output", "extractor")
     else:
-        flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", "--bundle", output)
+        flag = "--checker" if "checker" in config else "--bundle"
+        flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", flag, output)
         end_with(output, "precis", *flags, "--output", "summaries")
 
 

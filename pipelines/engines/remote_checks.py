@@ -32,7 +32,7 @@ from precis.pipelines.engines.beam_runner import runner_name
 # the command runs.
 _PATH_FLAGS = (
     *("corpus", "data_dir", "input", "output"),
-    *("bundle", "extractive_bundle", "keyphrase_bundle", "reuse"),
+    *("bundle", "extractive_bundle", "keyphrase_bundle", "checker", "reuse"),
     *("tokenizer", "source_tokenizer"),
 )
 # Where the SDK's processes are started elsewhere, so that they have another working

@@ -37,6 +37,7 @@ _MEASURES = {
     "repetition_rate": "repeated trigrams (share)",
     "mean_log_prob": "mean log-probability",
     "beam_margin": "margin of the best candidate",
+    "support_score": "support in the article",
 }
 
 Row = Mapping[str, Any]

@@ -54,7 +54,7 @@ from precis.pipelines.run.result_files import (
 # Flags that change no result: where models lie, whose ids are recorded, how fast a job
 # is, and when it fails.
 WITHOUT_EFFECT = (
-    *("bundle", "extractive_bundle", "keyphrase_bundle"),
+    *("bundle", "extractive_bundle", "keyphrase_bundle", "checker"),
     *("workers", "search_processes", "window_documents"),
     *("max_failed_share", "max_empty_share"),
 )
@@ -64,6 +64,7 @@ _LABELS = {
     "model_id": "the weights of --bundle",
     "extractive_model_id": "the weights of --extractive_bundle",
     "keyphrase_model_id": "the weights of --keyphrase_bundle",
+    "checker_model_id": "the weights of --checker",
     "tokenizer": "the pieces of --tokenizer",
     "source_tokenizer": "the pieces of --source_tokenizer",
 }

@@ -98,7 +98,7 @@ def summarize_article(
             "--extractive oracle chooses sentences by a reference summary, and one "
             "document has none; name other methods, as in --extractive lexrank,lead"
         )
-    if settings.options.bundle or settings.options.extractive_bundle:
+    if settings.options.uses_tensorflow:
         load_tensorflow()
     (window,) = _load(settings).summarize([article])
     for letter in window.dead_letters:

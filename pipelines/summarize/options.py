@@ -91,6 +91,12 @@ class SummarizeOptions:
         "without it there are none",
         metavar="DIR",
     )
+    checker: str = flag(
+        "",
+        "faithfulness model, the --output of `precis import`; it gives support_score, "
+        "how far the article supports each summary",
+        metavar="DIR",
+    )
     # Keyphrases of a document, at most.
     keyphrases: int = setting(10)
     # Documents read ahead, so that those of similar length are searched together.
@@ -133,6 +139,11 @@ class SummarizeOptions:
                 "0 is the square root of the number of passages"
             )
         check_at_least(self, 0, "search_processes", way_out="0 is one per core")
+
+    @property
+    def uses_tensorflow(self) -> bool:
+        """Whether a network reads or writes."""
+        return bool(self.bundle or self.extractive_bundle or self.checker)
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -211,6 +211,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
         "task_prefix": options.task_prefix,
         "extractive_bundle": options.extractive_bundle or None,
         "keyphrase_bundle": options.keyphrase_bundle or None,
+        "checker": options.checker or None,
         **run.settings.model_ids,
         "settings_id": run.settings.settings_id,
         "settings": run.settings.described,

@@ -121,7 +121,7 @@ def plan(
     check_remote(beam_options, flags)
     option_groups = read_flags(SUMMARIZE, with_flags_of_bundle(flags))
     corpus, *summary_options, earlier, result, failures, workers = option_groups
-    if summary_options[0].bundle or summary_options[0].extractive_bundle:
+    if summary_options[0].uses_tensorflow:
         check_tensorflow(beam_options)
     recorded = recorded_flags(option_groups)
     settings = summary_settings(*summary_options, clean=corpus.clean)
@@ -266,7 +266,7 @@ def run_steps(
         note = "compiling the search"
     # Where a network writes, the search processes have the cores, and one process reads
     # for them. An accelerator serves one process.
-    if options.bundle or (options.extractive_bundle and has_accelerator()):
+    if options.bundle or (options.uses_tensorflow and has_accelerator()):
         readers = 1
     pipeline = beam.Pipeline(options=beam_options)
     reports = (

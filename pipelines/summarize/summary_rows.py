@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.bulk_summarizer import BulkSummarizer
     from precis.model.inference.sentence_scorer import SentenceScorer
     from precis.model.inference.summarizer import Summary
+    from precis.model.inference.support import SupportChecker
     from precis.model.keyphrases.classifier import KeyphraseModel
 
 # Nearly always, so many characters hold a word.
@@ -53,12 +54,14 @@ class Models:
       bulk: writes summaries.
       scorer: scores the sentences of the method `neural`.
       keyphrases: scores phrases.
+      checker: scores summaries by their support.
       terms: of words that were read before.
     """
 
     bulk: "BulkSummarizer | None" = None
     scorer: "SentenceScorer | None" = None
     keyphrases: "KeyphraseModel | None" = None
+    checker: "SupportChecker | None" = None
     terms: TermCache = dataclasses.field(default_factory=TermCache)
 
 
@@ -66,10 +69,11 @@ class Models:
 class SummaryRow:
     """The row of a document while it is made.
 
-        extract   the sentences of each method, and the measures of their texts
-        finish    the summaries of the network, and the text to show
+        extract         the sentences of each method, and the measures of their texts
+        finish          the summaries of the network, and the text to show
+        check_support   how far the article supports both
 
-    These are two steps because the first is done while search processes write.
+    The first is a step of its own because it is done while search processes write.
 
     Attributes:
       article: the document.
@@ -182,6 +186,21 @@ class SummaryRow:
             "quality_flags": shown.flags,
         }
 
+    def check_support(self) -> None:
+        """Makes the columns of the checker, if there is one."""
+        checker, columns = self.models.checker, self.columns
+        if checker is None:
+            return
+        sentences = [sentence.text for sentence in self.article.sentences]
+        shown, written = columns["summary"], columns["abstractive_summary"]
+        scores: dict[str | None, float | None] = {None: None}
+        for text in {shown, written} - {None}:
+            score = checker.score(sentences, text)
+            scores[text] = None if score is None else round_score(score)
+        columns["support_score"] = scores[shown]
+        if written is not None:
+            columns["abstractive_quality"]["support_score"] = scores[written]
+
     def _as_its_own(self) -> SummaryText:
         """The document as its own summary."""
         flags = [] if self._index.article.count else ["empty"]
@@ -266,6 +285,7 @@ class SummaryRow:
                 **quality._asdict(),
                 "mean_log_prob": mean_log_prob,
                 "beam_margin": round_margin(best.margin),
+                "support_score": None,
             },
         }
         return SummaryText(ABSTRACTIVE, best.text, quality.flags)

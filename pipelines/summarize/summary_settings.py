@@ -21,6 +21,7 @@ from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.inference.bulk_summarizer import ModelSearch
+from precis.model.inference.support import open_checker
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import SearchConfig, check_vocabularies
@@ -45,7 +46,10 @@ _OF_A_NETWORK = (
     "write",
     "written_sentences",
 )
-MODEL_COLUMNS = ("model_id", "extractive_model_id", "keyphrase_model_id")
+MODEL_COLUMNS = (
+    *("model_id", "extractive_model_id", "keyphrase_model_id"),
+    "checker_model_id",
+)
 
 
 class SummarySettings(NamedTuple):
@@ -225,9 +229,7 @@ def read_model_ids(
         be searched so, or not with this prefix.
       DataError: a bundle is damaged.
     """
-    ids: dict[str, str | None] = dict.fromkeys(
-        ("model_id", "decode_id", "extractive_model_id", "keyphrase_model_id")
-    )
+    ids: dict[str, str | None] = dict.fromkeys([*MODEL_COLUMNS, "decode_id"])
     # The ids are computed from the checksums of the weights, so these must be true,
     # also where no document is left to search.
     if options.bundle:
@@ -246,4 +248,7 @@ def read_model_ids(
     if options.keyphrase_bundle:
         model = KeyphraseModel.load(options.keyphrase_bundle)
         ids["keyphrase_model_id"] = model.model_id
+    if options.checker:
+        ids["checker_model_id"] = open_checker(options.checker).model_id
+        check_weights(options.checker)
     return ids

@@ -7,6 +7,7 @@ letter.
     encode     the body becomes token ids
     search     the network writes summaries
     finish     the summaries are measured, and one is shown
+    check      a checker says how far the document supports them
     write      the row becomes a row of an Arrow table
 
 The documents of a window are searched in the order of their lengths, and their rows
@@ -47,6 +48,7 @@ from precis.pipelines.tables.part_writing import WRITE, isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 FINISH = "finish"
+CHECK = "check"
 # A window of long documents ends before it has window_documents of them: their
 # sources and words are in memory together.
 WINDOW_CHARACTERS = 8_000_000
@@ -243,6 +245,8 @@ class WindowSummarizer:
             self._check(SEARCH, [row for row in rows if row.sources])
         _each(rows, SummaryRow.finish, FINISH)
         self._check(FINISH, rows)
+        _each(rows, SummaryRow.check_support, CHECK)
+        self._check(CHECK, rows)
         for row in rows:
             row.columns |= self._columns
         return window._replace(batches=() if search is None else search.searched)
@@ -290,8 +294,8 @@ def open_models(settings: SummarySettings) -> Models:
       UsageError, DataError: as `WindowSummarizer.load`.
     """
     options, ids = settings.options, settings.model_ids
-    bulk = scorer = keyphrases = None
-    if options.bundle or options.extractive_bundle:
+    bulk = scorer = keyphrases = checker = None
+    if options.uses_tensorflow:
         import_tensorflow()
     if options.bundle:
         processes = count_processes(options.search_processes)
@@ -308,7 +312,12 @@ def open_models(settings: SummarySettings) -> Models:
         keyphrases = KeyphraseModel.load(options.keyphrase_bundle)
         expected = ids["keyphrase_model_id"]
         check_model(options.keyphrase_bundle, keyphrases.model_id, expected)
-    return Models(bulk, scorer, keyphrases)
+    if options.checker:
+        from precis.model.inference.support import SupportChecker
+
+        checker = SupportChecker(options.checker)
+        check_model(options.checker, checker.model_id, ids["checker_model_id"])
+    return Models(bulk, scorer, keyphrases, checker)
 
 
 def cut_windows(articles: Iterable[Article], most: int) -> Iterator[list[Article]]:

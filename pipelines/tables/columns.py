@@ -71,6 +71,7 @@ _NETWORK_MEASURES = _columns(f"""
     mean_log_prob float  mean log-probability of the tokens with the end token, rounded
                          to {SCORE_DIGITS} significant digits; low_confidence is decided
                          by the rounded value
+    support_score double? as the column of this name, of abstractive_summary
     beam_margin   float? score of the best hypothesis less that of the second, rounded
                          to {MARGIN_DECIMALS} decimals; null with beam width 1
 """)
@@ -111,6 +112,8 @@ SUMMARY_COLUMNS = _columns(
     summary_method       string   abstractive, the name of an extractive method, or
                                   source where the article is its own summary
     quality_flags        strings  what speaks against `summary`; the names stand below
+    support_score        double?  how far the article supports `summary`, from 0 to 1,
+                                  by the model of --checker; null without one
     extractive_summary   string   sentences of extractive_method, one a line
     extractive_method    string   the method behind extractive_summary
     extractive           list     the sentences that every method chose
@@ -133,6 +136,7 @@ SUMMARY_COLUMNS = _columns(
     model_id             string?  fingerprint of the bundle; null without a network
     extractive_model_id  string?  that of the bundle behind neural; null without one
     keyphrase_model_id   string?  that of the bundle behind keyphrases, or null
+    checker_model_id     string?  that of the bundle behind support_score, or null
     decode_id            string?  that of the decoding settings; null without a network
     settings_id          string   fingerprint of all settings that a summary depends on,
                                   those of models and search included

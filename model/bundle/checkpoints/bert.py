@@ -8,6 +8,7 @@ the position table.
 """
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from precis.model.bundle.checkpoints.family import Family, Field
 from precis.model.errors import DataError
 
 _ROBERTA_PAD = 1
+# Names of the label that says that the first of two texts supports the second.
+_SUPPORT = {"entailment", "aligned", "supported"}
 # Heads for tasks, and a table that is not trained.
 _HEADS = (
     r"(pooler|cls|classifier|qa_outputs|lm_head|pre_classifier"
@@ -57,6 +60,35 @@ def _read_roberta(settings: Mapping[str, Any]) -> dict[str, Any]:
         )
     rows = settings["max_position_embeddings"]
     return {**_check_encoder(settings), "max_source_tokens": rows - _ROBERTA_PAD - 1}
+
+
+def read_checker(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """How a RoBERTa says whether one text supports another.
+
+    A checkpoint whose labels have no names is read as those that are published:
+
+        MiniCheck-RoBERTa  0 and 1; 1 supports  <s> DOCUMENT </s> LINE </s>
+        AlignScore         3, the first is      <s> DOCUMENT </s></s> LINE </s>
+                           ALIGNED
+
+    Args:
+      settings: its config.json.
+
+    Returns:
+      `labels`, their number; `support`, the label that says so; and `pattern`, the text
+      that is read, with {} for document and line. {} where it has no such head.
+    """
+    stored = settings.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+    is_labelled = settings.get("architectures") == ["RobertaForSequenceClassification"]
+    if not is_labelled or not isinstance(stored, dict) or len(stored) not in (2, 3):
+        return {}
+    names = [str(stored.get(str(label))).lower() for label in range(len(stored))]
+    named = [label for label, name in enumerate(names) if name in _SUPPORT]
+    if not named and not all(re.fullmatch(r"(label_)?\d", name) for name in names):
+        return {}
+    support = named[0] if named else int(len(names) == 2)
+    pattern = "{}</s>{}" if names == ["0", "1"] else "{}</s></s>{}"
+    return {"labels": len(names), "support": support, "pattern": pattern}
 
 
 def _names(block: str, parts: str) -> dict[str, str]:
@@ -112,6 +144,16 @@ ROBERTA = dataclasses.replace(
     read=_read_roberta,
     prefix="roberta.",
     first_position=_ROBERTA_PAD + 1,
+)
+
+# With the head that `read_checker` describes.
+ROBERTA_CHECKER = dataclasses.replace(
+    ROBERTA,
+    names={
+        **ROBERTA.names,
+        **{"label_inner": "classifier.dense", "label_outer": "classifier.out_proj"},
+    },
+    ignored=_HEADS.replace("|classifier", ""),
 )
 
 DISTILBERT = Family(

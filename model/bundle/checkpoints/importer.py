@@ -14,7 +14,13 @@ import numpy as np
 
 from precis.model import files
 from precis.model.bundle.checkpoints.bart import BART, PEGASUS
-from precis.model.bundle.checkpoints.bert import BERT, DISTILBERT, ROBERTA
+from precis.model.bundle.checkpoints.bert import (
+    BERT,
+    DISTILBERT,
+    ROBERTA,
+    ROBERTA_CHECKER,
+    read_checker,
+)
 from precis.model.bundle.checkpoints.family import Family
 from precis.model.bundle.checkpoints.generation import read_generation, task_settings
 from precis.model.bundle.checkpoints.t5 import MT5, T5
@@ -98,7 +104,8 @@ def load_checkpoint(
           or a setting is not supported.
     """
     settings = read_settings(folder)
-    family = FAMILIES[settings["model_type"]]
+    checker = read_checker(settings)
+    family = ROBERTA_CHECKER if checker else FAMILIES[settings["model_type"]]
     is_writer = bool(family.class_name)
     with _naming(folder):
         if is_writer and settings.get("is_encoder_decoder") is False:
@@ -107,6 +114,8 @@ def load_checkpoint(
                 "writes no summaries; take the whole checkpoint"
             )
         config = _read_config(family, settings)
+        if checker:
+            config = config.classifier(checker["labels"])
         search: tuple[Any, ...] = _read_search(folder, settings) if is_writer else ()
         are_learned = config.positions == "learned"
         if is_writer and not are_learned:  # The number of positions is no limit.
@@ -194,7 +203,8 @@ def weight_files(folder: str) -> list[str]:
         raise UsageError(
             f"{folder}: the weights are a pickle (pytorch_model.bin), which may run "
             "any program and is not read; convert it once where you trust it: "
-            "transformers' AutoModelForSeq2SeqLM, or AutoModel for an encoder, "
+            "transformers' AutoModelForSeq2SeqLM, AutoModel for an encoder, or "
+            "AutoModelForSequenceClassification for one that checks claims, "
             ".from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True)"
         )
     raise UsageError(

@@ -1,6 +1,7 @@
 """Checkpoints and transformers: random networks give the same states, logits and
-summaries, a pre-trained encoder the same token ids and vectors, and the folders of
-`precis export` write with transformers what their bundles write.
+summaries, a pre-trained encoder the same token ids and vectors, checkers the same
+probabilities, and the folders of `precis export` write with transformers what their
+bundles write.
 
 The programs of `support` make checkpoints and expected results, each in a process of
 its own.
@@ -26,6 +27,7 @@ from precis.model.bundle.checkpoints.importer import (
 )
 from precis.model.bundle.network_bundle import load_bundle, load_encoder_bundle
 from precis.model.inference.searcher import Searcher
+from precis.model.inference.support import SupportChecker
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
@@ -217,6 +219,21 @@ def test_a_pre_trained_encoder_gives_the_vectors_of_transformers(texts, tmp_path
     np.testing.assert_allclose(vectors, reference["vectors"], atol=1e-4)
     similarity = reference["vectors"] @ reference["vectors"].T
     assert np.median(similarity) < 0.5  # They are not all the same.
+
+
+def test_checkers_give_the_probabilities_of_transformers(texts, tmp_path):
+    sentences = [text for text in texts[len(ODD) :] if text.split(" ") == text.split()]
+    chunks = map(" ".join, zip(sentences[::3], sentences[1::3], strict=False))
+    pairs = list(zip(chunks, sentences[2::3], strict=False))[:20]
+    (tmp_path / "pairs.json").write_text(json.dumps(pairs))
+    run_reference("checker_reference", tmp_path)
+    for name, expected in read_folder(tmp_path, "probabilities.json").items():
+        bundle = str(tmp_path / f"{name}_bundle")
+        import_checkpoint(checkpoint=tmp_path / name, output=bundle)
+        checker = SupportChecker(bundle)
+        ours = [checker.score([chunk], line) for chunk, line in pairs]
+        np.testing.assert_allclose(ours, expected, atol=1e-4)
+        assert len(expected) == 20 and np.ptp(expected) > 0.1
 
 
 # Exports. An imported network becomes the checkpoint it came from, as
