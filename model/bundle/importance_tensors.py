@@ -4,6 +4,7 @@ importance/words/mean, scale, kernel_0, bias_0, ...    the network
 importance/words/lexicon_text                          its n-grams, one a line, UTF-8
 importance/words/lexicon_counts                        int32 [n, 2]
 importance/length_weights                              of the reference's length
+importance/calibration                                 float64 [2, K]
 """
 
 from collections.abc import Mapping
@@ -38,7 +39,10 @@ def importance_config(model: ImportanceModel) -> dict[str, Any]:
 
 def importance_tensors(model: ImportanceModel) -> dict[str, np.ndarray]:
     """The tensors of a model by name."""
-    tensors = {"importance/length_weights": model.length_weights}
+    tensors = {
+        "importance/length_weights": model.length_weights,
+        "importance/calibration": model.calibration,
+    }
     for name, network, lexicon in (
         ("words", model.words, model.word_lexicon),
         ("pairs", model.pairs, model.pair_lexicon),
@@ -98,5 +102,9 @@ def read_importance(
             gram = tuple(line.split(" ")) if " " in line else line
             counts[gram] = articles, taken
         lexicons.append(Lexicon(config["documents"], taken_share, counts))
+    calibration = tensors.get(
+        "importance/calibration",  # which bundles of earlier versions do not have
+        ImportanceModel._field_defaults["calibration"],
+    )
     length_weights = tensors["importance/length_weights"]
-    return ImportanceModel._make([*networks, *lexicons, length_weights])
+    return ImportanceModel._make([*networks, *lexicons, length_weights, calibration])

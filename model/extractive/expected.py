@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.ngrams import Gram, find_ngrams
+from precis.model.extractive.ngrams import Gram, find_ngrams, find_pairs
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.boilerplate import is_page_sentence
@@ -66,6 +66,22 @@ class Option(NamedTuple):
     words: Sequence[str]
     length: int = 0
     cost: float = 0.0
+
+
+def expected_rouge2(summary: str, reference: ExpectedReference) -> float:
+    """The expected ROUGE-2 F1 of a summary, from 0 to 1.
+
+    A pair of words that the document does not have counts as one that the reference
+    does not have.
+
+    Args:
+      summary: one sentence a line.
+      reference: what is expected of it.
+    """
+    pairs = find_pairs([tokenize(summary)])
+    shared = sum(reference.pairs.get(pair, 0.0) for pair in pairs.grams)
+    length = float(pairs.counts.sum()) + max(reference.length - 1.0, 0.0)
+    return 2.0 * shared / max(length, 1.0)
 
 
 def choose_options(

@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from precis.model.extractive.expected import ExpectedReference
+from precis.model.extractive.expected import ExpectedReference, expected_rouge2
 from precis.model.extractive.ngrams import Gram, Ngrams, find_ngrams, find_pairs
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
@@ -91,6 +91,8 @@ class ImportanceModel(NamedTuple):
       words, pairs: the networks.
       word_lexicon, pair_lexicon: counts in the training articles.
       length_weights: float64 [L], of `length_features`.
+      calibration: float64 [2, K], values of `expected_rouge2` and the ROUGE-2 that
+          extracts of such a value had, as `np.interp` takes them.
     """
 
     words: ImportanceNetwork
@@ -98,6 +100,12 @@ class ImportanceModel(NamedTuple):
     word_lexicon: Lexicon
     pair_lexicon: Lexicon
     length_weights: np.ndarray
+    calibration: np.ndarray = np.array([[0.0, 1.0], [0.0, 1.0]])
+
+    def expect_rouge2(self, summary: str, reference: ExpectedReference) -> float:
+        """`expected_rouge2`, calibrated."""
+        value = expected_rouge2(summary, reference)
+        return float(np.interp(value, *self.calibration))
 
     def expect_reference(
         self, sentences: Sequence[str], scores: np.ndarray

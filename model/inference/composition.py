@@ -33,6 +33,7 @@ from precis.model.extractive.expected import (
     choose_options,
 )
 from precis.model.extractive.ngrams import Gram
+from precis.model.inference.line_confidence import line_confidence
 from precis.model.inference.summarizer import Summary, join_summaries
 from precis.model.rouge import tokenize
 from precis.model.text.normalization import one_line
@@ -46,6 +47,10 @@ _SCORE_WEIGHT = 0.2
 _UNWRITTEN_COST = 0.1
 # It is worth more by this share of its pairs of words that the article does not have.
 _NOVELTY_WEIGHT = 0.4
+# A line that is less likely to be right is not taken, and any other is worth less by
+# this share of the probability that it is wrong.
+_MIN_CONFIDENCE = 0.5
+_DOUBT_COST = 0.1
 # What a summary costs that is as long as its reference is expected to be.
 _LENGTH_COST = 0.05
 # The probability of a written word that the article does not have to stand in the
@@ -110,6 +115,7 @@ class _Line(NamedTuple):
       words: as ROUGE reads them.
       way: what the network wrote; None for the sentence as it stands.
       cost: what speaks against it.
+      confidence: the probability that it is right; 1 for the sentence as it stands.
     """
 
     sentence: Sentence
@@ -117,6 +123,7 @@ class _Line(NamedTuple):
     words: list[str]
     way: Summary | None
     cost: float
+    confidence: float = 1.0
 
 
 def compose_summary(
@@ -149,7 +156,8 @@ def compose_summary(
     text = "\n".join(line.text for line in chosen)
     ways = [line.way for line in chosen if line.way is not None]
     support = tuple((line.sentence.start, line.sentence.end) for line in chosen)
-    return [join_summaries(text, ways, support)]
+    confidences = tuple(line.confidence for line in chosen)
+    return [join_summaries(text, ways, support, confidences)]
 
 
 def _lines(rewritten: RewrittenSentence, pairs: Collection[Gram]) -> list[_Line]:
@@ -173,10 +181,14 @@ def _lines(rewritten: RewrittenSentence, pairs: Collection[Gram]) -> list[_Line]
             and keeps_words(words, source_words)
         ):
             continue
+        confidence = line_confidence(way.least, words, source_words)
+        if confidence < _MIN_CONFIDENCE:
+            continue
         novel = sum(pair not in pairs for pair in itertools.pairwise(words))
         cost = _SCORE_WEIGHT * (best_score - way.score)
         cost -= _NOVELTY_WEIGHT * novel / max(len(words), 1)
-        lines.append(_Line(sentence, text, words, way, cost))
+        cost += _DOUBT_COST * (1.0 - confidence)
+        lines.append(_Line(sentence, text, words, way, cost, confidence))
     unwritten_cost = _UNWRITTEN_COST if lines else 0.0
     return [*lines, _Line(sentence, source, source_words, None, unwritten_cost)]
 

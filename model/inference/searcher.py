@@ -42,7 +42,7 @@ class Searcher:
       search_batch: source int32 [B, S], filled up with SOURCE_PADDING -> tokens int32
         [B, N, T]; scores float32 [B, N]; exists bool [B, N], False where there are
         fewer than N hypotheses; log_probs float32 [B, N]; margins float32 [B, N], NaN
-        for the last hypothesis of a beam. N is `config.n_best`.
+        for the last hypothesis of a beam; least float32 [B, N]. N is `config.n_best`.
     """
 
     def __init__(
@@ -135,9 +135,12 @@ class Searcher:
                 score,
                 log_prob,
                 None if math.isnan(margin) else margin,
+                least,
                 is_finished=end in tokens,
             )
-            for tokens, score, exists, log_prob, margin in zip(*document, strict=True)
+            for tokens, score, exists, log_prob, margin, least in zip(
+                *document, strict=True
+            )
             if exists
         ]
 
@@ -157,6 +160,7 @@ class Searcher:
                 exists,
                 ranked.log_probs,
                 margins,
+                ranked.least,
             )
         )
 

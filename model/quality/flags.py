@@ -37,6 +37,8 @@ FLAGS: Mapping[str, str] = {
         "a mean log-probability of its tokens below min_mean_log_prob: the limit that "
         "`precis train` stored with the network, -2 for others"
     ),
+    "doubtful_line": "a written line that is right with a lower probability than "
+    "--min_confidence",
     "truncated_source": "the network did not read all of the source",
     "markup_source": "the source has tags of HTML",
     "short_source": (
@@ -46,6 +48,7 @@ FLAGS: Mapping[str, str] = {
 
 
 MIN_MEAN_LOG_PROB = -2.0
+MIN_CONFIDENCE = 0.6
 FALLBACKS = ("none", "extractive", "always")
 ABSTRACTIVE = "abstractive"
 SOURCE = "source"
@@ -77,11 +80,18 @@ class FallbackConfig:
     # "flags of abstractive summaries that --fallback extractive does not let "
     # "through, with commas between them: " + _ABSTRACTIVE_FLAGS.
     fallback_flags: str = setting(
-        "empty,repeated,unsupported_number,unsupported_date,unsupported_name",
+        "empty,repeated,unsupported_number,unsupported_date,unsupported_name,"
+        "doubtful_line",
         takes_list=True,
     )
     # Below it, in nats for each token, a summary has the flag low_confidence.
     min_mean_log_prob: float = setting(MIN_MEAN_LOG_PROB)
+    min_confidence: float = flag(
+        MIN_CONFIDENCE,
+        "a summary with a written line that is less likely to be right has the flag "
+        "doubtful_line; for bundles of `precis train-summarizer`",
+        metavar="P",
+    )
     min_source_words: int = flag(
         30,
         "documents of fewer words are their own summary and are not given to a "
@@ -101,6 +111,11 @@ class FallbackConfig:
             raise UsageError(
                 "--fallback extractive needs at least one of fallback_flags to act "
                 "on; name one, or take --fallback none"
+            )
+        if not 0 <= self.min_confidence <= 1:
+            raise UsageError(
+                f"--min_confidence is a probability from 0 to 1, not "
+                f"{self.min_confidence:g}"
             )
         check_at_least(
             self, 0, "min_source_words", way_out="0 summarizes all documents"

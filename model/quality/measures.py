@@ -289,6 +289,7 @@ def measure(
     *,
     mean_log_prob: float | None = None,
     min_mean_log_prob: float = MIN_MEAN_LOG_PROB,
+    is_doubtful: bool = False,
     is_truncated: bool = False,
 ) -> Quality:
     """All measures of a summary.
@@ -298,6 +299,7 @@ def measure(
       source: the document that it summarizes.
       mean_log_prob: the mean log-probability of the tokens of an abstractive summary.
       min_mean_log_prob: below it the summary has the flag `low_confidence`.
+      is_doubtful: whether one of its lines is too likely to be wrong.
       is_truncated: whether the network that wrote the summary read only a part of the
           source.
     """
@@ -325,6 +327,7 @@ def measure(
             source,
             unsupported,
             is_unsure=mean_log_prob is not None and mean_log_prob < min_mean_log_prob,
+            is_doubtful=is_doubtful,
             is_truncated=is_truncated,
         ),
     )
@@ -359,12 +362,13 @@ def _flags(
     unsupported: UnsupportedFacts,
     *,
     is_unsure: bool = False,
+    is_doubtful: bool = False,
     is_truncated: bool = False,
 ) -> list[str]:
     """The flags of a summary, in the order of `flags.FLAGS`.
 
     Args:
-      summary, source, is_truncated: as for `measure`.
+      summary, source, is_doubtful, is_truncated: as for `measure`.
       unsupported: what the source does not hold.
       is_unsure: whether the log-probability of its tokens is low.
     """
@@ -383,6 +387,7 @@ def _flags(
         "unsupported_date": bool(unsupported.dates),
         "unsupported_name": bool(unsupported.names),
         "low_confidence": is_unsure,
+        "doubtful_line": is_doubtful,
         "truncated_source": is_truncated,
         "markup_source": source.has_markup,
     }

@@ -30,10 +30,12 @@ class LiveHypotheses(NamedTuple):
     Attributes:
       tokens: int32 [B, K, T + 1], start token first.
       log_probs: float32 [B, K].
+      least: float32 [B, K], the log-probability of the least likely token.
     """
 
     tokens: Tensor
     log_probs: Tensor
+    least: Tensor
 
 
 class FinishedHypotheses(NamedTuple):
@@ -42,12 +44,13 @@ class FinishedHypotheses(NamedTuple):
     Attributes:
       tokens: int32 [B, K, T + 1], start token first.
       scores: float32 [B, K], LOWEST_SCORE at empty places.
-      log_probs: float32 [B, K].
+      log_probs, least: float32 [B, K], as in `LiveHypotheses`.
     """
 
     tokens: Tensor
     scores: Tensor
     log_probs: Tensor
+    least: Tensor
 
 
 class BeamState(NamedTuple):
@@ -92,6 +95,7 @@ class Hypotheses(NamedTuple):
       tokens: int32 [B, K, T], up to and with the end token, then padding.
       scores: float32 [B, K], the log-probability over the length penalty.
       log_probs: float32 [B, K], the sum of the tokens' log-probabilities.
+      least: float32 [B, K], the log-probability of the least likely token.
       finished: bool [B, K], False where the maximum length was reached before the end
           token.
     """
@@ -99,6 +103,7 @@ class Hypotheses(NamedTuple):
     tokens: Tensor
     scores: Tensor
     log_probs: Tensor
+    least: Tensor
     finished: Tensor
 
 
@@ -116,8 +121,10 @@ def start_state(
     empty = ops.full((batch, width), LOWEST_SCORE, dtype="float32")
     return BeamState(
         index=ops.convert_to_tensor(0, "int32"),
-        live=LiveHypotheses(tokens, ops.tile(first[None], (batch, 1))),
-        finished=FinishedHypotheses(tokens, empty, empty),
+        live=LiveHypotheses(
+            tokens, ops.tile(first[None], (batch, 1)), ops.zeros_like(empty)
+        ),
+        finished=FinishedHypotheses(tokens, empty, empty, empty),
         is_done=ops.zeros((batch,), dtype="bool"),
         cache=cache,
     )
@@ -154,6 +161,18 @@ def choose_candidates(
     return Candidates(parents=keys % width, tokens=keys // width, log_probs=log_probs)
 
 
+def _least_of(live: LiveHypotheses, parents: Tensor, log_probs: Tensor) -> Tensor:
+    """The log-probability of the least likely token of continuations, float32 [B, N].
+
+    Args:
+      live: before the step.
+      parents: int32 [B, N], the hypothesis that each continues.
+      log_probs: float32 [B, N], of the continuations.
+    """
+    of_token = log_probs - gather_beams(live.log_probs, parents)
+    return ops.minimum(gather_beams(live.least, parents), of_token)
+
+
 def keep_live(
     state: BeamState, candidates: Candidates, end_id: int
 ) -> tuple[LiveHypotheses, Tensor]:
@@ -172,7 +191,8 @@ def keep_live(
         gather_beams(candidates.tokens, order),
         state.index,
     )
-    return LiveHypotheses(tokens, log_probs), parents
+    least = _least_of(state.live, parents, log_probs)
+    return LiveHypotheses(tokens, log_probs, least), parents
 
 
 def keep_finished(
@@ -202,12 +222,16 @@ def keep_finished(
     scores = ops.where(counts, scores, LOWEST_SCORE)
     tokens = extend(gather_beams(state.live.tokens, parents), last, state.index)
 
-    old = state.finished
+    old, least = state.finished, _least_of(state.live, parents, log_probs)
     scores, order = ops.top_k(ops.concatenate([old.scores, scores], axis=1), k=width)
     tokens = ops.concatenate([old.tokens, tokens], axis=1)
     log_probs = ops.concatenate([old.log_probs, log_probs], axis=1)
+    least = ops.concatenate([old.least, least], axis=1)
     return FinishedHypotheses(
-        gather_beams(tokens, order), scores, gather_beams(log_probs, order)
+        gather_beams(tokens, order),
+        scores,
+        gather_beams(log_probs, order),
+        gather_beams(least, order),
     )
 
 
@@ -277,6 +301,7 @@ def rank_hypotheses(state: BeamState, config: SearchConfig, end_id: int) -> Hypo
         tokens=join(finished.tokens, live.tokens)[:, :, 1:],
         scores=join(finished.scores, live_scores),
         log_probs=join(finished.log_probs, live_log_probs),
+        least=join(finished.least, live.least),
         finished=join(has_end, ops.zeros_like(has_end)),
     )
     _, by_score = ops.top_k(hypotheses.scores, k=2 * config.beam_width)

@@ -24,6 +24,7 @@ from precis.model.bundle.manifest import TRAINING_FOLDER
 from precis.model.bundle.network_bundle import load_encoder_bundle
 from precis.model.errors import DataError
 from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.expected import expected_rouge2, select_expected
 from precis.model.extractive.features import FEATURE_COUNT, features_of_all
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.selection import select
@@ -40,6 +41,7 @@ from precis.model.progress.stages import stage
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
 from precis.model.rouge import Reference, tokenize
+from precis.model.training.calibration import fit_rising
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.model.training.importance import ScoredArticle, train_importance
 from precis.model.training.record_sets import check_shards
@@ -304,7 +306,28 @@ class ExtractorTraining(Training):
                 reference = tokenize(article.highlights)
                 if reference and any(sentences):
                     scored.append(ScoredArticle(sentences, row, reference))
-        return train_importance(scored, seed=self.training.seed)
+        importance = train_importance(scored, seed=self.training.seed)
+        return importance and self._calibrated(importance)
+
+    def _calibrated(self, importance: ImportanceModel) -> ImportanceModel:
+        """The importance, with what its expected ROUGE-2 of an extract stands for."""
+        values, figures = [], []
+        scores = _score(self.scorer, self.validated)
+        for article, row in zip(self.validated, scores, strict=True):
+            expected = importance.expect_reference(article.sentences, row)
+            if expected is None or not article.highlights:
+                continue
+            places = select_expected(
+                article.sentences, row, expected, selection=SelectionConfig()
+            )
+            summary = "\n".join(article.sentences[place] for place in sorted(places))
+            values.append(expected_rouge2(summary, expected))
+            rouge2 = Reference(article.highlights).score(summary)["rouge2"]
+            figures.append(rouge2.fmeasure)
+        if not values:
+            return importance
+        calibration = fit_rising(np.array(values), np.array(figures))
+        return importance._replace(calibration=calibration)
 
     def _read(
         self, split: str, *, texts: int, most: int | None = None

@@ -18,13 +18,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from precis.model import rouge
 from precis.model.bootstrap import bootstrap_intervals
 from precis.model.quality.flags import ABSTRACTIVE, FLAGS
 from precis.pipelines.evaluate.options import EvaluateOptions
 from precis.pipelines.evaluate.scoring import (
+    EXPECTED,
     F1_COLUMNS,
+    MEASURE_COLUMNS,
     REFERENCE,
     SUMMARY,
     TEXT_COLUMNS,
@@ -45,6 +48,8 @@ _MEASURE_ROWS = {
     "flagged_percent": "any flag %",
 }
 
+# Of rows, from the lowest expected ROUGE-2 to the highest.
+_GROUPS = 10
 CONFIDENCE = 0.95  # The share of the bootstrap means within an interval.
 
 Figure = Mapping[str, Any]
@@ -103,6 +108,48 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
                     part.measures[system] for part in parts if system in part.measures
                 ]
             )
+        ],
+        "expected": _expected_figures(
+            _join(parts, "measures", len(MEASURE_COLUMNS)).get(SUMMARY),
+            scores.get(SUMMARY),
+        ),
+    }
+
+
+def _expected_figures(
+    measures: np.ndarray | None, scores: np.ndarray | None
+) -> dict[str, Any] | None:
+    """How the ROUGE-2 that rows foretell of their summaries agrees with that they have.
+
+    Args:
+      measures: float64 [N, MEASURE_COLUMNS] of the shown summaries; None without any.
+      scores: float64 [N, rouge.MEASURES] of them.
+
+    Returns:
+      The rank correlation of the two, null where it is not defined, and their means
+      over groups of equally many rows, from the lowest expectation to the highest.
+      None where no row foretells it.
+    """
+    if measures is None or scores is None:
+        return None
+    both = np.stack(
+        [
+            measures[:, MEASURE_COLUMNS.index(EXPECTED)],
+            scores[:, list(rouge.MEASURES).index("rouge2")],
+        ]
+    )
+    both = both[:, ~np.isnan(both).any(axis=0)]
+    if not both.size:
+        return None
+    has_ranks = all(len(np.unique(values)) > 1 for values in both)
+    by_expectation = both[:, np.argsort(both[0], kind="stable")]
+    groups = np.array_split(by_expectation, min(_GROUPS, both.shape[1]), axis=1)
+    return {
+        "rank_correlation": float(spearmanr(*both).statistic) if has_ranks else None,
+        "groups": [
+            {"rows": group.shape[1], "expected": expected, "rouge2": rouge2}
+            for group in groups
+            for expected, rouge2 in [group.mean(axis=1).tolist()]
         ],
     }
 
@@ -199,7 +246,7 @@ def mean_measures(parts: Iterable[np.ndarray]) -> dict[str, Any]:
     ]
     rows, with_bigrams, _, compared, *_ = (sum(map(len, each)) for each in columns)
     totals = (math.fsum(map(math.fsum, column)) for column in columns)
-    words, novel, repetition, with_facts, flagged, *flags = totals
+    words, novel, repetition, with_facts, _, flagged, *flags = totals
     return {
         "rows": rows,
         "words": words / rows,
@@ -244,6 +291,7 @@ def all_tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
         _table(f"minus {result['baseline']}", result["differences"], compared, "+"),
         _measure_cells(result) if result["measures"] else [],
         _table("keyphrases", result["keyphrases"], counts),
+        _expected_cells(result["expected"]),
     ]
     return [cells for cells in tables if len(cells) > 1]
 
@@ -282,6 +330,15 @@ def _measure_cells(result: Mapping[str, Any]) -> list[list[str]]:
     return cells
 
 
+def _expected_cells(expected: Mapping[str, Any] | None) -> list[list[str]]:
+    """The table of the expected ROUGE-2 as cells, a line for each group of rows."""
+    cells = [["summary, by expected_rouge2", "rows", "expected", "ROUGE-2"]]
+    for group in expected["groups"] if expected else ():
+        figures = [f"{100 * group[name]:5.1f}" for name in ("expected", "rouge2")]
+        cells.append(["", f"{group['rows']:4d}", *figures])
+    return cells
+
+
 def _mean(value: float | None) -> str:
     # Of one width up to 999.9, so that the points stand below each other.
     return "    -" if value is None else f"{value:5.1f}"
@@ -314,6 +371,12 @@ def notes(result: Mapping[str, Any]) -> list[str]:
             "flags: share of the rows that have one; "
             "a flag that no row has is left out",
         ]
+    if result["expected"] and result["expected"]["rank_correlation"] is not None:
+        correlation = result["expected"]["rank_correlation"]
+        lines.append(
+            f"expected_rouge2: rank correlation with ROUGE-2 {correlation:.2f} over "
+            "the rows of `summary`"
+        )
     if result["unsplit_rows"] and not result["split_sentences"]:
         unsplit = result["unsplit"]
         counts = ", ".join(f"{n} {unsplit[n]}" for n in TEXT_COLUMNS if unsplit[n])

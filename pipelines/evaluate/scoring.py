@@ -35,7 +35,9 @@ F1_COLUMNS = tuple(f"f1_at_{count}" for count in KEYPHRASE_COUNTS)
 MEASURED = ("words", "novel_2grams_percent", "repetition_rate", "flags")
 # Of the texts alone, without the article.
 HAS_FACTS = "has_facts_of_reference"
-MEASURE_COLUMNS = (*MEASURED[:3], HAS_FACTS, "flagged", *FLAGS)
+# Of the shown summary, as the row foretells it.
+EXPECTED = "expected_rouge2"
+MEASURE_COLUMNS = (*MEASURED[:3], HAS_FACTS, EXPECTED, "flagged", *FLAGS)
 
 NEEDED_COLUMNS = (
     "document_id",
@@ -47,7 +49,7 @@ NEEDED_COLUMNS = (
 )
 # Not in runs of the first schema.
 LATER_COLUMNS = (
-    *("summary", "keyphrases", "reference_keyphrases"),
+    *("summary", "keyphrases", "reference_keyphrases", EXPECTED),
     *("extractive_method", "extractive_quality", "abstractive_quality"),
     *("other_quality", "reference_quality", "summary_method", "quality_flags"),
     "language",
@@ -233,7 +235,11 @@ def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
     }
     shown = measured.get(row.get("summary_method") or "")
     if shown and row.get("quality_flags") is not None:
-        measured[SUMMARY] = {**shown, "flags": row["quality_flags"]}
+        measured[SUMMARY] = {
+            **shown,
+            "flags": row["quality_flags"],
+            EXPECTED: row.get(EXPECTED),
+        }
     measured.pop(SOURCE, None)  # It is no system of its own.
     for measures in measured.values():
         flags = measures["flags"]

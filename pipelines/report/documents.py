@@ -76,6 +76,11 @@ class ReportedDocument(NamedTuple):
         )
 
     @property
+    def expected(self) -> float | None:
+        """The ROUGE-2 that the shown summary is expected to have."""
+        return _rounded(self.row.get("expected_rouge2"))
+
+    @property
     def rouge(self) -> float | None:
         """ROUGE-1 of the shown summary, where the row was scored."""
         method = self.row["summary_method"]
@@ -85,7 +90,9 @@ class ReportedDocument(NamedTuple):
     def reason(self) -> str:
         """What is to be said for or against the summary."""
         parts = []
-        if self.log_prob is not None:
+        if self.expected is not None:
+            parts.append(f"expected ROUGE-2 {100 * self.expected:.1f}")
+        elif self.log_prob is not None:
             parts.append(f"log-probability {self.log_prob:.2f} a token")
         elif self.rouge is not None:
             parts.append(f"ROUGE-1 {100 * self.rouge:.1f}")
@@ -105,6 +112,7 @@ class ReportedDocument(NamedTuple):
             "summary": row["summary"][:MOST_CHARACTERS],
             "reference": (row["reference_summary"] or "")[:MOST_CHARACTERS],
             "words": _shown_quality(row).get("words", row["article_words"]),
+            "expected": self.expected,
             "log_prob": self.log_prob,
             "rouge": self.rouge,
             "reason": self.reason,

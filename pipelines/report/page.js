@@ -167,7 +167,7 @@ function rowOf(number) {
 
 // The filtered list in its order, as a file that spreadsheets open.
 function saveList() {
-  const names = ["id", "split", "method", "flags", "words", "log_prob", "rouge", "reason", "summary", "reference"];
+  const names = ["id", "split", "method", "flags", "words", "expected", "log_prob", "rouge", "reason", "summary", "reference"];
   // A text that begins like a formula is none.
   const cell = (value) => (typeof value === "string" ? `"${value.replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"` : value ?? "");
   const lines = state.order.map((number) => names.map((name) => {

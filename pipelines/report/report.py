@@ -6,7 +6,7 @@ on the page. In memory are a row group, the rows on the page and their articles.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from precis.model import files
 from precis.model.errors import UsageError
@@ -22,13 +22,16 @@ from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import check_apart
 
-# By which values the rows are judged, without a network and an evaluation, with an
-# evaluation, and with a network.
-_ORDERS = (
-    "the most quality flags first",
-    "the lowest ROUGE-1 first, then most flags",
-    "the lowest log-probability a token first, then most flags",
-)
+if TYPE_CHECKING:
+    import duckdb
+
+# How the rows are ordered, by the value that judges them.
+_ORDERS = {
+    "": "the most quality flags first",
+    rows.EXPECTED: "the lowest expected ROUGE-2 first, then most flags",
+    rows.LOG_PROB: "the lowest log-probability a token first, then most flags",
+}
+_BY_ROUGE = "the lowest ROUGE-1 first, then most flags"
 
 
 class ReportResult(NamedTuple):
@@ -66,15 +69,14 @@ def report(**flags: Any) -> ReportResult:
     run = open_reported_run(options.run)
     if not run.run.rows:
         raise UsageError(f"{options.run} has no rows; there is nothing to show")
-    by_log_prob, evaluation = bool(run.manifest["bundle"]), run.evaluation
-    system = facts.shown_system(evaluation) if evaluation and not by_log_prob else ""
     with open_database() as database:
         with stage("count", total=run.run.rows, unit="rows") as counting:
             rows.add_scores(database, run.scores())
             for added in rows.add_rows(database, run.run.tables(rows.NUMBER_COLUMNS)):
                 counting.advance(added)
         with stage("read", is_brief=True):
-            chosen, best = rows.choose_rows(database, options.documents, system)
+            value = _judging_value(run, database)
+            chosen, best = rows.choose_rows(database, options.documents, value)
             taken = rows.take_rows(run.run.tables(), chosen)
             shown = [taken[number] for number in chosen]
             articles = articles_of_rows(shown, run.manifest)
@@ -86,7 +88,7 @@ def report(**flags: Any) -> ReportResult:
         sections = {
             **_sections(run, documents, best),
             "cards": facts.headline_cards(run, flagged),
-            "judged_by": _ORDERS[2 if by_log_prob else bool(system)],
+            "judged_by": _ORDERS.get(value, _BY_ROUGE),
             "blocks": pack_documents(list(documents.values())),
         }
         content = render(sections, list(documents.values()))
@@ -101,6 +103,16 @@ def report(**flags: Any) -> ReportResult:
         len(missing),
         missing[0] if missing else "",
     )
+
+
+def _judging_value(run: ReportedRun, database: "duckdb.DuckDBPyConnection") -> str:
+    """The value by which the rows are ordered, as in `rows.choose_rows`."""
+    ((expected,),) = database.execute(rows.COUNT_EXPECTED).fetchall()
+    if expected:
+        return rows.EXPECTED
+    if run.manifest["bundle"]:
+        return rows.LOG_PROB
+    return facts.shown_system(run.evaluation) if run.evaluation else ""
 
 
 def _sections(

@@ -1,8 +1,9 @@
 """The rows of a run that are on the page, chosen in a database.
 
 The worst rows are on the page, and a random sample of the others. Rows are numbered in
-the order of the parts, and judged by a value of each: of a run with a network the
-log-probability per token of the shown summary, of other runs ROUGE-1 where they have
+the order of the parts, and judged by a value of each: the ROUGE-2 that the shown
+summary is expected to have, where the run foretells it; else of a run with a network
+the log-probability per token of that summary, and of other runs ROUGE-1 where they have
 been evaluated. Among about equal values the number of quality flags decides. What does
 not fit the memory of the database lies on the disk.
 """
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,6 +27,7 @@ NUMBER_COLUMNS = (
     "summary_method",
     "quality_flags",
     "abstractive_quality",
+    "expected_rouge2",
 )
 BEST_ROWS = 3
 # A summary with the flag `short_source` is the article itself.
@@ -33,19 +36,24 @@ _ROWS = f"""
         len(list_filter(quality_flags, lambda flag: flag <> '{SHORT_SOURCE}')) AS flags,
         CASE WHEN summary_method = '{ABSTRACTIVE}'
             THEN abstractive_quality.mean_log_prob END AS log_prob,
+        100 * expected_rouge2 AS expected,
         sha256(content_sha256 || ' ' || document_id) AS key
     FROM added
 """
+EXPECTED, LOG_PROB = "expected", "log_prob"
+# The rows of which the expected ROUGE-2 is known.
+COUNT_EXPECTED = "SELECT count(expected) FROM rows"
 # The rows whose shown summary has a flag.
 COUNT_FLAGGED = "SELECT count(*) FROM rows WHERE is_flagged"
 _SCORES = "SELECT document_id, system, rouge1 FROM added WHERE rouge1 IS NOT NULL"
 _JUDGE = """
     CREATE TABLE judged AS SELECT number, flags, key,
-        CASE WHEN $system = '' THEN log_prob ELSE 100 * rouge1 END AS value,
+        CASE $value WHEN 'expected' THEN expected WHEN 'log_prob' THEN log_prob
+            ELSE 100 * rouge1 END AS value,
         round(value, 1) AS step
     FROM rows LEFT JOIN (
         SELECT document_id, any_value(rouge1) AS rouge1 FROM scores
-        WHERE system = $system GROUP BY ALL
+        WHERE system = $value GROUP BY ALL
     ) USING (document_id)
 """
 _BEST = """
@@ -74,11 +82,19 @@ _SCORES_OF = """
 def add_rows(
     database: "duckdb.DuckDBPyConnection", tables: Iterable[pa.Table]
 ) -> Iterator[int]:
-    """Adds the rows of a run, which have `NUMBER_COLUMNS`; gives their number table by
-    table.
+    """Adds the rows of a run; gives their number table by table.
+
+    Args:
+      database: takes the rows.
+      tables: with those of `NUMBER_COLUMNS` that their schema knows.
     """
     first = 0
+    schema = pa.schema([SUMMARY_SCHEMA.field(name) for name in NUMBER_COLUMNS])
     for table in tables:
+        missing = {*schema.names} - {*table.column_names}
+        for field in map(schema.field, missing):
+            nulls = pa.nulls(table.num_rows, field.type)
+            table = table.append_column(field, nulls)
         numbers = pa.array(range(first, first + table.num_rows), pa.int64())
         _insert(database, "rows", _ROWS, table.append_column("number", numbers))
         first += table.num_rows
@@ -107,20 +123,20 @@ def _insert(
 
 
 def choose_rows(
-    database: "duckdb.DuckDBPyConnection", count: int, system: str
+    database: "duckdb.DuckDBPyConnection", count: int, value: str
 ) -> tuple[dict[int, bool], list[int]]:
     """Chooses rows of all that were added.
 
     Args:
       database: with rows and scores.
       count: the rows to choose, at most.
-      system: whose ROUGE-1 judges them; "" for the log-probability.
+      value: what judges them: EXPECTED, LOG_PROB, or the system whose ROUGE-1 does.
 
     Returns:
       The numbers of the chosen rows, the worst first, and whether each was drawn at
       random; and of the chosen ones those with fewest flags and the highest values.
     """
-    database.execute(_JUDGE, {"system": system})
+    database.execute(_JUDGE, {"value": value})
     ((rows,),) = database.execute("SELECT count(*) FROM judged").fetchall()
     worst = count if rows <= count else -(-count // 2)
     best = database.execute(_BEST, {"count": BEST_ROWS}).fetchall()

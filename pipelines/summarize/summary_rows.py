@@ -180,6 +180,10 @@ class SummaryRow:
         if shown.method == SOURCE:
             item = {**self._compared(SOURCE, shown.text), "flags": shown.flags}
             self.columns["other_quality"].append(item)
+        scorer = self.models.scorer
+        if self._expected is not None and scorer and scorer.importance:
+            expected = scorer.importance.expect_rouge2(shown.text, self._expected)
+            self.columns["expected_rouge2"] = round_score(expected)
         self.columns |= {
             "summary": shown.text,
             "summary_method": shown.method,
@@ -263,13 +267,17 @@ class SummaryRow:
           summaries: what it wrote, best first.
         """
         best = summaries[0]
-        # The flag low_confidence must follow from the column.
-        mean_log_prob = round_score(best.mean_log_prob)
+        # Flags must follow from the columns.
+        mean_log_prob, confidence = round_score(best.mean_log_prob), None
+        if best.confidences is not None:
+            confidence = round_score(min(best.confidences))
+        fallback = self.settings.fallback
         quality = measure(
             best.text,
             self._index,
             mean_log_prob=mean_log_prob,
-            min_mean_log_prob=self.settings.fallback.min_mean_log_prob,
+            min_mean_log_prob=fallback.min_mean_log_prob,
+            is_doubtful=confidence is not None and confidence < fallback.min_confidence,
             is_truncated=source.is_truncated,
         )
         self.columns |= {
@@ -286,6 +294,7 @@ class SummaryRow:
                 "mean_log_prob": mean_log_prob,
                 "beam_margin": round_margin(best.margin),
                 "support_score": None,
+                "line_confidence": confidence,
             },
         }
         return SummaryText(ABSTRACTIVE, best.text, quality.flags)
@@ -367,7 +376,13 @@ def _abstractive_item(rank: int, summary: "Summary") -> dict[str, Any]:
     """An item of the column `abstractive`."""
     support = None
     if summary.support is not None:
-        support = [{"start": start, "end": end} for start, end in summary.support]
+        confidences = map(round_score, summary.confidences or ())
+        support = [
+            {"start": start, "end": end, "confidence": confidence}
+            for (start, end), confidence in itertools.zip_longest(
+                summary.support, confidences
+            )
+        ]
     return {
         "rank": rank,
         "score": round_score(summary.score),

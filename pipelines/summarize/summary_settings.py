@@ -45,6 +45,7 @@ _OF_A_NETWORK = (
     "min_mean_log_prob",
     "write",
     "written_sentences",
+    "min_confidence",
 )
 MODEL_COLUMNS = (
     *("model_id", "extractive_model_id", "keyphrase_model_id"),

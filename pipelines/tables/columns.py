@@ -74,6 +74,9 @@ _NETWORK_MEASURES = _columns(f"""
     support_score double? as the column of this name, of abstractive_summary
     beam_margin   float? score of the best hypothesis less that of the second, rounded
                          to {MARGIN_DECIMALS} decimals; null with beam width 1
+    line_confidence float? probability that the line is right that is least likely to
+                         be, rounded as mean_log_prob; doubtful_line is decided by it;
+                         null where the network wrote of more than a sentence
 """)
 _FLAGS = _columns("flags strings what the measures warn of; the names stand below")
 # Of summaries that are only compared, the measures that `precis evaluate` shows.
@@ -114,6 +117,9 @@ SUMMARY_COLUMNS = _columns(
     quality_flags        strings  what speaks against `summary`; the names stand below
     support_score        double?  how far the article supports `summary`, from 0 to 1,
                                   by the model of --checker; null without one
+    expected_rouge2      double?  F1 of ROUGE-2, 0 to 1, that `summary` is expected to
+                                  have, by what the extractor finds important; null
+                                  without --extractive_bundle
     extractive_summary   string   sentences of extractive_method, one a line
     extractive_method    string   the method behind extractive_summary
     extractive           list     the sentences that every method chose
@@ -166,6 +172,8 @@ SUMMARY_COLUMNS = _columns(
         support=_columns("""
     start int32 its first character in the article
     end   int32 behind its last character
+    confidence float? probability that the line is right: complete, grammatical and true
+                      to the sentence; 1 for the sentence itself
         """),
     ),
     extractive_quality=[*_MEASURES, *_FLAGS],

@@ -21,13 +21,14 @@ MayFollow = Callable[[Tokens, int], bool | Literal["bound"]]
 
 class Hypothesis(NamedTuple):
     """Tokens up to and with the end, the normalised score, the sum of
-    log-probabilities, whether the end was written.
+    log-probabilities, whether the end was written, the least log-probability.
     """
 
     tokens: Tokens
     score: float
     log_prob: float
     finished: bool
+    least: float
 
 
 class SearchResult(NamedTuple):
@@ -47,6 +48,7 @@ class SearchResult(NamedTuple):
 class Live(NamedTuple):
     log_prob: float
     tokens: Tokens
+    least: float
 
 
 def penalty(length: int, config: SearchConfig) -> float:
@@ -174,7 +176,7 @@ def beam_search(
       stops: False searches to the last place whatever `config.early_stopping` says.
       may_follow: which tokens may follow others.
     """
-    live, finished = [Live(0.0, ())], []
+    live, finished = [Live(0.0, (), 0.0)], []
     ties = written = 0
     is_done = False
     while written < config.max_summary_tokens and not is_done:
@@ -182,31 +184,35 @@ def beam_search(
         ties += tie
         longer = []
         for rank, (log_prob, token, place) in enumerate(best):
-            tokens = (*live[place].tokens, token)
+            parent = live[place]
+            tokens = (*parent.tokens, token)
+            least = min(parent.least, log_prob - parent.log_prob)
             ends = token == special.end_id
             cut = (
                 config.unfinished == "compete"
                 and len(tokens) == config.max_summary_tokens
             )
             if (ends or cut) and rank < config.beam_width:
-                finished.append(hypothesis_of(tokens, log_prob, ends, config))
+                finished.append(hypothesis_of(tokens, log_prob, ends, least, config))
             if not ends and not cut:
-                longer.append(Live(log_prob, tokens))
+                longer.append(Live(log_prob, tokens, least))
         live = longer[: config.beam_width]
         finished = by_score(finished)[: config.beam_width]
         written += 1
         is_done = stops and is_decided(finished, live, written, config)
     unfinished = [
-        hypothesis_of(each.tokens, each.log_prob, False, config) for each in live
+        hypothesis_of(each.tokens, each.log_prob, False, each.least, config)
+        for each in live
     ]
     ranked = finished + by_score(unfinished)
     return SearchResult(ranked[: config.beam_width], written, ties)
 
 
 def hypothesis_of(
-    tokens: Tokens, log_prob: float, ends: bool, config: SearchConfig
+    tokens: Tokens, log_prob: float, ends: bool, least: float, config: SearchConfig
 ) -> Hypothesis:
-    return Hypothesis(tokens, log_prob / penalty(len(tokens), config), log_prob, ends)
+    score = log_prob / penalty(len(tokens), config)
+    return Hypothesis(tokens, score, log_prob, ends, least)
 
 
 def by_score(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
@@ -225,7 +231,7 @@ def greedy_search(
     None where a step allows no token.
     """
     tokens: Tokens = ()
-    log_prob = 0.0
+    log_prob = least = 0.0
     while len(tokens) < config.max_summary_tokens and special.end_id not in tokens:
         allowed = next_log_probs(
             logits_after(tokens), tokens, config, special, may_follow
@@ -234,4 +240,5 @@ def greedy_search(
             return None
         best = min(allowed, key=lambda token: (-allowed[token], token))
         tokens, log_prob = (*tokens, best), log_prob + allowed[best]
-    return hypothesis_of(tokens, log_prob, special.end_id in tokens, config)
+        least = min(least, allowed[best])
+    return hypothesis_of(tokens, log_prob, special.end_id in tokens, least, config)

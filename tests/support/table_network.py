@@ -270,7 +270,7 @@ def check(
     """Row `document` of found hypotheses equals a list; places beyond the list hold
     nothing that can be written.
     """
-    tokens, scores, log_probs, finished = (
+    tokens, scores, log_probs, least, finished = (
         np.asarray(part)[document] for part in results
     )
     length = tokens.shape[1]
@@ -282,6 +282,7 @@ def check(
         )
         assert scores[place] == pytest.approx(hypothesis.score, abs=tolerance)
         assert log_probs[place] == pytest.approx(hypothesis.log_prob, abs=tolerance)
+        assert least[place] == pytest.approx(hypothesis.least, abs=tolerance)
         assert bool(finished[place]) == hypothesis.finished
     assert (log_probs[len(expected) :] < -5e8).all()
     assert not finished[len(expected) :].any()

@@ -14,6 +14,7 @@ from precis.model.extractive.expected import (
     Option,
     best_sentences,
     choose_options,
+    expected_rouge2,
     select_expected,
 )
 from precis.model.extractive.importance import (
@@ -94,6 +95,21 @@ def test_costs_and_length_speak_against_an_option():
     assert choose_options(options[:2], reference, most=1, length_cost=0.5) == [1]
     assert choose_options([], reference, most=2) == []
     assert choose_options([Option(0, [])], reference, most=2) == [0]
+
+
+def test_the_expected_rouge_of_a_summary_is_that_over_all_references():
+    """References of five words, each pair of which stands there by chance."""
+    pairs = {("rain", "fell"): 0.75, ("fell", "late"): 0.5, ("a", "b"): 1.0}
+    reference = ExpectedReference({}, pairs, 5.0)
+    # Of three pairs of the summary and four of the reference they share 1.25.
+    assert expected_rouge2("Rain fell late,\nrain", reference) == 2 * 1.25 / (3 + 4)
+    assert expected_rouge2("Rain fell; rain fell", reference) == 2 * 0.75 / (3 + 4)
+    assert expected_rouge2("", reference) == 0.0
+    model = undecided_model()._replace(calibration=np.array([[0.0, 0.5], [0.25, 0.5]]))
+    assert model.expect_rouge2("", reference) == 0.25
+    assert model.expect_rouge2("Rain fell late,\nrain", reference) == pytest.approx(
+        0.25 + 0.25 * (2.5 / 7) / 0.5
+    )
 
 
 SENTENCES = (

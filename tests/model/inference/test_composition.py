@@ -1,6 +1,7 @@
 """A summary that is put together from rewritten sentences."""
 
 import itertools
+import math
 
 import pytest
 
@@ -11,6 +12,7 @@ from precis.model.inference.composition import (
     is_complete,
     keeps_words,
 )
+from precis.model.inference.line_confidence import line_confidence
 from precis.model.inference.summarizer import Summary
 from precis.model.rouge import tokenize
 from precis.model.text.sentences import Sentence
@@ -26,8 +28,8 @@ def sentence(start, text):
     return Sentence(start, start + len(text), text)
 
 
-def way(text, log_prob=-0.5, margin=None):
-    return Summary(text, 2 * log_prob, log_prob, margin)
+def way(text, log_prob=-0.5, margin=None, least=0.0):
+    return Summary(text, 2 * log_prob, log_prob, margin, least)
 
 
 def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
@@ -46,6 +48,42 @@ def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
     assert (summary.score, summary.margin) == pytest.approx((-0.8, 0.25))
     (summary,) = compose_summary(rewritten, EXPECTED, most=1)
     assert summary.support == ((10, 63),)
+
+
+def test_a_line_is_less_likely_right_the_more_speaks_against_it():
+    sentence = tokenize("The fraternity said it would expel the three students.")
+    line = tokenize("The fraternity says it would expel the three students.")
+    # By hand: 2.86 - 0.84 - 1.11, and two words fewer.
+    assert line_confidence(-1.0, line, sentence) == pytest.approx(0.713, abs=1e-3)
+    shorter = line_confidence(-1.0, line[:-2], sentence)
+    assert shorter == pytest.approx(1 / (1 + math.exp(-0.91 + 2 * 0.046)))
+    repeated = [*sentence, *sentence[-1:]]
+    confidences = [
+        line_confidence(-0.1, sentence, sentence),
+        line_confidence(-1.0, sentence, sentence),
+        line_confidence(-1.0, repeated, sentence),
+        line_confidence(-9.0, repeated, sentence),
+    ]
+    assert confidences == sorted(confidences, reverse=True)
+    assert 0.95 > confidences[0] > 0.9 > 0.1 > confidences[-1] > 0
+
+
+def test_lines_that_are_likely_to_be_wrong_are_not_taken():
+    whole = "At dawn, on a cold day, troops seized the old bridge."
+    best, other = "Troops seized the bridge.", "At dawn troops seized the bridge."
+
+    def composed(of_best, of_other):
+        ways = [way(best, least=of_best), way(other, least=of_other)]
+        rewritten = [RewrittenSentence(sentence(7, whole), ways)]
+        (summary,) = compose_summary(rewritten, EXPECTED, most=1)
+        assert len(summary.confidences) == 1
+        return summary.text, summary.confidences[0]
+
+    (text, sure), (same, unsure) = composed(-0.1, -1.0), composed(-2.0, -9.0)
+    assert text == same == best and sure > unsure > 0.4
+    assert composed(-4.0, -0.1)[0] == other
+    # The sentence itself is never wrong.
+    assert composed(-4.0, -4.0) == (whole, 1.0)
 
 
 @pytest.mark.parametrize(

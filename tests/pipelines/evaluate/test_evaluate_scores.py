@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import rankdata
 from support.summary_rows import direct, lines_of, make_row, rows_of, write_run
 
 from precis.model import rouge
@@ -91,6 +92,7 @@ def drawn_row(number):
         summary=shown,
         summary_method=shown and "lead",
         quality_flags=["too_short"],
+        expected_rouge2=maybe(generator.random()),
         extractive_quality=maybe(measures(generator)),
         abstractive_quality=network and maybe(measures(generator)),
         other_quality=others,
@@ -105,11 +107,12 @@ def drawn_row(number):
 
 
 class Evaluated(NamedTuple):
-    """Rows by document, their evaluation, and the folder of the scores."""
+    """Rows by document, their evaluation, the folder of the scores, and rouge.md."""
 
     rows: dict[str, dict[str, Any]]
     result: dict[str, Any]
     scores: Path
+    text: str
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +128,8 @@ def evaluated(tmp_path_factory):
     scores.mkdir(parents=True)
     (scores / "part-00003-of-00004.parquet").write_bytes(b"of an earlier evaluation")
     result = evaluate(input=run, resamples=20)
-    return Evaluated({row["document_id"]: row for row in rows}, result, scores)
+    text = (scores.parent / "rouge.md").read_text()
+    return Evaluated({row["document_id"]: row for row in rows}, result, scores, text)
 
 
 def test_each_score_is_that_of_rouge_score_and_each_measure_that_of_the_row(evaluated):
@@ -218,6 +222,30 @@ def test_the_result_is_what_sql_makes_of_the_scores(evaluated):
     judged = [row["truncated"] for row in scored if row["truncated"] is not None]
     assert (result["rows"], result["rows_scored"]) == (90, len(scored))
     assert result["truncated_share"] == sum(judged) / len(judged)
+
+
+def test_what_rows_foretell_is_compared_with_what_their_summaries_have(evaluated):
+    shown = [
+        (evaluated.rows[line["document_id"]]["expected_rouge2"], line["rouge2"])
+        for line in pq.read_table(evaluated.scores).to_pylist()
+        if line["system"] == "summary" and line["words"] is not None
+    ]
+    foretold = sorted(pair for pair in shown if pair[0] is not None)
+    assert 20 < len(foretold) < len(shown)
+    ranks = [rankdata(values) for values in zip(*foretold, strict=True)]
+    result = evaluated.result["expected"]
+    assert result["rank_correlation"] == pytest.approx(np.corrcoef(*ranks)[0, 1])
+    groups = np.array_split(np.array(foretold), 10)
+    assert result["groups"] == [
+        {
+            "rows": len(group),
+            "expected": pytest.approx(first),
+            "rouge2": pytest.approx(second),
+        }
+        for group in groups
+        for first, second in [group.mean(axis=0)]
+    ]
+    assert f"with ROUGE-2 {result['rank_correlation']:.2f} over" in evaluated.text
 
 
 def test_facts_of_a_summary_are_compared_with_its_reference():

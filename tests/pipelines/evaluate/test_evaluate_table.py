@@ -107,10 +107,10 @@ def test_without_lead_nothing_is_compared_unless_a_baseline_is_named():
 
 def measured(*rows):
     """The measures of a system in some rows: those of `MEASURED` and its flags."""
-    flags = MEASURE_COLUMNS[5:]
+    flags = MEASURE_COLUMNS[6:]
     return np.array(
         [
-            [*figures, not named, bool(named), *(flag in named for flag in flags)]
+            [*figures, not named, NAN, bool(named), *(flag in named for flag in flags)]
             for *figures, named in rows
         ],
         np.float64,

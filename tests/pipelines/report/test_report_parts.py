@@ -24,10 +24,10 @@ def named_table(names: Sequence[str], lines: Sequence[tuple], **schema) -> pa.Ta
 
 
 def report_table(lines: Sequence[tuple], method: str = "abstractive") -> pa.Table:
-    """A table of (id, flags, log-probability)."""
+    """A table of (id, flags, log-probability), and the expected ROUGE-2 if known."""
     table = [
-        (name, name, method, flags, {"mean_log_prob": log_prob})
-        for name, flags, log_prob in lines
+        (name, name, method, flags, {"mean_log_prob": log_prob}, *(expected or [None]))
+        for name, flags, log_prob, *expected in lines
     ]
     return named_table(SCHEMA.names, table, schema=SCHEMA)
 
@@ -97,12 +97,12 @@ def test_the_end_of_a_very_long_source_is_left_out():
     assert found["note"] == "the first 60,000 of 60,007 characters are shown"
 
 
-def judge(tables, count, system="", scores=()):
+def judge(tables, count, value=rows.LOG_PROB, scores=()):
     """The rows that are chosen of some tables, and the best of them."""
     with open_database() as database:
         rows.add_scores(database, scores)
         list(rows.add_rows(database, tables))
-        return rows.choose_rows(database, count, system)
+        return rows.choose_rows(database, count, value)
 
 
 def test_the_worst_rows_come_first_and_others_are_drawn():
@@ -143,6 +143,16 @@ def test_rows_without_a_network_are_judged_by_their_scores():
     table = report_table([(name, [], None) for name in "abcd"])
     chosen, best = judge([table], 4, "lead", [scores[:5], scores[5:]])
     assert (list(chosen), best) == ([1, 3, 0, 2], [0, 3, 1])
+
+
+def test_rows_are_judged_by_their_expected_rouge_where_it_is_foretold():
+    lines = [("a", [], -1.0, 0.25), ("b", [], -2.0, 0.5), ("c", [], -3.0, 0.125)]
+    assert judge([report_table(lines)], 3, rows.EXPECTED) == (
+        {2: False, 0: False, 1: False},
+        [1, 0, 2],
+    )
+    older = report_table(lines).drop_columns("expected_rouge2")
+    assert list(judge([older], 3)[0]) == [2, 1, 0]
 
 
 def test_a_row_has_no_scores_where_its_id_was_scored_twice():

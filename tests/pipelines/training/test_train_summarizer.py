@@ -50,7 +50,13 @@ def test_a_corpus_becomes_summaries(finished, tmp_path, capsys):
     for row in rows:
         assert row["abstractive_method"] == "sentences"
         lines = row["abstractive_summary"].split("\n")
-        assert len(row["abstractive"][0]["support"]) == len(lines)
+        support = row["abstractive"][0]["support"]
+        assert len(support) == len(lines)
+        confidences = [each["confidence"] for each in support]
+        quality = row["abstractive_quality"]
+        assert min(confidences) == quality["line_confidence"] > 0
+        assert ("doubtful_line" in quality["flags"]) == (min(confidences) < 0.6)
+        assert 0 <= row["expected_rouge2"] <= 1
         assert {each["method"] for each in row["extractive"]} == {"neural", "lead"}
     run = json.loads((tmp_path / "run" / "manifest.json").read_text())
     for name, part in (("model_id", "writer"), ("extractive_model_id", "extractor")):
