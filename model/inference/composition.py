@@ -12,7 +12,7 @@ against each line. They come in the order of the document.
 
 A line must be complete and say what its sentence says, by rules on its words. A small
 network often stops within a clause, joins the beginning of one clause to the end of
-another, or changes a word. English only.
+another, or changes a word. The rules are for English and apply to no other language.
 
     sentence   On Monday, troops seized the old bridge when the mayor left his town.
     faithful   Troops seized the bridge.            `when` begins another clause
@@ -131,6 +131,7 @@ def compose_summary(
     expected: ExpectedReference,
     *,
     most: int,
+    is_english: bool = True,
 ) -> list[Summary]:
     """Composes the summary of a document.
 
@@ -139,12 +140,17 @@ def compose_summary(
       expected: what is expected of its reference: its words and pairs are all those of
           the document.
       most: lines that it has at most.
+      is_english: whether the rules for English apply to its lines.
 
     Returns:
       One summary, or none without a sentence. Its score and its mean log-probability
       are the means over the lines that the network wrote.
     """
-    lines = [line for each in rewritten for line in _lines(each, expected.pairs)]
+    lines = [
+        line
+        for each in rewritten
+        for line in _lines(each, expected.pairs, is_english=is_english)
+    ]
     options = [
         Option(line.sentence.start, line.words, cost=line.cost) for line in lines
     ]
@@ -160,12 +166,15 @@ def compose_summary(
     return [join_summaries(text, ways, support, confidences)]
 
 
-def _lines(rewritten: RewrittenSentence, pairs: Collection[Gram]) -> list[_Line]:
+def _lines(
+    rewritten: RewrittenSentence, pairs: Collection[Gram], *, is_english: bool
+) -> list[_Line]:
     """The lines that may stand for a sentence, itself last.
 
     Args:
       rewritten: the sentence.
       pairs: of words, all those of the document.
+      is_english: as in `compose_summary`.
     """
     sentence = rewritten.sentence
     source = one_line(sentence.text)  # in the normal form of what is written of it
@@ -175,11 +184,10 @@ def _lines(rewritten: RewrittenSentence, pairs: Collection[Gram]) -> list[_Line]
     for way in rewritten.ways:
         text = one_line(way.text)
         words = tokenize(text)
-        if not (
-            way.is_finished
-            and is_complete(text, source)
-            and keeps_words(words, source_words)
-        ):
+        is_allowed = not is_english or (
+            is_complete(text, source) and keeps_words(words, source_words)
+        )
+        if not (way.is_finished and is_allowed and words):
             continue
         confidence = line_confidence(way.least, words, source_words)
         if confidence < _MIN_CONFIDENCE:

@@ -248,7 +248,12 @@ class SummaryRow:
             if self._expected is None:  # ROUGE does not read its alphabet.
                 return []
             most = self.settings.selection.most
-            return compose_summary(rewritten, self._expected, most=most)
+            return compose_summary(
+                rewritten,
+                self._expected,
+                most=most,
+                is_english=self.article.is_english,
+            )
         if len(self.passages) == 1:
             return self.passages[0]
         from precis.model.inference.merging import merge_summaries

@@ -109,6 +109,15 @@ def test_only_a_line_that_is_complete_is_chosen(article, ways, expected):
     assert compose_summary([], EXPECTED, most=3) == []
 
 
+def test_rules_for_english_apply_to_no_other_language():
+    whole = "At dawn, on a cold day, troops seized the old bridge at Mor."
+    ways = [way(" "), way("Troops seized the bridge at Mor ganz.")]
+    rewritten = [RewrittenSentence(sentence(0, whole), ways)]
+    for is_english, text in ((True, whole), (False, ways[1].text)):
+        (summary,) = compose_summary(rewritten, EXPECTED, most=1, is_english=is_english)
+        assert summary.text == text
+
+
 def test_of_equally_likely_lines_the_one_with_new_pairs_is_chosen():
     whole = "Troops came at dawn on Monday in the last week of the old year."
     words = tokenize(whole)
