@@ -47,8 +47,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         for line in lines[: flags.lines]:
             print(json.dumps({**line, "wrong": None}, ensure_ascii=False))
     else:
-        judged = map(json.loads, flags.judged.read_text().splitlines())
-        for name, value, unit in figures(list(judged)):
+        judged = list(map(json.loads, flags.judged.read_text().splitlines()))
+        for number, line in enumerate(judged, start=1):
+            if line["wrong"] not in (True, False):
+                raise SystemExit(f"line {number}: set `wrong` to true or false")
+        for name, value, unit in figures(judged):
             print(f"{name:24} {value:8.2f} {unit}")
 
 
@@ -63,6 +66,8 @@ def lines_of_run(folder: str) -> Iterator[dict[str, Any]]:
             if not isinstance(article, Article):
                 raise SystemExit(f"{row['document_id']}: {article}")
             written = row["abstractive"][0]
+            if written["support"] is None:
+                raise SystemExit(f"{folder}: of a network that wrote whole summaries")
             sentences = {each.start: each.text for each in article.sentences}
             for line, support in zip(
                 written["text"].split("\n"), written["support"], strict=True

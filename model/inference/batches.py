@@ -38,7 +38,7 @@ class Hypothesis(NamedTuple):
       margin: its score minus the score of the next hypothesis in the beam; None for
         the last one. It is negative if the next one has the higher score and is ranked
         lower because it has no end token.
-      least: the log-probability of its least likely token.
+      min_log_prob: the log-probability of its least likely token.
       is_finished: whether it has an end token; False where it was cut at the maximum
         length.
     """
@@ -47,7 +47,7 @@ class Hypothesis(NamedTuple):
     score: float
     log_prob: float
     margin: float | None
-    least: float = 0.0
+    min_log_prob: float = 0.0
     is_finished: bool = True
 
 

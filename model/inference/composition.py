@@ -49,7 +49,7 @@ _UNWRITTEN_COST = 0.1
 _NOVELTY_WEIGHT = 0.4
 # A line that is less likely to be right is not taken, and any other is worth less by
 # this share of the probability that it is wrong.
-_MIN_CONFIDENCE = 0.5
+_MIN_TAKEN_CONFIDENCE = 0.5
 _DOUBT_COST = 0.1
 # What a summary costs that is as long as its reference is expected to be.
 _LENGTH_COST = 0.05
@@ -189,8 +189,8 @@ def _lines(
         )
         if not (way.is_finished and is_allowed and words):
             continue
-        confidence = line_confidence(way.least, words, source_words)
-        if confidence < _MIN_CONFIDENCE:
+        confidence = line_confidence(way.min_log_prob, words, source_words)
+        if confidence < _MIN_TAKEN_CONFIDENCE:
             continue
         novel = sum(pair not in pairs for pair in itertools.pairwise(words))
         cost = _SCORE_WEIGHT * (best_score - way.score)

@@ -9,9 +9,9 @@ it has than the sentence.
     line         The fraternity says it would expel the three students.
     numbers      -1.0, 1 (`says`), 2      ->  0.69
 
-The weights are those of 671 lines by a summarizer of news that were read one by one
-against their sentences, of which 69 % were right. docs/QUALITY.md has the reliability
-of the probabilities.
+The weights are those of 671 lines by one summarizer of news that were read one by one
+against their sentences, of which 69 % were right; every summarizer has them. How the
+probabilities agree with readers of later lines stands in docs/QUALITY.md.
 """
 
 import math
@@ -25,16 +25,21 @@ _BIAS = 2.86
 
 
 def line_confidence(
-    least: float, line: Sequence[str], sentence: Sequence[str]
+    min_log_prob: float, line: Sequence[str], sentence: Sequence[str]
 ) -> float:
     """The probability that a line is right, from 0 to 1.
 
     Args:
-      least: the log-probability of its least likely token, as a `Summary` has it.
+      min_log_prob: the log-probability of its least likely token.
       line: its words, as ROUGE reads them.
       sentence: those of the sentence.
     """
     new = (Counter(line) - Counter(sentence)).total()
     shorter = len(sentence) - len(line)
-    logit = _BIAS + _LEAST_WEIGHT * least + _NEW_WEIGHT * new
-    return 1.0 / (1.0 + math.exp(-logit - _SHORTER_WEIGHT * shorter))
+    logit = (
+        _BIAS
+        + _LEAST_WEIGHT * min_log_prob
+        + _NEW_WEIGHT * new
+        + _SHORTER_WEIGHT * shorter
+    )
+    return 0.5 * (1.0 + math.tanh(0.5 * logit))  # which does not overflow

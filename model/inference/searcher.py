@@ -42,7 +42,8 @@ class Searcher:
       search_batch: source int32 [B, S], filled up with SOURCE_PADDING -> tokens int32
         [B, N, T]; scores float32 [B, N]; exists bool [B, N], False where there are
         fewer than N hypotheses; log_probs float32 [B, N]; margins float32 [B, N], NaN
-        for the last hypothesis of a beam; least float32 [B, N]. N is `config.n_best`.
+        for the last hypothesis of a beam; min_log_probs float32 [B, N]. N is
+        `config.n_best`.
     """
 
     def __init__(
@@ -135,10 +136,10 @@ class Searcher:
                 score,
                 log_prob,
                 None if math.isnan(margin) else margin,
-                least,
+                min_log_prob,
                 is_finished=end in tokens,
             )
-            for tokens, score, exists, log_prob, margin, least in zip(
+            for tokens, score, exists, log_prob, margin, min_log_prob in zip(
                 *document, strict=True
             )
             if exists
@@ -160,7 +161,7 @@ class Searcher:
                 exists,
                 ranked.log_probs,
                 margins,
-                ranked.least,
+                ranked.min_log_probs,
             )
         )
 

@@ -30,7 +30,7 @@ class Summary(NamedTuple):
         over the others.
       margin: its score minus the score of the next hypothesis in the beam; None for
         the last one.
-      least: the log-probability of its least likely token.
+      min_log_prob: the log-probability of its least likely token.
       support: the start and the end in the article of the sentence that each line was
         written of; None where the network wrote of more than a sentence.
       confidences: the probability that each line is right, to be read beside `support`;
@@ -42,7 +42,7 @@ class Summary(NamedTuple):
     score: float
     mean_log_prob: float
     margin: float | None
-    least: float = 0.0
+    min_log_prob: float = 0.0
     support: tuple[tuple[int, int], ...] | None = None
     confidences: tuple[float, ...] | None = None
     is_finished: bool = True
@@ -55,7 +55,7 @@ def join_summaries(
     confidences: tuple[float, ...] | None = None,
 ) -> Summary:
     """A summary made of parts of others: with the means of their scores and mean
-    log-probabilities, and the smallest margin.
+    log-probabilities, and the smallest margin and log-probability of a token.
     """
     count = max(len(parts), 1)
     return Summary(
@@ -63,6 +63,7 @@ def join_summaries(
         sum(part.score for part in parts) / count,
         sum(part.mean_log_prob for part in parts) / count,
         min((part.margin for part in parts if part.margin is not None), default=None),
+        min((part.min_log_prob for part in parts), default=0.0),
         support=support,
         confidences=confidences,
     )
@@ -119,7 +120,7 @@ def distinct_summaries(
             hypothesis.score,
             hypothesis.log_prob / max(1, len(hypothesis.tokens)),
             hypothesis.margin,
-            hypothesis.least,
+            hypothesis.min_log_prob,
             is_finished=hypothesis.is_finished,
         )
         for text, hypothesis in distinct.items()

@@ -37,8 +37,9 @@ FLAGS: Mapping[str, str] = {
         "a mean log-probability of its tokens below min_mean_log_prob: the limit that "
         "`precis train` stored with the network, -2 for others"
     ),
-    "doubtful_line": "a written line that is right with a lower probability than "
-    "--min_confidence",
+    "doubtful_line": (
+        "a written line whose probability of being right is below --min_confidence"
+    ),
     "truncated_source": "the network did not read all of the source",
     "markup_source": "the source has tags of HTML",
     "short_source": (
@@ -89,7 +90,8 @@ class FallbackConfig:
     min_confidence: float = flag(
         MIN_CONFIDENCE,
         "a summary with a written line that is less likely to be right has the flag "
-        "doubtful_line; for bundles of `precis train-summarizer`",
+        "doubtful_line; for bundles of `precis train-summarizer`, which write no line "
+        "below 0.5",
         metavar="P",
     )
     min_source_words: int = flag(

@@ -30,12 +30,12 @@ class LiveHypotheses(NamedTuple):
     Attributes:
       tokens: int32 [B, K, T + 1], start token first.
       log_probs: float32 [B, K].
-      least: float32 [B, K], the log-probability of the least likely token.
+      min_log_probs: float32 [B, K], the log-probability of the least likely token.
     """
 
     tokens: Tensor
     log_probs: Tensor
-    least: Tensor
+    min_log_probs: Tensor
 
 
 class FinishedHypotheses(NamedTuple):
@@ -44,13 +44,13 @@ class FinishedHypotheses(NamedTuple):
     Attributes:
       tokens: int32 [B, K, T + 1], start token first.
       scores: float32 [B, K], LOWEST_SCORE at empty places.
-      log_probs, least: float32 [B, K], as in `LiveHypotheses`.
+      log_probs, min_log_probs: float32 [B, K], as in `LiveHypotheses`.
     """
 
     tokens: Tensor
     scores: Tensor
     log_probs: Tensor
-    least: Tensor
+    min_log_probs: Tensor
 
 
 class BeamState(NamedTuple):
@@ -95,7 +95,7 @@ class Hypotheses(NamedTuple):
       tokens: int32 [B, K, T], up to and with the end token, then padding.
       scores: float32 [B, K], the log-probability over the length penalty.
       log_probs: float32 [B, K], the sum of the tokens' log-probabilities.
-      least: float32 [B, K], the log-probability of the least likely token.
+      min_log_probs: float32 [B, K], the log-probability of the least likely token.
       finished: bool [B, K], False where the maximum length was reached before the end
           token.
     """
@@ -103,7 +103,7 @@ class Hypotheses(NamedTuple):
     tokens: Tensor
     scores: Tensor
     log_probs: Tensor
-    least: Tensor
+    min_log_probs: Tensor
     finished: Tensor
 
 
@@ -161,7 +161,7 @@ def choose_candidates(
     return Candidates(parents=keys % width, tokens=keys // width, log_probs=log_probs)
 
 
-def _least_of(live: LiveHypotheses, parents: Tensor, log_probs: Tensor) -> Tensor:
+def _lowest_of(live: LiveHypotheses, parents: Tensor, log_probs: Tensor) -> Tensor:
     """The log-probability of the least likely token of continuations, float32 [B, N].
 
     Args:
@@ -170,7 +170,7 @@ def _least_of(live: LiveHypotheses, parents: Tensor, log_probs: Tensor) -> Tenso
       log_probs: float32 [B, N], of the continuations.
     """
     of_token = log_probs - gather_beams(live.log_probs, parents)
-    return ops.minimum(gather_beams(live.least, parents), of_token)
+    return ops.minimum(gather_beams(live.min_log_probs, parents), of_token)
 
 
 def keep_live(
@@ -191,8 +191,8 @@ def keep_live(
         gather_beams(candidates.tokens, order),
         state.index,
     )
-    least = _least_of(state.live, parents, log_probs)
-    return LiveHypotheses(tokens, log_probs, least), parents
+    lowest = _lowest_of(state.live, parents, log_probs)
+    return LiveHypotheses(tokens, log_probs, lowest), parents
 
 
 def keep_finished(
@@ -222,16 +222,16 @@ def keep_finished(
     scores = ops.where(counts, scores, LOWEST_SCORE)
     tokens = extend(gather_beams(state.live.tokens, parents), last, state.index)
 
-    old, least = state.finished, _least_of(state.live, parents, log_probs)
+    old, lowest = state.finished, _lowest_of(state.live, parents, log_probs)
     scores, order = ops.top_k(ops.concatenate([old.scores, scores], axis=1), k=width)
     tokens = ops.concatenate([old.tokens, tokens], axis=1)
     log_probs = ops.concatenate([old.log_probs, log_probs], axis=1)
-    least = ops.concatenate([old.least, least], axis=1)
+    lowest = ops.concatenate([old.min_log_probs, lowest], axis=1)
     return FinishedHypotheses(
         gather_beams(tokens, order),
         scores,
         gather_beams(log_probs, order),
-        gather_beams(least, order),
+        gather_beams(lowest, order),
     )
 
 
@@ -301,7 +301,7 @@ def rank_hypotheses(state: BeamState, config: SearchConfig, end_id: int) -> Hypo
         tokens=join(finished.tokens, live.tokens)[:, :, 1:],
         scores=join(finished.scores, live_scores),
         log_probs=join(finished.log_probs, live_log_probs),
-        least=join(finished.least, live.least),
+        min_log_probs=join(finished.min_log_probs, live.min_log_probs),
         finished=join(has_end, ops.zeros_like(has_end)),
     )
     _, by_score = ops.top_k(hypotheses.scores, k=2 * config.beam_width)

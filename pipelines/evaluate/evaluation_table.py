@@ -119,7 +119,7 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
 def _expected_figures(
     measures: np.ndarray | None, scores: np.ndarray | None
 ) -> dict[str, Any] | None:
-    """How the ROUGE-2 that rows foretell of their summaries agrees with that they have.
+    """Compares the expected ROUGE-2 of rows with their ROUGE-2.
 
     Args:
       measures: float64 [N, MEASURE_COLUMNS] of the shown summaries; None without any.
@@ -128,7 +128,7 @@ def _expected_figures(
     Returns:
       The rank correlation of the two, null where it is not defined, and their means
       over groups of equally many rows, from the lowest expectation to the highest.
-      None where no row foretells it.
+      None where no row has an expectation.
     """
     if measures is None or scores is None:
         return None

@@ -35,7 +35,7 @@ F1_COLUMNS = tuple(f"f1_at_{count}" for count in KEYPHRASE_COUNTS)
 MEASURED = ("words", "novel_2grams_percent", "repetition_rate", "flags")
 # Of the texts alone, without the article.
 HAS_FACTS = "has_facts_of_reference"
-# Of the shown summary, as the row foretells it.
+# Of the shown summary.
 EXPECTED = "expected_rouge2"
 MEASURE_COLUMNS = (*MEASURED[:3], HAS_FACTS, EXPECTED, "flagged", *FLAGS)
 

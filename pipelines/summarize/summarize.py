@@ -265,8 +265,12 @@ def run_steps(
         run = dataclasses.replace(run, settings=run.settings._replace(options=options))
         note = "compiling the search"
     # Where a network writes, the search processes have the cores, and one process reads
-    # for them. An accelerator serves one process.
-    if options.bundle or (options.uses_tensorflow and has_accelerator()):
+    # for them. A checker takes much memory, and an accelerator serves one process.
+    if (
+        options.bundle
+        or options.checker
+        or (options.uses_tensorflow and has_accelerator())
+    ):
         readers = 1
     pipeline = beam.Pipeline(options=beam_options)
     reports = (

@@ -197,6 +197,8 @@ class SummaryRow:
             return
         sentences = [sentence.text for sentence in self.article.sentences]
         shown, written = columns["summary"], columns["abstractive_summary"]
+        if columns["summary_method"] == SOURCE:
+            shown = None  # It supports itself.
         scores: dict[str | None, float | None] = {None: None}
         for text in {shown, written} - {None}:
             score = checker.score(sentences, text)

@@ -116,10 +116,12 @@ SUMMARY_COLUMNS = _columns(
                                   source where the article is its own summary
     quality_flags        strings  what speaks against `summary`; the names stand below
     support_score        double?  how far the article supports `summary`, from 0 to 1,
-                                  by the model of --checker; null without one
+                                  by the model of --checker; null without one, for an
+                                  article that is its own summary, or has no sentence
     expected_rouge2      double?  F1 of ROUGE-2, 0 to 1, that `summary` is expected to
                                   have, by what the extractor finds important; null
-                                  without --extractive_bundle
+                                  without an extractor that knows importance, and in
+                                  other alphabets than the Latin one
     extractive_summary   string   sentences of extractive_method, one a line
     extractive_method    string   the method behind extractive_summary
     extractive           list     the sentences that every method chose

@@ -28,7 +28,7 @@ class Hypothesis(NamedTuple):
     score: float
     log_prob: float
     finished: bool
-    least: float
+    min_log_prob: float
 
 
 class SearchResult(NamedTuple):
@@ -48,7 +48,7 @@ class SearchResult(NamedTuple):
 class Live(NamedTuple):
     log_prob: float
     tokens: Tokens
-    least: float
+    min_log_prob: float
 
 
 def penalty(length: int, config: SearchConfig) -> float:
@@ -186,7 +186,7 @@ def beam_search(
         for rank, (log_prob, token, place) in enumerate(best):
             parent = live[place]
             tokens = (*parent.tokens, token)
-            least = min(parent.least, log_prob - parent.log_prob)
+            least = min(parent.min_log_prob, log_prob - parent.log_prob)
             ends = token == special.end_id
             cut = (
                 config.unfinished == "compete"
@@ -201,7 +201,7 @@ def beam_search(
         written += 1
         is_done = stops and is_decided(finished, live, written, config)
     unfinished = [
-        hypothesis_of(each.tokens, each.log_prob, False, each.least, config)
+        hypothesis_of(each.tokens, each.log_prob, False, each.min_log_prob, config)
         for each in live
     ]
     ranked = finished + by_score(unfinished)

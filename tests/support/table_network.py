@@ -282,7 +282,7 @@ def check(
         )
         assert scores[place] == pytest.approx(hypothesis.score, abs=tolerance)
         assert log_probs[place] == pytest.approx(hypothesis.log_prob, abs=tolerance)
-        assert least[place] == pytest.approx(hypothesis.least, abs=tolerance)
+        assert least[place] == pytest.approx(hypothesis.min_log_prob, abs=tolerance)
         assert bool(finished[place]) == hypothesis.finished
     assert (log_probs[len(expected) :] < -5e8).all()
     assert not finished[len(expected) :].any()

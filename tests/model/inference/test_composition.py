@@ -28,8 +28,8 @@ def sentence(start, text):
     return Sentence(start, start + len(text), text)
 
 
-def way(text, log_prob=-0.5, margin=None, least=0.0):
-    return Summary(text, 2 * log_prob, log_prob, margin, least)
+def way(text, log_prob=-0.5, margin=None, min_log_prob=0.0):
+    return Summary(text, 2 * log_prob, log_prob, margin, min_log_prob)
 
 
 def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
@@ -65,6 +65,7 @@ def test_a_line_is_less_likely_right_the_more_speaks_against_it():
         line_confidence(-9.0, repeated, sentence),
     ]
     assert confidences == sorted(confidences, reverse=True)
+    assert line_confidence(-1.0, line, sentence * 9_000) == pytest.approx(0.0)
     assert 0.95 > confidences[0] > 0.9 > 0.1 > confidences[-1] > 0
 
 
@@ -73,7 +74,7 @@ def test_lines_that_are_likely_to_be_wrong_are_not_taken():
     best, other = "Troops seized the bridge.", "At dawn troops seized the bridge."
 
     def composed(of_best, of_other):
-        ways = [way(best, least=of_best), way(other, least=of_other)]
+        ways = [way(best, min_log_prob=of_best), way(other, min_log_prob=of_other)]
         rewritten = [RewrittenSentence(sentence(7, whole), ways)]
         (summary,) = compose_summary(rewritten, EXPECTED, most=1)
         assert len(summary.confidences) == 1
