@@ -17,6 +17,7 @@ from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from precis.model.inference.summarizer import Summary, join_summaries
+from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.sentences import split_sentences
 from precis.model.text.stop_words import STOP_WORDS
 from precis.model.text.words import words
@@ -45,7 +46,7 @@ def merge_summaries(
     passages: Sequence[Sequence[Summary]],
     *,
     length: float = 0.0,
-    stop_words: Set[str] = STOP_WORDS,
+    language: str = ENGLISH,
 ) -> list[Summary]:
     """Merges the best summary of each passage.
 
@@ -58,7 +59,8 @@ def merge_summaries(
       passages: the summaries of each passage, best first, in document order.
       length: about the length of the result, in mean lengths of a passage's summary;
         0 is the square root of the number of passages.
-      stop_words: of the language of the document.
+      language: of the document. Except in English, pairs of stop words are
+        concepts too.
 
     Returns:
       One summary, or none if no passage has one. Its score and its mean
@@ -68,20 +70,23 @@ def merge_summaries(
     written = [ranked[0] for ranked in passages if ranked]
     if not written:
         return []
-    candidates = _candidates(written, stop_words)
+    candidates = _candidates(written, language)
     chosen = _choose(candidates, length or math.sqrt(len(passages)))
     parts = [written[each] for each in sorted({each.passage for each in chosen})]
     text = "\n".join(candidate.text for candidate in chosen)
     return [join_summaries(text, parts or written)]
 
 
-def _candidates(summaries: Sequence[Summary], stops: Set[str]) -> list[_Candidate]:
+def _candidates(summaries: Sequence[Summary], language: str) -> list[_Candidate]:
     """The sentences of all summaries, in order."""
+    stops = STOP_WORDS if is_english(language) else frozenset[str]()
     return [
-        _Candidate(passage, sentence.text, len(read), _concepts(read, stops))
+        _Candidate(
+            passage, each.text, len(sentence_words), _concepts(sentence_words, stops)
+        )
         for passage, summary in enumerate(summaries)
-        for sentence in split_sentences(summary.text)
-        if (read := words(sentence.text))
+        for each in split_sentences(summary.text, language=language)
+        if (sentence_words := words(each.text))
     ]
 
 

@@ -121,22 +121,21 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
     words_by_line = [
         [] if facts.has_line(line) else token_words(line) for line in map(plain, lines)
     ]
-    numbers: list[str] = []
-    dates: list[str] = []
-    for words in words_by_line:
-        numbers += [
-            " ".join(words[start:end])
-            for start, end, values in stated_numbers(words)
-            if not facts.has_number(words[start:end], values)
-            and (facts.is_english or words[start][0].isdigit())
-        ]
-        dates += [
-            date.text
-            for date in stated_dates(words)
-            if not is_supported(date, facts.vocabulary, facts.days)
-        ]
+    numbers = [
+        " ".join(words[start:end])
+        for words in words_by_line
+        for start, end, values in stated_numbers(words)
+        if not facts.has_number(words[start:end], values)
+        and (facts.is_english or words[start][0].isdigit())
+    ]
     if not facts.is_english:
         return UnsupportedFacts(numbers, None, None)
+    dates = [
+        date.text
+        for words in words_by_line
+        for date in stated_dates(words)
+        if not is_supported(date, facts.vocabulary, facts.days)
+    ]
     has_capitals = any(line != line.lower() for line in lines)
     if lines and not has_capitals:
         return UnsupportedFacts(numbers, dates, None)

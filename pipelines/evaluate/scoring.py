@@ -14,7 +14,7 @@ from precis.model import rouge
 from precis.model.keyphrases.references import f1
 from precis.model.quality.facts import SourceFacts, unsupported_facts
 from precis.model.quality.flags import ABSTRACTIVE, FLAGS, SOURCE
-from precis.model.text.language import is_english
+from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.normalization import normalise
 from precis.model.text.sentences import split_sentences
 from precis.pipelines.tables.part_files import has_reference
@@ -115,9 +115,10 @@ def score_rows(
         judged=len(judged),
         truncated=sum(judged),
     )
-    for row in texts:
+    for scored, row in zip(scored_rows, texts, strict=True):
+        language = scored.get("language") or ENGLISH
         lines = {
-            system: one_sentence_a_line(row[system])
+            system: one_sentence_a_line(row[system], language)
             for system in TEXT_COLUMNS
             if system in row
         }
@@ -178,12 +179,12 @@ def extractive_summaries(chosen: Iterable[Row]) -> dict[str, str]:
     return {method: "\n".join(sentences) for method, sentences in lines.items()}
 
 
-def one_sentence_a_line(text: str) -> str:
+def one_sentence_a_line(text: str, language: str = ENGLISH) -> str:
     """Cuts a text with several sentences and no line break into lines.
 
     Any other text is returned as it is.
     """
-    sentences = [] if "\n" in text.strip() else split_sentences(text)
+    sentences = [] if "\n" in text.strip() else split_sentences(text, language=language)
     if len(sentences) < 2:
         return text
     return "\n".join(sentence.text for sentence in sentences)

@@ -63,8 +63,9 @@ def read_words(
         texts = [[each.text for each in article.sentences] for article in articles]
         terms = [*find_terms(texts, cache, chunks)]
         others = [n for n, article in enumerate(articles) if not article.is_english]
-        found = find_terms([texts[n] for n in others], cache.of_other_languages)
-        for n, of_article in zip(others, found, strict=True):
+        other_texts = [texts[n] for n in others]
+        other_terms = find_terms(other_texts, cache.of_other_languages)
+        for n, of_article in zip(others, other_terms, strict=True):
             terms[n] = of_article
     words = join_words(chunks)
     sentence_words = iter(words)

@@ -22,9 +22,9 @@ from precis.model.quality.flags import (
 from precis.model.quality.measures import compare, measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.document import Document
+from precis.model.text.language import ENGLISH
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
-from precis.model.text.stop_words import STOP_WORDS
 from precis.model.text.words import words
 from precis.pipelines.summarize.extractive_summaries import choose_sentences
 from precis.pipelines.summarize.summary_settings import SummarySettings
@@ -261,8 +261,8 @@ class SummaryRow:
         from precis.model.inference.merging import merge_summaries
 
         length = self.settings.options.merged_length
-        stop_words = STOP_WORDS if self.article.is_english else frozenset()
-        return merge_summaries(self.passages, length=length, stop_words=stop_words)
+        language = self.article.language or ENGLISH
+        return merge_summaries(self.passages, length=length, language=language)
 
     def _add_abstractive(
         self, source: EncodedDocument, summaries: "Sequence[Summary]"

@@ -18,9 +18,11 @@ from precis.pipelines.evaluate.evaluate import evaluate
 from precis.pipelines.evaluate.scoring import (
     HAS_FACTS,
     MEASURED,
+    NEEDED_COLUMNS,
     add_facts_of_reference,
     measures_of_row,
     one_sentence_a_line,
+    score_rows,
 )
 from precis.pipelines.tables import part_files
 from precis.pipelines.tables.finished_run import parquet_files
@@ -273,6 +275,18 @@ def test_facts_of_a_summary_are_compared_with_its_reference():
 )
 def test_only_texts_without_line_breaks_are_cut(text, expected):
     assert one_sentence_a_line(text) == (text if expected is None else expected)
+
+
+def test_texts_are_cut_as_in_the_language_of_their_row():
+    """The German text is a sentence, of which English would make two."""
+    text = "Die Brücke wird am 5. Juni eröffnet."
+    row = dict.fromkeys(NEEDED_COLUMNS) | {"reference_summary": text, "summary": text}
+    unsplit = []
+    for language in ({"language": "de"}, {"language": None}, {}):
+        rows = [row | language]
+        _, scores = score_rows(rows, number=0, split_sentences=True)
+        unsplit.append(scores.counts["unsplit"])
+    assert unsplit == [0, 1, 1]
 
 
 def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):

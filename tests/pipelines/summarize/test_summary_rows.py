@@ -155,6 +155,19 @@ def test_rules_for_english_touch_no_other_language(keyphrase_bundle):
     assert [english] == first_rows(lines[1:], **flags)
 
 
+def test_merged_sentences_end_as_in_the_language_of_the_article():
+    bridge, rain = "Die Brücke wird am 5. Juni eröffnet.", "Es regnet."
+    cost = "Sie kostet 4,5 Mio. Euro im Jahr."
+    (article,) = articles_of([{"article": f"{bridge} {rain} {cost}"}])
+    row = SummaryRow(article, settings_of(extractive="lead"), Models())
+    row.source = EncodedDocument([], 9, 9, "chunk_merge")
+    texts = (f"{bridge} {rain}", cost)
+    row.passages = [[Summary(text, -0.5, -2.5, None)] for text in texts]
+    row.extract()
+    row.finish()
+    assert row.columns["abstractive_summary"].splitlines() == [bridge, rain, cost]
+
+
 def test_nothing_is_composed_of_sentences_that_rouge_does_not_read():
     (article,) = articles_of([{"article": "Η βροχή έπεσε στο νησί. " * 9}])
     row = SummaryRow(article, settings_of(extractive="lead"), Models())
