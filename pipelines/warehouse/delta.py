@@ -1,7 +1,8 @@
 """A run as one version of a Delta Lake table.
 
 Each run is an application transaction of the table's log, which checkpoints keep when
-the versions themselves are gone; that is how a second load is noticed.
+the versions themselves are gone; that is how a second load is noticed. New columns are
+a version of their own before it.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,12 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from precis.model.errors import DataError, JobError
 from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.warehouse.options import TableAddress
-from precis.pipelines.warehouse.rows import check_keys, counted_rows, run_facts
+from precis.pipelines.warehouse.rows import (
+    check_keys,
+    counted_rows,
+    optional_schema,
+    run_facts,
+)
 
 
 def load_delta(
@@ -46,7 +52,7 @@ def load_delta(
             f"another writer changed {folder} at the same time, and nothing was "
             f"loaded; load the run again ({error})"
         ) from error
-    except DeltaError as error:
+    except (DeltaError, pa.ArrowException) as error:
         raise _refusal(folder, str(error)) from error
     return str(DeltaTable(folder).version()), replaced
 
@@ -59,7 +65,11 @@ def _write(
     properties: CommitProperties,
 ) -> int:
     """Makes one version of the table; returns how many rows were replaced."""
-    rows = pa.RecordBatchReader.from_batches(run.schema, counted_rows(run))
+    schema = optional_schema(run, key)
+    if table:
+        schema = _add_columns(table, schema)
+    batches = (batch.cast(schema) for batch in counted_rows(run))
+    rows = pa.RecordBatchReader.from_batches(schema, batches)
     if table is None:
         write_deltalake(
             folder,
@@ -79,6 +89,22 @@ def _write(
     )
     metrics = merge.when_matched_update_all().when_not_matched_insert_all().execute()
     return int(metrics["num_target_rows_updated"])
+
+
+def _add_columns(table: DeltaTable, schema: pa.Schema) -> pa.Schema:
+    """Adds columns, and fields within columns, that a table lacks: a version without
+    new rows. In a merge that adds fields, delta-rs 1.6 makes all of the column null in
+    the rows that stay.
+
+    Returns:
+      The columns of `schema` as they are in the table.
+    """
+    there = pa.schema(table.schema())
+    run = pa.schema(Schema.from_arrow(schema))
+    joined = pa.unify_schemas([there, run], promote_options="permissive")
+    if joined != there:
+        table.alter.add_columns(Schema.from_arrow(joined).fields)
+    return pa.schema([joined.field(name) for name in schema.names])
 
 
 def _check_types(run: FinishedRun, folder: str, table: DeltaTable | None) -> None:

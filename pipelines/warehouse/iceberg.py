@@ -44,6 +44,7 @@ from precis.pipelines.warehouse.rows import (
     check_keys,
     counted_rows,
     key_rows,
+    optional_schema,
     run_facts,
     sql_names,
 )
@@ -164,8 +165,7 @@ def _begin(
       UsageError: the table has another key.
       _REFUSALS: a column has a type that the table's column cannot take.
     """
-    fields = map(_optional, run.schema)
-    schema = pa.schema([each.with_nullable(each.name not in key) for each in fields])
+    schema = optional_schema(run, key)
     if table:
         known = sorted(table.schema().identifier_field_names())
         if known and known != sorted(key):
@@ -186,23 +186,6 @@ def _begin(
             for column in run.partition_columns:
                 spec.add_identity(column)
     return transaction
-
-
-def _optional(field: pa.Field) -> pa.Field:
-    """A column that may be null, as may all fields within it.
-
-    The description stands where pyiceberg looks for it, and the items of lists have the
-    name that they have there.
-    """
-    kind = field.type
-    if pa.types.is_struct(kind):
-        kind = pa.struct([_optional(each) for each in kind])
-    elif pa.types.is_list(kind):
-        kind = pa.list_(_optional(kind.value_field).with_name("element"))
-    elif pa.types.is_timestamp(kind) and kind.tz:
-        kind = pa.timestamp("us", "UTC")
-    description = (field.metadata or {}).get(b"description", b"")
-    return pa.field(field.name, kind, metadata={b"doc": description})
 
 
 def _stage(

@@ -35,6 +35,32 @@ def key_rows(run: FinishedRun, key: Sequence[str]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(schema, run.batches(key))
 
 
+def optional_schema(run: FinishedRun, key: Sequence[str]) -> pa.Schema:
+    """The columns of a run for a table that takes other runs as well: all of them may
+    be null but those of the key.
+    """
+    fields = map(_optional, run.schema)
+    return pa.schema([each.with_nullable(each.name not in key) for each in fields])
+
+
+def _optional(field: pa.Field) -> pa.Field:
+    """A column that may be null, as may all fields within it.
+
+    The description also stands where pyiceberg looks for it, and the items of lists
+    have the name that they have there.
+    """
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_optional(each) for each in kind])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_optional(kind.value_field).with_name("element"))
+    elif pa.types.is_timestamp(kind) and kind.tz:
+        kind = pa.timestamp("us", "UTC")
+    description = (field.metadata or {}).get(b"description", b"")
+    metadata = {b"description": description, b"doc": description}
+    return pa.field(field.name, kind, metadata=metadata)
+
+
 def sql_names(names: Sequence[str]) -> str:
     """Names of columns as DuckDB reads them."""
     return ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)

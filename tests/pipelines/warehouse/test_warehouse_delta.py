@@ -3,7 +3,7 @@
 import duckdb
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 from support.warehouse_runs import SCHEMA, load_run, rows_of, write_run
 
@@ -63,19 +63,68 @@ def test_columns_follow_the_runs(tmp_path, address):
     assert (rows["x"]["author"], rows["y"]["author"]) == (None, "Ann")
 
 
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_later_runs_bring_nulls_and_fields(tmp_path, address, is_strict):
+    if is_strict:  # As earlier versions wrote it.
+        rows = pa.Table.from_pylist(rows_of("xyz"), schema=SCHEMA)
+        write_deltalake(address.removeprefix("delta://"), rows)
+    else:
+        load_run(write_run(tmp_path / "a", rows_of("xyz")), address)
+    rank = pa.field("rank", pa.int32())
+    sentence = pa.struct([pa.field("text", pa.string(), nullable=False), rank])
+    added = pa.field("score", pa.float64(), nullable=False)
+    for run_id, item in (("b", sentence), ("c", pa.struct([*sentence, added]))):
+        kind = pa.list_(pa.field("element", item))
+        # Later versions may describe a column in other words.
+        words = {"description": f"by {run_id}"}
+        schema = pa.schema(
+            [
+                *(SCHEMA.field(name) for name in SCHEMA.names[:-2]),
+                pa.field("words", pa.int32()),
+                pa.field("sentences", kind, metadata=words),
+            ]
+        )
+        sentences = [{"text": "y", "rank": None, "score": 0.5}, None]
+        columns = {"words": None, "sentences": sentences}
+        rows = [*rows_of("y", run_id, **columns), *rows_of("w", run_id, sentences=None)]
+        load_run(write_run(tmp_path / run_id, rows, schema=schema), address)
+    # An earlier run, without the new field.
+    load_run(write_run(tmp_path / "d", rows_of("z", "d")), address)
+    rows = rows_in(address)
+    assert {name: row["summary"][-1] for name, row in rows.items()} == dict(
+        x="a", y="c", z="d", w="c"
+    )
+    for name in "xz":  # delta-rs would make the lists of rows that stay null.
+        assert rows[name]["sentences"] == [{"text": name, "rank": 1, "score": None}]
+    assert (rows["y"]["words"], rows["y"]["sentences"]) == (None, sentences)
+    assert (rows["w"]["words"], rows["w"]["sentences"]) == (3, None)
+    fields = DeltaTable(address.removeprefix("delta://")).schema().fields
+    required = {field.name for field in fields if not field.nullable}
+    assert required == {"document_id", "source_file", "source_position"}
+    shown = next(field for field in fields if field.name == "summary")
+    assert shown.metadata["description"].startswith("the text to show")
+
+
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    ("name", "kind", "message"),
     [
-        (pa.list_(pa.string()), "column 'words' is array in the run and integer there"),
-        (pa.duration("s"), ".*Duration.s."),
+        ("words", pa.list_(pa.string()), "column 'words' is array in the run and int"),
+        ("words", pa.duration("s"), ".*Duration.s."),
+        ("sentences", pa.list_(pa.int32()), ".*incompatible types: struct.*int32"),
+        (
+            "sentences",
+            pa.list_(pa.struct({"text": pa.string(), "rank": pa.int64()})),
+            ".*Cannot merge types integer and long",
+        ),
     ],
 )
-def test_types_that_do_not_fit_are_refused(tmp_path, address, kind, message):
+def test_types_that_do_not_fit_are_refused(tmp_path, address, name, kind, message):
     load_run(write_run(tmp_path / "a", rows_of("xy")), address)
-    place = SCHEMA.get_field_index("words")
-    schema = SCHEMA.set(place, pa.field("words", kind))
-    run = write_run(tmp_path / "b", rows_of("y", words=None), schema=schema)
-    with pytest.raises(DataError, match=f"/table does not take the run: {message}; l"):
+    schema = SCHEMA.set(SCHEMA.get_field_index(name), pa.field(name, kind))
+    run = write_run(tmp_path / "b", rows_of("y", **{name: None}), schema=schema)
+    with pytest.raises(
+        DataError, match=f"/table does not take the run: {message}.*; l"
+    ):
         load_run(run, address)
     assert DeltaTable(address.removeprefix("delta://")).version() == 0
 
