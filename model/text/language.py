@@ -5,6 +5,7 @@ other texts py3langid, after Lui and Baldwin (2012), tells the language.
 """
 
 import functools
+import tempfile
 from typing import Any
 
 from precis.model.text.stop_words import STOP_WORDS
@@ -54,6 +55,9 @@ def _detector() -> Any:
     # It takes a second and 100 MB, which a corpus in English does without.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(
-        MODEL_FILE, norm_probs=True, min_confidence=_MIN_PROBABILITY
-    )
+    try:
+        return LanguageIdentifier.from_model_file(
+            MODEL_FILE, norm_probs=True, min_confidence=_MIN_PROBABILITY
+        )
+    except OSError as error:  # It unpacks its model there, and does not say where.
+        raise OSError(error.errno, error.strerror, tempfile.gettempdir()) from error

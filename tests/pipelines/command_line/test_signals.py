@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -159,9 +160,17 @@ def test_every_command_is_stopped_while_libraries_load(command, library, run, tm
     assert not output.exists() or not [*output.rglob("*.parquet"), *asides(output)]
 
 
-def test_an_error_in_a_process_is_one_line(tmp_path):
-    """The part is larger than a file may be."""
-    flags = command_words("summarize", corpus="sample:600", output=tmp_path / "run")
+@pytest.mark.parametrize("needs_detector", [False, True])
+def test_an_error_in_a_process_is_one_line(needs_detector, tmp_path):
+    """The part is larger than a file may be, or the model that the detector of
+    languages unpacks, which clear English does without.
+    """
+    text = "The mayor said that the flood and the rain were the worst that they saw."
+    articles = [{"article": f"{text} It was {number}."} for number in range(2_000)]
+    corpus = write_jsonl(tmp_path / "c.jsonl", articles)
+    if needs_detector:
+        corpus = "sample:600"
+    flags = command_words("summarize", corpus=corpus, output=tmp_path / "run")
     limit = (64 << 10, 64 << 10)
     # A file of bytecode would not be whole either.
     variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -178,10 +187,12 @@ def test_an_error_in_a_process_is_one_line(tmp_path):
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     (line,) = [line for line in lines if not is_progress(line)]
-    data = re.escape(f"{tmp_path}/run/data")
+    place = re.escape(f"{tmp_path}/run/data/part-") + "[0-9a-f]{8}-00000.parquet"
+    if needs_detector:
+        place = re.escape(tempfile.gettempdir()) + "/precis-[a-z0-9_]+"
     assert re.fullmatch(
-        rf"precis summarize: the pipeline failed: {data}/part-[0-9a-f]{{8}}-00000"
-        ".parquet: File too large; correct that, and run the same command again",
+        rf"precis summarize: the pipeline failed: {place}: File too large; "
+        "correct that, and run the same command again",
         line,
     )
     assert not (tmp_path / "run" / "_tasks" / "summarize" / "00000.json").exists()
