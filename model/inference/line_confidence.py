@@ -15,13 +15,12 @@ probabilities agree with readers of later lines stands in docs/QUALITY.md.
 """
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Sequence
 
-_LEAST_WEIGHT = 0.84
-_NEW_WEIGHT = -1.11
-_SHORTER_WEIGHT = -0.046
-_BIAS = 2.86
+# Of 1 and the three numbers.
+_WEIGHTS = (2.86, 0.84, -1.11, -0.046)
 
 
 def line_confidence(
@@ -35,11 +34,6 @@ def line_confidence(
       sentence: those of the sentence.
     """
     new = (Counter(line) - Counter(sentence)).total()
-    shorter = len(sentence) - len(line)
-    logit = (
-        _BIAS
-        + _LEAST_WEIGHT * min_log_prob
-        + _NEW_WEIGHT * new
-        + _SHORTER_WEIGHT * shorter
-    )
+    numbers = (1.0, min_log_prob, new, len(sentence) - len(line))
+    logit = sum(map(operator.mul, _WEIGHTS, numbers))
     return 0.5 * (1.0 + math.tanh(0.5 * logit))  # which does not overflow

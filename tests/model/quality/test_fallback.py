@@ -83,6 +83,10 @@ def test_the_summary_that_is_shown(given, expected):
             {"fallback": "extractive", "fallback_flags": " ,"},
             "--fallback extractive needs at least one of fallback_flags",
         ),
+        (
+            {"min_confidence": 80.0},
+            "--min_confidence is a probability from 0 to 1, not 80",
+        ),
         ({"min_source_words": -1}, "--min_source_words must not be negative, but"),
     ],
 )

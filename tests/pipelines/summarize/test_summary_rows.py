@@ -134,6 +134,24 @@ def finished(line, summaries, tokenizer, **flags):
     return row.columns
 
 
+def test_a_doubtful_line_has_a_flag_and_gives_way_to_the_extract(tokenizer):
+    confidences = {"support": ((0, 4), (5, 9)), "confidences": (0.9, 0.55)}
+    written = [Summary("Rain fell.\nIt was late.", -1.0, -0.5, None, **confidences)]
+
+    def shown(**flags):
+        row = finished(story(0), written, tokenizer, **flags)
+        quality = row["abstractive_quality"]
+        assert quality["line_confidence"] == 0.55
+        (candidate,) = row["abstractive"]
+        assert [each["confidence"] for each in candidate["support"]] == [0.9, 0.55]
+        return "doubtful_line" in quality["flags"], row["summary_method"]
+
+    assert shown() == (True, "abstractive")
+    assert shown(fallback="extractive") == (True, "frequency")
+    surer = {"fallback": "extractive", "min_confidence": 0.55}
+    assert shown(**surer, fallback_flags="doubtful_line") == (False, "abstractive")
+
+
 def test_rules_for_english_touch_no_other_language(keyphrase_bundle):
     """`in` counts as a word three times, and the page's sentence is one of all."""
     page = "Click here, um in Bonn, in Köln und in Berlin zu lesen."
