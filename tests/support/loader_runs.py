@@ -67,11 +67,14 @@ def make_row(number: int, run_id: str = "a", **columns: Any) -> dict[str, Any]:
         "unsupported_names": None if number % 4 == 1 else [text],
         "mean_log_prob": -0.125,
         "beam_margin": None,
+        "support_score": 0.25,
+        "line_confidence": 0.75,
         "flags": ["repeated"],
     }
+    support = [{"start": 0, "end": 9, "confidence": 0.5}]
     candidates = [
         {"rank": 1, "score": -1.25, "text": text, "support": None},
-        {"rank": 2, "score": -2.5, "text": "x", "support": [{"start": 0, "end": 9}]},
+        {"rank": 2, "score": -2.5, "text": "x", "support": support},
     ]
     row = {
         "document_id": f"d{number:02} {text.strip()}",
