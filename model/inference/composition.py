@@ -34,7 +34,7 @@ from precis.model.extractive.expected import (
 )
 from precis.model.extractive.ngrams import Gram
 from precis.model.inference.line_confidence import line_confidence
-from precis.model.inference.summarizer import Summary, join_summaries
+from precis.model.inference.summarizer import LineSupport, Summary, join_summaries
 from precis.model.rouge import tokenize
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
@@ -161,9 +161,8 @@ def compose_summary(
         return []
     text = "\n".join(line.text for line in chosen)
     ways = [line.way for line in chosen if line.way is not None]
-    support = tuple((line.sentence.start, line.sentence.end) for line in chosen)
-    confidences = tuple(line.confidence for line in chosen)
-    return [join_summaries(text, ways, support, confidences)]
+    support = tuple(LineSupport(*line.sentence[:2], line.confidence) for line in chosen)
+    return [join_summaries(text, ways, support)]
 
 
 def _lines(

@@ -18,6 +18,19 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
 
 
+class LineSupport(NamedTuple):
+    """The sentence that a line of a summary was written of.
+
+    Attributes:
+      start, end: of the sentence, in the article.
+      confidence: the probability that the line is right.
+    """
+
+    start: int
+    end: int
+    confidence: float
+
+
 class Summary(NamedTuple):
     """One summary of a document.
 
@@ -31,10 +44,7 @@ class Summary(NamedTuple):
       margin: its score minus the score of the next hypothesis in the beam; None for
         the last one.
       min_log_prob: the log-probability of its least likely token.
-      support: the start and the end in the article of the sentence that each line was
-        written of; None where the network wrote of more than a sentence.
-      confidences: the probability that each line is right, to be read beside `support`;
-        None where nothing has checked them.
+      support: of each line; None where the network wrote of more than a sentence.
       is_finished: False where it was cut at the maximum length.
     """
 
@@ -43,16 +53,14 @@ class Summary(NamedTuple):
     mean_log_prob: float
     margin: float | None
     min_log_prob: float = 0.0
-    support: tuple[tuple[int, int], ...] | None = None
-    confidences: tuple[float, ...] | None = None
+    support: tuple[LineSupport, ...] | None = None
     is_finished: bool = True
 
 
 def join_summaries(
     text: str,
     parts: Sequence[Summary],
-    support: tuple[tuple[int, int], ...] | None = None,
-    confidences: tuple[float, ...] | None = None,
+    support: tuple[LineSupport, ...] | None = None,
 ) -> Summary:
     """A summary made of parts of others: with the means of their scores and mean
     log-probabilities, and the smallest margin and log-probability of a token.
@@ -64,8 +72,7 @@ def join_summaries(
         sum(part.mean_log_prob for part in parts) / count,
         min((part.margin for part in parts if part.margin is not None), default=None),
         min((part.min_log_prob for part in parts), default=0.0),
-        support=support,
-        confidences=confidences,
+        support,
     )
 
 

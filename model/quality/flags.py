@@ -49,7 +49,6 @@ FLAGS: Mapping[str, str] = {
 
 
 MIN_MEAN_LOG_PROB = -2.0
-MIN_CONFIDENCE = 0.6
 FALLBACKS = ("none", "extractive", "always")
 ABSTRACTIVE = "abstractive"
 SOURCE = "source"
@@ -88,7 +87,7 @@ class FallbackConfig:
     # Below it, in nats for each token, a summary has the flag low_confidence.
     min_mean_log_prob: float = setting(MIN_MEAN_LOG_PROB)
     min_confidence: float = flag(
-        MIN_CONFIDENCE,
+        0.6,
         "a summary with a written line that is less likely to be right has the flag "
         "doubtful_line; for bundles of `precis train-summarizer`, which write no line "
         "below 0.5",

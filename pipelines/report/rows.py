@@ -2,7 +2,7 @@
 
 The worst rows are on the page, and a random sample of the others. Rows are numbered in
 the order of the parts, and judged by a value of each: the ROUGE-2 that the shown
-summary is expected to have, where the run foretells it; else of a run with a network
+summary is expected to have, where the run says it; else of a run with a network
 the log-probability per token of that summary, and of other runs ROUGE-1 where they have
 been evaluated. Among about equal values the number of quality flags decides. What does
 not fit the memory of the database lies on the disk.

@@ -266,11 +266,8 @@ def run_steps(
         note = "compiling the search"
     # Where a network writes, the search processes have the cores, and one process reads
     # for them. A checker takes much memory, and an accelerator serves one process.
-    if (
-        options.bundle
-        or options.checker
-        or (options.uses_tensorflow and has_accelerator())
-    ):
+    is_large = bool(options.bundle or options.checker)
+    if is_large or (options.extractive_bundle and has_accelerator()):
         readers = 1
     pipeline = beam.Pipeline(options=beam_options)
     reports = (

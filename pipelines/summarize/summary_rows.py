@@ -276,8 +276,8 @@ class SummaryRow:
         best = summaries[0]
         # Flags must follow from the columns.
         mean_log_prob, confidence = round_score(best.mean_log_prob), None
-        if best.confidences is not None:
-            confidence = round_score(min(best.confidences))
+        if best.support:
+            confidence = round_score(min(each.confidence for each in best.support))
         fallback = self.settings.fallback
         quality = measure(
             best.text,
@@ -383,12 +383,9 @@ def _abstractive_item(rank: int, summary: "Summary") -> dict[str, Any]:
     """An item of the column `abstractive`."""
     support = None
     if summary.support is not None:
-        confidences = map(round_score, summary.confidences or ())
         support = [
-            {"start": start, "end": end, "confidence": confidence}
-            for (start, end), confidence in itertools.zip_longest(
-                summary.support, confidences
-            )
+            {**each._asdict(), "confidence": round_score(each.confidence)}
+            for each in summary.support
         ]
     return {
         "rank": rank,

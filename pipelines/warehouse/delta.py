@@ -2,7 +2,7 @@
 
 Each run is an application transaction of the table's log, which checkpoints keep when
 the versions themselves are gone; that is how a second load is noticed. New columns are
-a version of their own before it.
+added in a version before it.
 """
 
 from collections.abc import Sequence

@@ -226,18 +226,18 @@ def test_the_result_is_what_sql_makes_of_the_scores(evaluated):
     assert result["truncated_share"] == sum(judged) / len(judged)
 
 
-def test_what_rows_foretell_is_compared_with_what_their_summaries_have(evaluated):
+def test_the_expected_rouge_of_rows_is_compared_with_that_of_their_summaries(evaluated):
     shown = [
         (evaluated.rows[line["document_id"]]["expected_rouge2"], line["rouge2"])
         for line in pq.read_table(evaluated.scores).to_pylist()
         if line["system"] == "summary" and line["words"] is not None
     ]
-    foretold = sorted(pair for pair in shown if pair[0] is not None)
-    assert 20 < len(foretold) < len(shown)
-    ranks = [rankdata(values) for values in zip(*foretold, strict=True)]
+    pairs = sorted(pair for pair in shown if pair[0] is not None)
+    assert 20 < len(pairs) < len(shown)
+    ranks = [rankdata(values) for values in zip(*pairs, strict=True)]
     result = evaluated.result["expected"]
     assert result["rank_correlation"] == pytest.approx(np.corrcoef(*ranks)[0, 1])
-    groups = np.array_split(np.array(foretold), 10)
+    groups = np.array_split(np.array(pairs), 10)
     assert result["groups"] == [
         {
             "rows": len(group),

@@ -145,7 +145,7 @@ def test_rows_without_a_network_are_judged_by_their_scores():
     assert (list(chosen), best) == ([1, 3, 0, 2], [0, 3, 1])
 
 
-def test_rows_are_judged_by_their_expected_rouge_where_it_is_foretold():
+def test_rows_are_judged_by_their_expected_rouge_where_they_have_it():
     lines = [("a", [], -1.0, 0.25), ("b", [], -2.0, 0.5), ("c", [], -3.0, 0.125)]
     assert judge([report_table(lines)], 3, rows.EXPECTED) == (
         {2: False, 0: False, 1: False},

@@ -19,7 +19,7 @@ from precis.model.errors import DataError, UsageError
 from precis.model.extractive.terms import TermCache
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.inference.sentence_scorer import load_scorer
-from precis.model.inference.summarizer import Summary
+from precis.model.inference.summarizer import LineSupport, Summary
 from precis.model.keyphrases.candidates import frequent_keyphrases
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.keyphrases.references import reference_phrases
@@ -135,15 +135,16 @@ def finished(line, summaries, tokenizer, **flags):
 
 
 def test_a_doubtful_line_has_a_flag_and_gives_way_to_the_extract(tokenizer):
-    confidences = {"support": ((0, 4), (5, 9)), "confidences": (0.9, 0.55)}
-    written = [Summary("Rain fell.\nIt was late.", -1.0, -0.5, None, **confidences)]
+    support = LineSupport(0, 4, 0.9), LineSupport(5, 9, 0.55)
+    text = "Rain fell.\nIt was late."
+    written = [Summary(text, -1.0, -0.5, None, support=support)]
 
     def shown(**flags):
         row = finished(story(0), written, tokenizer, **flags)
         quality = row["abstractive_quality"]
         assert quality["line_confidence"] == 0.55
         (candidate,) = row["abstractive"]
-        assert [each["confidence"] for each in candidate["support"]] == [0.9, 0.55]
+        assert candidate["support"] == [each._asdict() for each in support]
         return "doubtful_line" in quality["flags"], row["summary_method"]
 
     assert shown() == (True, "abstractive")
