@@ -28,7 +28,7 @@ class SelectionConfig:
     max_words: int = flag(
         0,
         "words of an extractive summary, at most: sentences that do not fit any more "
-        "are passed over; 0 sets no limit",
+        "are passed over; a language model of --bundle is told the limit; 0 sets none",
         metavar="WORDS",
         default_text="no limit",
     )

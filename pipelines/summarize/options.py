@@ -27,6 +27,10 @@ LONG_DOCUMENTS = (CHUNK_MERGE, HEAD)
 KEEP, FAIL = "keep", "fail"  # --on_duplicate_id
 WRITE_ARTICLE = "article"
 WRITE_SENTENCES = "sentences"
+INSTRUCTION = (
+    "Summarize the following document in two or three sentences. Use only facts that "
+    "it states. Answer with the summary alone."
+)
 
 
 def decode_id(decoding: SearchConfig, precision: str) -> str:
@@ -68,6 +72,12 @@ class SummarizeOptions:
         "it has one",
         metavar="TEXT",
         default_text="the bundle's",
+    )
+    instruction: str = flag(
+        "",
+        "what a language model of --bundle is told to do with each document",
+        metavar="TEXT",
+        default_text="a summary in two or three sentences, of stated facts alone",
     )
     extractive: str = flag(
         "frequency,lead",

@@ -30,6 +30,7 @@ from precis.pipelines.run.job import WITHOUT_EFFECT
 from precis.pipelines.run.options import option_names, read_flags, recorded_flags
 from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
 from precis.pipelines.summarize.options import (
+    INSTRUCTION,
     SUMMARY_OPTIONS,
     WRITE_SENTENCES,
     SummarizeOptions,
@@ -60,6 +61,7 @@ class SummarySettings(NamedTuple):
       options, selection, fallback, decoding: as the flags say.
       model_ids: the columns of a row that name the models and the search.
       clean: the flag of the corpus that decides what text of a document is read.
+      is_instructed: whether the writer is a language model, which does what it is told.
     """
 
     options: SummarizeOptions
@@ -68,6 +70,7 @@ class SummarySettings(NamedTuple):
     decoding: SearchConfig
     model_ids: dict[str, str | None]
     clean: str
+    is_instructed: bool = False
 
     def __hash__(self) -> int:
         """Equal settings have equal flags; the other attributes are dictionaries."""
@@ -81,7 +84,7 @@ class SummarySettings(NamedTuple):
         the paths of bundles.
         """
         options = self.options
-        without_effect = {*WITHOUT_EFFECT}
+        without_effect = {*WITHOUT_EFFECT, "instruction"}
         if not options.bundle:
             without_effect.update(_OF_A_NETWORK, option_names([SearchConfig]))
         if not options.keyphrase_bundle:
@@ -89,6 +92,8 @@ class SummarySettings(NamedTuple):
         flags = recorded_flags(self[:4])
         # The settings of the search stand among the flags, in words.
         models = {name: self.model_ids[name] for name in MODEL_COLUMNS}
+        if self.is_instructed:
+            models["instruction"] = self.instruction
         return {
             **{name: flags[name] for name in flags if name not in without_effect},
             "extractive": ",".join(options.methods),
@@ -102,6 +107,13 @@ class SummarySettings(NamedTuple):
     def settings_id(self) -> str:
         """Names the settings in every row: 16 hexadecimal digits."""
         return files.sha256_json(self.described)[:16]
+
+    @property
+    def instruction(self) -> str:
+        """What a language model is told, a limit of words included."""
+        words = self.selection.max_words
+        limit = f" Write at most {words} words." if words else ""
+        return (self.options.instruction or INSTRUCTION) + limit
 
     @property
     def search(self) -> ModelSearch:
@@ -156,7 +168,22 @@ def summary_settings(
     check_methods(options)
     check_writing(options, decoding)
     model_ids = read_model_ids(options, decoding)
-    return SummarySettings(options, selection, fallback, decoding, model_ids, clean)
+    is_instructed = follows_instructions(options.bundle)
+    if options.instruction and not is_instructed:
+        writer = f"--bundle {options.bundle} is none" if options.bundle else ""
+        raise UsageError(
+            "--instruction is for a language model that follows instructions, and "
+            f"{writer or 'no --bundle is given'}; name such a model, or leave "
+            "--instruction out"
+        )
+    return SummarySettings(
+        options, selection, fallback, decoding, model_ids, clean, is_instructed
+    )
+
+
+def follows_instructions(bundle: str) -> bool:
+    """Whether a bundle is a language model, which does what `--instruction` says."""
+    return False
 
 
 def check_methods(options: SummarizeOptions) -> None:

@@ -70,6 +70,8 @@ def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
     moved = shutil.copytree(bundle, tmp_path / "moved")
     assert inputs(bundle=str(moved)) == inputs(**network) != inputs()
     assert "output" not in json.loads(inputs())
+    # An instruction is no setting of a network that reads none.
+    assert "instruction" not in json.loads(inputs(**network))
 
 
 @pytest.mark.slow

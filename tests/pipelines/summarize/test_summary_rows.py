@@ -118,6 +118,19 @@ def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
             settings_of(**flags)
 
 
+def test_an_instruction_is_refused_where_no_model_reads_it(bundle):
+    for flags, reason in (
+        ({}, "no --bundle is given"),
+        ({"bundle": str(bundle)}, f"--bundle {bundle} is none"),
+    ):
+        message = f"follows instructions, and {reason}; name such a model, or leave"
+        with pytest.raises(UsageError, match=message):
+            settings_of(instruction="Be brief.", **flags)
+    told = settings_of(max_words=9)._replace(is_instructed=True).described
+    assert told["instruction"].startswith("Summarize the following document in two")
+    assert told["instruction"].endswith(" alone. Write at most 9 words.")
+
+
 def finished(line, summaries, tokenizer, **flags):
     """The row of a line that a network has written summaries of."""
     settings = settings_of(**flags)
