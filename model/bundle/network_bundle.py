@@ -38,7 +38,11 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.errors import UsageError
 from precis.model.network.architectures import architecture_of, read_config
-from precis.model.network.config import EncoderConfig, NetworkConfig
+from precis.model.network.config import (
+    EncoderConfig,
+    NetworkConfig,
+    stored_fields,
+)
 from precis.model.search.config import (
     REMOVED_SETTINGS,
     SearchConfig,
@@ -133,7 +137,7 @@ def save_bundle(
       The model_id.
     """
     shape: Any = network.config
-    fields = dataclasses.asdict(shape)
+    fields = stored_fields(shape)
     config: dict[str, Any]
     if isinstance(shape, EncoderConfig):
         fields.pop("labels", None)  # `checker` has it.

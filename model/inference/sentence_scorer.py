@@ -35,7 +35,11 @@ from precis.model.extractive.features import (
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.terms import TermCache
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
-from precis.model.network.config import EncoderConfig, ExtractorConfig
+from precis.model.network.config import (
+    EncoderConfig,
+    ExtractorConfig,
+    stored_fields,
+)
 from precis.model.text.normalization import one_line
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import.
@@ -224,7 +228,7 @@ def save_scorer(
     networks: list[Any] = [extractor]
     if encoder is not None:
         config |= {
-            "encoder": dataclasses.asdict(encoder.encoder.config),
+            "encoder": stored_fields(encoder.encoder.config),
             "precision": precision,
         }
         networks.append(encoder.encoder)

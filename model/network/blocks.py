@@ -65,6 +65,7 @@ class TransformerBlock(keras.layers.Layer):
         memory: Tensor = None,
         memory_bias: Tensor = None,
         past: tuple[Tensor, Tensor] | None = None,
+        rotation: tuple[Tensor, Tensor] | None = None,
         training: bool = False,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Runs the block.
@@ -77,6 +78,7 @@ class TransformerBlock(keras.layers.Layer):
           memory_bias: float32, broadcast to [B, H, T, S]; MASKED at padding.
           past: keys and values that stand before the states, each [B, H, P, D/H]; None
               stands for P = 0.
+          rotation: of the queries and keys of self-attention, as in `rotate`.
           training: whether dropout is on.
 
         Returns:
@@ -84,7 +86,9 @@ class TransformerBlock(keras.layers.Layer):
           cross-attention [B, H, T, S], None without one.
         """
         inputs = self.self_residual.sublayer_input(states)
-        update, weights = self.self_attention(inputs, inputs, bias, past=past)
+        update, weights = self.self_attention(
+            inputs, inputs, bias, past=past, rotation=rotation
+        )
         states = self.self_residual(states, update, training=training)
         cross_weights = None
         if self.cross_attention:

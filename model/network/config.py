@@ -14,11 +14,14 @@ from precis.model.errors import UsageError
 
 # Numbers of a configuration that are no counts.
 _MAY_BE_ZERO = ("pad_id", "vector_width")
-POSITIONS = ("sinusoidal", "sinusoidal_halves", "learned", "relative")
+POSITIONS = ("sinusoidal", "sinusoidal_halves", "learned", "relative", "rotary")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 # Fills the rows of a batch of sources up. It is the id of no token: the padding token
 # of a vocabulary may stand in a text, and a network then reads it.
 SOURCE_PADDING = -1
+# Fields that came later, with their default. They are not stored where they have it, so
+# that the ids and fingerprints of earlier networks stay.
+LATER_FIELDS = {"rotary_base": 10_000.0}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,7 @@ class StackConfig:
     relative_buckets: int = 32
     # Tokens; all larger distances share the last bucket.
     relative_distance: int = 128
+    rotary_base: float = 10_000.0  # theta of rotary positions
     activation: str = "relu"  # of the position-wise network; one of ACTIVATIONS
     # The activation is multiplied by a second linear layer (Shazeer 2020).
     gated_feed_forward: bool = False
@@ -69,6 +73,11 @@ class StackConfig:
             raise UsageError(
                 f"the width must be even for sinusoidal positions, not {self.width}"
             )
+        if self.positions == "rotary" and self.width_of_head % 2:
+            raise UsageError(
+                "the width of a head must be even for rotary positions, not "
+                f"{self.width_of_head}"
+            )
         buckets_per_direction = self.relative_buckets // 2
         if (
             self.positions == "relative"
@@ -80,6 +89,11 @@ class StackConfig:
                 f"{self.relative_distance}"
             )
 
+    @property
+    def width_of_head(self) -> int:
+        """D/H."""
+        return self.head_width or self.width // self.heads
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EncoderConfig(StackConfig):
@@ -89,7 +103,7 @@ class EncoderConfig(StackConfig):
 
     def classifier(self, labels: int) -> "ClassifierConfig":
         """The shape of this encoder with a head for so many labels."""
-        return ClassifierConfig(**dataclasses.asdict(self), labels=labels)
+        return ClassifierConfig(**_fields_of(EncoderConfig, self), labels=labels)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -222,6 +236,21 @@ class ExtractorConfig:
 
 
 NetworkConfig = TransformerConfig | DecoderOnlyConfig | RecurrentConfig
+
+
+def stored_fields(config: Any) -> dict[str, Any]:
+    """The fields of a configuration as a bundle and the settings of a training hold
+    them.
+    """
+    return dataclasses.asdict(config, dict_factory=_without_later_defaults)
+
+
+def _without_later_defaults(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in fields
+        if name not in LATER_FIELDS or value != LATER_FIELDS[name]
+    }
 
 
 def _check_counts(config: Any) -> None:

@@ -27,7 +27,7 @@ from precis.model.network.layers import (
     score_bias,
     source_tokens,
 )
-from precis.model.network.positions import TokenEmbedding
+from precis.model.network.positions import TokenEmbedding, rotation_at
 
 
 class DecoderOnly(BlockGenerator):
@@ -78,12 +78,15 @@ class DecoderOnly(BlockGenerator):
         positions = ops.arange(length, dtype="int32")
         visible = ops.logical_and(look_ahead_mask(length), mask)  # [B, 1, S, S]
         bias = self.with_positions(score_bias(visible), positions, positions)
+        rotation = rotation_at(self.input_layer.config, positions)
         states = self.input_layer(self.embedding(tokens), training=training)
         keys_values, maps = [], []
         for layer, block in enumerate(self.blocks):
             inputs = block.self_residual.sublayer_input(states)
-            keys_values.append(block.self_attention.keys_values(inputs))
-            states, weights, _ = block(states, bias, training=training)
+            keys_values.append(block.self_attention.keys_values(inputs, rotation))
+            states, weights, _ = block(
+                states, bias, rotation=rotation, training=training
+            )
             maps.append(AttentionMap("encoder", layer, weights, "source", "source"))
         return Memory(self.normed(states), tokens, mask, tuple(keys_values)), maps
 

@@ -30,9 +30,14 @@ from precis.model.network.layers import (
     multiply,
     prepare_linear,
     project,
+    rotate,
     score_bias,
 )
-from precis.model.network.positions import PositionedInput, RelativePositions
+from precis.model.network.positions import (
+    PositionedInput,
+    RelativePositions,
+    rotation_at,
+)
 
 
 class BlockGenerator(Generator):
@@ -88,6 +93,7 @@ class BlockGenerator(Generator):
         mask_bias = score_bias(look_ahead_mask(length))
         self_bias = self.with_positions(mask_bias, positions, positions)
         source_bias = self.source_bias(memory.mask, positions)
+        rotation = rotation_at(self.input_layer.config, positions)
         read = "target"
         if not self.blocks[0].cross_attention:
             self_bias, read = join_biases(source_bias, self_bias), "both"
@@ -101,6 +107,7 @@ class BlockGenerator(Generator):
                 memory.states,
                 source_bias,
                 past=None if block.cross_attention else memory.decoder_inputs[layer],
+                rotation=rotation,
                 training=training,
             )
             maps.append(AttentionMap("self", layer, self_weights, "target", read))
@@ -148,6 +155,7 @@ class BlockGenerator(Generator):
         slots = first + kv_cache.positions  # [B, M]
         self_bias = self.with_positions(self_bias, positions, slots)
         source_bias = self.source_bias(source_mask, positions)
+        rotation = rotation_at(self.input_layer.config, positions)
         inputs = self.input_layer.at(self.target_embedding(tokens), positions)
         states = ops.reshape(inputs, (batch * beams, inputs.shape[-1]))
         self_keys, self_values = [], []
@@ -162,6 +170,7 @@ class BlockGenerator(Generator):
                 slot_rows=slot_rows,
                 source=cache.per_document["source"][layer],
                 source_bias=source_bias,
+                rotation=rotation,
             )
             self_keys.append(keys)
             self_values.append(values)
@@ -246,6 +255,7 @@ def step_block(
     slot_rows: Tensor,
     source: tuple[Tensor, Tensor],
     source_bias: Tensor,
+    rotation: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Moves K hypotheses by one position through one block. Without cross-attention,
     one softmax goes over the source and the written tokens.
@@ -262,6 +272,7 @@ def step_block(
           step.
       source: keys and values of the source, from `arrange_source`.
       source_bias: float32, broadcast to [B, H, K, S], MASKED at padding.
+      rotation: of the queries and keys of self-attention, as in `rotate`.
 
     Returns:
       float32 [B * K, D], and the keys and the values with the slots of this step.
@@ -272,6 +283,7 @@ def step_block(
     qkv = ops.reshape(qkv, (-1, width // depth, 3, heads, depth))
     qkv = ops.transpose(qkv, (2, 0, 3, 1, 4))  # [3, B, H, K, D/H]
     queries, keys, values = ops.unstack(qkv, num=3)
+    queries, keys = rotate(queries, rotation), rotate(keys, rotation)
     self_keys = write_rows(self_keys, slot_rows, ops.reshape(keys, (-1, width)))
     self_values = write_rows(self_values, slot_rows, ops.reshape(values, (-1, width)))
 

@@ -21,7 +21,7 @@ from precis.model.network.layers import (
     score_bias,
     source_tokens,
 )
-from precis.model.network.positions import TokenEmbedding
+from precis.model.network.positions import TokenEmbedding, rotation_at
 
 
 class Encoder(keras.Model):
@@ -127,13 +127,14 @@ def read_tokens(
     padding_bias = score_bias(padding_mask(source))
     bias = padding_bias
     attention_weights = []
+    positions = ops.arange(ops.shape(source)[1], dtype="int32")
+    rotation = rotation_at(network.config, positions)
     if network.encoder_positions:
-        positions = ops.arange(ops.shape(source)[1], dtype="int32")
         bias = bias + network.encoder_positions(positions, positions)
     tokens = source_tokens(source, network.config.pad_id)
     states = network.source_input(network.embedding(tokens), training=training)
     for block in network.encoder:
-        states, weights, _ = block(states, bias, training=training)
+        states, weights, _ = block(states, bias, rotation=rotation, training=training)
         attention_weights.append(weights)
     if network.encoder_norm:
         states = network.encoder_norm(states)

@@ -177,6 +177,24 @@ def make_norm(config: StackConfig, **kwargs: Any) -> keras.layers.Layer:
     return kind(epsilon=config.norm_epsilon, dtype="float32", **kwargs)
 
 
+def rotate(heads: Tensor, rotation: tuple[Tensor, Tensor] | None) -> Tensor:
+    """Rotates queries or keys by the angles of their positions (Su et al. 2021): number
+    i of the first half of a head and number i of the second are a point of a plane.
+
+    Args:
+      heads: [B, H, T, D/H].
+      rotation: cosines and sines, float32, broadcast to [B, H, T, D/H]; None returns
+          the heads as they are.
+    """
+    if rotation is None:
+        return heads
+    cosines, sines = rotation
+    first, second = ops.split(heads, 2, axis=-1)
+    turned = ops.concatenate([-second, first], axis=-1)
+    rotated = ops.cast(heads, "float32") * cosines + ops.cast(turned, "float32") * sines
+    return ops.cast(rotated, heads.dtype)
+
+
 class MultiHeadAttention(keras.layers.Layer):
     """Multi-head attention (Vaswani et al. 2017, section 3.2.2).
 
@@ -192,7 +210,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.heads = config.heads
         self.width = config.width
         self.memory_width = memory_width or config.width
-        self.head_width = config.head_width or config.width // config.heads
+        self.head_width = config.width_of_head
         self.scale = 1.0 / math.sqrt(self.head_width) if config.scaled_scores else 1.0
         inner_width = self.heads * self.head_width
         linear = functools.partial(
@@ -223,6 +241,7 @@ class MultiHeadAttention(keras.layers.Layer):
         memory: Tensor,
         bias: Tensor,
         past: tuple[Tensor, Tensor] | None = None,
+        rotation: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Lets each state attend to a memory.
 
@@ -232,22 +251,27 @@ class MultiHeadAttention(keras.layers.Layer):
           bias: float32, broadcast to [B, H, T, S]; MASKED where nothing may be read.
           past: keys and values that stand before those of the memory, each
               [B, H, P, D/H]; S is then P longer.
+          rotation: of queries and keys, as in `rotate`.
 
         Returns:
           States [B, T, D], and the attention weights float32 [B, H, T, S].
         """
-        keys, values = self.keys_values(memory)
+        keys, values = self.keys_values(memory, rotation)
         if past is not None:
             past_keys, past_values = past
             keys = ops.concatenate([past_keys, keys], axis=2)
             values = ops.concatenate([past_values, values], axis=2)
-        queries = self._split_heads(self.query(states))
+        queries = rotate(self._split_heads(self.query(states)), rotation)
         mixed, weights = attend(queries, keys, values, bias, self.scale)
         return self._join_heads(mixed), weights
 
-    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of a memory [B, S, D], each [B, H, S, D/H]."""
-        keys = self._split_heads(self.key(memory))
+    def keys_values(
+        self, memory: Tensor, rotation: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The keys and values of a memory [B, S, D], each [B, H, S, D/H]; the keys are
+        rotated, as in `rotate`.
+        """
+        keys = rotate(self._split_heads(self.key(memory)), rotation)
         values = self._split_heads(self.value(memory))
         return keys, values
 

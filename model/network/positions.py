@@ -30,6 +30,29 @@ def sinusoidal_positions(
     return codes.reshape(length, width).astype("float32")
 
 
+def rotation_at(config: StackConfig, positions: Tensor) -> tuple[Tensor, Tensor] | None:
+    """What `rotate` turns the queries and keys at some positions by; None where
+    positions are not rotary.
+
+    The angle of number i of either half of a head is pos / theta^(2i / (D/H)).
+
+    Args:
+      config: of the stack.
+      positions: int32 [..., T].
+
+    Returns:
+      Cosines and sines, float32 [..., 1, T, D/H].
+    """
+    if config.positions != "rotary":
+        return None
+    depth = config.width_of_head
+    frequencies = config.rotary_base ** -(np.arange(0, depth, 2) / depth)
+    angles = ops.cast(positions[..., None, :, None], "float32") * np.tile(
+        frequencies.astype("float32"), 2
+    )
+    return ops.cos(angles), ops.sin(angles)
+
+
 class TokenEmbedding(keras.layers.Layer):
     """Token embeddings, whose transposed table is the tied output layer. Always
     float32.
@@ -100,7 +123,7 @@ class PositionedInput(keras.layers.Layer):
 
     def build(self, _: Any = None) -> None:
         kind = self.config.positions
-        self.positions: Any = None  # none with relative positions
+        self.positions: Any = None  # none with relative and rotary positions
         if kind == "learned":
             self.positions = self.add_weight(
                 name="positions",

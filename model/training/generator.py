@@ -13,7 +13,7 @@ from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
 from precis.model.inference.summarizer import distinct_summaries, make_searcher
 from precis.model.network.build import build_network
-from precis.model.network.config import NetworkConfig
+from precis.model.network.config import NetworkConfig, stored_fields
 from precis.model.network.generator import Generator
 from precis.model.records.example import feature_spec
 from precis.model.search.config import SearchConfig
@@ -104,7 +104,7 @@ class GeneratorTraining(Training):
                 # Batches of one shape hold other documents than those of similar
                 # lengths.
                 "fixed_shapes": self.shapes.fixed_shapes,
-                **dataclasses.asdict(network),
+                **stored_fields(network),
                 **settings,
             },
             pace=training,

@@ -94,6 +94,20 @@ def relative_numbers(
     return np.moveaxis(table[np.array(buckets)], -1, 0)
 
 
+def rotated(heads: np.ndarray, config: Any) -> np.ndarray:
+    """Heads [T, D/H] at positions 0, 1, ...: numbers i and i + D/2H are a complex
+    number, which is multiplied by e^(j pos theta^(-2i / (D/H))).
+    """
+    length, depth = heads.shape
+    points = heads[:, : depth // 2] + 1j * heads[:, depth // 2 :]
+    angles = [
+        [place / config.rotary_base ** (2 * i / depth) for i in range(depth // 2)]
+        for place in range(length)
+    ]
+    points = points * np.exp(1j * np.array(angles))
+    return np.concatenate([points.real, points.imag], axis=1)
+
+
 def multi_head(
     states: np.ndarray,
     memory: np.ndarray,
@@ -116,6 +130,9 @@ def multi_head(
     contexts = []
     for head in range(config.heads):
         columns = slice(head * depth, (head + 1) * depth)
+        if config.positions == "rotary" and memory is states:
+            query[:, columns] = rotated(query[:, columns], config)
+            key[:, columns] = rotated(key[:, columns], config)
         for t, is_open in enumerate(readable):
             scores = key[is_open, columns] @ query[t, columns]
             if numbers is not None:
@@ -233,7 +250,7 @@ def embed(
     places = range(first, first + len(ids))
     if config.positions == "learned":
         states = states + weights["positions"][list(places)]
-    elif config.positions != "relative":
+    elif config.positions.startswith("sinusoidal"):
         in_halves = config.positions == "sinusoidal_halves"
         states = states + [
             sinusoidal(place, width, in_halves=in_halves) for place in places

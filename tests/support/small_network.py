@@ -94,6 +94,12 @@ TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
         "logits_bias": True,
         "decoder": {"heads": 1, "feed_forward": 7, "rms_norm": True},
     },
+    "rotary": {
+        "positions": "rotary",
+        "rotary_base": 50.0,
+        "norm_first": True,
+        "decoder": {"rotary_base": 7.0, "head_width": 6},
+    },
     "vocabularies": {
         "pointer": False,
         "shared_embedding": False,
@@ -132,6 +138,14 @@ DECODERS_ONLY: Mapping[str, Mapping[str, Any]] = {
         "layers": 1,
         "norm_epsilon": 0.3,
     },
+    "decoder_only_rotary": {
+        "positions": "rotary",
+        "rotary_base": 50.0,
+        "norm_first": True,
+        "pointer": False,
+        "head_width": 6,
+        "heads": 3,
+    },
     "decoder_only_halves": {
         "positions": "sinusoidal_halves",
         "activation": "gelu_tanh",
@@ -156,7 +170,10 @@ VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 ALL = tuple(name for variants in VARIANTS.values() for name in variants)
 # For a test of every variant: those that differ most are fast, the others slow tests.
-_FAST = ("pointer", "t5", "decoder_only", "decoder_only_relative", "gru", "gru_untied")
+_FAST = (
+    *("pointer", "t5", "decoder_only", "decoder_only_relative"),
+    *("decoder_only_rotary", "gru", "gru_untied"),
+)
 EACH = tuple(
     name if name in _FAST else pytest.param(name, marks=pytest.mark.slow)
     for name in ALL

@@ -112,7 +112,12 @@ RELATIVE = {"positions": "relative"}
         (recurrent, {"width": 9}, "^the width must be even, half of it for each dir"),
         (network, {**RELATIVE, "relative_buckets": 3}, f"{BUCKETS} 3 buckets and 128"),
         (encoder, {**RELATIVE, "relative_distance": 16}, f"{BUCKETS} 32 .* and 16"),
-        (network, {"positions": "rotary"}, "^positions is one of sinusoidal, .* 'rota"),
+        (network, {"positions": "alibi"}, "^positions is one of sinusoidal, .* 'alibi"),
+        (
+            decoder_only,
+            {"positions": "rotary", "head_width": 3},
+            "^the width of a head must be even for rotary positions, not 3",
+        ),
         (decoder_only, {"activation": "tanh"}, "^activation is one of relu, .* 'tanh'"),
         (
             network,

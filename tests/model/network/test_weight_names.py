@@ -9,7 +9,8 @@ from support.small_network import ALL, config_of
 
 from precis.model.network.build import build_network
 
-# Of each test network the checksum of its weights' names and shapes in version 0.1.0.
+# Of each test network the checksum of its weights' names and shapes in the version that
+# it came with, 0.1.0 for most.
 EXPECTED = {
     "pointer": "15c31101",
     "plain": "eb2fe4ce",
@@ -20,10 +21,12 @@ EXPECTED = {
     "t5": "454ec0f4",
     "gate": "e7b92c58",
     "gelu_tanh": "4a3b90c9",
+    "rotary": "14c5794b",
     "vocabularies": "4fb0d4b6",
     "decoder_only": "9129c950",
     "decoder_only_relative": "4826655d",
     "decoder_only_post_norm": "afaa8b9d",
+    "decoder_only_rotary": "7c86a2e7",
     "decoder_only_halves": "758169a8",
     "gru": "1d522be8",
     "gru_untied": "ca039fac",
