@@ -69,7 +69,7 @@ class StackConfig:
         for name, known in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
             if (value := getattr(self, name)) not in known:
                 raise UsageError(f"{name} is one of {', '.join(known)}, not {value!r}")
-        if self.positions.startswith("sinusoidal") and self.width % 2:
+        if self.positions == "sinusoidal" and self.width % 2:
             raise UsageError(
                 f"the width must be even for sinusoidal positions, not {self.width}"
             )

@@ -23,11 +23,11 @@ def sinusoidal_positions(
     PE[pos, 2i]     = sin(pos / 10000^(2i/D))
     PE[pos, 2i + 1] = cos(pos / 10000^(2i/D))
 
-    In halves, all sines stand before all cosines.
+    In halves, all sines stand before all cosines; an odd width has a sine more.
     """
     angles = np.arange(length)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
     codes = np.stack([np.sin(angles), np.cos(angles)], axis=1 if in_halves else -1)
-    return codes.reshape(length, width).astype("float32")
+    return codes.reshape(length, -1)[:, :width].astype("float32")
 
 
 def rotation_at(config: StackConfig, positions: Tensor) -> tuple[Tensor, Tensor] | None:

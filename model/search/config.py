@@ -41,7 +41,7 @@ class SearchConfig:
     # What the log-probability of a summary of n pieces is divided by: wu ((5 + n)
     # / 6)^alpha (Wu et al. 2016), average n^alpha, none 1.
     length_penalty_form: str = setting("wu", choices=LENGTH_PENALTIES)
-    # Pieces before the end is allowed.
+    # Pieces before the end is allowed; as many as max_summary_tokens, it never is.
     min_summary_tokens: int = setting(0)
     max_summary_tokens: int = flag(
         128, "pieces after which a summary is cut", metavar="TOKENS"
@@ -82,10 +82,11 @@ class SearchConfig:
                 f"--n_best must lie between 1 and --beam_width ({self.beam_width}), "
                 f"not be {self.n_best}; widen the beam or ask for fewer"
             )
-        if not 0 <= self.min_summary_tokens < self.max_summary_tokens:
+        if not 0 <= self.min_summary_tokens <= self.max_summary_tokens > 0:
             raise UsageError(
                 f"min_summary_tokens ({self.min_summary_tokens}) must be at least 0 "
-                f"and below --max_summary_tokens ({self.max_summary_tokens})"
+                f"and at most --max_summary_tokens ({self.max_summary_tokens}), which "
+                "is 1 or more"
             )
         zero_or_more = ("no_repeat_ngram", "common_pieces")
         check_at_least(self, 0, *zero_or_more, way_out="0 turns it off")
@@ -114,10 +115,13 @@ class SearchConfig:
           max_target_tokens: of the network.
         """
         limit = min(self.max_summary_tokens, max_target_tokens)
+        never_ends = self.min_summary_tokens == self.max_summary_tokens
         return dataclasses.replace(
             self,
             max_summary_tokens=limit,
-            min_summary_tokens=min(self.min_summary_tokens, limit - 1),
+            min_summary_tokens=min(
+                self.min_summary_tokens, limit if never_ends else limit - 1
+            ),
         )
 
 

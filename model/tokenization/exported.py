@@ -4,7 +4,8 @@
     tokenizer_config.json    special tokens, and where a text is cut
 
 The definition of a `Tokenizer` of this project also holds `normalise`: it gives the
-same ids for a text as it stands as the tokenizer gives for the normalised one.
+same ids for a text as it stands as the tokenizer gives for the normalised one. Only of
+a text of no characters the library makes no piece, and the tokenizer "▁".
 """
 
 import json
@@ -42,6 +43,7 @@ def save_for_transformers(
     folder: str,
     tokenizer: AnyTokenizer,
     *,
+    bos_id: int | None,
     pad_id: int,
     end_id: int,
     max_source_tokens: int,
@@ -51,6 +53,7 @@ def save_for_transformers(
     Args:
       folder: of the checkpoint.
       tokenizer: of sources and summaries.
+      bos_id: the token that a text begins with, if there is one.
       pad_id, end_id: the tokens that fill up a batch and end a summary.
       max_source_tokens: where `truncation=True` cuts a text.
     """
@@ -64,10 +67,10 @@ def save_for_transformers(
         "model_max_length": max_source_tokens,
     }
     library = Library.from_str(json.dumps(definition))
-    for name, token in (("pad_token", pad_id), ("eos_token", end_id)):
-        piece = library.id_to_token(token)
+    for name, token in (("bos", bos_id), ("pad", pad_id), ("eos", end_id)):
+        piece = None if token is None else library.id_to_token(token)
         if piece is not None:
-            settings[name] = piece
+            settings[f"{name}_token"] = piece
     if isinstance(tokenizer, Tokenizer):
         settings["unk_token"] = UNKNOWN
         # "[PAD]" in an article is text.
@@ -117,17 +120,18 @@ def _normalizer(lower_case: bool) -> Any:
     # No text of that library holds half of a surrogate pair.
     invisible = re.sub("\ud800-\udfff", "", INVISIBLE.pattern)
     steps = [
+        # First, because the library adds nothing to a text that has become empty.
+        normalizers.Prepend(SPACE),
         normalizers.Replace(Regex(_LINE_BREAKS), "\n"),
         normalizers.Replace(Regex(invisible), ""),
         normalizers.NFC(),
-        normalizers.Replace(SPACE, "_"),
+        normalizers.Replace(Regex(rf"(?!\A){SPACE}"), "_"),
         normalizers.Replace(LINE_BREAK, " "),
         normalizers.Replace(Regex(_WHITE_SPACE), " "),
         normalizers.Replace(Regex("[ \n]*\n[ \n]*"), "\n"),
-        normalizers.Replace(Regex("\\A[ \n]+|[ \n]+\\z"), ""),
+        normalizers.Replace(Regex(rf"(?<=\A{SPACE})[ \n]+|[ \n]+\z"), ""),
         normalizers.Replace("\n", f" {LINE_BREAK} "),
         normalizers.Replace(Regex(" +"), f" {SPACE}"),
-        normalizers.Prepend(SPACE),
         normalizers.BertNormalizer(
             clean_text=False,
             handle_chinese_chars=True,

@@ -96,6 +96,9 @@ def export(**flags: Any) -> dict[str, Any]:
         settings = checkpoint_settings(contents.config, special, came_from=came_from)
     except UsageError as error:
         raise UsageError(f"{options.bundle}: {error}") from error
+    # A network of this project has one token that texts and summaries begin with.
+    bos_id = provenance.get("bos_token_id", special.start_id)
+    settings |= {} if bos_id is None else {"bos_token_id": bos_id}
     check_prefix(options.task_prefix, contents)
     if options.task_prefix:
         task = {"summarization": {"prefix": options.task_prefix}}
@@ -165,6 +168,7 @@ def _write_checkpoint(
     tensors = checkpoint_tensors(open_weights(options.bundle), network, settings)
     files.write_json(files.join(output, "config.json"), settings)
     search["use_cache"] = settings["use_cache"]
+    search["bos_token_id"] = settings.get("bos_token_id")
     files.write_json(files.join(output, "generation_config.json"), search)
     files.write_bytes(
         files.join(output, "model.safetensors"),
@@ -174,6 +178,7 @@ def _write_checkpoint(
     save_for_transformers(
         output,
         contents.tokenizer,
+        bos_id=settings.get("bos_token_id"),
         pad_id=special.pad_id,
         end_id=special.end_id,
         max_source_tokens=contents.config.max_source_tokens,

@@ -65,6 +65,7 @@ def import_checkpoint(**flags: Any) -> str:
             "command": "import",
             "flags": recorded_flags(option_groups),
             "model_type": settings["model_type"],
+            "bos_token_id": settings.get("bos_token_id"),
             "checkpoint": folder,
             "checkpoint_sha256": {
                 name: files.sha256_file(files.join(folder, name))

@@ -102,6 +102,7 @@ TASK = {
 
 SCALED = {"scale_embedding": True}
 RELU = {"activation_function": "relu"}
+ODD = {"d_model": 27}
 BUCKETS = ("relative_attention_num_buckets", "relative_attention_max_distance")
 # The heads together are wider than the network, and the sides differ.
 WIDE = {"d_kv": 12, "num_heads": 5, "num_layers": 3, "num_decoder_layers": 1}
@@ -182,5 +183,16 @@ CHECKPOINTS: dict[str, Case] = {
     ),
     "mt5": Case(
         *("mt5", {**T5_SHAPE, **NEAR, "d_kv": 4}, T5), is_untied=True, runs=({},)
+    ),
+    # Of an odd width, and with more layers of the decoder. Two of the searches ask for
+    # more tokens than they may write: nothing ends before that.
+    "pegasus_odd": Case(
+        *("pegasus", {**sizes((1, 40, 3), (3, 41, 9)), **ODD, **SCALED}, PEGASUS),
+        end=8.0,
+        runs=(
+            {"no_repeat_ngram_size": 2},
+            search(3, 12, min_length=30, no_repeat_ngram_size=2, **OPEN),
+            search(1, 9, min_length=9, no_repeat_ngram_size=1, **OPEN),
+        ),
     ),
 }

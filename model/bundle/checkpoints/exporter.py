@@ -55,7 +55,6 @@ def checkpoint_settings(
             "is_encoder_decoder": True,
             "dtype": "float32",
             "use_cache": True,
-            "bos_token_id": special.start_id,
             "eos_token_id": special.end_id,
             "decoder_start_token_id": special.start_id,
             # Without these lines BART would force its own end token.

@@ -99,13 +99,15 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
         fields[here] = float(value) if isinstance(default, float) else value
     # `max_length` and `min_length` include the start token.
     longest = values.get("max_length", _DEFAULT_NEW_TOKENS + 1) - 1
-    shortest = values.get("min_length", 0) - 1
+    longest = values.get("max_new_tokens", longest)
+    shortest = max(0, values.get("min_new_tokens", values.get("min_length", 0) - 1))
     try:
         return SearchConfig(
             **fields,
             **DEFAULTS,
-            max_summary_tokens=values.get("max_new_tokens", longest),
-            min_summary_tokens=max(0, values.get("min_new_tokens", shortest)),
+            max_summary_tokens=longest,
+            # Where it is longer, `generate` never ends a summary before that.
+            min_summary_tokens=min(shortest, longest),
             # Greedy search applies the penalty before the softmax.
             repetition_penalty_form=(
                 "logits" if fields["beam_width"] == 1 else "log_probs"
@@ -183,7 +185,6 @@ def generation_settings(config: SearchConfig, special: SpecialTokens) -> dict[st
     first = special.prefix[0] if special.prefix else None
     settings: dict[str, Any] = {
         **{there: getattr(config, here) for here, there, _ in _FIELDS},
-        "bos_token_id": special.start_id,
         "decoder_start_token_id": special.start_id,
         "eos_token_id": special.end_id,
         "pad_token_id": special.pad_id,

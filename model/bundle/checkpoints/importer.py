@@ -43,6 +43,24 @@ FAMILIES: Mapping[str, Family] = {
     "roberta": ROBERTA,
     "distilbert": DISTILBERT,
 }
+# What to take instead of checkpoints of other types, by model_type.
+_INSTEAD: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("led", "longt5", "bigbird_pegasus"),
+        "for long documents take bart, pegasus or t5: --long_documents chunk_merge "
+        "reads all of an article",
+    ),
+    **dict.fromkeys(
+        ("marian", "mbart", "m2m_100", "nllb-moe"),
+        "for other languages than English take a summarizer of the type mt5",
+    ),
+    **dict.fromkeys(
+        ("gemma", "gemma2", "gemma3", "gemma3_text", "mistral"),
+        "serve it with vLLM, llama.cpp or Ollama, and name the server: "
+        "--bundle openai://HOST:PORT/v1#MODEL",
+    ),
+    "prophetnet": "take bart or pegasus, which were trained on the same news",
+}
 # The number formats of safetensors that weights may have.
 _FORMATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
 _WAY_OUT = "download the checkpoint again"
@@ -71,6 +89,17 @@ def read_settings(folder: str) -> dict[str, Any]:
       UsageError: the folder is no checkpoint, or has an unknown model_type.
       DataError: config.json is damaged.
     """
+    packed = (
+        [folder]
+        if folder.endswith(".gguf")
+        else files.glob(files.join(folder, "*.gguf"))
+    )
+    if packed and not files.glob(files.join(folder, "*.safetensors")):
+        raise UsageError(
+            f"{packed[0]}: a GGUF file, whose weights are quantized, is not read; take "
+            "the checkpoint that it was made of, with config.json and *.safetensors, "
+            "or serve the file with llama.cpp: --bundle openai://HOST:PORT/v1#MODEL"
+        )
     if not files.exists(files.join(folder, CONFIG_FILE)):
         raise UsageError(
             f"{folder}: this is no checkpoint (no {CONFIG_FILE}); "
@@ -79,9 +108,20 @@ def read_settings(folder: str) -> dict[str, Any]:
     settings = files.read_object(files.join(folder, CONFIG_FILE), way_out=_WAY_OUT)
     model_type = settings.get("model_type")
     if model_type not in list(FAMILIES):  # It may be of any type.
+        writers = [name for name, family in FAMILIES.items() if family.class_name]
+        readers = [name for name in FAMILIES if name not in writers]
         raise UsageError(
             f"{folder}: model_type is {model_type!r}, and what can be imported is "
-            f"{', '.join(FAMILIES)}; take such a checkpoint"
+            f"{', '.join(writers)}, which write summaries, and {', '.join(readers)}, "
+            f"which only read; {_INSTEAD.get(str(model_type), 'take one of these')} "
+            "(docs/MODELS.md, Checkpoints of other projects)"
+        )
+    if quantized := settings.get("quantization_config"):
+        method = isinstance(quantized, Mapping) and quantized.get("quant_method")
+        raise UsageError(
+            f"{folder}: {CONFIG_FILE} has a quantization_config ({method or quantized}"
+            "), and only weights of 16, 32 or 64 bits are read; take the checkpoint "
+            "that it was made of"
         )
     return settings
 

@@ -339,6 +339,9 @@ BEAMS = {"beam_width": 2, "repetition_penalty_form": "log_probs"}
         ({"max_length": 30, "min_length": 4}, {"min_summary_tokens": 3}),
         ({"max_length": 30, "max_new_tokens": 7}, {"max_summary_tokens": 7}),
         ({"min_length": 3, "min_new_tokens": 5}, {"min_summary_tokens": 5}),
+        # Then no summary ends before its longest length.
+        ({"min_length": 9, "max_length": 8}, {"min_summary_tokens": 7}),
+        ({"min_length": 30, "max_new_tokens": 6}, {"min_summary_tokens": 6}),
         ({"repetition_penalty": 2}, {"repetition_penalty": 2.0}),
         ({"length_penalty": 2, "num_beams": 2}, {**BEAMS, "length_penalty": 2.0}),
         ({"no_repeat_ngram_size": 3}, {"no_repeat_ngram": 3}),
@@ -485,7 +488,7 @@ def test_unsupported_configurations_are_refused(kind, settings, message, tmp_pat
         ({"forced_bos_token_id": 300}, "token 300 is none of the 300 of vocab_size; c"),
         ({"suppress_tokens": [-1]}, "the special token -1 is none of the 300"),
         ({"early_stopping": "soon"}, "is 'soon' and must be one of False, True, never"),
-        ({"min_length": 9, "max_length": 8}, r"cannot be: min_summary_tokens \(8\) mu"),
+        ({"max_length": 1}, r"cannot be: .* at most --max_summary_tokens \(0\)"),
         ({"do_sample": True}, "do_sample is True, and no search here has it"),
         *(({name: 3}, f"{name} is 3, and no search here") for name in UNKNOWN_HERE),
     ],
@@ -496,7 +499,11 @@ def test_unsupported_generation_settings_are_refused(generation, message):
 
 
 NO_T5 = {"model_type": "t5", "vocab_size": 9}
-TYPE_OF = "model_type is {}, and what can be imported is bart, pegasus, t5, mt5, bert"
+TYPE_OF = (
+    "c: model_type is {}, and what can be imported is bart, pegasus, t5, mt5.*, which "
+    r"write summaries, and bert, .*, which only read; .*{} \(docs/MODELS.md, Checkpoin"
+)
+CODED = {**SETTINGS, "quantization_config": {"quant_method": "gptq", "bits": 4}}
 NO_CONFIG = r"c: this is no checkpoint \(no config.json\); name a folder that a checkpo"
 
 
@@ -506,8 +513,15 @@ NO_CONFIG = r"c: this is no checkpoint \(no config.json\); name a folder that a 
         ({}, NO_CONFIG),
         ({"config.json": "{"}, r"config.json: damaged \(not JSON: .*\); download the"),
         ({"config.json": []}, r"config.json: damaged \(the value must be of the type"),
-        ({"config.json": {"model_type": ["a"]}}, TYPE_OF.format(r"\['a'\]")),
-        ({"config.json": {"model_type": "mpnet"}}, TYPE_OF.format("'mpnet'")),
+        ({"config.json": {"model_type": ["a"]}}, TYPE_OF.format(r"\['a'\]", "these")),
+        ({"config.json": {"model_type": "mpnet"}}, TYPE_OF.format("'mpnet'", "")),
+        ({"config.json": {"model_type": "led"}}, TYPE_OF.format("'led'", "article")),
+        ({"config.json": {"model_type": "marian"}}, TYPE_OF.format("'m.*'", "mt5")),
+        (
+            {"config.json": CODED},
+            r"c: config.json has a quantization_config \(gptq\), ",
+        ),
+        ({"x.Q4_K.gguf": "GGUF"}, "x.Q4_K.gguf: a GGUF file, .* is not read; take the"),
         ({"config.json": NO_T5}, r"config.json: damaged \(num_layers is missing\); do"),
         ({"generation_config.json": {"max_length": "x"}}, r"generation.*damaged \(.*"),
         ({"generation_config.json": {"early_stopping": []}}, r"generation.*damaged \("),

@@ -104,11 +104,7 @@ RELATIVE = {"positions": "relative"}
         (stack, {"width": 6, "heads": 8}, divisible(6, 8, 8)),
         (extractor_config, {"heads": 3}, divisible(8, 3, 6)),
         (encoder, {"width": 9, "heads": 3}, "even for sinusoidal positions, not 9"),
-        (
-            decoder_only,
-            {"width": 9, "heads": 3, "positions": "sinusoidal_halves"},
-            "even for sinusoidal positions, not 9",
-        ),
+        (decoder_only, {"width": 9, "heads": 3}, "even for sinusoidal positions, not"),
         (recurrent, {"width": 9}, "^the width must be even, half of it for each dir"),
         (network, {**RELATIVE, "relative_buckets": 3}, f"{BUCKETS} 3 buckets and 128"),
         (encoder, {**RELATIVE, "relative_distance": 16}, f"{BUCKETS} 32 .* and 16"),
