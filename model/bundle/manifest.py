@@ -188,11 +188,7 @@ def read_manifest(folder: str) -> dict[str, Any]:
     if not files.exists(path):
         way_out = "name the --output of `precis train`, or train again to finish it"
         if _HUB_NAME.fullmatch(folder) and not files.exists(folder):
-            name = folder.split("/")[1]
-            way_out = (
-                f"a network of a model hub is imported first: `hf download {folder} "
-                f"--local-dir {name}`, then `precis import {name} --output bundle`"
-            )
+            way_out = f"for the model of the Hugging Face hub write hf://{folder}"
         raise UsageError(
             f"{folder}: this is no complete bundle (no {MANIFEST_FILE}); {way_out}"
         )

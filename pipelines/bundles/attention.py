@@ -22,6 +22,7 @@ from precis.pipelines.bundles.options import (
     MEAN_OF_HEADS,
     AttentionOptions,
 )
+from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.summarize.one_document import read_document, summarize_article
 
@@ -57,6 +58,7 @@ def attention(**flags: Any) -> AttentionResult:
         have.
       DataError: a damaged bundle, or a text that is not UTF-8.
     """
+    flags = with_local_bundles(flags)
     prefix = with_decoding_of_bundle(flags).get("task_prefix", "")
     (options,) = read_flags(ATTENTION, {**flags, "task_prefix": prefix})
     check_prefix(options.task_prefix, open_bundle(options.bundle))

@@ -39,6 +39,7 @@ from precis.model.progress.stages import stage
 from precis.model.search.special import special_tokens
 from precis.model.tokenization.exported import save_for_transformers
 from precis.pipelines.bundles.options import EXPORT, ExportOptions
+from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.summarize.options import decode_id
 
@@ -81,6 +82,7 @@ def export(**flags: Any) -> dict[str, Any]:
         a folder that holds something else.
       DataError: a damaged bundle.
     """
+    flags = with_local_bundles(flags)
     option_groups = read_flags(EXPORT, {**DEFAULTS, **with_decoding_of_bundle(flags)})
     options, decoding = option_groups
     contents = open_bundle(options.bundle)

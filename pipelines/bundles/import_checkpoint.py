@@ -3,6 +3,7 @@
 The work is in `precis.model.bundle.checkpoints`. Nothing here needs Beam.
 """
 
+import dataclasses
 import os
 from typing import Any
 
@@ -16,12 +17,18 @@ from precis.model.bundle.checkpoints.importer import (
     read_settings,
     weight_files,
 )
-from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, refuse_other_kind
+from precis.model.bundle.manifest import (
+    ABSTRACTIVE,
+    ENCODER,
+    read_manifest,
+    refuse_other_kind,
+)
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
 from precis.model.tokenization.imported import TOKENIZER_FILE, read_tokenizer
-from precis.pipelines.bundles.options import IMPORT
+from precis.pipelines.bundles.options import IMPORT, ImportOptions
+from precis.pipelines.run import hub
 from precis.pipelines.run.options import read_flags, recorded_flags
 
 
@@ -42,17 +49,33 @@ def import_checkpoint(**flags: Any) -> str:
       DataError: a file is damaged, a tensor does not fit, or a setting is not
           supported.
     """
-    option_groups = read_flags(IMPORT, flags)
-    (options,) = option_groups
-    folder = options.checkpoint
-    if os.path.realpath(folder) == os.path.realpath(options.output):
+    (options,) = read_flags(IMPORT, flags)
+    if not hub.is_hub_name(options.checkpoint):
+        return _import_folder(options.checkpoint, options.output, options)
+    model = hub.resolve(options.checkpoint)
+    folder = hub.download(model)
+    if hub.is_bundle(folder):
         raise UsageError(
-            f"--output {options.output} is the checkpoint itself, whose files the "
-            "bundle would replace; name another folder"
+            f"{model.name}: this is a bundle of precis, which needs no import; name it "
+            "where a bundle is asked for"
+        )
+    options = dataclasses.replace(options, checkpoint=model.name)
+    if options.output:
+        return _import_folder(folder, options.output, options)
+    hub.publish(model, lambda output: _import_folder(folder, output, options))
+    return str(read_manifest(model.folder)["model_id"])
+
+
+def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
+    """Turns a folder into a bundle; `options` has the name of the checkpoint."""
+    if os.path.realpath(folder) == os.path.realpath(output):
+        raise UsageError(
+            f"--output {output} is the checkpoint itself, whose files the bundle would "
+            "replace; name another folder"
         )
     settings = read_settings(folder)
     is_writer = bool(FAMILIES[settings["model_type"]].class_name)
-    refuse_other_kind(options.output, ABSTRACTIVE if is_writer else ENCODER)
+    refuse_other_kind(output, ABSTRACTIVE if is_writer else ENCODER)
     with stage("import"):
         names = [CONFIG_FILE, *weight_files(folder), TOKENIZER_FILE]
         if is_writer and files.exists(files.join(folder, GENERATION_FILE)):
@@ -63,17 +86,17 @@ def import_checkpoint(**flags: Any) -> str:
         )
         provenance = {
             "command": "import",
-            "flags": recorded_flags(option_groups),
+            "flags": recorded_flags([options]),
             "model_type": settings["model_type"],
             "bos_token_id": settings.get("bos_token_id"),
-            "checkpoint": folder,
+            "checkpoint": options.checkpoint,
             "checkpoint_sha256": {
                 name: files.sha256_file(files.join(folder, name))
                 for name in sorted(names)
             },
         }
         return save_bundle(
-            options.output,
+            output,
             network=checkpoint.network,
             tokenizer=tokenizer,
             provenance=provenance,

@@ -6,6 +6,7 @@ from typing import Any
 from precis.model.config import check_at_least, check_choices, flag, required
 from precis.model.search.config import SearchConfig
 from precis.pipelines.corpus.options import clean_flag
+from precis.pipelines.run.hub import is_hub_name
 from precis.pipelines.run.options import check_output
 
 COPY = "copy"
@@ -29,13 +30,19 @@ class ImportOptions:
     """Checkpoint"""
 
     checkpoint: str = required(
-        "folder of a BART, PEGASUS, T5 or BERT-type encoder in the layout of Hugging "
-        "Face: config.json, weights, tokenizer",
+        "BART, PEGASUS, T5 or BERT-type encoder: its name on the Hugging Face hub, as "
+        "hf://facebook/bart-large-cnn, or a folder in that layout",
         is_positional=True,
         metavar="DIR",
         is_common=True,
     )
-    output: str = required("folder for the bundle", metavar="DIR", is_common=True)
+    output: str = flag(
+        "",
+        "folder for the bundle; a model of the hub needs none, and is then imported "
+        "into the cache, where its name stands for it",
+        metavar="DIR",
+        is_common=True,
+    )
     max_source_tokens: int = flag(
         0,
         "longest source the network reads; 0 takes the checkpoint's limit, and where "
@@ -46,7 +53,9 @@ class ImportOptions:
     )
 
     def __post_init__(self) -> None:
-        check_output(self.output)
+        # The bundle that a name stands for is the whole model.
+        if self.max_source_tokens or not is_hub_name(self.checkpoint):
+            check_output(self.output)
         check_at_least(
             self, 0, "max_source_tokens", way_out="0 takes the checkpoint's limit"
         )

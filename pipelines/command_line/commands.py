@@ -72,7 +72,7 @@ COMMANDS = {
         IMPORT,
         "bundles.import_checkpoint.import_checkpoint",
         results.show_imported,
-        ("bart-large-cnn --output bundle",),
+        ("hf://facebook/bart-large-cnn --output bundle",),
         uses_tensorflow=True,
     ),
     "summarize": Command(

@@ -12,6 +12,7 @@ from typing import Any
 from precis.model import files
 from precis.model.progress.stages import say
 from precis.pipelines.corpus.schemes import scheme_of
+from precis.pipelines.run.hub import hub_name, local_bundle
 from precis.pipelines.run.interruption import precis_program
 from precis.pipelines.run.job_progress import is_quiet
 from precis.pipelines.run.result_files import DESCRIPTION_FILES
@@ -189,14 +190,15 @@ def show_imported(model_id: str, values: Values) -> None:
     from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, open_bundle_config
 
     print(f"model {model_id}")
-    output = values["output"]
+    output = values.get("output") or local_bundle(values["checkpoint"])
     kind, config, _ = open_bundle_config(output, ENCODER, ABSTRACTIVE)
+    name = hub_name(output)
     if kind == ENCODER and "checker" not in config:
-        flags = ("train-extractor", "--records", "records", "--encoder", output)
+        flags = ("train-extractor", "--records", "records", "--encoder", name)
         end_with(output, "precis", *flags, "--output", "extractor")
     else:
         flag = "--checker" if "checker" in config else "--bundle"
-        flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", flag, output)
+        flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", flag, name)
         end_with(output, "precis", *flags, "--output", "summaries")
 
 

@@ -133,6 +133,7 @@ def _set_logging(is_verbose: bool) -> None:
     os.environ[COMMAND_VARIABLE] = "1"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    os.environ.setdefault("HF_HUB_VERBOSITY", "critical")
     warnings.filterwarnings("ignore")
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     logging.basicConfig(level=logging.ERROR)

@@ -9,7 +9,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.config import install_command, installed_version
@@ -21,6 +21,7 @@ from precis.pipelines.doctor.packages import (
     offered_extras,
     wrong_packages,
 )
+from precis.pipelines.run.hub import hub_flags, resolve, with_local_bundles
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.summarize.options import split_document
 from precis.pipelines.training.recipes import RECIPES
@@ -169,9 +170,25 @@ def _check_start(
     """Starts a job, up to the first file that it writes."""
     if command == "summarize":
         flags = split_document(flags)[1]
+    flags = yield from _check_hub(flags)
     module = importlib.import_module(f"precis.pipelines.{command}.{command}")
     tasks, _ = module.plan(flags, beam_args)
     yield Diagnosis(OK, "job", f"takes {len(tasks):,} tasks")
+
+
+def _check_hub(
+    flags: Mapping[str, Any],
+) -> Generator[Diagnosis, None, dict[str, Any]]:
+    """Resolves the models of the hub; the flags without those that must be fetched."""
+    kept = dict(flags)
+    for flag, name in hub_flags(flags).items():
+        if (model := resolve(name)).is_imported:
+            yield Diagnosis(OK, "bundle", f"{model.name}: in {model.folder}")
+            continue
+        del kept[flag]
+        found = f"{model.name}: the job downloads and imports it into {model.folder}"
+        yield Diagnosis(NOTE, "bundle", found, f"precis import {name}, to have it now")
+    return kept
 
 
 def _check_inputs(
@@ -182,6 +199,7 @@ def _check_inputs(
     from precis.model.records.dataset import load_dataset
 
     read_flags(option_groups, {**RECIPES.get(flags.get("recipe", ""), {}), **flags})
+    flags = with_local_bundles((yield from _check_hub(flags)))
     for path in filter(None, map(flags.get, _BUNDLE_FLAGS)):
         manifest = read_manifest(path)
         found = f"{path}: {manifest.get('kind', '')} model {manifest['model_id']}"

@@ -27,6 +27,7 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import parse_addresses
 from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.engines.beam_runner import runner_name
+from precis.pipelines.run.hub import hub_flags
 
 # The flags whose values workers read or write; `table` and --config are read where
 # the command runs.
@@ -52,6 +53,7 @@ def check_remote(options: PipelineOptions, flags: Mapping[str, Any]) -> None:
     """
     if errors := PipelineOptionsValidator(options, None).validate():
         raise UsageError(f"Beam refuses its flags: {' '.join(errors)}")
+    refuse_hub_names(options, flags)
     local = [each for each in job_paths(flags) if files.is_local(each[1])]
     if runner_name(options) == "DataflowRunner":
         _check_dataflow(options)
@@ -67,6 +69,23 @@ def check_remote(options: PipelineOptions, flags: Mapping[str, Any]) -> None:
                 f"{named}: workers of --environment_type {environment} have another "
                 f"working directory; write {os.path.abspath(path)}, on a disk that all "
                 "machines share, or a path on gs://"
+            )
+
+
+def refuse_hub_names(options: PipelineOptions, flags: Mapping[str, Any]) -> None:
+    """Refuses models of the hub where workers do not have the cache of this machine.
+
+    Raises:
+      UsageError: naming the flag.
+    """
+    environment = options.view_as(PortableOptions).environment_type or ""
+    is_elsewhere = environment.upper() in _ENVIRONMENTS_ELSEWHERE
+    if is_elsewhere or runner_name(options) == "DataflowRunner":
+        for flag, name in hub_flags(flags).items():
+            raise UsageError(
+                f"--{flag} {name}: workers elsewhere do not have the cache of this "
+                f"machine; `precis import {name} --output DIR` to where they read, and "
+                "name DIR"
             )
 
 

@@ -59,6 +59,7 @@ from precis.pipelines.prepare.vocabulary_pass import (
     describe_tokenizers,
 )
 from precis.pipelines.run.accounts import sum_counts, sum_sources, total_counts
+from precis.pipelines.run.hub import local_bundle
 from precis.pipelines.run.job import (
     Job,
     job_provenance,
@@ -182,7 +183,7 @@ def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, 
       The options with the folders that hold the tokenizers, and the fingerprints.
     """
     folders: dict[str, Any] = {
-        name: _tokenizer_folder(name, path)
+        name: _tokenizer_folder(name, local_bundle(path))
         for name in _TOKENIZER_FOLDERS
         if (path := getattr(options, name))
     }

@@ -24,6 +24,7 @@ from precis.model.config import (
 )
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import UsageError
+from precis.pipelines.run.hub import BUNDLE_FLAGS, hub_name
 
 # Where a result lies is no part of how it was made.
 _NOT_RECORDED = ("output",)
@@ -166,13 +167,13 @@ def recorded_flags(settings: Iterable[Any]) -> dict[str, Any]:
     """Every flag with its value, defaults included, as a manifest keeps them.
 
     `precis COMMAND --config MANIFEST` reads them back. Where the result lies is not
-    among them.
+    among them; the bundle of a model of the hub has its name there, with the commit.
 
     Args:
       settings: the dataclasses of a job, as `read_flags` returns them.
     """
     return {
-        name: value
+        name: hub_name(value) if name in BUNDLE_FLAGS else value
         for options in settings
         for name, value in dataclasses.asdict(options).items()
         if name not in _NOT_RECORDED

@@ -61,8 +61,9 @@ class SummarizeOptions:
     )
     bundle: str = flag(
         "",
-        "network, the --output of `precis train` or `precis import`; without it only "
-        "extractive summaries are written",
+        "network, the --output of `precis train` or `precis import`, or a model of the "
+        "hub, as hf://facebook/bart-large-cnn; without it only extractive summaries "
+        "are written",
         metavar="DIR",
         is_common=True,
     )

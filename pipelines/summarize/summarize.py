@@ -46,6 +46,7 @@ from precis.pipelines.engines.beam_runner import (
 from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.engines.tasks import RunTask, Step, TaskReport, TaskWorker
 from precis.pipelines.run.accounts import source_counts
+from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.job import (
     Job,
     job_provenance,
@@ -119,7 +120,8 @@ def plan(
     flags = check_values(SUMMARIZE, flags)
     beam_options = pipeline_options(beam_args, own_flags=flag_names(SUMMARIZE))
     check_remote(beam_options, flags)
-    option_groups = read_flags(SUMMARIZE, with_flags_of_bundle(flags))
+    flags = with_flags_of_bundle(with_local_bundles(flags))
+    option_groups = read_flags(SUMMARIZE, flags)
     corpus, *summary_options, earlier, result, failures, workers = option_groups
     if summary_options[0].uses_tensorflow:
         check_tensorflow(beam_options)

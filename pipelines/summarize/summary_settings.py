@@ -26,6 +26,7 @@ from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import SearchConfig, check_vocabularies
 from precis.model.text.article import CLEANINGS
+from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.job import WITHOUT_EFFECT
 from precis.pipelines.run.options import option_names, read_flags, recorded_flags
 from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
@@ -146,6 +147,7 @@ def read_settings(flags: Mapping[str, Any], clean: str) -> SummarySettings:
       UsageError: a flag that there is not, or an invalid value or bundle.
     """
     # The command's folder, which must have a name. Nothing is written here.
+    flags = with_local_bundles(flags)
     values = {**with_flags_of_bundle(flags), "output": "."}
     return summary_settings(*read_flags(SUMMARY_OPTIONS, values), clean=clean)
 

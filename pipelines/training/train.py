@@ -34,6 +34,7 @@ from precis.model.training.initialization import (
 )
 from precis.model.training.loop import TrainResult, run_training
 from precis.model.training.record_sets import RecordSets, check_shards, open_records
+from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.interruption import saving
 from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import read_flags, recorded_flags
@@ -73,7 +74,9 @@ def train(**flags: Any) -> TrainResult:
     recipe = flags.get("recipe", "")
     # A value of another type is refused where the flags are read.
     settings_of_recipe = RECIPES.get(recipe, {}) if isinstance(recipe, str) else {}
-    option_groups = read_flags(TRAIN, {**settings_of_recipe, **flags})
+    option_groups = read_flags(
+        TRAIN, {**settings_of_recipe, **with_local_bundles(flags)}
+    )
     options, settings, training = option_groups
     check_beside(settings)
     refuse_other_kind(options.output, ABSTRACTIVE)
@@ -249,7 +252,7 @@ def train_extractor(**flags: Any) -> TrainResult:
           split `validation`.
       DataError: damaged records, or a loss that is not finite.
     """
-    option_groups = read_flags(TRAIN_EXTRACTOR, flags)
+    option_groups = read_flags(TRAIN_EXTRACTOR, with_local_bundles(flags))
     options, training = option_groups
     refuse_other_kind(options.output, EXTRACTIVE)
     with shown("train-extractor"):

@@ -7,6 +7,7 @@ model.safetensors         the tensors, in one file or in several that an index n
 
 import contextlib
 import dataclasses
+import fnmatch
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -28,11 +29,14 @@ from precis.model.bundle.manifest import check_finite
 from precis.model.errors import DataError, UsageError
 from precis.model.network.config import EncoderConfig, TransformerConfig
 from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.tokenization.imported import TOKENIZER_FILE
 
 CONFIG_FILE = "config.json"
 GENERATION_FILE = "generation_config.json"
 WEIGHTS_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
+# What is read of a checkpoint beside its weights.
+DESCRIPTION_FILES = (CONFIG_FILE, GENERATION_FILE, TOKENIZER_FILE, INDEX_FILE)
 # By model_type.
 FAMILIES: Mapping[str, Family] = {
     "bart": BART,
@@ -222,24 +226,29 @@ def _cut_positions(
         tensors[name] = tensors[name][: max_source_tokens + first]
 
 
-def weight_files(folder: str) -> list[str]:
+def weight_files(folder: str, names: Iterable[str] | None = None) -> list[str]:
     """The names of the files that hold the weights of a checkpoint.
+
+    Args:
+      folder: the checkpoint.
+      names: of all its files, where those of the weights are not there yet.
 
     Raises:
       UsageError: there are none, or only a pickle.
       DataError: a file that the index names lies elsewhere.
     """
-    if files.exists(files.join(folder, WEIGHTS_FILE)):
+    listed = set(files.list_folder(folder) if names is None else names)
+    if WEIGHTS_FILE in listed:
         return [WEIGHTS_FILE]
     path = files.join(folder, INDEX_FILE)
-    if files.exists(path):
+    if INDEX_FILE in listed:
         content = files.read_object(path, way_out=_WAY_OUT, fields={"weight_map": dict})
         with files.naming_damage(path, way_out=_WAY_OUT):
-            names = sorted(set(content["weight_map"].values()))
-        for name in names:
+            shards = sorted(set(content["weight_map"].values()))
+        for name in shards:
             files.path_within(folder, name, listed_in=path)
-        return names
-    if files.glob(files.join(folder, "pytorch_model*.bin")):
+        return shards
+    if fnmatch.filter(listed, "pytorch_model*.bin"):
         raise UsageError(
             f"{folder}: the weights are a pickle (pytorch_model.bin), which may run "
             "any program and is not read; convert it once where you trust it: "

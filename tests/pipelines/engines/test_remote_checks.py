@@ -28,6 +28,16 @@ LACK = "the workers of Dataflow would not have precis and its packages; give"
         (IMAGE, {"output": "runs/today"}, f"--output runs/today{REACH}"),
         (IMAGE, {"corpus": "jsonl:in/a.jsonl"}, f"--corpus in/a.jsonl{REACH}"),
         (IMAGE, {"bundle": "bundle"}, f"--bundle bundle{REACH}"),
+        (
+            IMAGE,
+            {"bundle": "hf://a/b"},
+            "--bundle hf://a/b: workers elsewhere do not h",
+        ),
+        (
+            WORKER,
+            {"checker": "hf://a/b"},
+            "--checker hf://a/b: workers elsewhere do no",
+        ),
         (IMAGE, {"reuse": "gs://b/a, file:///b"}, f"--reuse file:///b{REACH}"),
         (PLACED, {}, LACK),
         (f"{PLACED} --setup_file=./setup.py", {}, LACK),

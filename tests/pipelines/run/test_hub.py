@@ -1,0 +1,188 @@
+"""Models of the hub by their names, with the real client against a hub on loopback."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.command_line import contents, exit_code, write_jsonl
+from support.processes import closed_port
+from support.small_checkpoint import TEXTS, tensors, write_checkpoint, write_tokenizer
+from support.small_hub import GATED, LIMITED, SmallHub, small_hub
+
+import precis
+from precis.model.bundle.manifest import read_manifest
+from precis.model.errors import JobError, UsageError
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+from precis.pipelines.run.hub import download, hub_name, local_bundle, resolve
+
+TINY = "hf://acme/tiny"
+TOKEN = "hf_a_secret"
+
+
+def _checkpoint(folder: Path, **changes) -> Path:
+    write_checkpoint(folder, **changes)
+    write_tokenizer(folder)
+    (folder / "flax_model.msgpack").write_bytes(b"not read")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    """A hub whose only client is this module, with two commits of a BART."""
+    folder = tmp_path_factory.mktemp("hub")
+    with small_hub() as server, pytest.MonkeyPatch.context() as patch:
+        _use(patch, server.url, folder)
+        patch.setenv("HF_TOKEN", TOKEN)
+        server.push("acme/tiny", _checkpoint(folder / "tiny"))
+        other = _checkpoint(folder / "other", weights=tensors(seed=2))
+        server.push("acme/tiny", other, branch="refs/pr/2")
+        pickle = shutil.copytree(folder / "tiny", folder / "pickle")
+        (pickle / "model.safetensors").rename(pickle / "pytorch_model.bin")
+        server.push("acme/pickle", pickle)
+        led = _checkpoint(folder / "led", settings={"model_type": "led"})
+        server.push("acme/led", led)
+        cut = shutil.copytree(folder / "tiny", folder / "cut")
+        weights = (cut / "model.safetensors").read_bytes()
+        (cut / "model.safetensors").write_bytes(weights[:-9])
+        server.push("acme/cut", cut)
+        server.refusals = {"acme/gated": GATED, "acme/busy": LIMITED}
+        yield server
+    local_bundle.cache_clear()
+
+
+def _use(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
+    from huggingface_hub import constants
+
+    # The client has read its environment; the imports that this process starts have it.
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, url)
+    patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    patch.setattr(constants, "ENDPOINT", url)
+    patch.setattr(constants, "HF_HUB_CACHE", str(folder / "hf" / "hub"))
+    patch.setenv("HF_ENDPOINT", url)
+    patch.setenv("HF_HOME", str(folder / "hf"))
+    patch.setenv("PRECIS_CACHE", str(folder / "cache"))
+    local_bundle.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tiny", "a model of the hub is written hf://ORG/NAME, as on its page, or hf:"),
+        ("acme/tiny@", "a model of the hub is written hf://ORG/NAME"),
+        ("acme/a..b", "that is no name of a model; write hf://ORG/NAME"),
+        ("acme/none", "http://127.0.0.1:.* has no such model, or it is private; corr"),
+        (
+            "acme/gated",
+            "the owners of .* access on http.*/acme/gated, and set HF_TOKEN",
+        ),
+        ("acme/busy", "http://127.0.0.1:.* answers 429; run the same command again"),
+        ("acme/tiny@v9", "the model has no such revision; name a branch, a tag or a"),
+        ("acme/led", "model_type is 'led', and what can be imported is bart, "),
+        ("acme/pickle", "the weights are a pickle .*convert it once where you trust"),
+    ],
+)
+def test_what_the_hub_does_not_give_is_refused_before_weights_are_fetched(
+    hub: SmallHub, name, message
+):
+    hub.requests.clear()
+    commit = "(@[0-9a-f]{40})?"
+    with pytest.raises(UsageError, match=f"^hf://{name}{commit}: {message}") as refusal:
+        local_bundle(f"hf://{name}")
+    assert "\n" not in str(refusal.value) and TOKEN not in str(refusal.value)
+    assert not [each for each in hub.requests if "safetensors" in each]
+
+
+@pytest.mark.slow
+def test_a_damaged_checkpoint_fails_in_its_import(hub: SmallHub):
+    with pytest.raises(JobError, match="acme--cut.*model.safetensors: damaged .*again"):
+        local_bundle("hf://acme/cut")
+    assert not Path(resolve("hf://acme/cut").folder).exists()
+
+
+@pytest.mark.slow
+def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
+    flags = {"min_source_words": 0, "search_processes": 1}
+    lines = [{"id": f"d{n}", "article": text} for n, text in enumerate(TEXTS)]
+    corpus = write_jsonl(tmp_path / "news.jsonl", lines)
+    folder, run = tmp_path / "bundle", tmp_path / "run"
+    doctor = ("doctor", "summarize", "--corpus", corpus, "--output", "o", "--bundle")
+    assert exit_code(*doctor, TINY) == 0
+    assert "the job downloads and imports it into" in capsys.readouterr().out
+    hub.requests.clear()
+    by_name = precis.summarize(corpus=corpus, bundle=TINY, output=run, **flags)
+    # Only what an import reads was asked for.
+    served = {each.split("/")[-1] for each in hub.requests if "/resolve/" in each}
+    assert served == {
+        *("config.json", "generation_config.json", "tokenizer.json"),
+        "model.safetensors",
+    }
+    commit = hub.refs["acme/tiny"]["main"]
+    model = resolve(TINY)
+    assert by_name["provenance"]["flags"]["bundle"] == f"{TINY}@{commit}" == model.name
+    assert hub_name(model.folder) == model.name and hub_name("a/b") == "a/b"
+    # A folder that was imported has the same rows, which are taken over.
+    import_checkpoint(checkpoint=hub.commits["acme/tiny"][commit], output=folder)
+    assert read_manifest(str(folder))["model_id"] == by_name["model_id"]
+    again = precis.summarize(
+        corpus=corpus, bundle=folder, output=tmp_path / "2", reuse=str(run), **flags
+    )
+    assert again["counts"]["reused"] == len(TEXTS)
+    assert precis.digest(run=run) == precis.digest(run=tmp_path / "2")
+    # Nothing but the request has the token.
+    written = [*contents(run).values(), *contents(Path(model.folder)).values()]
+    assert not any(TOKEN.encode() in content for content in written)
+    with closed_port() as port:
+        _use(monkeypatch, f"http://127.0.0.1:{port}", Path(model.folder).parents[4])
+        with pytest.raises(
+            UsageError, match=r"acme/new: http://.* is not reached, and "
+        ):
+            local_bundle("hf://acme/new")
+        row = precis.summarize_text(TEXTS[0], bundle=TINY, min_source_words=0)
+        assert (row["model_id"], row["summary"] != "") == (by_name["model_id"], True)
+        assert exit_code("import", TINY) == 0
+        assert f"--bundle {model.name} --output" in capsys.readouterr().out
+        assert exit_code(*doctor, model.name) == 0
+        assert f"{model.name}: in {model.folder}" in capsys.readouterr().out
+
+
+def test_a_revision_is_imported_by_hand(hub: SmallHub, tmp_path):
+    name = f"{TINY}@refs/pr/2"
+    assert import_checkpoint(checkpoint=name, output=tmp_path / "b")
+    provenance = read_manifest(str(tmp_path / "b"))["provenance"]
+    commit = hub.refs["acme/tiny"]["refs/pr/2"]
+    assert provenance["checkpoint"] == f"{TINY}@{commit}"
+    assert provenance["flags"]["checkpoint"] == f"{TINY}@{commit}"
+    with pytest.raises(UsageError, match="--output is empty; name the folder to write"):
+        import_checkpoint(checkpoint=name, max_source_tokens=20)
+    # A bundle on the hub is used as it is.
+    hub.push("acme/bundle", tmp_path / "b")
+    folder = local_bundle("hf://acme/bundle")
+    assert contents(Path(folder)) == contents(tmp_path / "b")
+    with pytest.raises(UsageError, match="this is a bundle of precis, which needs no"):
+        import_checkpoint(checkpoint="hf://acme/bundle", output=tmp_path / "c")
+
+
+@pytest.mark.slow
+def test_imports_that_are_killed_or_meet_leave_a_whole_bundle(hub: SmallHub):
+    model = resolve(f"{TINY}@refs/pr/2")
+    download(model)
+    shutil.rmtree(model.folder, ignore_errors=True)
+    command = [sys.executable, "-m", "precis", "import", model.name]
+    for seconds in (1.5, 3.0, 4.0, 5.0):
+        killed = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        time.sleep(seconds)
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
+        if os.path.exists(model.folder):
+            break
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    assert len({process.communicate()[0] for process in both}) == 1
+    assert [process.returncode for process in both] == [0, 0]
+    assert not precis.verify(folder=model.folder).findings
+    left = {str(path) for path in Path(model.folder).parent.glob(f"{model.commit}*")}
+    assert left == {model.folder, f"{model.folder}.lock"}
