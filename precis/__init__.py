@@ -9,9 +9,11 @@
     assert not precis.verify(folder="summaries").findings
 
     row = precis.summarize_text("Rain fell on Monday. ...", bundle="bundle")
+    news = precis.summarize_frame(news, text="body")  # of pandas, polars or Arrow
 
 `precis.import_checkpoint(checkpoint="bart-large-cnn", output="bundle")` is `precis
-import`, whose name Python keeps for itself. A value that the command line writes with
+import`, whose name Python keeps for itself. A model of the hub has a name in place of a
+bundle: bundle="hf://facebook/bart-large-cnn". A value that the command line writes with
 commas may be a list.
 """
 
@@ -29,6 +31,7 @@ _FUNCTIONS = (
     "prepare",
     "report",
     "summarize",
+    "summarize_frame",
     "summarize_text",
     "train",
     "train_extractor",

@@ -23,7 +23,12 @@ from precis.pipelines.summarize.options import (
 if TYPE_CHECKING:
     from precis.pipelines.doctor.doctor import Diagnosis
 
-_OF_ONE_TEXT = "summarize_text"
+# The functions that summarize without a corpus: where they are, and the options of
+# summaries that they do not take.
+_WITHOUT_CORPUS: dict[str, tuple[str, Sequence[str]]] = {
+    "summarize_text": ("summarize.one_document.summarize_text", NOT_FOR_A_TEXT),
+    "summarize_frame": ("summarize.frames.summarize_frame", ("output",)),
+}
 _WIDTH = 84
 
 
@@ -38,9 +43,8 @@ def import_function(path: str) -> Callable[..., Any]:
 @functools.cache
 def job_function(name: str) -> Callable[..., Any]:
     """A function of precis by its name, with its keywords in its docstring."""
-    path = "summarize.one_document.summarize_text"
-    if name != _OF_ONE_TEXT:
-        path = COMMANDS[_command_of(name)].function
+    path = COMMANDS[_command_of(name)].function
+    path, _ = _WITHOUT_CORPUS.get(name, (path, ()))
     with _silent_imports():
         function = import_function(path)
     function.__doc__ = _with_keywords(inspect.getdoc(function) or "", name)
@@ -62,20 +66,21 @@ def _silent_imports() -> Iterator[None]:
 
 
 def _command_of(function: str) -> str:
-    name = function.removesuffix("_checkpoint").removesuffix("_text")
-    return name.replace("_", "-")
+    if function in _WITHOUT_CORPUS:
+        return "summarize"
+    return function.removesuffix("_checkpoint").replace("_", "-")
 
 
 def keywords(name: str) -> list[dataclasses.Field]:
     """The fields of options that a function takes as keywords."""
-    is_of_text = name == _OF_ONE_TEXT
     groups = COMMANDS[_command_of(name)].option_groups
+    _, refused = _WITHOUT_CORPUS.get(name, ("", ()))
     return [
         field
-        for group in (SUMMARY_OPTIONS if is_of_text else groups)
+        for group in (SUMMARY_OPTIONS if refused else groups)
         if group is not OneDocumentOptions
         for field in dataclasses.fields(group)
-        if not (is_of_text and field.name in NOT_FOR_A_TEXT)
+        if field.name not in refused
     ]
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from precis.model.text.article import Article
 from precis.model.text.document import Document
 
 # The part of a record that its dead letter keeps.
@@ -208,6 +209,43 @@ def empty_article(document: Document) -> DeadLetter:
     place = Place(document.source_file, document.source_position)
     letter = unread(place, EMPTY_ARTICLE, "the article has no text")
     return letter._replace(document_id=document.document_id or None)
+
+
+# The fields of a document that a program has made, and the types of their values.
+_DOCUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
+    "document_id": str,
+    "split": str,
+    "article": str,
+    "highlights": (str, type(None)),
+}
+
+
+def to_article(document: Document, *, clean: str) -> Article | DeadLetter:
+    """The article of a document that a program has made, or its dead letter; without an
+    id, the document has the hash of its content.
+
+    Args:
+      document: the document, with values of any type.
+      clean: as in `Article`.
+    """
+    has_id = isinstance(document.document_id, str)
+    for name, kinds in _DOCUMENT_TYPES.items():
+        value = getattr(document, name)
+        if not isinstance(value, kinds):
+            detail = f"{name!r} holds a value of type {type(value).__name__}"
+            document_id = document.document_id if has_id else None
+            return DeadLetter("read", "wrong_type", detail, document_id)
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            detail = f"{name!r} holds half of a surrogate pair, which is no character"
+            return DeadLetter("read", "invalid_text", detail)
+    article = Article(document, clean=clean)
+    if not article.body:
+        return empty_article(document)
+    if document.document_id:
+        return article
+    return article.with_id_and_split(article.content_sha256, document.split)
 
 
 class ReadRecord(NamedTuple):

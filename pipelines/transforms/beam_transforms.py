@@ -23,7 +23,8 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import file_failure_letter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task, empty_article
+from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task, to_article
+from precis.pipelines.engines.remote_checks import refuse_hub_names
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.summarize.summarize import limit_search_processes
 from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
@@ -97,13 +98,6 @@ def read_documents(
 
 
 ROWS = "rows"
-# The fields of a document that are checked, and the types of their values.
-_DOCUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
-    "document_id": str,
-    "split": str,
-    "article": str,
-    "highlights": (str, type(None)),
-}
 
 
 @beam.typehints.with_input_types(Document)
@@ -161,6 +155,7 @@ class SummarizeDocuments(beam.PTransform):
             raise UsageError(
                 "SummarizeDocuments takes no output; WriteSummaries writes its rows"
             )
+        refuse_hub_names(documents.pipeline.options, self._summary_options)
         settings = read_settings(self._summary_options, self._clean)
         options = limit_search_processes(settings.options, documents.pipeline.options)
         settings = settings._replace(options=options)
@@ -193,58 +188,20 @@ class _SummarizeBatch(beam.DoFn):
     def process(self, documents: Sequence[Document]) -> Iterator[Any]:
         articles = []
         for document in documents:
-            letter = invalid_document_letter(document)
-            if letter is None:
-                article = to_article(document, clean=self._clean)
-                if article.body:
-                    articles.append(article)
-                    continue
-                letter = empty_article(document)
-            yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
+            if not isinstance(document, Document):
+                raise UsageError(
+                    "SummarizeDocuments takes elements of precis.transforms.Document, "
+                    f"not {type(document).__name__}; make them with beam.Map"
+                )
+            record = to_article(document, clean=self._clean)
+            if isinstance(record, Article):
+                articles.append(record)
+            else:
+                yield beam.pvalue.TaggedOutput(DEAD_LETTERS, record)
         for window in self._summarizer.summarize(articles):
             for letter in window.dead_letters:
                 yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
             yield from window.rows
-
-
-def invalid_document_letter(document: Document) -> DeadLetter | None:
-    """The dead letter of a document whose fields hold no text; None for a valid one.
-
-    Raises:
-      UsageError: the element is no document at all, which is an error of the pipeline.
-    """
-    if not isinstance(document, Document):
-        raise UsageError(
-            "SummarizeDocuments takes elements of precis.transforms.Document, not "
-            f"{type(document).__name__}; make them with beam.Map"
-        )
-    document_id = (
-        document.document_id if isinstance(document.document_id, str) else None
-    )
-    for name, kinds in _DOCUMENT_TYPES.items():
-        value = getattr(document, name)
-        if not isinstance(value, kinds):
-            detail = f"{name!r} holds a value of type {type(value).__name__}"
-            return DeadLetter("read", "wrong_type", detail, document_id)
-        try:
-            str(value).encode()
-        except UnicodeEncodeError:
-            detail = f"{name!r} holds half of a surrogate pair, which is no character"
-            return DeadLetter("read", "invalid_text", detail)
-    return None
-
-
-def to_article(document: Document, *, clean: str) -> Article:
-    """The article of a document; without an id, it has the hash of its content.
-
-    Args:
-      document: the document.
-      clean: as in `Article`.
-    """
-    article = Article(document, clean=clean)
-    if document.document_id:
-        return article
-    return article.with_id_and_split(article.content_sha256, document.split)
 
 
 # A row group holds as many rows, as it does in the files of `precis summarize`.

@@ -1,0 +1,174 @@
+"""`precis.summarize_frame`: a data frame -> the same frame with summaries.
+
+Rows are read, summarized and checked as those of a corpus; a row that would be a dead
+letter there has null in place of a summary, and the reason beside it.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from precis.model.config import suggestion
+from precis.model.errors import UsageError
+from precis.model.inference.process_limits import refuse_within_import
+from precis.model.progress.stages import stage
+from precis.model.text.article import Article
+from precis.model.text.document import Document
+from precis.pipelines.corpus.dead_letters import document_letter
+from precis.pipelines.corpus.task import DeadLetter, to_article
+from precis.pipelines.run.job_progress import load_tensorflow, shown
+from precis.pipelines.summarize.extractive_summaries import ORACLE
+from precis.pipelines.summarize.summary_settings import read_settings
+from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+
+# What is known of a document of a corpus, or of its run.
+_NOT_ADDED = (
+    *("document_id", "split", "source_file", "source_position", "duplicate_of"),
+    *("reused_from", "run_id", "schema_version"),
+)
+FAILURE = "summary_failure"
+
+
+def summarize_frame(
+    frame: Any,
+    text: str,
+    *,
+    id: str = "",
+    reference: str = "",
+    prefix: str = "",
+    clean: str = "standard",
+    **flags: Any,
+) -> Any:
+    """Summarizes the texts of a data frame.
+
+        news = pandas.read_parquet("news.parquet")
+        news = precis.summarize_frame(news, text="body", bundle="hf://org/name")
+        print(news[["headline", "summary", "quality_flags"]])
+
+    Args:
+      frame: of pandas, polars or Arrow, or anything else that Arrow can read.
+      text: the column with the documents.
+      id: that with their ids, which a few random choices depend on; without one, the
+          text decides.
+      reference: that with reference summaries, a sentence a line, which the extractive
+          method `oracle` and the measures of references need.
+      prefix: of the names of new columns.
+      clean: as `--clean` of `precis summarize`: standard or none.
+      **flags: the flags of `precis summarize` that concern summaries.
+
+    Returns:
+      A frame of the same kind, with the same rows and columns, the columns of
+      docs/SCHEMA.md that concern summaries, and `summary_failure`: why a row has no
+      summary, else null.
+
+    Raises:
+      UsageError: an invalid flag or bundle, no such column, or a new column that the
+        frame has.
+      JobError: all rows fail alike.
+    """
+    import narwhals as nw
+
+    refuse_within_import()
+    try:
+        table = nw.from_native(_as_table(frame), eager_only=True)
+    except TypeError as error:
+        raise UsageError(
+            "summarize_frame takes a data frame of pandas, polars or Arrow, not "
+            f"{type(frame).__name__}; precis.summarize takes a corpus"
+        ) from error
+    except nw.exceptions.DuplicateError as error:
+        raise UsageError("two columns have one name; rename one of them") from error
+    if "output" in flags:
+        raise UsageError("summarize_frame takes no output; precis.summarize does")
+    names = [name for name in SUMMARY_SCHEMA.names if name not in _NOT_ADDED]
+    new = {name: f"{prefix}{name}" for name in [*names, FAILURE]}
+    for name in filter(None, (text, id, reference)):
+        if name not in table.columns:
+            known = map(str, table.columns)
+            way_out = suggestion(name, known) or "name one that it has"
+            raise UsageError(f"the frame has no column {name!r}; {way_out}")
+    for name in new.values():
+        if name in table.columns:
+            raise UsageError(
+                f"the frame has a column {name!r} already, as one of those that are "
+                "added is called; rename it, or give a prefix, as in prefix='new_'"
+            )
+    columns = [
+        _values(table[name]) if name else [None] * len(table)
+        for name in (id, text, reference)
+    ]
+    with shown("summarize"):
+        settings = read_settings(flags, clean)
+        if ORACLE in settings.options.methods and not reference:
+            raise UsageError(
+                "--extractive oracle chooses sentences by reference summaries; name "
+                "their column, as in reference='highlights'"
+            )
+        if settings.options.uses_tensorflow:
+            load_tensorflow()
+        rows, reasons = _summarize(columns, WindowSummarizer(settings), clean)
+    added = rows.select(names).append_column(FAILURE, pa.array(reasons, pa.string()))
+    made = nw.from_arrow(added, backend=table.implementation)
+    return nw.to_native(
+        table.with_columns(*(made[name].alias(new[name]) for name in new))
+    )
+
+
+def _as_table(frame: Any) -> Any:
+    """A frame of a library that is not known as an Arrow table."""
+    is_known = type(frame).__module__.split(".")[0] in ("pandas", "polars")
+    is_arrow = hasattr(frame, "__arrow_c_stream__")
+    return pa.table(frame) if is_arrow and not is_known else frame
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of a column, None for what is missing in any form."""
+    missing = column.is_null().to_list()
+    return [
+        None if is_missing else value
+        for value, is_missing in zip(column.to_list(), missing, strict=True)
+    ]
+
+
+def _summarize(
+    columns: Sequence[Sequence[Any]], summarizer: WindowSummarizer, clean: str
+) -> tuple[pa.Table, list[str | None]]:
+    """The rows of documents, with nulls where there is none, and why there is none.
+
+    Args:
+      columns: ids, texts and references.
+      summarizer: of the settings.
+      clean: as in `Article`.
+    """
+    letters: list[DeadLetter | None] = []
+
+    def articles() -> Iterator[Article]:
+        for document_id, text, reference in zip(*columns, strict=True):
+            name = "" if document_id is None else str(document_id)
+            text = "" if text is None else text
+            record = to_article(Document(name, "", text, reference), clean=clean)
+            letters.append(record if isinstance(record, DeadLetter) else None)
+            if isinstance(record, Article):
+                yield record
+
+    tables, failed = [SUMMARY_SCHEMA.empty_table()], []
+    summarizer.load()
+    try:
+        with stage("summarize", total=len(columns[0])) as progress:
+            for window in summarizer.summarize(articles()):
+                tables.append(summarizer.table(window))
+                failed += [
+                    row.failure and document_letter(row.article, row.failure)
+                    for row in window.documents
+                ]
+                progress.advance(len(window.documents))
+    finally:
+        summarizer.close()
+    of_articles, places = iter(failed), itertools.count()
+    letters = [letter or next(of_articles) for letter in letters]
+    taken = [None if letter else next(places) for letter in letters]
+    reasons = [letter and f"{letter.reason}: {letter.detail}" for letter in letters]
+    return pa.concat_tables(tables).take(pa.array(taken, pa.int64())), reasons

@@ -1,0 +1,130 @@
+"""`precis.summarize_frame`, with frames of each library."""
+
+import math
+
+import pyarrow as pa
+import pytest
+from support.command_line import write_jsonl
+from support.summarize_runs import rows_of, story
+
+import precis
+from precis.model.errors import UsageError
+
+STORIES = [story(number) for number in range(3)]
+# Rows with a story; the others have no summary.
+ARTICLES = [each["article"] for each in STORIES]
+TEXTS = [ARTICLES[0], None, " \n", *ARTICLES[1:]]
+FRAME = {
+    "key": [7, 8, 9, 10, 11],
+    "body": TEXTS,
+    "gold": [STORIES[0]["highlights"], None, "x", None, ""],
+}
+LIBRARIES = [
+    "pyarrow",
+    pytest.param("pandas", marks=pytest.mark.slow),
+    pytest.param("polars", marks=pytest.mark.slow),
+]
+
+
+def make_frame(library, values):
+    if library == "pyarrow":
+        return pa.table(values)
+    return pytest.importorskip(library).DataFrame(values)
+
+
+def lists_of(library, frame):
+    """The values of a frame by column, its missing ones as None."""
+    if library == "pandas":
+        columns = frame.to_dict("list").items()
+        return {name: list(map(_without_nan, values)) for name, values in columns}
+    made = frame.to_pydict() if library == "pyarrow" else frame.to_dict(as_series=False)
+    return made
+
+
+def _without_nan(value):
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_frame_has_the_rows_of_a_run_beside_its_own(library, tmp_path):
+    flags = {"extractive": "random,lead,oracle", "min_source_words": 0}
+    lines = [
+        {"id": str(key), "article": text, "highlights": gold}
+        for key, text, gold in zip(*FRAME.values(), strict=True)
+        if text in ARTICLES
+    ]
+    corpus = write_jsonl(tmp_path / "news.jsonl", lines)
+    precis.summarize(corpus=corpus, output=tmp_path / "run", **flags)
+    written = rows_of(tmp_path / "run")
+
+    frame = make_frame(library, FRAME)
+    if library == "pandas":
+        frame.index = list("edcba")
+    made = precis.summarize_frame(frame, "body", id="key", reference="gold", **flags)
+    assert type(made) is type(frame)
+    if library == "pandas":
+        assert list(made.index) == list("edcba")
+    columns = lists_of(library, made)
+    assert list(columns)[:3] == list(FRAME)
+    assert {name: columns[name] for name in FRAME} == FRAME
+    reason = "empty_article: the article has no text"
+    assert columns["summary_failure"] == [None, reason, reason, None, None]
+    for name in ("summary", "content_sha256", "article_words", "settings_id"):
+        expected = iter([row[name] for row in written])
+        failed = columns["summary_failure"]
+        assert columns[name] == [None if each else next(expected) for each in failed]
+    sentences = [row["text"] for row in written[1]["extractive"]]
+    assert [row["text"] for row in columns["extractive"][3]] == sentences
+    assert not {"split", "source_file", "run_id"} & {*columns}
+
+
+def test_what_is_no_text_costs_its_row():
+    pandas = pytest.importorskip("pandas")
+    texts = [TEXTS[0], 5, float("nan"), "\ud800 of a pair"]
+    made = precis.summarize_frame(pandas.DataFrame({"body": texts}), text="body")
+    assert made["summary_failure"].tolist() == [
+        None,
+        "wrong_type: 'article' holds a value of type int",
+        "empty_article: the article has no text",
+        "invalid_text: 'article' holds half of a surrogate pair, which is no character",
+    ]
+    assert made["summary"].notna().tolist() == [True, False, False, False]
+
+
+def test_a_frame_without_rows_and_one_that_arrow_reads():
+    empty = precis.summarize_frame(pa.table({"body": pa.array([], "string")}), "body")
+    assert empty.num_rows == 0 and empty["summary"].type == "string"
+    batch = pa.record_batch({"body": TEXTS, "summary": TEXTS})
+    made = precis.summarize_frame(batch, "body", prefix="new_", extractive="lead")
+    assert made["summary"].to_pylist() == TEXTS
+    methods = made["new_summary_method"].to_pylist()
+    assert methods == ["lead", None, None, "lead", "lead"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "flags", "message"),
+    [
+        (
+            {"body": ["a"]},
+            {},
+            "takes a data frame of pandas, polars or Arrow, not d",
+        ),
+        (pa.table({"bdy": ["a"]}), {}, "has no column 'body'; did you mean bdy?"),
+        (pa.table({"body": ["a"]}), {"id": "x"}, "no column 'x'; name one that it has"),
+        (
+            pa.table({"body": ["a"], "language": ["en"]}),
+            {},
+            "has a column 'language' already, .* give a prefix, as in prefix='new_'",
+        ),
+        (pa.table({"body": ["a"]}), {"output": "o"}, "takes no output"),
+        (
+            pa.table({"body": ["a"]}),
+            {"extractive": "oracle"},
+            "name their column, as",
+        ),
+        (pa.table({"body": ["a"]}), {"bundle": "b"}, "b: this is no complete bundle"),
+    ],
+)
+def test_what_cannot_be_summarized_is_refused(frame, flags, message):
+    with pytest.raises(UsageError, match=message):
+        precis.summarize_frame(frame, "body", **flags)
