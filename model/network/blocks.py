@@ -27,7 +27,12 @@ class TransformerBlock(keras.layers.Layer):
     """
 
     def __init__(
-        self, *, config: StackConfig, memory_width: int | None = None, **kwargs: Any
+        self,
+        *,
+        config: StackConfig,
+        memory_width: int | None = None,
+        has_attention_norm: bool = True,
+        **kwargs: Any,
     ) -> None:
         """Makes the layers; without `memory_width` there is no cross-attention."""
         # Without autocast: under mixed precision it would cast the float32 residual
@@ -39,7 +44,9 @@ class TransformerBlock(keras.layers.Layer):
         if memory_width:
             attention, residual = "self_attention", "self_residual"
         self.self_attention = MultiHeadAttention(config=config, name=attention)
-        self.self_residual = Residual(config=config, name=residual)
+        self.self_residual = Residual(
+            config=config, has_norm=has_attention_norm, name=residual
+        )
         self.cross_attention = None
         if memory_width:
             self.cross_attention = MultiHeadAttention(
@@ -66,8 +73,9 @@ class TransformerBlock(keras.layers.Layer):
         memory_bias: Tensor = None,
         past: tuple[Tensor, Tensor] | None = None,
         rotation: tuple[Tensor, Tensor] | None = None,
+        window: Any = None,
         training: bool = False,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Runs the block.
 
         Args:
@@ -79,15 +87,16 @@ class TransformerBlock(keras.layers.Layer):
           past: keys and values that stand before the states, each [B, H, P, D/H]; None
               stands for P = 0.
           rotation: of the queries and keys of self-attention, as in `rotate`.
+          window: of self-attention, as in `attend_within`.
           training: whether dropout is on.
 
         Returns:
-          States [B, T, D], the weights of self-attention [B, H, T, P + T] and those of
-          cross-attention [B, H, T, S], None without one.
+          States [B, T, D], the weights of self-attention [B, H, T, P + T], None with a
+          window, and those of cross-attention [B, H, T, S], None without one.
         """
         inputs = self.self_residual.sublayer_input(states)
         update, weights = self.self_attention(
-            inputs, inputs, bias, past=past, rotation=rotation
+            inputs, inputs, bias, past=past, rotation=rotation, window=window
         )
         states = self.self_residual(states, update, training=training)
         cross_weights = None
@@ -129,7 +138,10 @@ def make_stack(
         )
     stack = [
         TransformerBlock(
-            config=config, memory_width=memory_width, name=f"{of_block}_{number}"
+            config=config,
+            memory_width=memory_width,
+            has_attention_norm=number > 0 or config.first_norm,
+            name=f"{of_block}_{number}",
         )
         for number in range(blocks)
     ]

@@ -21,7 +21,14 @@ ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 SOURCE_PADDING = -1
 # Fields that came later, with their default. They are not stored where they have it, so
 # that the ids and fingerprints of earlier networks stay.
-LATER_FIELDS = {"rotary_base": 10_000.0}
+LATER_FIELDS = {
+    "rotary_base": 10_000.0,
+    "norm_bias": True,
+    "first_norm": True,
+    "reach": "",
+    "window": 64,
+    "local_rotary_base": 10_000.0,
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +57,10 @@ class StackConfig:
     # et al. 2020).
     norm_first: bool = False
     rms_norm: bool = False  # norms scale only (Zhang and Sennrich 2019)
+    norm_bias: bool = True  # whether norms that are no RMSNorm have a bias
     norm_epsilon: float = 1e-6  # of every norm
+    # With the norm first, whether the attention of the first block reads one too.
+    first_norm: bool = True
     scaled_scores: bool = True  # attention scores over sqrt(head width)
     scaled_embedding: bool = True  # embeddings times sqrt(D)
     embedding_norm: bool = False  # a norm after the positions are added (BERT)
@@ -100,6 +110,11 @@ class EncoderConfig(StackConfig):
     """The shape of a Transformer encoder."""
 
     encoder_layers: int
+    # A letter for each block, as in gllg: those with g attend to the whole source,
+    # those with l to `window` tokens on either side. Without letters, all have g.
+    reach: str = ""
+    window: int = 64
+    local_rotary_base: float = 10_000.0  # theta of the blocks with l
 
     def classifier(self, labels: int) -> "ClassifierConfig":
         """The shape of this encoder with a head for so many labels."""
@@ -122,6 +137,9 @@ class TransformerConfig(StackConfig):
     """
 
     encoder_layers: int
+    reach: str = ""  # this and the next two as in `EncoderConfig`
+    window: int = 64
+    local_rotary_base: float = 10_000.0
     decoder_layers: int
     decoder_stack: StackConfig | None = None  # of a decoder that differs
     shared_embedding: bool = True  # source and target are pieces of one vocabulary

@@ -112,7 +112,7 @@ def add_encoder(
 
 def read_tokens(
     network: Any, source: Tensor, training: bool = False
-) -> tuple[Tensor, Tensor, list[Tensor]]:
+) -> tuple[Tensor, Tensor, list[Tensor | None]]:
     """Runs the layers of `add_encoder`.
 
     Args:
@@ -122,19 +122,30 @@ def read_tokens(
 
     Returns:
       States float32 [B, S, D], the bias float32 [B, 1, 1, S] that masks padding, and
-      the attention weights [B, H, S, S] of each block.
+      the attention weights [B, H, S, S] of each block, None of those with a `reach`.
     """
     padding_bias = score_bias(padding_mask(source))
     bias = padding_bias
     attention_weights = []
-    positions = ops.arange(ops.shape(source)[1], dtype="int32")
-    rotation = rotation_at(network.config, positions)
+    config, length = network.config, ops.shape(source)[1]
+    positions = ops.arange(length, dtype="int32")
+    rotation = rotation_at(config, positions)
+    local_rotation = rotation_at(config, positions, config.local_rotary_base)
+    # By the letters of `reach`.
+    views = {
+        "": (rotation, None),
+        "g": (rotation, length),
+        "l": (local_rotation, config.window),
+    }
     if network.encoder_positions:
         bias = bias + network.encoder_positions(positions, positions)
-    tokens = source_tokens(source, network.config.pad_id)
+    tokens = source_tokens(source, config.pad_id)
     states = network.source_input(network.embedding(tokens), training=training)
-    for block in network.encoder:
-        states, weights, _ = block(states, bias, rotation=rotation, training=training)
+    for number, block in enumerate(network.encoder):
+        rotation, window = views[config.reach[number : number + 1]]
+        states, weights, _ = block(
+            states, bias, rotation=rotation, window=window, training=training
+        )
         attention_weights.append(weights)
     if network.encoder_norm:
         states = network.encoder_norm(states)

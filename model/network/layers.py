@@ -15,11 +15,13 @@ from keras import ops
 
 from precis.model.backend import Tensor, add_bias, keep_mask
 from precis.model.network.config import SOURCE_PADDING, StackConfig
-from precis.model.network.gradients import attend, layer_norm
+from precis.model.network.gradients import attend, layer_norm, mix_values
 
 # Added to the score of a masked position before the softmax. It is finite, so that the
 # softmax of a fully masked row is not NaN.
 MASKED = -1e9
+# Queries that attend together to what is near them.
+_CHUNK = 128
 
 ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "relu": ops.relu,
@@ -162,19 +164,22 @@ class Dropout(keras.layers.Dropout):
 
 
 class LayerNorm(keras.layers.LayerNormalization):
-    """LayerNorm (Ba et al. 2016) over the width."""
+    """LayerNorm (Ba et al. 2016) over the width, with or without a bias."""
 
     def call(self, states: Tensor) -> Tensor:
         """Maps states [..., D] to the same shape."""
-        return layer_norm(states, self.gamma, self.beta, self.epsilon)
+        beta = self.beta if self.center else ops.zeros_like(self.gamma)
+        return layer_norm(states, self.gamma, beta, self.epsilon)
 
 
 def make_norm(config: StackConfig, **kwargs: Any) -> keras.layers.Layer:
     """Makes a norm over the width in float32: LayerNorm, or RMSNorm (Zhang and Sennrich
     2019) where the configuration asks for it.
     """
-    kind = keras.layers.RMSNormalization if config.rms_norm else LayerNorm
-    return kind(epsilon=config.norm_epsilon, dtype="float32", **kwargs)
+    settings = {"epsilon": config.norm_epsilon, "dtype": "float32", **kwargs}
+    if config.rms_norm:
+        return keras.layers.RMSNormalization(**settings)
+    return LayerNorm(center=config.norm_bias, **settings)
 
 
 def rotate(heads: Tensor, rotation: tuple[Tensor, Tensor] | None) -> Tensor:
@@ -193,6 +198,47 @@ def rotate(heads: Tensor, rotation: tuple[Tensor, Tensor] | None) -> Tensor:
     turned = ops.concatenate([-second, first], axis=-1)
     rotated = ops.cast(heads, "float32") * cosines + ops.cast(turned, "float32") * sines
     return ops.cast(rotated, heads.dtype)
+
+
+def attend_within(
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, window: Any
+) -> Tensor:
+    """`attend` of a long text to itself, at most `window` positions away. One chunk of
+    queries follows another, so that few scores are in memory at a time.
+
+    Args:
+      query, key, value: [B, H, S, D/H].
+      bias: float32, broadcast to [B, H, 1, S]; MASKED where nothing may be read.
+      scale: of the scores.
+      window: positions, int32; S for the whole text.
+
+    Returns:
+      The mixed values [B, H, S, D/H].
+    """
+    batch, heads, length, depth = ops.shape(query)
+    count = (length + _CHUNK - 1) // _CHUNK
+    # The last query is repeated to the end of its chunk.
+    places = ops.minimum(ops.arange(count * _CHUNK, dtype="int32"), length - 1)
+    chunks = ops.reshape(
+        ops.take(query, places, axis=2), (batch, heads, count, _CHUNK, depth)
+    )
+
+    def mix(part: tuple[Tensor, Tensor]) -> Tensor:
+        queries, places = part
+        low = ops.maximum(places[0] - window, 0)
+        high = ops.minimum(places[-1] + window + 1, length)
+        distances = ops.arange(low, high, dtype="int32") - places[:, None]
+        near = score_bias(ops.abs(distances) <= window)  # [C, S]
+        keys = ops.swapaxes(key[:, :, low:high], -1, -2)
+        read = (keys, value[:, :, low:high], bias[..., low:high] + near)
+        return mix_values(queries, [read], scale)[0]
+
+    places = ops.reshape(places, (count, _CHUNK))
+    mixed = ops.map(mix, (ops.moveaxis(chunks, 2, 0), places))  # [S/C, B, H, C, D/H]
+    mixed = ops.reshape(
+        ops.moveaxis(mixed, 0, 2), (batch, heads, count * _CHUNK, depth)
+    )
+    return mixed[:, :, :length]
 
 
 class MultiHeadAttention(keras.layers.Layer):
@@ -242,7 +288,8 @@ class MultiHeadAttention(keras.layers.Layer):
         bias: Tensor,
         past: tuple[Tensor, Tensor] | None = None,
         rotation: tuple[Tensor, Tensor] | None = None,
-    ) -> tuple[Tensor, Tensor]:
+        window: Any = None,
+    ) -> tuple[Tensor, Tensor | None]:
         """Lets each state attend to a memory.
 
         Args:
@@ -252,9 +299,11 @@ class MultiHeadAttention(keras.layers.Layer):
           past: keys and values that stand before those of the memory, each
               [B, H, P, D/H]; S is then P longer.
           rotation: of queries and keys, as in `rotate`.
+          window: as in `attend_within`; None is the whole memory.
 
         Returns:
-          States [B, T, D], and the attention weights float32 [B, H, T, S].
+          States [B, T, D], and the attention weights float32 [B, H, T, S]; None with a
+          window.
         """
         keys, values = self.keys_values(memory, rotation)
         if past is not None:
@@ -262,6 +311,9 @@ class MultiHeadAttention(keras.layers.Layer):
             keys = ops.concatenate([past_keys, keys], axis=2)
             values = ops.concatenate([past_values, values], axis=2)
         queries = rotate(self._split_heads(self.query(states)), rotation)
+        if window is not None:
+            mixed = attend_within(queries, keys, values, bias, self.scale, window)
+            return self._join_heads(mixed), None
         mixed, weights = attend(queries, keys, values, bias, self.scale)
         return self._join_heads(mixed), weights
 
@@ -295,11 +347,15 @@ class Residual(keras.layers.Layer):
     x + dropout(sublayer(norm(x)))      with the norm first (Xiong et al. 2020)
     """
 
-    def __init__(self, *, config: StackConfig, **kwargs: Any) -> None:
+    def __init__(
+        self, *, config: StackConfig, has_norm: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(dtype="float32", **kwargs)
         self.norm_first = config.norm_first
         self.dropout = Dropout(config.dropout, name="dropout", dtype="float32")
-        self.norm = make_norm(config, name="norm")
+        self.norm = keras.layers.Identity(name="norm")
+        if has_norm:
+            self.norm = make_norm(config, name="norm")
 
     def build(self, shape: Any) -> None:
         self.norm.build(shape)

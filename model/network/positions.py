@@ -30,7 +30,9 @@ def sinusoidal_positions(
     return codes.reshape(length, -1)[:, :width].astype("float32")
 
 
-def rotation_at(config: StackConfig, positions: Tensor) -> tuple[Tensor, Tensor] | None:
+def rotation_at(
+    config: StackConfig, positions: Tensor, base: float = 0.0
+) -> tuple[Tensor, Tensor] | None:
     """What `rotate` turns the queries and keys at some positions by; None where
     positions are not rotary.
 
@@ -39,17 +41,19 @@ def rotation_at(config: StackConfig, positions: Tensor) -> tuple[Tensor, Tensor]
     Args:
       config: of the stack.
       positions: int32 [..., T].
+      base: theta, where it is not that of the stack.
 
     Returns:
       Cosines and sines, float32 [..., 1, T, D/H].
     """
     if config.positions != "rotary":
         return None
+    # Rounded where PyTorch rounds, as an error grows with the position.
     depth = config.width_of_head
-    frequencies = config.rotary_base ** -(np.arange(0, depth, 2) / depth)
-    angles = ops.cast(positions[..., None, :, None], "float32") * np.tile(
-        frequencies.astype("float32"), 2
-    )
+    exponents = (np.arange(0, depth, 2, dtype="float32") / depth).astype("float64")
+    frequencies = 1 / ((base or config.rotary_base) ** exponents).astype("float32")
+    positions = ops.cast(positions[..., None, :, None], "float32")
+    angles = positions * np.tile(frequencies, 2)
     return ops.cos(angles), ops.sin(angles)
 
 

@@ -99,6 +99,7 @@ class Transformer(BlockGenerator):
         maps = [
             AttentionMap("encoder", layer, block_weights, "source", "source")
             for layer, block_weights in enumerate(weights)
+            if block_weights is not None
         ]
         tokens = source_tokens(source, self.config.pad_id)
         return Memory(states, tokens, padding_mask(source)), maps

@@ -25,6 +25,7 @@ class _OneHead(NamedTuple):
     heads: int = 1
     head_width: None = None
     scaled_scores: bool = True
+    positions: str = ""
 
 
 def convolutional_gate(states: np.ndarray, weights: Weights) -> np.ndarray:

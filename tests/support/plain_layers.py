@@ -150,7 +150,7 @@ def norm(states: np.ndarray, weights: Weights, config: Any) -> np.ndarray:
     normed = states / np.sqrt(variance + config.norm_epsilon)
     if config.rms_norm:
         return normed * weights["scale"]
-    return normed * weights["gamma"] + weights["beta"]
+    return normed * weights["gamma"] + weights.get("beta", 0.0)
 
 
 def activate(name: str, x: float) -> float:
@@ -180,7 +180,9 @@ def residual(
     weights: Weights,
     config: Any,
 ) -> np.ndarray:
-    """norm(x + f(x)), or with the norm first x + f(norm(x))."""
+    """norm(x + f(x)), or with the norm first x + f(norm(x)); without one x + f(x)."""
+    if not below(weights, "norm"):
+        return states + sublayer(states)
     if config.norm_first:
         return states + sublayer(norm(states, below(weights, "norm"), config))
     return norm(states + sublayer(states), below(weights, "norm"), config)

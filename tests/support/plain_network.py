@@ -2,6 +2,7 @@
 padding; `plain_recurrent` has the recurrent network.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,8 +126,14 @@ def transformer(
     )
     for i in range(config.encoder_layers):
         own = below(weights, f"encoder_{i}")
-        states, share = block(states, everything, own, config, numbers)
-        maps.append(("encoder", i, share))
+        of_block, readable = config, everything
+        if config.reach[i : i + 1] == "l":
+            of_block = dataclasses.replace(config, rotary_base=config.local_rotary_base)
+            places = np.arange(len(source))
+            readable = abs(places - places[:, None]) <= config.window
+        states, share = block(states, readable, own, of_block, numbers)
+        if not config.reach:
+            maps.append(("encoder", i, share))
     memory = states
     if config.norm_first:
         memory = norm(states, below(weights, "encoder_norm"), config)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from precis.model.errors import DataError
 from precis.model.network.config import EncoderConfig, StackConfig, TransformerConfig
 
@@ -74,6 +76,8 @@ class Family:
       first_position: the row of the position table for the first token.
       added: name of a tensor -> name of a tensor whose first row is added to each row.
       older: ends of tensor names in older checkpoints -> ends in current ones.
+      joined: end of the name of a layer -> ends of those whose rows it stands for, one
+          below the other.
     """
 
     title: str
@@ -91,6 +95,7 @@ class Family:
     first_position: int = 0
     added: Mapping[str, str] = dataclasses.field(default_factory=dict)
     older: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    joined: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def network(self, settings: Mapping[str, Any]) -> TransformerConfig | EncoderConfig:
         """The configuration of the network, or of the encoder, in a config.json.
@@ -154,6 +159,16 @@ class Family:
         it.
         """
         return _with_end(name.removeprefix(self.prefix), self.older)
+
+    def parts(self, name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+        """The tensors that a stored one stands for, by current name."""
+        layer, _, leaf = name.rpartition(".")
+        for end, parts in self.joined.items():
+            if layer.endswith(end):
+                rows = np.array_split(values, len(parts))
+                names = [f"{layer.removesuffix(end)}{part}.{leaf}" for part in parts]
+                return dict(zip(names, rows, strict=True))
+        return {name: values}
 
     def is_ignored(self, name: str) -> bool:
         """Whether no network needs the tensor of a current name."""

@@ -24,6 +24,7 @@ from precis.model.bundle.checkpoints.bert import (
 )
 from precis.model.bundle.checkpoints.family import Family
 from precis.model.bundle.checkpoints.generation import read_generation, task_settings
+from precis.model.bundle.checkpoints.modernbert import MODERNBERT
 from precis.model.bundle.checkpoints.t5 import MT5, T5
 from precis.model.bundle.manifest import check_finite
 from precis.model.errors import DataError, UsageError
@@ -46,6 +47,7 @@ FAMILIES: Mapping[str, Family] = {
     "bert": BERT,
     "roberta": ROBERTA,
     "distilbert": DISTILBERT,
+    "modernbert": MODERNBERT,
 }
 # What to take instead of checkpoints of other types, by model_type.
 _INSTEAD: Mapping[str, str] = {
@@ -63,6 +65,7 @@ _INSTEAD: Mapping[str, str] = {
         "serve it with vLLM, llama.cpp or Ollama, and name the server: "
         "--bundle openai://HOST:PORT/v1#MODEL",
     ),
+    "modernbert-decoder": "take the encoder of that size, of the type modernbert",
     "prophetnet": "take bart or pegasus, which were trained on the same news",
 }
 # The number formats of safetensors that weights may have.
@@ -295,7 +298,7 @@ def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
                 values = (values.astype("<u4") << 16).view("<f4")
             values = values.reshape(entry["shape"]).astype("float32", copy=False)
             check_finite(path, [(stored_name, values)], way_out=_WAY_OUT)
-            tensors[name] = values
+            tensors |= family.parts(name, values)
     return tensors
 
 

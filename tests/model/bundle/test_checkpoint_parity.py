@@ -18,6 +18,7 @@ from support.command_line import run_reference
 from support.huggingface_bundles import read_folder, sample_bodies, save_layout
 from support.import_cases import CHECKPOINTS
 from support.import_reference import DOCUMENTS
+from support.modernbert_reference import CASES as MODERNBERTS
 
 from precis.model.bundle.checkpoints.generation import read_generation
 from precis.model.bundle.checkpoints.importer import (
@@ -219,6 +220,24 @@ def test_a_pre_trained_encoder_gives_the_vectors_of_transformers(texts, tmp_path
     np.testing.assert_allclose(vectors, reference["vectors"], atol=1e-4)
     similarity = reference["vectors"] @ reference["vectors"].T
     assert np.median(similarity) < 0.5  # They are not all the same.
+
+
+def test_modernberts_give_the_states_and_the_ids_of_transformers(texts, tmp_path):
+    (tmp_path / "texts.json").write_text(json.dumps(texts))
+    run_reference("modernbert_reference", tmp_path)
+    for name in MODERNBERTS:
+        folder = str(tmp_path / name)
+        import_checkpoint(checkpoint=folder, output=f"{folder}/bundle")
+        encoder = load_encoder_bundle(f"{folder}/bundle")
+        reference = np.load(tmp_path / name / "reference.npz")
+        source = reference["source"].astype("int32")
+        readable = source != SOURCE_PADDING
+        states = np.asarray(encoder.encoder(source))[readable]
+        assert np.std(expected := reference["states"][readable]) > 0.5
+        np.testing.assert_allclose(states, expected, atol=1e-4)
+        ids = [row.tolist() for row in encoder.tokenizer.encode(texts)]
+        assert ids == read_folder(tmp_path, "ids.json")
+        assert encoder.tokenizer.surrounding_ids == ((1,), (2,))
 
 
 def test_checkers_give_the_probabilities_of_transformers(texts, tmp_path):

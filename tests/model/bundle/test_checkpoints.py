@@ -298,6 +298,104 @@ def test_a_prefix_and_the_heads_of_tasks_change_nothing(kind, checkpoints, tmp_p
         np.testing.assert_array_equal(first.numpy(), second.numpy())
 
 
+# A ModernBERT as transformers 4.48 wrote it.
+MODERNBERT = {
+    **{"model_type": "modernbert", "vocab_size": 30, "hidden_size": 8},
+    **{"num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 5},
+    **{"max_position_embeddings": 64, "pad_token_id": 1, "layer_norm_eps": 1e-5},
+    **{"global_attn_every_n_layers": 2, "local_attention": 20, "norm_bias": False},
+    **{"global_rope_theta": 900.0, "local_rope_theta": None},
+}
+WHOLE, NEAR = "full_attention", "sliding_attention"
+THETAS = {WHOLE: {"rope_theta": 70.0}, NEAR: {"rope_theta": 7, "rope_type": "default"}}
+SCALED = {WHOLE: {"rope_theta": 70.0, "rope_type": "yarn"}}
+
+
+def write_modernbert(folder: Path, **settings: Any) -> str:
+    rng = np.random.default_rng(2)
+    names = {
+        "embeddings.tok_embeddings.weight": (30, 8),
+        "embeddings.norm.weight": (8,),
+    }
+    for layer in range(3):
+        names |= {
+            f"layers.{layer}.{name}.weight": shape
+            for name, shape in {
+                **{"attn.Wqkv": (24, 8), "attn.Wo": (8, 8)},
+                **{"mlp.Wi": (10, 8), "mlp.Wo": (8, 5)},
+                **{"attn_norm": (8,), "mlp_norm": (8,)},
+            }.items()
+        }
+    names["final_norm.weight"] = (8,)
+    del names["layers.0.attn_norm.weight"]
+    stored = {
+        f"model.{name}": rng.normal(size=shape).astype("float32")
+        for name, shape in names.items()
+    }
+    stored |= {"head.dense.weight": ones(8, 8), "decoder.bias": ones(30)}
+    (folder / "config.json").write_text(json.dumps({**MODERNBERT, **settings}))
+    safetensors.numpy.save_file(stored, folder / "model.safetensors")
+    return str(folder)
+
+
+def test_joined_layers_of_a_modernbert_are_taken_apart(tmp_path):
+    network = load_checkpoint(write_modernbert(tmp_path)).network
+    stored = safetensors.numpy.load_file(tmp_path / "model.safetensors")
+    weights = weights_of(Checkpoint(network))
+    qkv, gated = (
+        stored[f"model.layers.1.{name}.weight"] for name in ("attn.Wqkv", "mlp.Wi")
+    )
+    for path, rows in {
+        **{"attention/query": qkv[:8], "attention/key": qkv[8:16]},
+        **{"attention/value": qkv[16:]},
+        **{"feed_forward/inner": gated[:5], "feed_forward/gate": gated[5:]},
+    }.items():
+        kernel = weights[f"encoder_1/{path}/kernel"]
+        np.testing.assert_array_equal(kernel, rows.T)
+    assert "encoder_1/attention_residual/norm/gamma" in weights
+    assert "encoder_0/attention_residual/norm/gamma" not in weights
+    assert not [path for path in weights if path.endswith(("bias", "beta"))]
+    # The first and the third block read everything, the second 10 tokens either way.
+    config = network.config
+    assert (config.reach, config.window, config.max_source_tokens) == ("glg", 10, 64)
+    assert (config.rotary_base, config.local_rotary_base) == (900.0, 900.0)
+    # As version 5 writes it.
+    kinds = {"layer_types": [NEAR, WHOLE, NEAR], "rope_parameters": THETAS}
+    config = load_checkpoint(write_modernbert(tmp_path, **kinds)).network.config
+    assert (config.reach, config.rotary_base, config.local_rotary_base) == (
+        "lgl",
+        70,
+        7,
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"layer_types": [NEAR]}, "must name full_attention or sliding_attention for"),
+        (
+            {"layer_types": ["mamba"] * 3},
+            r"the 3 layers, and is \['mamba', .*; downloa",
+        ),
+        ({"global_attn_every_n_layers": 0}, r"config.json: damaged \(.*; download the"),
+        ({"attention_bias": True}, "of attention_bias and mlp_bias one is true, and a"),
+        ({"rope_parameters": SCALED}, "rope_type is 'yarn', and only rotary positions"),
+        ({"rope_scaling": {"type": "linear"}}, "rope_type is 'linear', and only rotar"),
+        ({"hidden_activation": "mish"}, "hidden_activation 'mish' is not one of gelu"),
+        ({"num_attention_heads": 8}, "width of a head must be even for rotary positio"),
+        (
+            {"intermediate_size": 6},
+            r"mlp.Wi.input.weight has the shape \[5, 8\], and c",
+        ),
+        ({"num_hidden_layers": 4}, "lacks layers.3.attn.Wo.weight, layers.3.attn.Wqkv"),
+    ],
+)
+def test_a_modernbert_that_is_not_computed_is_refused(settings, message, tmp_path):
+    folder = write_modernbert(tmp_path, **settings)
+    with pytest.raises(DataError, match=rf"{tmp_path}: .*{message}"):
+        load_checkpoint(folder)
+
+
 def test_weights_of_16_bits_become_float32(tmp_path):
     values = np.array([[1.5, -2.25, 3.0e-3, 65504.0]], "float32")
     # The upper half of a float32 is a bfloat16, rounded towards zero.

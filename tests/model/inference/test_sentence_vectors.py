@@ -2,13 +2,16 @@
 width that reads 24 tokens.
 """
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
+from support.plain_network import scramble
 from support.small_extractor import TOKENS
 
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
+from precis.model.network.build import build_network
 
 CLS, SEP = 3, 4
 # Pieces: rain fell on mon ##day | it was cold | nobody came .
@@ -89,6 +92,27 @@ def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(
             start += lengths[place]
             if place >= window.new:
                 np.testing.assert_allclose(vectors[place], mean, atol=1e-5)
+
+
+def test_a_modernbert_reads_a_long_document_as_one(encoder_bundle):
+    """Of 240 tokens; half of its blocks read three tokens on either side."""
+    shape = {
+        "positions": "rotary",
+        "reach": "lg",
+        "window": 3,
+        "max_source_tokens": 300,
+    }
+    encoder = build_network(dataclasses.replace(encoder_bundle.config, **shape))
+    scramble(encoder, seed=5)
+    tokenizer = encoder_bundle.tokenizer
+    ids = tokenizer.encode_parts(LONG)
+    rows = states(encoder, [CLS, *np.concatenate(ids), SEP])
+    ends = 1 + np.cumsum(list(map(len, ids)))
+    assert TOKENS < ends[-1] < 300
+    expected = [part.mean(axis=0) for part in np.split(rows[1:-1], ends[:-1] - 1)]
+    short, vectors = SentenceEncoder(encoder, tokenizer).vectors([STORY, LONG])
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert len(short) == 3
 
 
 def test_of_a_sentence_that_is_too_long_the_beginning_is_read(sentence_encoder):

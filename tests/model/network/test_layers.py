@@ -8,6 +8,7 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from support.small_network import small_config, values
 
 from precis.model.network import layers
@@ -57,6 +58,27 @@ def test_attention_computes_in_the_precision_it_is_given():
     _, weights = half(states, memory, bias)
     log_weights = np.log(np.asarray(weights))[0, 0, 0]
     assert log_weights @ [-1, 1] == pytest.approx(0.001, abs=1e-4)
+
+
+@pytest.mark.parametrize("window", [0, 37, 300])
+def test_a_window_is_a_mask_however_the_text_is_cut_into_chunks(window):
+    """Two texts of 300 and 140 tokens; a graph does not know the length."""
+    query, key, value = (values(2, 3, 300, 4, seed=seed) for seed in range(3))
+    readable = np.arange(300) < np.array([[300], [140]])
+    distances = np.abs(np.arange(300) - np.arange(300)[:, None])
+    mask = readable[:, None, None] & (distances <= window)
+    scores = np.where(mask, np.einsum("bhtd,bhsd->bhts", query, key) * 0.7, -np.inf)
+    with np.errstate(invalid="ignore"):
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+    expected = (shares / shares.sum(-1, keepdims=True)) @ value
+    bias = layers.score_bias(readable[:, None, None])
+    spec = tf.TensorSpec([None, 3, None, 4])
+    actual = tf.function(
+        lambda *parts: layers.attend_within(*parts, bias, 0.7, window),
+        input_signature=[spec] * 3,
+    )(query, key, value)
+    seen = np.broadcast_to(readable[:, None, :, None], expected.shape)
+    np.testing.assert_allclose(actual.numpy()[seen], expected[seen], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["mixed_bfloat16", "mixed_float16"])
