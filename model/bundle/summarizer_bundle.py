@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
+from precis.model.bundle.address import is_endpoint
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     EXTRACTIVE,
@@ -40,6 +41,8 @@ _FLAGS: Mapping[str, Any] = {
     "early_stopping": "bound",
 }
 _NEURAL = "neural"
+# A language model writes two or three sentences in fewer pieces.
+_ENDPOINT_TOKENS = 256
 
 
 class SummarizerBundle(NamedTuple):
@@ -116,6 +119,8 @@ def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     folder = os.fspath(bundle) if isinstance(bundle, str | os.PathLike) else ""
     if not folder:
         return dict(flags)
+    if is_endpoint(folder):
+        return {"max_summary_tokens": _ENDPOINT_TOKENS, **flags}
     if read_manifest(folder).get("kind") != SUMMARIZER:
         return {**read_summary_flags(folder), **flags}
     summarizer = open_summarizer_bundle(folder)

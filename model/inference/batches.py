@@ -51,6 +51,21 @@ class Hypothesis(NamedTuple):
     is_finished: bool = True
 
 
+class Cost(NamedTuple):
+    """What it took to write of a source.
+
+    Attributes:
+      prompt_tokens: those that were read; None where a server does not say.
+      written_tokens: those of the best hypothesis, the end token included; None as
+        above.
+      seconds: of the search of a batch, its part by tokens; or of a request.
+    """
+
+    prompt_tokens: int | None
+    written_tokens: int | None
+    seconds: float
+
+
 class SearchedBatch(NamedTuple):
     """The result of searching one batch.
 
@@ -61,11 +76,29 @@ class SearchedBatch(NamedTuple):
       started, ended: seconds of a clock that all processes of this machine share.
     """
 
-    results: list[list[Hypothesis] | Failure]
+    results: list[Any]
     source_tokens: int
     padded_tokens: int
     started: float
     ended: float
+
+
+def shared_costs(batch: SearchedBatch, lengths: Sequence[int]) -> list[Cost]:
+    """The cost of each document of a batch, whose time they share by their tokens.
+
+    Args:
+      batch: what was searched.
+      lengths: source tokens of each document.
+    """
+    written = [
+        0 if isinstance(ranked, Failure) or not ranked else len(ranked[0].tokens)
+        for ranked in batch.results
+    ]
+    rate = (batch.ended - batch.started) / max(1, sum(lengths) + sum(written))
+    return [
+        Cost(read, count, rate * (read + count))
+        for read, count in zip(lengths, written, strict=True)
+    ]
 
 
 def padded_length(lengths: Sequence[int], limit: int) -> int:

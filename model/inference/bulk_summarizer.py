@@ -20,21 +20,24 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from precis.model.errors import DataError, JobError, PrecisError
 from precis.model.inference.batches import (
     SEARCH,
+    Cost,
     Hypothesis,
     SearchedBatch,
     batches_by_length,
     join_batches,
     restore_order,
+    shared_costs,
 )
 from precis.model.inference.process_limits import compute_on_one_thread
 from precis.model.inference.processes import Processes, search_context
+from precis.model.inference.summarizer import Summary, distinct_summaries
 from precis.model.isolation import (
     NOT_OF_A_DOCUMENT,
     PROCESS_DIED,
@@ -51,7 +54,6 @@ from precis.model.tensorflow_import import import_tensorflow
 # threads set before it computes anything.
 if TYPE_CHECKING:
     from precis.model.inference.searcher import Searcher
-    from precis.model.inference.summarizer import Summary
 
 # A process needs some seconds before it can search. In that time, this process searches
 # a smaller number of batches than this.
@@ -89,7 +91,10 @@ class BulkSummarizer:
       tokenizer: the bundle's tokenizer of summaries.
       source_tokenizer: the bundle's tokenizer of sources.
       max_source_tokens: source tokens that the network reads.
+      has_tokens: whether sources are tokens; those of an endpoint are bytes.
     """
+
+    has_tokens = True
 
     def __init__(self, search: ModelSearch, *, processes: int) -> None:
         """Opens the bundle, but does not read its weights.
@@ -155,7 +160,11 @@ class BulkSummarizer:
         batches = self._batches(sources)
         begin = self.submit if in_processes else self._later
         searches = [begin([sources[row] for row in rows]) for rows in batches]
-        return PendingWindow(self, batches, searches)
+
+        def decode(ranked: list[Hypothesis]) -> list[Summary]:
+            return distinct_summaries(ranked, self.tokenizer)
+
+        return PendingWindow(batches, searches, list(map(len, sources)), decode)
 
     def submit(self, sources: list[np.ndarray]) -> Callable[[], SearchedBatch]:
         """Begins to search a batch in the processes.
@@ -241,20 +250,26 @@ class PendingWindow:
     """Documents whose search has begun.
 
     Attributes:
-      bulk: searches them.
       batches: the positions of the documents of each batch.
       searches: each gives the result of a batch when it is called.
+      lengths: source tokens of each document.
+      decode: turns the hypotheses of a document into summaries.
+      price: gives the cost of each document of a batch, by their lengths.
       searched: the result of each batch, available after `summaries`.
+      costs: of each document, likewise.
     """
 
-    bulk: BulkSummarizer
     batches: list[list[int]]
     searches: list[Callable[[], SearchedBatch]]
+    lengths: list[int]
+    decode: Callable[[list[Any]], list[Summary]]
+    price: Callable[[SearchedBatch, Sequence[int]], list[Cost]] = shared_costs
     searched: list[SearchedBatch] = dataclasses.field(default_factory=list)
+    costs: list[Cost] = dataclasses.field(default_factory=list)
 
     def summaries(
         self, on_searched: Callable[[float], None] = lambda part: None
-    ) -> "list[list[Summary] | Failure]":
+    ) -> list[list[Summary] | Failure]:
         """Waits for the search.
 
         Args:
@@ -270,8 +285,6 @@ class PendingWindow:
           PrecisError: the bundle cannot be loaded, or search processes die whatever
             they do.
         """
-        from precis.model.inference.summarizer import distinct_summaries
-
         documents = sum(map(len, self.batches))
         searched_documents = 0
         for search in self.searches:
@@ -279,13 +292,15 @@ class PendingWindow:
             searched_documents += len(self.searched[-1].results)
             on_searched(searched_documents / documents)
 
-        def decode(ranked: list[Hypothesis]) -> "list[Summary]":
-            return distinct_summaries(ranked, self.bulk.tokenizer)
-
+        costs = [
+            batch._replace(results=self.price(batch, [self.lengths[n] for n in rows]))
+            for rows, batch in zip(self.batches, self.searched, strict=True)
+        ]
+        self.costs = restore_order(self.batches, costs)
         return [
             result
             if isinstance(result, Failure)
-            else attempt(result, decode, stage=SEARCH)
+            else attempt(result, self.decode, stage=SEARCH)
             for result in restore_order(self.batches, self.searched)
         ]
 

@@ -1,13 +1,12 @@
-"""Summaries as text: token ids of documents in, ranked summaries out."""
+"""Summaries as text: token ids of documents in, ranked summaries out.
+
+TensorFlow is imported where a network writes them.
+"""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from precis.model.inference.batches import Hypothesis
-from precis.model.inference.fact_pieces import fact_pieces
-from precis.model.inference.searcher import Searcher
-from precis.model.inference.shortlist import common_end
-from precis.model.network.generator import Generator
 from precis.model.search.config import (
     SearchConfig,
     SpecialTokens,
@@ -16,6 +15,10 @@ from precis.model.search.config import (
 from precis.model.search.special import special_tokens
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
+
+if TYPE_CHECKING:
+    from precis.model.inference.searcher import Searcher
+    from precis.model.network.generator import Generator
 
 
 class LineSupport(NamedTuple):
@@ -36,16 +39,18 @@ class Summary(NamedTuple):
 
     Attributes:
       text: the summary, one sentence a line.
-      score: its log-probability after the length penalty.
+      score: its log-probability after the length penalty; NaN where an endpoint does
+        not give it.
       mean_log_prob: the mean log-probability of its tokens, the end token included. As
         in the search, a token that is given, such as a prefix, has the log-probability
         zero, and the probabilities of tokens that a rule forbids are not distributed
-        over the others.
+        over the others. NaN as above.
       margin: its score minus the score of the next hypothesis in the beam; None for
         the last one.
-      min_log_prob: the log-probability of its least likely token.
+      min_log_prob: the log-probability of its least likely token; NaN as above.
       support: of each line; None where the network wrote of more than a sentence.
       is_finished: False where it was cut at the maximum length.
+      was_cut: True where an endpoint did that.
     """
 
     text: str
@@ -55,6 +60,7 @@ class Summary(NamedTuple):
     min_log_prob: float = 0.0
     support: tuple[LineSupport, ...] | None = None
     is_finished: bool = True
+    was_cut: bool = False
 
 
 def join_summaries(
@@ -73,16 +79,17 @@ def join_summaries(
         min((part.margin for part in parts if part.margin is not None), default=None),
         min((part.min_log_prob for part in parts), default=0.0),
         support,
+        was_cut=any(part.was_cut for part in parts),
     )
 
 
 def make_searcher(
-    network: Generator,
+    network: "Generator",
     tokenizer: AnyTokenizer,
     config: SearchConfig,
     special: SpecialTokens | None = None,
     source_tokenizer: AnyTokenizer | None = None,
-) -> Searcher:
+) -> "Searcher":
     """What searches the token ids of summaries.
 
     Args:
@@ -97,6 +104,10 @@ def make_searcher(
       UsageError: `config.supported` or `config.common_pieces` would mix two
         vocabularies, or special tokens stand behind the common pieces.
     """
+    from precis.model.inference.fact_pieces import fact_pieces
+    from precis.model.inference.searcher import Searcher
+    from precis.model.inference.shortlist import common_end
+
     special = special_tokens(tokenizer, special)
     of_sources = (source_tokenizer or tokenizer).fingerprint
     check_vocabularies(config, has_one_vocabulary=tokenizer.fingerprint == of_sources)

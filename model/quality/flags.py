@@ -40,6 +40,7 @@ FLAGS: Mapping[str, str] = {
     "doubtful_line": (
         "a written line whose probability of being right is below --min_confidence"
     ),
+    "unfinished": "the model of an endpoint was stopped at --max_summary_tokens",
     "truncated_source": "the network did not read all of the source",
     "markup_source": "the source has tags of HTML",
     "short_source": (

@@ -291,6 +291,7 @@ def measure(
     min_mean_log_prob: float = MIN_MEAN_LOG_PROB,
     is_doubtful: bool = False,
     is_truncated: bool = False,
+    was_cut: bool = False,
 ) -> Quality:
     """All measures of a summary.
 
@@ -302,6 +303,7 @@ def measure(
       is_doubtful: whether one of its lines is too likely to be wrong.
       is_truncated: whether the network that wrote the summary read only a part of the
           source.
+      was_cut: whether an endpoint cut the summary at its maximum length.
     """
     text = _read_summary(summary)
     count = len(text.words)
@@ -329,6 +331,7 @@ def measure(
             is_unsure=mean_log_prob is not None and mean_log_prob < min_mean_log_prob,
             is_doubtful=is_doubtful,
             is_truncated=is_truncated,
+            was_cut=was_cut,
         ),
     )
 
@@ -364,11 +367,12 @@ def _flags(
     is_unsure: bool = False,
     is_doubtful: bool = False,
     is_truncated: bool = False,
+    was_cut: bool = False,
 ) -> list[str]:
     """The flags of a summary, in the order of `flags.FLAGS`.
 
     Args:
-      summary, source, is_doubtful, is_truncated: as for `measure`.
+      summary, source, is_doubtful, is_truncated, was_cut: as for `measure`.
       unsupported: what the source does not hold.
       is_unsure: whether the log-probability of its tokens is low.
     """
@@ -388,6 +392,7 @@ def _flags(
         "unsupported_name": bool(unsupported.names),
         "low_confidence": is_unsure,
         "doubtful_line": is_doubtful,
+        "unfinished": was_cut,
         "truncated_source": is_truncated,
         "markup_source": source.has_markup,
     }

@@ -175,6 +175,8 @@ def warnings_of(row: Values) -> list[str]:
         lines.append(
             f"the network read {row['seen_tokens']:,} of the {row['source_tokens']:,} "
             "tokens of the document"
+            if row["seen_tokens"] is not None
+            else f"the endpoint was given {row['seen_ratio']:.0%} of the document"
         )
     return lines
 

@@ -110,7 +110,8 @@ def _judging_value(run: ReportedRun, database: "duckdb.DuckDBPyConnection") -> s
     ((expected,),) = database.execute(rows.COUNT_EXPECTED).fetchall()
     if expected:
         return rows.EXPECTED
-    if run.manifest["bundle"]:
+    ((log_probs,),) = database.execute(rows.COUNT_LOG_PROBS).fetchall()
+    if log_probs:
         return rows.LOG_PROB
     return facts.shown_system(run.evaluation) if run.evaluation else ""
 

@@ -43,6 +43,7 @@ _ROWS = f"""
 EXPECTED, LOG_PROB = "expected", "log_prob"
 # The rows of which the expected ROUGE-2 is known.
 COUNT_EXPECTED = "SELECT count(expected) FROM rows"
+COUNT_LOG_PROBS = "SELECT count(log_prob) FROM rows"
 # The rows whose shown summary has a flag.
 COUNT_FLAGGED = "SELECT count(*) FROM rows WHERE is_flagged"
 _SCORES = "SELECT document_id, system, rouge1 FROM added WHERE rouge1 IS NOT NULL"

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from precis.model import files
+from precis.model.bundle.address import is_endpoint
 from precis.model.config import (
     PRECISIONS,
     check_at_least,
@@ -61,9 +62,10 @@ class SummarizeOptions:
     )
     bundle: str = flag(
         "",
-        "network, the --output of `precis train` or `precis import`, or a model of the "
-        "hub, as hf://facebook/bart-large-cnn; without it only extractive summaries "
-        "are written",
+        "network, the --output of `precis train` or `precis import`; a model of the "
+        "hub, as hf://facebook/bart-large-cnn; or openai://HOST:PORT/v1#MODEL, what a "
+        "server with the chat protocol of OpenAI has; without it only extractive "
+        "summaries are written",
         metavar="DIR",
         is_common=True,
     )
@@ -133,6 +135,27 @@ class SummarizeOptions:
     write: str = setting(WRITE_ARTICLE, choices=(WRITE_ARTICLE, WRITE_SENTENCES))
     # Sentences of an article that write=sentences rewrites, at most.
     written_sentences: int = setting(6)
+    requests: int = flag(
+        16,
+        "requests to an endpoint that run at once, at most; fewer where it turns some "
+        "away",
+    )
+    request_timeout: float = flag(
+        120.0,
+        "seconds in which an endpoint answers a request; then it is sent again",
+        metavar="SECONDS",
+    )
+    request_json: str = flag(
+        "",
+        "parameters of each request to an endpoint, as JSON, beside those that precis "
+        'sets: {"temperature": 0.7, "seed": null} changes one and leaves one out',
+        metavar="JSON",
+    )
+    # Seconds before a request is sent again; the next pauses are longer.
+    request_pause: float = setting(1.0)
+    # Tokens that the model of an endpoint reads and writes, which long documents are
+    # cut by; 0 is what the server says in its list of models, or else 4096.
+    context_tokens: int = setting(0)
     precision: str = flag(
         "float32",
         "number format of the network's layers; others than float32 may change a "
@@ -150,11 +173,19 @@ class SummarizeOptions:
                 "0 is the square root of the number of passages"
             )
         check_at_least(self, 0, "search_processes", way_out="0 is one per core")
+        check_at_least(self, 1, "requests", "request_timeout")
+        check_at_least(self, 0, "request_pause", "context_tokens")
 
     @property
     def uses_tensorflow(self) -> bool:
-        """Whether a network reads or writes."""
-        return bool(self.bundle or self.extractive_bundle or self.checker)
+        """Whether a network reads or writes here."""
+        writer = self.bundle and not self.is_endpoint
+        return bool(writer or self.extractive_bundle or self.checker)
+
+    @property
+    def is_endpoint(self) -> bool:
+        """Whether a model of a server writes."""
+        return is_endpoint(self.bundle)
 
     @property
     def methods(self) -> tuple[str, ...]:

@@ -262,7 +262,7 @@ def run_steps(
     processes = count_workers(workers, beam_options, tasks=len(tasks), size=size)
     readers, note = processes, ""
     options = run.settings.options
-    if options.bundle:
+    if options.bundle and not options.is_endpoint:
         options = _begin_search(options, beam_options, workers)
         run = dataclasses.replace(run, settings=run.settings._replace(options=options))
         note = "compiling the search"

@@ -1,7 +1,7 @@
 """The row of a document: a value for each column of docs/SCHEMA.md."""
 
 import dataclasses
-import itertools
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.selection import Extract
 from precis.model.extractive.terms import TermCache, Terms
+from precis.model.inference.batches import Cost
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.isolation import Failure, attempt
 from precis.model.quality.flags import (
@@ -28,11 +29,12 @@ from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 from precis.pipelines.summarize.extractive_summaries import choose_sentences
 from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.tables.columns import round_margin, round_score
+from precis.pipelines.tables.columns import known_score, round_margin, round_score
 from precis.pipelines.tables.schema import SCHEMA_VERSION, SUMMARY_SCHEMA
 
 if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.bulk_summarizer import BulkSummarizer
+    from precis.model.inference.endpoint import Endpoint
     from precis.model.inference.sentence_scorer import SentenceScorer
     from precis.model.inference.summarizer import Summary
     from precis.model.inference.support import SupportChecker
@@ -58,7 +60,7 @@ class Models:
       terms: of words that were read before.
     """
 
-    bulk: "BulkSummarizer | None" = None
+    bulk: "BulkSummarizer | Endpoint | None" = None
     scorer: "SentenceScorer | None" = None
     keyphrases: "KeyphraseModel | None" = None
     checker: "SupportChecker | None" = None
@@ -84,6 +86,7 @@ class SummaryRow:
       terms: of its sentences; None where no method reads terms.
       source: what the network reads of it; None where it reads nothing.
       passages: the summaries of each passage of the source.
+      costs: of the passages.
     """
 
     article: Article
@@ -95,6 +98,7 @@ class SummaryRow:
     terms: Terms | None = None
     source: EncodedDocument | None = None
     passages: "list[Sequence[Summary]]" = dataclasses.field(default_factory=list)
+    costs: list[Cost] = dataclasses.field(default_factory=list)
     _expected: ExpectedReference | None = None
 
     @property
@@ -112,9 +116,14 @@ class SummaryRow:
         """What the network is given: int32 [S] for each passage."""
         return self.source.passages if self.source else []
 
-    def take_summaries(self, passages: "Iterable[Sequence[Summary] | Failure]") -> None:
-        """Takes what the network wrote of each passage, or its first failure."""
-        for summaries in passages:
+    def take_summaries(
+        self, passages: "Iterable[tuple[Sequence[Summary] | Failure, Cost]]"
+    ) -> None:
+        """Takes what the network wrote of each passage, or its first failure, and what
+        that cost.
+        """
+        for summaries, cost in passages:
+            self.costs.append(cost)
             if isinstance(summaries, Failure):
                 self.failure = self.failure or summaries
             else:
@@ -275,7 +284,8 @@ class SummaryRow:
         """
         best = summaries[0]
         # Flags must follow from the columns.
-        mean_log_prob, confidence = round_score(best.mean_log_prob), None
+        rounded = round_score if source.in_tokens else known_score
+        mean_log_prob, confidence = rounded(best.mean_log_prob), None
         if best.support:
             confidence = round_score(min(each.confidence for each in best.support))
         fallback = self.settings.fallback
@@ -286,16 +296,21 @@ class SummaryRow:
             min_mean_log_prob=fallback.min_mean_log_prob,
             is_doubtful=confidence is not None and confidence < fallback.min_confidence,
             is_truncated=source.is_truncated,
+            was_cut=best.was_cut,
         )
         self.columns |= {
-            "source_tokens": source.source_tokens,
-            "seen_tokens": source.seen_tokens,
+            "source_tokens": source.source_tokens if source.in_tokens else None,
+            "seen_tokens": source.seen_tokens if source.in_tokens else None,
             "seen_ratio": source.seen_ratio,
             "chunks": len(source.passages),
             "abstractive_method": source.method,
             "truncated": source.is_truncated,
             "abstractive_summary": best.text,
-            "abstractive": list(map(_abstractive_item, itertools.count(1), summaries)),
+            "abstractive": [
+                {**_abstractive_item(rank, each), "score": rounded(each.score)}
+                for rank, each in enumerate(summaries, start=1)
+            ],
+            **cost_columns(self.costs),
             "abstractive_quality": {
                 **quality._asdict(),
                 "mean_log_prob": mean_log_prob,
@@ -305,6 +320,18 @@ class SummaryRow:
             },
         }
         return SummaryText(ABSTRACTIVE, best.text, quality.flags)
+
+
+def cost_columns(costs: Sequence[Cost]) -> dict[str, Any]:
+    """The columns of what it cost to write; a sum with an unknown part is unknown."""
+    read = [cost.prompt_tokens for cost in costs]
+    written = [cost.written_tokens for cost in costs]
+    seconds = round(sum(cost.seconds for cost in costs), 4)
+    return {
+        "prompt_tokens": None if None in read else sum(filter(None, read)),
+        "written_tokens": None if None in written else sum(filter(None, written)),
+        "writing_seconds": None if "SOURCE_DATE_EPOCH" in os.environ else seconds,
+    }
 
 
 def run_columns(settings: SummarySettings, *, run_id: str) -> dict[str, Any]:
@@ -387,9 +414,4 @@ def _abstractive_item(rank: int, summary: "Summary") -> dict[str, Any]:
             {**each._asdict(), "confidence": round_score(each.confidence)}
             for each in summary.support
         ]
-    return {
-        "rank": rank,
-        "score": round_score(summary.score),
-        "text": summary.text,
-        "support": support,
-    }
+    return {"rank": rank, "text": summary.text, "support": support}

@@ -4,10 +4,13 @@ The command and the transform `SummarizeDocuments` read them from the same flags
 """
 
 import dataclasses
+import importlib
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
+from precis.model.bundle.address import SCHEME, is_endpoint, parse_address
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
     check_weights,
@@ -16,7 +19,7 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.bundle.network_bundle import check_prefix, open_bundle
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.config import suggestion
+from precis.model.config import suggestion, written
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.methods import METHODS
@@ -49,6 +52,14 @@ _OF_A_NETWORK = (
     "written_sentences",
     "min_confidence",
 )
+_OF_AN_ENDPOINT = ("request_json", "context_tokens")
+# What an endpoint cannot be told.
+_NOT_OF_AN_ENDPOINT = (
+    *({*option_names([SearchConfig])} - {"max_summary_tokens"}),
+    *("precision", "write", "written_sentences", "min_confidence", "task_prefix"),
+)
+# What precis sets itself, or the flags in words.
+_FIXED_PARAMETERS = ("model", "messages", "stream", "n")
 MODEL_COLUMNS = (
     *("model_id", "extractive_model_id", "keyphrase_model_id"),
     "checker_model_id",
@@ -85,16 +96,20 @@ class SummarySettings(NamedTuple):
         the paths of bundles.
         """
         options = self.options
-        without_effect = {*WITHOUT_EFFECT, "instruction"}
+        without_effect = {*WITHOUT_EFFECT, "instruction", *_OF_AN_ENDPOINT}
         if not options.bundle:
             without_effect.update(_OF_A_NETWORK, option_names([SearchConfig]))
         if not options.keyphrase_bundle:
             without_effect.add("keyphrases")
         flags = recorded_flags(self[:4])
         # The settings of the search stand among the flags, in words.
-        models = {name: self.model_ids[name] for name in MODEL_COLUMNS}
+        models: dict[str, Any] = {name: self.model_ids[name] for name in MODEL_COLUMNS}
         if self.is_instructed:
             models["instruction"] = self.instruction
+        if options.is_endpoint:
+            without_effect.update(_NOT_OF_AN_ENDPOINT)
+            models["parameters"] = self.parameters
+            models["context_tokens"] = options.context_tokens
         return {
             **{name: flags[name] for name in flags if name not in without_effect},
             "extractive": ",".join(options.methods),
@@ -115,6 +130,32 @@ class SummarySettings(NamedTuple):
         words = self.selection.max_words
         limit = f" Write at most {words} words." if words else ""
         return (self.options.instruction or INSTRUCTION) + limit
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Those of each request to an endpoint, beside its messages.
+
+        Raises:
+          UsageError: `request_json` is no object of JSON, or sets what others say.
+        """
+        text = self.options.request_json or "{}"
+        try:
+            given = dict(json.loads(text).items())
+        except (ValueError, AttributeError):
+            raise UsageError(
+                f"--request_json {text}: is no object of JSON; write it as in "
+                """'{"temperature": 0.7}'"""
+            ) from None
+        for name in _FIXED_PARAMETERS:
+            if name in given:
+                raise UsageError(
+                    f"--request_json may not set {name}, which precis does from "
+                    "--bundle, --instruction and the document; leave it out"
+                )
+        usual = {"temperature": 0, "seed": 0, "logprobs": True}
+        usual["max_tokens"] = self.decoding.max_summary_tokens
+        every = {**usual, **given}
+        return {name: every[name] for name in every if every[name] is not None}
 
     @property
     def search(self) -> ModelSearch:
@@ -169,6 +210,7 @@ def summary_settings(
         raise UsageError(f"clean is one of {', '.join(CLEANINGS)}, not {clean!r}")
     check_methods(options)
     check_writing(options, decoding)
+    check_endpoint(options, fallback, decoding)
     model_ids = read_model_ids(options, decoding)
     is_instructed = follows_instructions(options.bundle)
     if options.instruction and not is_instructed:
@@ -178,14 +220,41 @@ def summary_settings(
             f"{writer or 'no --bundle is given'}; name such a model, or leave "
             "--instruction out"
         )
-    return SummarySettings(
+    settings = SummarySettings(
         options, selection, fallback, decoding, model_ids, clean, is_instructed
     )
+    if options.is_endpoint:
+        for package in ("httpx2", "tenacity"):  # Of an extra, before work begins.
+            importlib.import_module(package)
+        model_ids["model_id"] = f"{SCHEME}:{parse_address(options.bundle).model}"
+        model_ids["decode_id"] = files.sha256_json(settings.parameters)[:16]
+    return settings
 
 
 def follows_instructions(bundle: str) -> bool:
     """Whether a bundle is a language model, which does what `--instruction` says."""
-    return False
+    return is_endpoint(bundle)
+
+
+def check_endpoint(
+    options: SummarizeOptions, fallback: FallbackConfig, decoding: SearchConfig
+) -> None:
+    """Refuses flags that a writer is not told.
+
+    Raises:
+      UsageError: the writer is a network, and the flag for an endpoint, or the other
+        way round.
+    """
+    writer = "an endpoint" if options.is_endpoint else "no endpoint"
+    names = _NOT_OF_AN_ENDPOINT if options.is_endpoint else _OF_AN_ENDPOINT
+    for config in (options, fallback, decoding):
+        for field in dataclasses.fields(config):
+            value = getattr(config, field.name)
+            if field.name in names and value != field.default:
+                raise UsageError(
+                    f"{written(config, field.name)} {value} means nothing where "
+                    f"{writer} writes; leave it out"
+                )
 
 
 def check_methods(options: SummarizeOptions) -> None:
@@ -262,7 +331,7 @@ def read_model_ids(
     ids: dict[str, str | None] = dict.fromkeys([*MODEL_COLUMNS, "decode_id"])
     # The ids are computed from the checksums of the weights, so these must be true,
     # also where no document is left to search.
-    if options.bundle:
+    if options.bundle and not options.is_endpoint:
         network = open_bundle(options.bundle)
         of_sources = network.source_tokenizer.fingerprint
         has_one_vocabulary = network.tokenizer.fingerprint == of_sources

@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from precis.model import files
+from precis.model.bundle.address import parse_address
 from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import (
@@ -29,6 +31,8 @@ from precis.model.inference.bulk_summarizer import (
     PendingWindow,
     check_model,
 )
+from precis.model.inference.chat_client import ChatClient
+from precis.model.inference.endpoint import Endpoint
 from precis.model.inference.passages import EncodedDocument
 from precis.model.inference.process_limits import count_processes
 from precis.model.isolation import Failure, FailureWatch, ResultT, attempt, isolate
@@ -36,6 +40,7 @@ from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
 from precis.pipelines.corpus.task import Position
+from precis.pipelines.run.result_files import TASKS_FOLDER
 from precis.pipelines.summarize.document_encoder import ENCODE, DocumentEncoder
 from precis.pipelines.summarize.extractive_summaries import (
     EXTRACT,
@@ -49,6 +54,7 @@ from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 FINISH = "finish"
 CHECK = "check"
+JOURNAL_FILE = "answers.sqlite"
 # A window of long documents ends before it has window_documents of them: their
 # sources and words are in memory together.
 WINDOW_CHARACTERS = 8_000_000
@@ -219,12 +225,16 @@ class WindowSummarizer:
         encoder = DocumentEncoder(
             bulk.source_tokenizer, bulk.max_source_tokens, options
         )
-        return encoder.encode(
+        encoded = encoder.encode(
             [row.article for row in rows], [row.scores for row in rows]
         )
+        return [each._replace(in_tokens=bulk.has_tokens) for each in encoded]
 
     def _finish(
-        self, window: Window, search: PendingWindow | None, on_searched: OnSearched
+        self,
+        window: Window,
+        search: PendingWindow | None,
+        on_searched: OnSearched,
     ) -> Window:
         """Makes the rows of a window that was started."""
         rows = window.documents
@@ -235,13 +245,12 @@ class WindowSummarizer:
             _each(group, SummaryRow.extract, EXTRACT)
         self._check(EXTRACT, rows)
         if search is not None:
-            summaries = iter(
-                search.summaries(
-                    lambda part: on_searched(window.position, part, search.searched[-1])
-                )
+            summaries = search.summaries(
+                lambda part: on_searched(window.position, part, search.searched[-1])
             )
+            priced = zip(summaries, search.costs, strict=True)
             for row in rows:
-                row.take_summaries(islice(summaries, len(row.sources)))
+                row.take_summaries(islice(priced, len(row.sources)))
             self._check(SEARCH, [row for row in rows if row.sources])
         _each(rows, SummaryRow.finish, FINISH)
         self._check(FINISH, rows)
@@ -284,6 +293,32 @@ def _together(
             yield row, result
 
 
+def open_endpoint(settings: SummarySettings) -> Endpoint:
+    """What writes summaries by requests. A job on this machine keeps the answers.
+
+    Raises:
+      JobError: the server cannot be reached.
+    """
+    options = settings.options
+    tasks = files.join(options.output, TASKS_FOLDER)
+    is_kept = "://" not in tasks and files.exists(tasks)
+    client = ChatClient(
+        parse_address(options.bundle),
+        settings.parameters,
+        requests=options.requests,
+        timeout=options.request_timeout,
+        first_pause=options.request_pause,
+        journal=files.join(tasks, JOURNAL_FILE) if is_kept else "",
+    )
+    return Endpoint(
+        client=client,
+        instruction=settings.instruction,
+        requests=options.requests,
+        answer_tokens=settings.decoding.max_summary_tokens,
+        context_tokens=options.context_tokens,
+    )
+
+
 def open_models(settings: SummarySettings) -> Models:
     """Opens the bundles of a run.
 
@@ -294,10 +329,13 @@ def open_models(settings: SummarySettings) -> Models:
       UsageError, DataError: as `WindowSummarizer.load`.
     """
     options, ids = settings.options, settings.model_ids
-    bulk = scorer = keyphrases = checker = None
+    bulk: BulkSummarizer | Endpoint | None = None
+    scorer = keyphrases = checker = None
     if options.uses_tensorflow:
         import_tensorflow()
-    if options.bundle:
+    if options.is_endpoint:
+        bulk = open_endpoint(settings)
+    elif options.bundle:
         processes = count_processes(options.search_processes)
         bulk = BulkSummarizer(settings.search, processes=processes)
     if options.extractive_bundle:

@@ -4,6 +4,7 @@ A `?` behind a type says that the column may be null. `strings` is a list of str
 `struct` and `list` have the fields that stand beside the table.
 """
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -68,9 +69,9 @@ _MEASURES = _columns("""
                                   above, or where the summary has no capital letter
 """)
 _NETWORK_MEASURES = _columns(f"""
-    mean_log_prob float  mean log-probability of the tokens with the end token, rounded
+    mean_log_prob float? mean log-probability of the tokens with the end token, rounded
                          to {SCORE_DIGITS} significant digits; low_confidence is decided
-                         by the rounded value
+                         by the rounded value; null where an endpoint gives none
     support_score double? as the column of this name, of abstractive_summary
     beam_margin   float? score of the best hypothesis less that of the second, rounded
                          to {MARGIN_DECIMALS} decimals; null with beam width 1
@@ -97,16 +98,27 @@ SUMMARY_COLUMNS = _columns(
     duplicate_of         string?  with --deduplicate, document_id of the first document
                                   of the corpus with the same content; null for that
                                   document itself
-    source_tokens        int32?   tokens of the article; null where no network read it
+    source_tokens        int32?   tokens of the article; null where no network read it,
+                                  or an endpoint did, which has its own tokens
     seen_tokens          int32?   those that the network read, once each; null as above
-    seen_ratio           double?  seen_tokens / source_tokens; null as above
+    seen_ratio           double?  seen_tokens / source_tokens, or bytes that an endpoint
+                                  was given by those of the article; null where neither
+                                  read it
     chunks               int32?   passages that the network read, whose summaries are
                                   merged; null as above
     abstractive_method   string?  what the network wrote of: whole, sentences that the
                                   extractor chose, or head, chunk_merge of a document
                                   that is too long for it; null as above
-    truncated            bool?    seen_tokens < source_tokens, and no extractor has read
-                                  all sentences; null as above
+    truncated            bool?    seen_ratio < 1, and no extractor has read all
+                                  sentences; null as above
+    prompt_tokens        int32?   tokens that were read to write, of all passages, with
+                                  instructions; null as above, or where an endpoint does
+                                  not say
+    written_tokens       int32?   tokens of the best hypothesis of each passage, their
+                                  end tokens included; null as above
+    writing_seconds      double?  time of the requests, or the part of the searches by
+                                  read and written tokens; null as above, and where
+                                  SOURCE_DATE_EPOCH asks for rows without times
     article_words        int32    length of the article in words
     language             string?  language of the article as a code of ISO 639 (en);
                                   null where it is too short, or unclear
@@ -141,11 +153,12 @@ SUMMARY_COLUMNS = _columns(
     reference_summary    string?  the highlights, one sentence a line; null if none
     reference_quality    struct?  measures of reference_summary; null without one, or
                                   where measuring failed
-    model_id             string?  fingerprint of the bundle; null without a network
+    model_id             string?  fingerprint of the bundle, or openai: and the name
+                                  that an endpoint has for its model; null without both
     extractive_model_id  string?  that of the bundle behind neural; null without one
     keyphrase_model_id   string?  that of the bundle behind keyphrases, or null
     checker_model_id     string?  that of the bundle behind support_score, or null
-    decode_id            string?  that of the decoding settings; null without a network
+    decode_id            string?  that of the decoding settings; null as model_id
     settings_id          string   fingerprint of all settings that a summary depends on,
                                   those of models and search included
     reused_from          string?  run_id of the earlier run that computed the summaries;
@@ -164,9 +177,9 @@ SUMMARY_COLUMNS = _columns(
     abstractive=_columns(
         f"""
     rank    int32  place among the candidates, from 1
-    score   float  log-probability after the length penalty, rounded to {SCORE_DIGITS}
+    score   float? log-probability after the length penalty, rounded to {SCORE_DIGITS}
                    significant digits; of written sentences the mean, without those left
-                   as they stand
+                   as they stand; as mean_log_prob where an endpoint wrote
     text    string the summary, one sentence a line
     support list?  the sentence of the article that each line was written of; null where
                    the network wrote of more than a sentence
@@ -214,6 +227,11 @@ SCORES_COLUMNS = _columns("""
                                   abstractive and summary
     flags                strings? what the measures warn of; null as words
 """)
+
+
+def known_score(score: float) -> float | None:
+    """A rounded score; None of NaN, which stands for one that nobody gave."""
+    return None if math.isnan(score) else round_score(score)
 
 
 def round_score(score: float) -> float:

@@ -19,7 +19,7 @@ from precis.model.isolation import NotFiniteError
 from precis.pipelines.tables.columns import SCORES_COLUMNS, SUMMARY_COLUMNS
 from precis.pipelines.tables.flat_columns import flat_schema
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 SUMMARY_SCHEMA = pa.schema(
     SUMMARY_COLUMNS,

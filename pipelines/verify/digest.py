@@ -22,7 +22,10 @@ from precis.pipelines.verify.options import DIGEST
 
 # Columns that differ where equal results were computed in another run, or were read
 # from another place.
-LEFT_OUT = ("run_id", "settings_id", "reused_from", "source_file", "source_position")
+LEFT_OUT = (
+    *("run_id", "settings_id", "reused_from", "source_file", "source_position"),
+    *("prompt_tokens", "written_tokens", "writing_seconds"),
+)
 SIGNIFICANT_DIGITS = 4
 _VERSION = "precis digest 1"
 _BATCH_ROWS = 1024

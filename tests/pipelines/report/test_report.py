@@ -190,7 +190,7 @@ def test_what_is_no_run_is_refused(folder, tmp_path):
     damaged = shutil.copytree(folder / "run", tmp_path / "damaged")
     manifest = damaged / "manifest.json"
     whole = manifest.read_text()
-    manifest.write_text(whole.replace('"schema_version": 7', '"schema_version": 3'))
+    manifest.write_text(whole.replace('"schema_version": 8', '"schema_version": 3'))
     (damaged / "_SUCCESS").write_text("")
     with pytest.raises(UsageError, match="schema version 3, and this precis reports"):
         report(run=damaged)

@@ -16,7 +16,7 @@ from precis.pipelines.summarize.summarize import limit_search_processes, summari
 
 READ_COLUMNS = """
     source_tokens seen_tokens seen_ratio chunks abstractive_method truncated
-    abstractive_summary abstractive abstractive_quality
+    abstractive_summary abstractive abstractive_quality prompt_tokens written_tokens
 """.split()
 NETWORK_COLUMNS = (*READ_COLUMNS, "model_id", "decode_id")
 # What is shown depends on whether there is an abstractive summary.

@@ -82,7 +82,7 @@ def measures(**changes):
         (ROW | {"quality_flags": ["a", None]}, r"column 'quality_flags\[\]' is null"),
         (ROW | measures(words=None), "column 'extractive_quality.words' is null"),
         (ROW | measures(flags=[None]), r"'extractive_quality.flags\[\]' is null"),
-        (ROW | {"abstractive_quality": MEASURES}, "mean_log_prob' is null"),
+        (ROW | {"abstractive_quality": {}}, "abstractive_quality.words' is null"),
         (ROW | {"extractive_quality": 7}, "column 'extractive_quality' is no struct"),
     ],
 )

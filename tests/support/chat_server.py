@@ -1,0 +1,106 @@
+"""A server with the chat protocol of OpenAI that has faults, on loopback."""
+
+import contextlib
+import json
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+MODEL = "tiny/model"
+
+
+class ChatServer:
+    """Answers `Story 3 ...` with `Story 3 is short.`, and counts.
+
+    Attributes:
+      faults: by story, what it does in place of an answer, one request after the other;
+        the last one stays where `...` stands behind it.
+      lives: answers after which no request is answered any more.
+      asked, paid: requests, and complete answers, by story.
+      most_at_once: requests that ran at the same time.
+      headers, bodies: of all requests.
+    """
+
+    def __init__(self, faults: dict[int, list[Any]], *, lives: float = 1e9) -> None:
+        self.faults = {story: list(each) for story, each in faults.items()}
+        self.lives = lives
+        self.asked: Counter[int] = Counter()
+        self.paid: Counter[int] = Counter()
+        self.most_at_once = self._running = 0
+        self.headers: list[dict[str, str]] = []
+        self.bodies: list[dict[str, Any]] = []
+        self.context: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def serve(self) -> Iterator[str]:
+        """Serves in a thread; gives the `--bundle`."""
+
+        class Handler(BaseHTTPRequestHandler):
+            do_GET = lambda request: self._list(request)  # noqa: E731
+            do_POST = lambda request: self._answer(request)  # noqa: E731
+            log_message = lambda *_: None  # noqa: E731
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as self._server:
+            threading.Thread(target=self._server.serve_forever, args=(0.01,)).start()
+            try:
+                yield f"openai://127.0.0.1:{self._server.server_port}/v1#{MODEL}"
+            finally:
+                self._server.shutdown()
+
+    def _list(self, request: BaseHTTPRequestHandler) -> None:
+        self._send(request, 200, {"data": [{"id": MODEL, **self.context}]})
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+        found = re.search(r"Story (\d+)", body["messages"][0]["content"])
+        story = int(found[1]) if found else -1
+        with self._lock:
+            self.headers.append(dict(request.headers))
+            self.bodies.append(body)
+            self.asked[story] += 1
+            self._running += 1
+            self.most_at_once = max(self.most_at_once, self._running)
+            if self.paid.total() >= self.lives:
+                self._server.socket.close()  # No connection is taken any more.
+                return request.connection.close()
+            faults = self.faults.get(story, [])
+            fault = faults[0] if faults else None
+            if faults and faults[1:] != [...]:
+                faults.pop(0)
+        time.sleep(0.01)
+        with self._lock:
+            self._running -= 1
+        if fault == "stall":
+            time.sleep(1.5)
+        elif isinstance(fault, tuple):
+            self._send(request, *fault)
+        else:
+            self._send(request, 200, completion(story, **(fault or {})))
+            self.paid[story] += 1
+
+    def _send(
+        self, request: BaseHTTPRequestHandler, status: int, body: Any, *cut: Any
+    ) -> None:
+        content = json.dumps(body).encode()
+        request.send_response(status)
+        if status == 429:
+            request.send_header("Retry-After", "0.05")
+        request.send_header("Content-Length", str(len(content)))
+        request.end_headers()
+        request.wfile.write(content[: -len(content) // 2] if cut else content)
+
+
+def completion(story: int, text: str = "", **choice: Any) -> dict[str, Any]:
+    """An answer with 40 tokens read and 5 written; `choice` replaces parts of it."""
+    tokens = [{"token": "x", "logprob": -value / 8} for value in (1, 2, 3, 4, 5)]
+    message = {"content": text or f"Story {story} is short. It has {story} lines."}
+    whole = {"message": message, "finish_reason": "stop"}
+    return {
+        "choices": [{**whole, "logprobs": {"content": tokens}, **choice}],
+        "usage": {"prompt_tokens": 40, "completion_tokens": 5},
+    }
