@@ -37,7 +37,10 @@ GENERATION_FILE = "generation_config.json"
 WEIGHTS_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 # What is read of a checkpoint beside its weights.
-DESCRIPTION_FILES = (CONFIG_FILE, GENERATION_FILE, TOKENIZER_FILE, INDEX_FILE)
+DESCRIPTION_FILES = (
+    *(CONFIG_FILE, GENERATION_FILE, TOKENIZER_FILE, INDEX_FILE),
+    *("tokenizer_config.json", "chat_template.jinja"),  # the template of a chat
+)
 # By model_type.
 FAMILIES: Mapping[str, Family] = {
     "bart": BART,

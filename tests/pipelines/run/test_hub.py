@@ -51,6 +51,7 @@ def hub(tmp_path_factory):
         (cut / "model.safetensors").write_bytes(weights[:-9])
         server.push("acme/cut", cut)
         server.refusals = {"acme/gated": GATED, "acme/busy": LIMITED}
+        server.refusals["acme/token"] = (401, "")
         yield server
     local_bundle.cache_clear()
 
@@ -81,6 +82,7 @@ def _use(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
             "the owners of .* access on http.*/acme/gated, and set HF_TOKEN",
         ),
         ("acme/busy", "http://127.0.0.1:.* answers 429; run the same command again"),
+        ("acme/token", "http://127.0.0.1:.* answers 401; check HF_TOKEN"),
         ("acme/tiny@v9", "the model has no such revision; name a branch, a tag or a"),
         ("acme/led", "model_type is 'led', and what can be imported is bart, "),
         ("acme/pickle", "the weights are a pickle .*convert it once where you trust"),
