@@ -27,6 +27,10 @@ from keras import ops
 
 from precis.model.backend import allocate_buffer, with_unknown_size
 
+# Of the cache of a network that continues its source: int32 [B, S], the source with
+# padding, which is negative, in front of it.
+PROMPT = "prompt"
+
 
 class Cache(NamedTuple):
     """What a step needs of the steps before it.
@@ -49,7 +53,7 @@ class KVCache(NamedTuple):
     """Keys and values of the written tokens in M slots, K for each step.
 
     Attributes:
-      self_keys: of each block, [B * H * M/K, K * D/H] in the dtype of the network. A
+      self_keys: of each block, [B * G * M/K, K * D/H] in the dtype of the network. A
           row holds the K slots of one step.
       self_values: of each block, as the keys.
       positions: int32 [B, M], the position of the token in each slot. The last M/K
@@ -147,7 +151,7 @@ def start_kv_cache(
     def buffers() -> tuple[Any, ...]:
         return tuple(
             allocate_buffer(
-                (batch * attention.heads * length, beams * attention.head_width),
+                (batch * attention.kv_heads * length, beams * attention.head_width),
                 attention.compute_dtype,
             )
             for attention in attentions

@@ -10,6 +10,7 @@ holds further fields:
     min_mean_log_prob  of a network that was validated: few of its summaries are below
     special          the special tokens, of an imported network
     task_prefixes    the task prefixes that the network was trained with, if any
+    chat             of a language model, what `read_chat` says of its checkpoint
 
 That of an encoder holds its configuration under `encoder`, and under `checker` what
 `read_checker` says of its head, if it has one. The bundle of an encoder-decoder can be
@@ -22,7 +23,7 @@ opened in its place: then its encoder is taken.
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -49,6 +50,8 @@ from precis.model.search.config import (
     SpecialTokens,
 )
 from precis.model.tokenization.folder import AnyTokenizer
+from precis.model.tokenization.imported import ImportedTokenizer
+from precis.model.tokenization.prompts import PromptTokenizer
 
 # TensorFlow takes seconds to import, and only the functions that load need it.
 if TYPE_CHECKING:
@@ -74,6 +77,7 @@ class Bundle(NamedTuple):
       task_prefixes: the texts that name the task, each put in front of a document. The
           first is the default.
       network: the `Generator` with its weights; None where `open_bundle` read it.
+      chat: of a language model, what `read_chat` says; None of other networks.
     """
 
     config: NetworkConfig
@@ -83,6 +87,14 @@ class Bundle(NamedTuple):
     special: SpecialTokens | None
     task_prefixes: tuple[str, ...] = ()
     network: Any = None
+    chat: Mapping[str, Any] | None = None
+
+    def reader(self, instruction: str) -> AnyTokenizer:
+        """The tokenizer of articles: a language model reads an instruction too."""
+        if self.chat is None:
+            return self.source_tokenizer
+        tokenizer = cast(ImportedTokenizer, self.source_tokenizer)
+        return PromptTokenizer(tokenizer, self.chat, instruction)
 
 
 class EncoderBundle(NamedTuple):
@@ -116,12 +128,13 @@ def save_bundle(
     task_prefixes: Sequence[str] = (),
     min_mean_log_prob: float | None = None,
     checker: Mapping[str, Any] | None = None,
+    chat: Mapping[str, Any] | None = None,
 ) -> str:
     """Writes the bundle of a network that writes summaries, or of an encoder.
 
     Args:
       folder: the bundle; files of the same names are replaced.
-      network: the network; of the last five arguments an encoder has `checker` alone.
+      network: the network; of the last six arguments an encoder has `checker` alone.
       tokenizer: the tokenizer of summaries, and of sources unless `source_tokenizer`
           is given.
       provenance: what the network was trained on and how, for the manifest.
@@ -132,6 +145,7 @@ def save_bundle(
       min_mean_log_prob: below it, in nats for each token, summaries of the network have
           the flag `low_confidence`.
       checker: what `read_checker` says of the head of an imported encoder.
+      chat: as in `Bundle`.
 
     Returns:
       The model_id.
@@ -149,12 +163,16 @@ def save_bundle(
         config["decoding"] = dataclasses.asdict(decoding)
     if special is not None:
         config["special"] = dataclasses.asdict(special)
+        if not special.more_end_ids:  # The ids of earlier bundles stay.
+            del config["special"]["more_end_ids"]
     if any(task_prefixes):
         config["task_prefixes"] = list(task_prefixes)
     if min_mean_log_prob is not None:
         config[_LIMIT] = min_mean_log_prob
     if checker:
         config["checker"] = checker
+    if chat is not None:
+        config["chat"] = chat
     return save_bundle_files(
         folder,
         kind=kind,
@@ -190,6 +208,7 @@ def open_bundle(folder: str) -> Bundle:
             model_id=model_id,
             special=SpecialTokens(**special) if special else None,
             task_prefixes=tuple(config.get("task_prefixes", ())),
+            chat=config.get("chat"),
         )
 
 
@@ -277,6 +296,21 @@ def check_prefix(prefix: str, bundle: Bundle) -> None:
         raise UsageError(
             f"--task_prefix {prefix!r} is not one that the network was trained with; "
             f"it knows {known}"
+        )
+
+
+def check_instruction(instruction: str, bundle: Bundle) -> None:
+    """Refuses an instruction that leaves less than half of a source to the article.
+
+    Raises:
+      UsageError: saying how long it is.
+    """
+    length = sum(map(len, bundle.reader(instruction).surrounding_ids))
+    if 2 * length > bundle.config.max_source_tokens:
+        raise UsageError(
+            f"--instruction takes {length} tokens with the chat template, and the "
+            f"network reads {bundle.config.max_source_tokens}; shorten it, or import "
+            "with more --max_source_tokens"
         )
 
 

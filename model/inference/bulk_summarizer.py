@@ -73,12 +73,14 @@ class ModelSearch(NamedTuple):
       model_id: the model that the folder must hold.
       precision: the number format that the network's layers compute in.
       config: the search settings.
+      instruction: what a language model is told.
     """
 
     bundle: str
     model_id: str
     precision: str
     config: SearchConfig
+    instruction: str = ""
 
 
 class BulkSummarizer:
@@ -89,7 +91,7 @@ class BulkSummarizer:
       processes: the largest number of search processes. They start with the first
         batches, and end when every user has released them.
       tokenizer: the bundle's tokenizer of summaries.
-      source_tokenizer: the bundle's tokenizer of sources.
+      source_tokenizer: the bundle's tokenizer of articles.
       max_source_tokens: source tokens that the network reads.
       has_tokens: whether sources are tokens; those of an endpoint are bytes.
     """
@@ -110,7 +112,7 @@ class BulkSummarizer:
         self.search = search
         self.processes = processes
         self.tokenizer = contents.tokenizer
-        self.source_tokenizer = contents.source_tokenizer
+        self.source_tokenizer = contents.reader(search.instruction)
         self.max_source_tokens = contents.config.max_source_tokens
         self._lock = threading.Lock()
         self._searcher: Searcher | None = None

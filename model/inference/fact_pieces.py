@@ -56,7 +56,7 @@ def fact_pieces(
     )
     ids = {piece: token for token, piece in reversed(list(enumerate(pieces)))}
     beginnings = _number_beginnings(tokenizer) if NUMBERS in kinds else frozenset()
-    no_text = {special.start_id, special.end_id, special.pad_id, *special.prefix}
+    no_text = {special.start_id, *special.end_ids, special.pad_id, *special.prefix}
     for token, piece in enumerate(pieces):
         text = piece.removeprefix(JOINER).strip(SPACE)
         if token in no_text or text[-1:] in _SENTENCE_ENDS:

@@ -129,21 +129,24 @@ class Searcher:
 
     def _hypotheses(self, *document: list[Any]) -> list[Hypothesis]:
         """The hypotheses of a document, without the padding behind their end tokens."""
-        end = self.special.end_id
-        return [
-            Hypothesis(
-                tokens[: tokens.index(end) + 1] if end in tokens else tokens,
-                score,
-                log_prob,
-                None if math.isnan(margin) else margin,
-                min_log_prob,
-                is_finished=end in tokens,
-            )
-            for tokens, score, exists, log_prob, margin, min_log_prob in zip(
-                *document, strict=True
-            )
-            if exists
-        ]
+        ends = {*self.special.end_ids}
+        hypotheses = []
+        for tokens, score, exists, log_prob, margin, min_log_prob in zip(
+            *document, strict=True
+        ):
+            last = next((n for n, each in enumerate(tokens) if each in ends), None)
+            if exists:
+                hypotheses.append(
+                    Hypothesis(
+                        tokens if last is None else tokens[: last + 1],
+                        score,
+                        log_prob,
+                        None if math.isnan(margin) else margin,
+                        min_log_prob,
+                        is_finished=last is not None,
+                    )
+                )
+        return hypotheses
 
     def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """The graph of `search_batch`."""
@@ -167,7 +170,8 @@ class Searcher:
 
     def _run_search(self, source: tf.Tensor) -> Hypotheses:
         """Runs the search, within a shortlist where there are common pieces."""
-        memory = self._network.encode(source)
+        read, first_tokens = self._network.split_source(source)
+        memory = self._network.encode(read)
         network: Network = self._network
         pieces, shortlist = self._pieces, None
         if self._common:
@@ -180,6 +184,8 @@ class Searcher:
             )
             network = ShortlistedNetwork(self._network, shortlist)
             source = shortlist.number(source)
+            if first_tokens is not None:
+                first_tokens = shortlist.number(first_tokens)
             pieces = shortlist.gather_table(pieces) if pieces else None
         hypotheses = beam_search(
             network,
@@ -188,6 +194,7 @@ class Searcher:
             config=self.config,
             special=self.special,
             support=Support(source, pieces) if pieces else None,
+            first_tokens=first_tokens,
         )
         return shortlist.restore(hypotheses) if shortlist else hypotheses
 

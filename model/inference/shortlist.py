@@ -85,7 +85,7 @@ def common_end(
         end += 1
     if end in (0, tokenizer.vocabulary_size):
         return 0
-    ids = {special.start_id, special.end_id, special.pad_id, special.last_id or 0}
+    ids = {special.start_id, *special.end_ids, special.pad_id, special.last_id or 0}
     highest = max(ids.union(special.suppressed, special.prefix))
     if highest >= end:
         raise UsageError(

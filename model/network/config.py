@@ -28,6 +28,10 @@ LATER_FIELDS = {
     "reach": "",
     "window": 64,
     "local_rotary_base": 10_000.0,
+    "rotary_scaling": (),
+    "kv_heads": None,
+    "qk_norm": False,
+    "continues_source": False,
 }
 
 
@@ -41,6 +45,10 @@ class StackConfig:
     feed_forward: int  # F, the inner width of the position-wise network
     heads: int  # H
     head_width: int | None = None  # of each head; D / H where it is None
+    # G: heads of keys and values, each read by H / G of queries (Ainslie et al. 2023);
+    # H where it is None.
+    kv_heads: int | None = None
+    qk_norm: bool = False  # an RMS norm of each query and key (Henry et al. 2020)
     dropout: float = 0.1  # share of values set to zero while training
     max_source_tokens: int = 512  # longer sources are cut and marked as truncated
     positions: str = "sinusoidal"  # one of POSITIONS
@@ -49,6 +57,9 @@ class StackConfig:
     # Tokens; all larger distances share the last bucket.
     relative_distance: int = 128
     rotary_base: float = 10_000.0  # theta of rotary positions
+    # Of their frequencies (Dubey et al. 2024): a divisor, the turns within a length up
+    # to which it holds and from which on it does not, and that length; () scales none.
+    rotary_scaling: tuple[float, ...] = ()
     activation: str = "relu"  # of the position-wise network; one of ACTIVATIONS
     # The activation is multiplied by a second linear layer (Shazeer 2020).
     gated_feed_forward: bool = False
@@ -67,6 +78,8 @@ class StackConfig:
 
     def __post_init__(self) -> None:
         _check_counts(self)
+        # JSON has lists.
+        object.__setattr__(self, "rotary_scaling", tuple(self.rotary_scaling))
         if self.head_width is not None:
             check_at_least(self, 1, "head_width")
         elif self.width % self.heads:
@@ -76,6 +89,13 @@ class StackConfig:
                 f"{self.width} is not one of {self.heads}; "
                 f"take {next_below or self.heads} or another number of heads"
             )
+        if self.kv_heads is not None:
+            check_at_least(self, 1, "kv_heads")
+            if self.heads % self.kv_heads or self.positions == "relative":
+                raise UsageError(
+                    f"kv_heads must divide heads, and {self.kv_heads} does not divide "
+                    f"{self.heads}; relative positions have as many as heads"
+                )
         for name, known in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
             if (value := getattr(self, name)) not in known:
                 raise UsageError(f"{name} is one of {', '.join(known)}, not {value!r}")
@@ -184,9 +204,12 @@ class DecoderOnlyConfig(StackConfig):
     """
 
     layers: int
-    tied_output: bool = True  # this and the rest as in `TransformerConfig`
+    tied_output: bool = True  # this and the next two as in `TransformerConfig`
     pointer: bool = True
     max_target_tokens: int = 128
+    # The source is a prompt, whose last token stands in place of the start token; a
+    # summary may not repeat what the prompt says where it may not repeat itself.
+    continues_source: bool = False
 
     @property
     def decoder(self) -> StackConfig:

@@ -15,8 +15,9 @@ import keras
 from keras import ops
 
 from precis.model.backend import Tensor
+from precis.model.cache import PROMPT, Cache
 from precis.model.network.blocks import make_stack
-from precis.model.network.config import DecoderOnlyConfig
+from precis.model.network.config import SOURCE_PADDING, DecoderOnlyConfig
 from precis.model.network.decoder_step import BlockGenerator
 from precis.model.network.generator import AttentionMap
 from precis.model.network.layers import (
@@ -89,6 +90,30 @@ class DecoderOnly(BlockGenerator):
             )
             maps.append(AttentionMap("encoder", layer, weights, "source", "source"))
         return Memory(self.normed(states), tokens, mask, tuple(keys_values)), maps
+
+    def split_source(self, source: Tensor) -> tuple[Tensor, Tensor | None]:
+        """As in `Generator`: where a prompt is continued, it is taken apart.
+
+        source  7 8 9 -1   ->   7 8 -1 -1   and   9
+        """
+        if not self.config.continues_source:
+            return super().split_source(source)
+        last = ops.sum(ops.cast(source != SOURCE_PADDING, "int32"), axis=1) - 1  # [B]
+        tokens = ops.take_along_axis(source, ops.maximum(last, 0)[:, None], axis=1)
+        is_read = ops.arange(ops.shape(source)[1]) < last[:, None]
+        return ops.where(is_read, source, SOURCE_PADDING), ops.maximum(tokens[:, 0], 0)
+
+    def start(self, memory: Memory, beams: int, length: int) -> Cache:
+        """As in `Generator`; a prompt is kept for the rules of repetition."""
+        cache = super().start(memory, beams, length)
+        if not self.config.continues_source:
+            return cache
+        count = ops.shape(memory.source)[1]
+        places = ops.arange(count, dtype="int32") - count
+        places = places + self.first_position(memory.mask)  # [B, S], below 0 in front
+        prompt = ops.take_along_axis(memory.source, ops.maximum(places, 0), axis=1)
+        prompt = ops.where(places < 0, SOURCE_PADDING, prompt)
+        return cache._replace(per_document={**cache.per_document, PROMPT: prompt})
 
     def source_keys_values(self, memory: Memory) -> Sequence[tuple[Tensor, Tensor]]:
         """As in `BlockGenerator`."""

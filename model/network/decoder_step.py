@@ -28,9 +28,9 @@ from precis.model.network.layers import (
     MultiHeadAttention,
     look_ahead_mask,
     multiply,
+    place_heads,
     prepare_linear,
     project,
-    rotate,
     score_bias,
 )
 from precis.model.network.positions import (
@@ -154,6 +154,10 @@ class BlockGenerator(Generator):
         self_bias = score_bias(attention_mask)[:, None]  # [B, 1, K, M]
         slots = first + kv_cache.positions  # [B, M]
         self_bias = self.with_positions(self_bias, positions, slots)
+        attention = self.blocks[0].self_attention
+        if attention.kv_heads < attention.heads:  # Queries of a group stand in a row.
+            groups = attention.heads // attention.kv_heads
+            self_bias = ops.tile(self_bias, (1, 1, groups, 1))
         source_bias = self.source_bias(source_mask, positions)
         rotation = rotation_at(self.input_layer.config, positions)
         inputs = self.input_layer.at(self.target_embedding(tokens), positions)
@@ -212,7 +216,8 @@ def prepare_block(block: TransformerBlock) -> dict[str, LinearWeights]:
         "outer": prepare_linear(block.feed_forward.outer, dtype),
     }
     if cross:
-        weights["cross_query"] = prepare_linear(cross.query, dtype, scale=cross.scale)
+        scale = _query_scale(cross)
+        weights["cross_query"] = prepare_linear(cross.query, dtype, scale=scale)
         weights["cross_output"] = prepare_linear(cross.output_projection, dtype)
     if block.feed_forward.gate:
         weights["gate"] = prepare_linear(block.feed_forward.gate, dtype)
@@ -220,9 +225,9 @@ def prepare_block(block: TransformerBlock) -> dict[str, LinearWeights]:
 
 
 def _prepare_qkv(attention: MultiHeadAttention, dtype: Any) -> LinearWeights:
-    """Query, key and value side by side, D -> 3 * H * D/H, in `dtype`."""
+    """Query, key and value side by side, D -> (H + 2 G) * D/H, in `dtype`."""
     parts = [
-        prepare_linear(attention.query, dtype, scale=attention.scale),
+        prepare_linear(attention.query, dtype, scale=_query_scale(attention)),
         prepare_linear(attention.key, dtype),
         prepare_linear(attention.value, dtype),
     ]
@@ -230,6 +235,11 @@ def _prepare_qkv(attention: MultiHeadAttention, dtype: Any) -> LinearWeights:
     if not attention.query.use_bias:
         return LinearWeights(kernel, ())
     return LinearWeights(kernel, ops.concatenate([part.bias for part in parts], axis=0))
+
+
+def _query_scale(attention: MultiHeadAttention) -> float:
+    """The factor of prepared queries; where a norm follows, the scores are scaled."""
+    return 1.0 if attention.query_norm else attention.scale
 
 
 def arrange_source(keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -268,7 +278,7 @@ def step_block(
       self_values: as the keys.
       self_bias: float32, broadcast to [B, H, K, M], MASKED at slots that a hypothesis
           may not read; the slots of this step may be read.
-      slot_rows: int32 [B * H], the rows of keys and values that hold the slots of this
+      slot_rows: int32 [B * G], the rows of keys and values that hold the slots of this
           step.
       source: keys and values of the source, from `arrange_source`.
       source_bias: float32, broadcast to [B, H, K, S], MASKED at padding.
@@ -277,26 +287,29 @@ def step_block(
     Returns:
       float32 [B * K, D], and the keys and the values with the slots of this step.
     """
-    heads, depth = block.self_attention.heads, block.self_attention.head_width
+    attention = block.self_attention
+    heads, depth = attention.heads, attention.head_width
+    kv_heads = attention.kv_heads
     width = self_keys.shape[-1]  # K * D/H
     qkv = project(block.self_residual.sublayer_input(states), weights["self_qkv"])
-    qkv = ops.reshape(qkv, (-1, width // depth, 3, heads, depth))
-    qkv = ops.transpose(qkv, (2, 0, 3, 1, 4))  # [3, B, H, K, D/H]
-    queries, keys, values = ops.unstack(qkv, num=3)
-    queries, keys = rotate(queries, rotation), rotate(keys, rotation)
+    qkv = ops.reshape(qkv, (-1, width // depth, heads + 2 * kv_heads, depth))
+    qkv = ops.transpose(qkv, (0, 2, 1, 3))  # [B, H + 2 G, K, D/H]
+    queries, keys, values = ops.split(qkv, [heads, heads + kv_heads], axis=1)
+    queries = place_heads(queries, attention.query_norm, rotation)
+    keys = place_heads(keys, attention.key_norm, rotation)
     self_keys = write_rows(self_keys, slot_rows, ops.reshape(keys, (-1, width)))
     self_values = write_rows(self_values, slot_rows, ops.reshape(values, (-1, width)))
 
     batch, _, beams, _ = ops.shape(queries)
-    slots = (batch, heads, ops.shape(self_bias)[-1], depth)
+    slots = (batch, kv_heads, ops.shape(self_bias)[-1], depth)
     keys, values = ops.reshape(self_keys, slots), ops.reshape(self_values, slots)
     of_written = (ops.swapaxes(keys, 2, 3), values, self_bias)
     keys, values = source
     keys = keys if _is_float32(keys) else ops.swapaxes(keys, 2, 3)  # [B, H, D/H, S]
     of_source = (keys, values, source_bias)
     read = [of_written] if block.cross_attention else [of_source, of_written]
-    # The scale is in the prepared weights of the queries.
-    context = _join_heads(mix_values(queries, read)[0])
+    # The scale is in the prepared weights of the queries, unless they are normed.
+    context = _attend(queries, read, attention)
     update = multiply(context, weights["self_output"])
     states = block.self_residual(states, update)
 
@@ -305,7 +318,8 @@ def step_block(
         queries = project(inputs, weights["cross_query"])
         queries = ops.reshape(queries, (batch, beams, heads, depth))
         queries = ops.swapaxes(queries, 1, 2)  # [B, H, K, D/H]
-        context = _join_heads(mix_values(queries, [of_source])[0])
+        queries = place_heads(queries, block.cross_attention.query_norm, None)
+        context = _attend(queries, [of_source], block.cross_attention)
         update = multiply(context, weights["cross_output"])
         states = block.cross_residual(states, update)
 
@@ -317,7 +331,17 @@ def step_block(
     return block.feed_forward_residual(states, update), self_keys, self_values
 
 
-def _join_heads(context: Tensor) -> Tensor:
-    """[B, H, K, D/H] -> [B * K, H * D/H]."""
-    batch, heads, beams, depth = ops.shape(context)
+def _attend(
+    queries: Tensor,
+    read: Sequence[tuple[Tensor, Tensor, Tensor]],
+    attention: MultiHeadAttention,
+) -> Tensor:
+    """What queries [B, H, K, D/H] find, [B * K, H * D/H]; those of a group read its
+    head of keys and values in one product. `read` is as in `mix_values`.
+    """
+    batch, heads, beams, depth = ops.shape(queries)
+    grouped = (batch, attention.kv_heads, heads // attention.kv_heads * beams, depth)
+    scale = attention.scale if attention.query_norm else 1.0
+    context, _ = mix_values(ops.reshape(queries, grouped), read, scale)
+    context = ops.reshape(context, (batch, heads, beams, depth))
     return ops.reshape(ops.swapaxes(context, 1, 2), (batch * beams, heads * depth))

@@ -200,6 +200,19 @@ def rotate(heads: Tensor, rotation: tuple[Tensor, Tensor] | None) -> Tensor:
     return ops.cast(rotated, heads.dtype)
 
 
+def place_heads(
+    heads: Tensor,
+    norm: keras.layers.Layer | None,
+    rotation: tuple[Tensor, Tensor] | None,
+) -> Tensor:
+    """Queries or keys [B, H, T, D/H], normed and rotated by their positions where a
+    network does so.
+    """
+    if norm is not None:
+        heads = ops.cast(norm(heads), heads.dtype)
+    return rotate(heads, rotation)
+
+
 def attend_within(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, window: Any
 ) -> Tensor:
@@ -245,7 +258,7 @@ class MultiHeadAttention(keras.layers.Layer):
     """Multi-head attention (Vaswani et al. 2017, section 3.2.2).
 
     In the shapes, D/H stands for the width of a head, which a configuration may also
-    set to another value.
+    set to another value, and G for the number of heads of keys and values.
     """
 
     def __init__(
@@ -254,6 +267,7 @@ class MultiHeadAttention(keras.layers.Layer):
         # Without autocast: under mixed precision it would cast the float32 bias.
         super().__init__(autocast=False, **kwargs)
         self.heads = config.heads
+        self.kv_heads = config.kv_heads or config.heads
         self.width = config.width
         self.memory_width = memory_width or config.width
         self.head_width = config.width_of_head
@@ -270,15 +284,25 @@ class MultiHeadAttention(keras.layers.Layer):
                 1.0 / self.head_width, mode="fan_avg", distribution="uniform"
             )
         self.query = linear(inner_width, name="query", kernel_initializer=initial)
-        self.key = linear(inner_width, name="key")
-        self.value = linear(inner_width, name="value")
+        self.key = linear(self.kv_heads * self.head_width, name="key")
+        self.value = linear(self.kv_heads * self.head_width, name="value")
         self.output_projection = linear(config.width, name="output")
+        self.query_norm = self.key_norm = None
+        if config.qk_norm:
+            norm = functools.partial(
+                keras.layers.RMSNormalization,
+                epsilon=config.norm_epsilon,
+                dtype="float32",
+            )
+            self.query_norm = norm(name="query_norm")
+            self.key_norm = norm(name="key_norm")
 
     def build(self, _: Any = None) -> None:
         self.query.build((None, None, self.width))
         self.key.build((None, None, self.memory_width))
         self.value.build((None, None, self.memory_width))
         self.output_projection.build((None, None, self.heads * self.head_width))
+        build_parts([self.query_norm, self.key_norm], self.head_width)
         self.built = True
 
     def call(
@@ -297,7 +321,7 @@ class MultiHeadAttention(keras.layers.Layer):
           memory: [B, S, D], the source of keys and values.
           bias: float32, broadcast to [B, H, T, S]; MASKED where nothing may be read.
           past: keys and values that stand before those of the memory, each
-              [B, H, P, D/H]; S is then P longer.
+              [B, G, P, D/H]; S is then P longer.
           rotation: of queries and keys, as in `rotate`.
           window: as in `attend_within`; None is the whole memory.
 
@@ -310,7 +334,11 @@ class MultiHeadAttention(keras.layers.Layer):
             past_keys, past_values = past
             keys = ops.concatenate([past_keys, keys], axis=2)
             values = ops.concatenate([past_values, values], axis=2)
-        queries = rotate(self._split_heads(self.query(states)), rotation)
+        if self.kv_heads < self.heads:
+            groups = self.heads // self.kv_heads
+            keys, values = (ops.repeat(each, groups, axis=1) for each in (keys, values))
+        queries = self._split_heads(self.query(states), self.heads)
+        queries = place_heads(queries, self.query_norm, rotation)
         if window is not None:
             mixed = attend_within(queries, keys, values, bias, self.scale, window)
             return self._join_heads(mixed), None
@@ -320,17 +348,17 @@ class MultiHeadAttention(keras.layers.Layer):
     def keys_values(
         self, memory: Tensor, rotation: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The keys and values of a memory [B, S, D], each [B, H, S, D/H]; the keys are
-        rotated, as in `rotate`.
+        """The keys and values of a memory [B, S, D], each [B, G, S, D/H]; the keys are
+        normed and rotated, as in `place_heads`.
         """
-        keys = rotate(self._split_heads(self.key(memory)), rotation)
-        values = self._split_heads(self.value(memory))
-        return keys, values
+        keys = self._split_heads(self.key(memory), self.kv_heads)
+        values = self._split_heads(self.value(memory), self.kv_heads)
+        return place_heads(keys, self.key_norm, rotation), values
 
-    def _split_heads(self, states: Tensor) -> Tensor:
+    def _split_heads(self, states: Tensor, count: int) -> Tensor:
         batch, length = ops.shape(states)[0], ops.shape(states)[1]
-        heads = ops.reshape(states, (batch, length, self.heads, self.head_width))
-        return ops.swapaxes(heads, 1, 2)  # [B, H, T, D/H]
+        heads = ops.reshape(states, (batch, length, count, self.head_width))
+        return ops.swapaxes(heads, 1, 2)  # [B, H or G, T, D/H]
 
     def _join_heads(self, heads: Tensor) -> Tensor:
         batch, length = ops.shape(heads)[0], ops.shape(heads)[2]

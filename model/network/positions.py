@@ -52,8 +52,13 @@ def rotation_at(
     depth = config.width_of_head
     exponents = (np.arange(0, depth, 2, dtype="float32") / depth).astype("float64")
     frequencies = 1 / ((base or config.rotary_base) ** exponents).astype("float32")
+    if config.rotary_scaling:
+        factor, low, high, length = config.rotary_scaling
+        turns = frequencies * length / (2 * math.pi)
+        kept = np.clip((turns - low) / (high - low), 0, 1)
+        frequencies = frequencies * (kept + (1 - kept) / factor)
     positions = ops.cast(positions[..., None, :, None], "float32")
-    angles = positions * np.tile(frequencies, 2)
+    angles = positions * np.tile(frequencies.astype("float32"), 2)
     return ops.cos(angles), ops.sin(angles)
 
 

@@ -48,6 +48,7 @@ def beam_search(
     config: SearchConfig,
     special: SpecialTokens,
     support: Support | None = None,
+    first_tokens: Tensor | None = None,
 ) -> Hypotheses:
     """Finds the K most likely summaries of each document.
 
@@ -59,6 +60,8 @@ def beam_search(
       special: the ids of special tokens.
       support: the sources whose numbers and names may be written; None where a search
           may write all.
+      first_tokens: int32 [B], what each document's hypotheses begin with in place of
+        the start token.
 
     Returns:
       K hypotheses per document, finished ones first or by score alone, as
@@ -70,9 +73,11 @@ def beam_search(
         scores, cache = _score_next(
             network, state.live.tokens, state.index, state.cache, config, special
         )
-        candidates = choose_candidates(scores, state.live.log_probs, config.beam_width)
-        finished = keep_finished(state, candidates, config, special.end_id)
-        live, parents = keep_live(state, candidates, special.end_id)
+        candidates = choose_candidates(
+            scores, state.live.log_probs, config.beam_width, ends=len(special.end_ids)
+        )
+        finished = keep_finished(state, candidates, config, special.end_ids)
+        live, parents = keep_live(state, candidates, special.end_ids)
         written = state.index + 1
         is_done = is_decided(finished, live.log_probs, written, config)
         is_done = ops.logical_or(state.is_done, is_done)
@@ -82,9 +87,15 @@ def beam_search(
     cache = network.start(memory, config.beam_width, first_room(config))
     cache = start_facts(cache, support, config.beam_width)
     return run_in_segments(
-        start_state(cache, batch=batch, config=config, special=special),
+        start_state(
+            cache,
+            batch=batch,
+            config=config,
+            special=special,
+            first_tokens=first_tokens,
+        ),
         advance=advance,
-        rank=lambda state: rank_hypotheses(state, config, special.end_id),
+        rank=lambda state: rank_hypotheses(state, config, special.end_ids),
         batch=batch,
         config=config,
     )

@@ -152,6 +152,7 @@ class SpecialTokens:
     Attributes:
       start_id: stands before the first token; not part of the summary.
       end_id: the last token of a summary.
+      more_end_ids: other tokens that end one.
       pad_id: fills the places after the end token.
       suppressed: tokens that are never written.
       prefix: the first tokens of every summary. They are given, so they cost no
@@ -166,3 +167,9 @@ class SpecialTokens:
     suppressed: tuple[int, ...] = ()
     prefix: tuple[int, ...] = ()
     last_id: int | None = None
+    more_end_ids: tuple[int, ...] = ()
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """All tokens that end a summary."""
+        return self.end_id, *self.more_end_ids

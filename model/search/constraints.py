@@ -5,7 +5,7 @@ the repetition penalty, unsupported facts and forced tokens.
 from keras import ops
 
 from precis.model.backend import Tensor, after
-from precis.model.cache import Cache
+from precis.model.cache import PROMPT, Cache
 from precis.model.logits import log_norm, logit_indices, lower_chosen
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import LOWEST_SCORE, NextTokenScores
@@ -33,16 +33,38 @@ def score_next(
     """
     norm = log_norm(logits)
     logits = after(logits, norm)
+    text, place = _behind_prompt(tokens, index, cache)
     if config.repetition_penalty != 1.0:
-        logits = _penalise_repetition(logits, norm, tokens, index, config)
+        logits = _penalise_repetition(logits, norm, text, place, config)
     logits = lower_unsupported(logits, cache)
-    logits = _lower_forbidden(logits, tokens, index, cache, config, special)
+    logits = _lower_forbidden(logits, text, place, index, cache, config, special)
     return _force_token(NextTokenScores(logits, norm), index, config, special)
+
+
+def _behind_prompt(
+    tokens: Tensor, index: Tensor, cache: Cache
+) -> tuple[Tensor, Tensor]:
+    """All that rules of repetition read, int32 [B, K, P + T + 1], and the place of the
+    last token in it.
+
+    Args:
+      tokens, index: as in `score_next`.
+      cache: of a network that continues its source, has it with padding, which is
+        negative, in front; of others P is 0.
+    """
+    if PROMPT not in cache.per_document:
+        return tokens, index
+    prompt = cache.per_document[PROMPT]
+    batch, length = ops.shape(prompt)
+    shape = (batch, ops.shape(tokens)[1], length)
+    prompt = ops.broadcast_to(prompt[:, None], shape)
+    return ops.concatenate([prompt, tokens], axis=2), index + length
 
 
 def _lower_forbidden(
     logits: Tensor,
     tokens: Tensor,
+    place: Tensor,
     index: Tensor,
     cache: Cache,
     config: SearchConfig,
@@ -57,13 +79,15 @@ def _lower_forbidden(
         ids.append(ops.broadcast_to(suppressed, shape))
         is_forbidden.append(ops.ones(shape, dtype="bool"))
     if config.min_summary_tokens:
-        shape = (batch, beams, 1)
+        shape = (batch, beams, len(special.end_ids))
         is_too_short = ops.less(index, config.min_summary_tokens)
-        ids.append(ops.full(shape, special.end_id, dtype="int32"))
+        ends = ops.convert_to_tensor(special.end_ids, dtype="int32")
+        ids.append(ops.broadcast_to(ends, shape))
         is_forbidden.append(ops.broadcast_to(is_too_short, shape))
     if config.no_repeat_ngram:
-        ids.append(tokens)
-        is_repeated = completes_ngram(tokens, index, config.no_repeat_ngram)
+        ids.append(ops.maximum(tokens, 0))
+        is_repeated = completes_ngram(tokens, place, config.no_repeat_ngram)
+        is_repeated = ops.logical_and(is_repeated, tokens >= 0)
         is_bound = must_continue(cache)
         if is_bound is not None:
             # A name may be written again: nothing else may follow its first pieces.
@@ -109,16 +133,15 @@ def completes_ngram(tokens: Tensor, index: Tensor, order: int) -> Tensor:
 def _penalise_repetition(
     logits: Tensor, norm: Tensor, tokens: Tensor, index: Tensor, config: SearchConfig
 ) -> Tensor:
-    """Penalises the tokens that were written, the start token too (Keskar et al. 2019,
-    section 4.1).
+    """Penalises the tokens that were written, the start token too, and those of a
+    prompt (Keskar et al. 2019, section 4.1).
 
     Their log-probabilities are multiplied, as in the beam search of Hugging Face, or
     their logits, as in its greedy search.
     """
     penalty = config.repetition_penalty
-    is_written = ops.broadcast_to(
-        ops.arange(ops.shape(tokens)[2]) <= index, ops.shape(tokens)
-    )
+    is_written = ops.logical_and(ops.arange(ops.shape(tokens)[2]) <= index, tokens >= 0)
+    tokens = ops.maximum(tokens, 0)
     before = ops.take_along_axis(logits, tokens, axis=-1)
     if config.repetition_penalty_form == "logits":
         penalised = ops.where(before < 0, before * penalty, before / penalty)

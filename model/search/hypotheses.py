@@ -3,11 +3,13 @@ step moves them, when they decide a document, and the final ranking.
 
 Live and finished hypotheses are kept apart, so that a finished hypothesis neither grows
 nor takes the place of a live one. Each step looks at the 2K best continuations of a
-document. Only the K best of them may end, so K live hypotheses are always left; but a
-greedy search, of one hypothesis, looks at the best alone and ends with it. Equal scores
-go to the smaller token id.
+document, or more where several tokens end one. Only the K best of them may end, so K
+live hypotheses are always left; but a greedy search, of one hypothesis, looks at the
+best alone and ends with it. Equal scores go to the smaller token id.
 """
 
+import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from keras import ops
@@ -108,11 +110,18 @@ class Hypotheses(NamedTuple):
 
 
 def start_state(
-    cache: Cache, *, batch: Any, config: SearchConfig, special: SpecialTokens
+    cache: Cache,
+    *,
+    batch: Any,
+    config: SearchConfig,
+    special: SpecialTokens,
+    first_tokens: Tensor | None = None,
 ) -> BeamState:
-    """The state before the first step of B documents."""
+    """The state before the first step of B documents; arguments as in `beam_search`."""
     length, width = config.max_summary_tokens, config.beam_width
     start = ops.full((batch, width, 1), special.start_id, dtype="int32")
+    if first_tokens is not None:
+        start = ops.broadcast_to(first_tokens[:, None, None], (batch, width, 1))
     padding = ops.full((batch, width, length), special.pad_id, dtype="int32")
     tokens = ops.concatenate([start, padding], axis=2)
     # All hypotheses of a document are equal at first. Only the first may be extended,
@@ -137,17 +146,20 @@ def extend(tokens: Tensor, last: Tensor, index: Tensor) -> Tensor:
 
 
 def choose_candidates(
-    scores: NextTokenScores, live_log_probs: Tensor, width: int
+    scores: NextTokenScores, live_log_probs: Tensor, width: int, ends: int = 1
 ) -> Candidates:
     """Chooses the 2K best continuations of each document, or the best in a greedy
     search: of the so many best tokens of each of its K hypotheses the best.
+
+    Where E tokens end a summary, they are (1 + E) K, so that K are left that do not.
 
     Args:
       scores: of the next tokens, [B, K, V].
       live_log_probs: float32 [B, K].
       width: K.
+      ends: E.
     """
-    count = 2 * width if width > 1 else 1
+    count = (1 + ends) * width if width > 1 else 1
     values, ids = top_tokens(scores.logits, count)  # [B, K, 2K]
     totals = values - scores.norm + live_log_probs[..., None]
     totals = ops.reshape(totals, (-1, width * count))
@@ -159,6 +171,12 @@ def choose_candidates(
     log_probs, best = ops.top_k(totals, k=count)
     keys = gather_beams(keys, best)
     return Candidates(parents=keys % width, tokens=keys // width, log_probs=log_probs)
+
+
+def _is_end(tokens: Tensor, end_ids: Sequence[int]) -> Tensor:
+    """Whether tokens of any shape are among those that end a summary."""
+    ends = (ops.equal(tokens, end_id) for end_id in end_ids)
+    return functools.reduce(ops.logical_or, ends)
 
 
 def _lowest_of(live: LiveHypotheses, parents: Tensor, log_probs: Tensor) -> Tensor:
@@ -174,7 +192,7 @@ def _lowest_of(live: LiveHypotheses, parents: Tensor, log_probs: Tensor) -> Tens
 
 
 def keep_live(
-    state: BeamState, candidates: Candidates, end_id: int
+    state: BeamState, candidates: Candidates, end_ids: Sequence[int]
 ) -> tuple[LiveHypotheses, Tensor]:
     """Chooses the K best candidates that did not end.
 
@@ -182,7 +200,7 @@ def keep_live(
       The new live hypotheses, and their parents, int32 [B, K].
     """
     log_probs = ops.where(
-        ops.equal(candidates.tokens, end_id), LOWEST_SCORE, candidates.log_probs
+        _is_end(candidates.tokens, end_ids), LOWEST_SCORE, candidates.log_probs
     )
     log_probs, order = ops.top_k(log_probs, k=state.live.tokens.shape[1])
     parents = gather_beams(candidates.parents, order)
@@ -196,7 +214,10 @@ def keep_live(
 
 
 def keep_finished(
-    state: BeamState, candidates: Candidates, config: SearchConfig, end_id: int
+    state: BeamState,
+    candidates: Candidates,
+    config: SearchConfig,
+    end_ids: Sequence[int],
 ) -> FinishedHypotheses:
     """Adds the candidates that ended, of which only the K best count, and keeps the K
     best finished hypotheses.
@@ -205,13 +226,13 @@ def keep_finished(
       state: before the step.
       candidates: of the step.
       config: length penalty, and whether hypotheses compete at the maximum length.
-      end_id: of the end token.
+      end_ids: of the tokens that end a summary.
     """
     width = config.beam_width
     parents, last, log_probs = (part[:, :width] for part in candidates)
     length = state.index + 1
     scores = log_probs / length_penalty(length, config)
-    has_ended = ops.equal(last, end_id)
+    has_ended = _is_end(last, end_ids)
     if config.unfinished == "compete":
         has_ended = ops.logical_or(has_ended, length >= config.max_summary_tokens)
     # A forbidden end token is not an end: its log-probability is LOWEST_SCORE.
@@ -267,20 +288,22 @@ def is_decided(
     return ops.logical_and(is_possible(worst), best_live <= worst)
 
 
-def rank_hypotheses(state: BeamState, config: SearchConfig, end_id: int) -> Hypotheses:
+def rank_hypotheses(
+    state: BeamState, config: SearchConfig, end_ids: Sequence[int]
+) -> Hypotheses:
     """Ranks the finished hypotheses by score, and behind them live ones where fewer
     than K have finished.
 
     Args:
       state: after the last step.
       config: the search.
-      end_id: of the end token.
+      end_ids: of the tokens that end a summary.
     """
     finished, live = state.finished, state.live
     is_finished = is_possible(finished.scores)
     # Where hypotheses compete at the maximum length, `finished` holds some without an
     # end token. Their tokens fill all places, so padding is not taken for an end.
-    has_end = ops.any(ops.equal(finished.tokens[:, :, 1:], end_id), axis=2)
+    has_end = ops.any(_is_end(finished.tokens[:, :, 1:], end_ids), axis=2)
     has_end = ops.logical_and(is_finished, has_end)
     live_log_probs = live.log_probs
     if config.unfinished == "compete":

@@ -61,6 +61,11 @@ def weights_of_bundle(
       DataError: a damaged bundle.
     """
     contents = open_bundle(folder)
+    if contents.chat is not None:
+        raise UsageError(
+            f"--init_from {folder}: a language model, which is told what to do and not "
+            "trained here; use it with `precis summarize --instruction`"
+        )
     for flag, own, of_records in (
         ("tokenizer", contents.tokenizer, tokenizers.target),
         ("source_tokenizer", contents.source_tokenizer, tokenizers.source),

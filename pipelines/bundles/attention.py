@@ -61,7 +61,13 @@ def attention(**flags: Any) -> AttentionResult:
     flags = with_local_bundles(flags)
     prefix = with_decoding_of_bundle(flags).get("task_prefix", "")
     (options,) = read_flags(ATTENTION, {**flags, "task_prefix": prefix})
-    check_prefix(options.task_prefix, open_bundle(options.bundle))
+    bundle = open_bundle(options.bundle)
+    if bundle.chat is not None:
+        raise UsageError(
+            f"{options.bundle}: a language model, whose attention is not drawn; name "
+            "an encoder-decoder"
+        )
+    check_prefix(options.task_prefix, bundle)
     article = read_document(options.text, {"clean": options.clean})
     summary = _read_summary(options, article)
     # They import TensorFlow, which takes seconds; the flags are checked first.

@@ -17,6 +17,11 @@ from precis.model.bundle.checkpoints.importer import (
     read_settings,
     weight_files,
 )
+from precis.model.bundle.checkpoints.llama import (
+    SETTINGS_FILE,
+    TEMPLATE_FILE,
+    read_chat,
+)
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     ENCODER,
@@ -25,6 +30,7 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
+from precis.model.network.config import DecoderOnlyConfig
 from precis.model.progress.stages import stage
 from precis.model.tokenization.imported import TOKENIZER_FILE, read_tokenizer
 from precis.pipelines.bundles.options import IMPORT, ImportOptions
@@ -80,6 +86,13 @@ def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
         names = [CONFIG_FILE, *weight_files(folder), TOKENIZER_FILE]
         if is_writer and files.exists(files.join(folder, GENERATION_FILE)):
             names.append(GENERATION_FILE)
+        chat = None
+        if FAMILIES[settings["model_type"]].config is DecoderOnlyConfig:
+            chat = read_chat(folder)
+            optional = (TEMPLATE_FILE, SETTINGS_FILE)
+            names += [
+                name for name in optional if files.exists(files.join(folder, name))
+            ]
         tokenizer = read_tokenizer(folder, settings)
         checkpoint = load_checkpoint(
             folder, max_source_tokens=options.max_source_tokens
@@ -104,4 +117,5 @@ def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
             special=checkpoint.special,
             task_prefixes=[checkpoint.task_prefix],
             checker=read_checker(settings),
+            chat=chat,
         )

@@ -12,12 +12,17 @@ from typing import Any, NamedTuple
 from precis.model import files
 from precis.model.bundle.address import SCHEME, is_endpoint, parse_address
 from precis.model.bundle.manifest import (
+    ABSTRACTIVE,
     EXTRACTIVE,
     check_weights,
     open_bundle_config,
     read_manifest,
 )
-from precis.model.bundle.network_bundle import check_prefix, open_bundle
+from precis.model.bundle.network_bundle import (
+    check_instruction,
+    check_prefix,
+    open_bundle,
+)
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 from precis.model.config import suggestion, written
 from precis.model.errors import UsageError
@@ -169,6 +174,7 @@ class SummarySettings(NamedTuple):
             str(self.model_ids["model_id"]),
             self.options.precision,
             decoding,
+            self.instruction if self.is_instructed else "",
         )
 
     @property
@@ -228,12 +234,16 @@ def summary_settings(
             importlib.import_module(package)
         model_ids["model_id"] = f"{SCHEME}:{parse_address(options.bundle).model}"
         model_ids["decode_id"] = files.sha256_json(settings.parameters)[:16]
+    elif is_instructed:
+        check_instruction(settings.instruction, open_bundle(options.bundle))
     return settings
 
 
 def follows_instructions(bundle: str) -> bool:
     """Whether a bundle is a language model, which does what `--instruction` says."""
-    return is_endpoint(bundle)
+    if not bundle or is_endpoint(bundle):
+        return bool(bundle)
+    return "chat" in open_bundle_config(bundle, ABSTRACTIVE).config
 
 
 def check_endpoint(

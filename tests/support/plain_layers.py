@@ -94,6 +94,24 @@ def relative_numbers(
     return np.moveaxis(table[np.array(buckets)], -1, 0)
 
 
+def frequency(number: int, depth: int, config: Any) -> float:
+    """The angle of one position. Waves that are longer than a part of a length are
+    longer by a factor, those that are shorter than another part are as they were, and
+    between them the frequency changes in proportion to the waves that fit the length.
+    """
+    plain = config.rotary_base ** (-2 * number / depth)
+    if not config.rotary_scaling:
+        return plain
+    factor, low, high, length = config.rotary_scaling
+    wave = 2 * math.pi / plain
+    if wave > length / low:
+        return plain / factor
+    if wave < length / high:
+        return plain
+    share = (length / wave - low) / (high - low)
+    return (1 - share) * plain / factor + share * plain
+
+
 def rotated(heads: np.ndarray, config: Any) -> np.ndarray:
     """Heads [T, D/H] at positions 0, 1, ...: numbers i and i + D/2H are a complex
     number, which is multiplied by e^(j pos theta^(-2i / (D/H))).
@@ -101,7 +119,7 @@ def rotated(heads: np.ndarray, config: Any) -> np.ndarray:
     length, depth = heads.shape
     points = heads[:, : depth // 2] + 1j * heads[:, depth // 2 :]
     angles = [
-        [place / config.rotary_base ** (2 * i / depth) for i in range(depth // 2)]
+        [place * frequency(i, depth, config) for i in range(depth // 2)]
         for place in range(length)
     ]
     points = points * np.exp(1j * np.array(angles))
@@ -124,30 +142,39 @@ def multi_head(
         dense(inputs, weights, name)
         for name, inputs in (("query", states), ("key", memory), ("value", memory))
     )
-    if config.scaled_scores:
-        query = query / math.sqrt(depth)
+    scale = 1 / math.sqrt(depth) if config.scaled_scores else 1.0
+    groups = config.heads // (config.kv_heads or config.heads)
     shares = np.zeros((config.heads, len(states), len(memory)))
     contexts = []
     for head in range(config.heads):
-        columns = slice(head * depth, (head + 1) * depth)
+        first = head // groups * depth  # of its group
+        queries = query[:, head * depth : (head + 1) * depth]
+        keys, values = key[:, first : first + depth], value[:, first : first + depth]
+        if config.qk_norm:
+            queries = rms(queries, config) * weights["query_norm/scale"]
+            keys = rms(keys, config) * weights["key_norm/scale"]
         if config.positions == "rotary" and memory is states:
-            query[:, columns] = rotated(query[:, columns], config)
-            key[:, columns] = rotated(key[:, columns], config)
+            queries, keys = rotated(queries, config), rotated(keys, config)
         for t, is_open in enumerate(readable):
-            scores = key[is_open, columns] @ query[t, columns]
+            scores = scale * keys[is_open] @ queries[t]
             if numbers is not None:
                 scores = scores + numbers[head, t, is_open]
             shares[head, t, is_open] = softmax(scores)
-        contexts.append(shares[head] @ value[:, columns])
+        contexts.append(shares[head] @ values)
     return dense(np.concatenate(contexts, axis=1), weights, "output"), shares
+
+
+def rms(states: np.ndarray, config: Any) -> np.ndarray:
+    return states / np.sqrt(
+        (states**2).mean(axis=-1, keepdims=True) + config.norm_epsilon
+    )
 
 
 def norm(states: np.ndarray, weights: Weights, config: Any) -> np.ndarray:
     """LayerNorm, or RMSNorm: x over the root of the mean of x^2."""
     if not config.rms_norm:
         states = states - states.mean(axis=-1, keepdims=True)
-    variance = (states**2).mean(axis=-1, keepdims=True)
-    normed = states / np.sqrt(variance + config.norm_epsilon)
+    normed = rms(states, config)
     if config.rms_norm:
         return normed * weights["scale"]
     return normed * weights["gamma"] + weights.get("beta", 0.0)

@@ -65,6 +65,14 @@ TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
         "positions": "sinusoidal_halves",
         "logits_bias": True,
     },
+    "grouped": {
+        "pointer": False,
+        "positions": "rotary",
+        "rotary_scaling": (2.0, 0.5, 1.0, 5),
+        "kv_heads": 2,
+        "qk_norm": True,
+        "heads": 4,
+    },
     "t5": {
         **_RELATIVE,
         "pointer": False,
@@ -159,6 +167,19 @@ DECODERS_ONLY: Mapping[str, Mapping[str, Any]] = {
         "head_width": 6,
         "heads": 3,
     },
+    "decoder_only_grouped": {
+        "positions": "rotary",
+        "rotary_base": 5.0,
+        "rotary_scaling": (4.0, 0.5, 2.0, 9),
+        "kv_heads": 2,
+        "qk_norm": True,
+        "norm_first": True,
+        "rms_norm": True,
+        "pointer": False,
+        "continues_source": True,
+        "head_width": 6,
+        "heads": 4,
+    },
     "decoder_only_halves": {
         "positions": "sinusoidal_halves",
         "activation": "gelu_tanh",
@@ -185,7 +206,7 @@ ALL = tuple(name for variants in VARIANTS.values() for name in variants)
 # For a test of every variant: those that differ most are fast, the others slow tests.
 _FAST = (
     *("pointer", "t5", "decoder_only", "decoder_only_relative"),
-    *("decoder_only_rotary", "gru", "gru_untied"),
+    *("decoder_only_rotary", "decoder_only_grouped", "gru", "gru_untied"),
 )
 EACH = tuple(
     name if name in _FAST else pytest.param(name, marks=pytest.mark.slow)

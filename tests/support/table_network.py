@@ -51,7 +51,7 @@ class Slots(NamedTuple):
     it.
     """
 
-    heads: int = 1
+    kv_heads: int = 1
     head_width: int = 1
     compute_dtype: str = "float32"
 

@@ -46,7 +46,11 @@ def checkpoint_settings(
             f"this network has a {type(config).__name__}; {_WAY_OUT}"
         )
     differences = {}
-    writers = [name for name, family in FAMILIES.items() if family.class_name]
+    writers = [
+        name
+        for name, family in FAMILIES.items()
+        if family.class_name and isinstance(config, family.config)
+    ]
     for model_type in sorted(writers, key=lambda name: name != came_from):
         family = FAMILIES[model_type]
         settings = {

@@ -57,6 +57,7 @@ class Family:
     Attributes:
       title: the name of the architecture.
       class_name: the class in transformers that writes; "" for an encoder alone.
+      config: the class of the configuration of a network that writes.
       fields: what config.json says of a network field by field.
       fixed: the fields of a network that all its checkpoints share.
       read: config.json -> fields of a network that no single field gives. It raises
@@ -72,6 +73,7 @@ class Family:
           equal to the table; where there is a separate output layer, only to each
           other, and the table itself is not read.
       optional: tensors that are zero where they are missing; they are stored as [1, V].
+      omitted: names of others that are zero where they are missing, as a pattern.
       ignored: the beginnings of names of tensors that no network needs, as a pattern.
       first_position: the row of the position table for the first token.
       added: name of a tensor -> name of a tensor whose first row is added to each row.
@@ -82,6 +84,7 @@ class Family:
 
     title: str
     class_name: str = ""
+    config: type[Any] = TransformerConfig
     fields: tuple[Field, ...]
     fixed: Mapping[str, Any]
     read: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}
@@ -91,13 +94,14 @@ class Family:
     without_prefix: tuple[str, ...] = ()
     embedding: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+    omitted: str = r"\Z"
     ignored: str = r"\Z"
     first_position: int = 0
     added: Mapping[str, str] = dataclasses.field(default_factory=dict)
     older: Mapping[str, str] = dataclasses.field(default_factory=dict)
     joined: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
-    def network(self, settings: Mapping[str, Any]) -> TransformerConfig | EncoderConfig:
+    def network(self, settings: Mapping[str, Any]) -> Any:
         """The configuration of the network, or of the encoder, in a config.json.
 
         Raises:
@@ -115,6 +119,8 @@ class Family:
         values |= self.read(settings)
         if not self.class_name:
             return EncoderConfig(**values)
+        if self.config is not TransformerConfig:
+            return self.config(**values)
         stack = {field.name for field in dataclasses.fields(StackConfig)}
         of_encoder = {name: values[name] for name in stack & values.keys()}
         of_decoder = {

@@ -58,7 +58,10 @@ def task_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_generation(
-    settings: Mapping[str, Any], generation: Mapping[str, Any] | None
+    settings: Mapping[str, Any],
+    generation: Mapping[str, Any] | None,
+    *,
+    is_prompted: bool = False,
 ) -> tuple[SearchConfig, SpecialTokens]:
     """The search settings and the special tokens of a checkpoint.
 
@@ -67,6 +70,8 @@ def read_generation(
           all settings where there is no `generation`. Its `task_settings` override
           both.
       generation: generation_config.json, if there is one.
+      is_prompted: whether the network continues a prompt. Then nothing is drawn by
+        chance, also where the file asks for it, and lengths are those of the summary.
 
     Raises:
       DataError: no search here supports a setting, or two settings contradict.
@@ -74,6 +79,8 @@ def read_generation(
     general = settings if generation is None else generation
     values = {**general, **task_settings(settings)}
     values = {name: value for name, value in values.items() if value is not None}
+    if is_prompted:
+        values = _of_a_prompt(values)
     for name in UNKNOWN_HERE:
         is_off = not values.get(name) or (
             name in UNKNOWN_HERE[-3:] and values[name] == 1
@@ -83,7 +90,23 @@ def read_generation(
                 f"{name} is {values[name]!r}, and no search here has it; "
                 "take it out of generation_config.json"
             )
-    return _search_config(values), _special_tokens(settings, values)
+    return _search_config(values), _special_tokens(
+        settings, values, is_prompted=is_prompted
+    )
+
+
+def _of_a_prompt(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The generation settings of a network that continues a prompt, which the maximum
+    length of the file includes. Twenty tokens, the default of transformers, are no
+    summary.
+    """
+    if values.get("min_length"):
+        raise DataError(
+            f"min_length is {values['min_length']} and counts the prompt; state "
+            "min_new_tokens in its place in generation_config.json"
+        )
+    written = {"max_new_tokens": SearchConfig().max_summary_tokens}
+    return {**written, **values, "do_sample": False}
 
 
 def _search_config(values: Mapping[str, Any]) -> SearchConfig:
@@ -122,25 +145,36 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
 
 
 def _special_tokens(
-    settings: Mapping[str, Any], values: Mapping[str, Any]
+    settings: Mapping[str, Any], values: Mapping[str, Any], *, is_prompted: bool
 ) -> SpecialTokens:
     """The special tokens.
 
     Args:
       settings: config.json, for the tokens that `values` lacks.
       values: the generation settings without None.
+      is_prompted: as in `read_generation`.
     """
+    stated = {**settings, **values}
+    ends: Any = stated.get("eos_token_id")
+    more_ends: list[int]
+    first_end, *more_ends = ends if isinstance(ends, list) and ends else [ends]
+    stated["eos_token_id"] = first_end
     names = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
-    needed = {name: _single_token({**settings, **values}, name) for name in names}
+    needed = {name: _single_token(stated, name) for name in names}
     if needed["decoder_start_token_id"] is None:
-        needed["decoder_start_token_id"] = {**settings, **values}.get("bos_token_id")
+        needed["decoder_start_token_id"] = stated.get("bos_token_id")
+    if is_prompted:  # Its summary begins behind the prompt.
+        needed = {
+            name: first_end if token is None else token
+            for name, token in needed.items()
+        }
     for name, token in needed.items():
         if token is None:
             raise DataError(f"{name} is missing; add it to config.json")
     first = _single_token(values, "forced_bos_token_id")
     last = _single_token(values, "forced_eos_token_id")
     suppressed = tuple(values.get("suppress_tokens", ()))
-    for token in (*needed.values(), first, last, *suppressed):
+    for token in (*needed.values(), *more_ends, first, last, *suppressed):
         if token is not None and not 0 <= token < settings["vocab_size"]:
             raise DataError(
                 f"the special token {token} is none of the {settings['vocab_size']} "
@@ -154,6 +188,7 @@ def _special_tokens(
         suppressed=suppressed,
         prefix=() if first is None else (first,),
         last_id=last,
+        more_end_ids=tuple(more_ends),
     )
 
 
@@ -186,7 +221,7 @@ def generation_settings(config: SearchConfig, special: SpecialTokens) -> dict[st
     settings: dict[str, Any] = {
         **{there: getattr(config, here) for here, there, _ in _FIELDS},
         "decoder_start_token_id": special.start_id,
-        "eos_token_id": special.end_id,
+        "eos_token_id": [*special.end_ids] if special.more_end_ids else special.end_id,
         "pad_token_id": special.pad_id,
         "do_sample": False,
         "max_new_tokens": config.max_summary_tokens,

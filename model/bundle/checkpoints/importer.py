@@ -8,6 +8,7 @@ model.safetensors         the tensors, in one file or in several that an index n
 import contextlib
 import dataclasses
 import fnmatch
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -24,11 +25,22 @@ from precis.model.bundle.checkpoints.bert import (
 )
 from precis.model.bundle.checkpoints.family import Family
 from precis.model.bundle.checkpoints.generation import read_generation, task_settings
+from precis.model.bundle.checkpoints.llama import (
+    LLAMA,
+    QWEN2,
+    QWEN3,
+    SETTINGS_FILE,
+    TEMPLATE_FILE,
+)
 from precis.model.bundle.checkpoints.modernbert import MODERNBERT
 from precis.model.bundle.checkpoints.t5 import MT5, T5
 from precis.model.bundle.manifest import check_finite
 from precis.model.errors import DataError, UsageError
-from precis.model.network.config import EncoderConfig, TransformerConfig
+from precis.model.network.config import (
+    DecoderOnlyConfig,
+    EncoderConfig,
+    TransformerConfig,
+)
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.tokenization.imported import TOKENIZER_FILE
 
@@ -39,7 +51,7 @@ INDEX_FILE = "model.safetensors.index.json"
 # What is read of a checkpoint beside its weights.
 DESCRIPTION_FILES = (
     *(CONFIG_FILE, GENERATION_FILE, TOKENIZER_FILE, INDEX_FILE),
-    *("tokenizer_config.json", "chat_template.jinja"),  # the template of a chat
+    *(SETTINGS_FILE, TEMPLATE_FILE),
 )
 # By model_type.
 FAMILIES: Mapping[str, Family] = {
@@ -47,6 +59,9 @@ FAMILIES: Mapping[str, Family] = {
     "pegasus": PEGASUS,
     "t5": T5,
     "mt5": MT5,
+    "llama": LLAMA,
+    "qwen2": QWEN2,
+    "qwen3": QWEN3,
     "bert": BERT,
     "roberta": ROBERTA,
     "distilbert": DISTILBERT,
@@ -158,7 +173,9 @@ def load_checkpoint(
     family = ROBERTA_CHECKER if checker else FAMILIES[settings["model_type"]]
     is_writer = bool(family.class_name)
     with _naming(folder):
-        if is_writer and settings.get("is_encoder_decoder") is False:
+        is_prompted = family.config is DecoderOnlyConfig
+        has_sides = is_writer and not is_prompted
+        if has_sides and settings.get("is_encoder_decoder") is False:
             raise DataError(
                 f"{CONFIG_FILE}: is_encoder_decoder is false, and one side alone "
                 "writes no summaries; take the whole checkpoint"
@@ -166,7 +183,9 @@ def load_checkpoint(
         config = _read_config(family, settings)
         if checker:
             config = config.classifier(checker["labels"])
-        search: tuple[Any, ...] = _read_search(folder, settings) if is_writer else ()
+        search: tuple[Any, ...] = ()
+        if is_writer:
+            search = _read_search(folder, settings, is_prompted=is_prompted)
         are_learned = config.positions == "learned"
         if is_writer and not are_learned:  # The number of positions is no limit.
             longest = max(config.max_target_tokens, search[0].max_summary_tokens)
@@ -204,7 +223,7 @@ def _read_config(family: Family, settings: Mapping[str, Any]) -> Any:
 
 
 def _read_search(
-    folder: str, settings: Mapping[str, Any]
+    folder: str, settings: Mapping[str, Any], *, is_prompted: bool
 ) -> tuple[SearchConfig, SpecialTokens, str]:
     """The search, the special tokens and the task prefix of a checkpoint."""
     path = files.join(folder, GENERATION_FILE)
@@ -212,7 +231,7 @@ def _read_search(
     if files.exists(path):
         generation, name = files.read_object(path, way_out=_WAY_OUT), GENERATION_FILE
     with files.naming_damage(name, way_out=_WAY_OUT):
-        search = read_generation(settings, generation)
+        search = read_generation(settings, generation, is_prompted=is_prompted)
         return *search, task_settings(settings).get("prefix") or ""
 
 
@@ -305,9 +324,7 @@ def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
     return tensors
 
 
-def _with_output(
-    config: TransformerConfig, tensors: dict[str, np.ndarray], family: Family
-) -> TransformerConfig:
+def _with_output(config: Any, tensors: dict[str, np.ndarray], family: Family) -> Any:
     """The configuration with a separate output layer where the tensors hold one.
 
     The embedding table in `tensors` is put under its first name, and its copies are
@@ -336,6 +353,8 @@ def _with_output(
         tensors[table] = values[0]
     if is_tied == config.tied_output:
         return config
+    if isinstance(config, DecoderOnlyConfig):
+        return dataclasses.replace(config, tied_output=is_tied)
     if config.scaled_output:
         raise DataError(
             f"{output} differs from the embedding table, and {CONFIG_FILE} scales the "
@@ -355,6 +374,7 @@ def _assign(network: Any, tensors: Mapping[str, np.ndarray], family: Family) -> 
     names = {weight.path: family.tensor_name(weight.path) for weight in network.weights}
     needed = {*names.values(), *family.added.values()}
     missing = needed - tensors.keys() - {*family.optional}
+    missing = {name for name in missing if not re.fullmatch(family.omitted, name)}
     if missing:
         raise DataError(
             f"the checkpoint lacks {_listed(missing)}, which {CONFIG_FILE} asks for; "

@@ -582,7 +582,7 @@ def test_unsupported_configurations_are_refused(kind, settings, message, tmp_pat
 @pytest.mark.parametrize(
     ("generation", "message"),
     [
-        ({"eos_token_id": [2, 5]}, r"is \[2, 5\], and a search here knows one such to"),
+        ({"pad_token_id": [2, 5]}, r"is \[2, 5\], and a search here knows one such to"),
         ({"forced_bos_token_id": 300}, "token 300 is none of the 300 of vocab_size; c"),
         ({"suppress_tokens": [-1]}, "the special token -1 is none of the 300"),
         ({"early_stopping": "soon"}, "is 'soon' and must be one of False, True, never"),

@@ -114,6 +114,11 @@ RELATIVE = {"positions": "relative"}
             {"positions": "rotary", "head_width": 3},
             "^the width of a head must be even for rotary positions, not 3",
         ),
+        (
+            decoder_only,
+            {"kv_heads": 3},
+            "^kv_heads must divide heads, and 3 does not di",
+        ),
         (decoder_only, {"activation": "tanh"}, "^activation is one of relu, .* 'tanh'"),
         (
             network,

@@ -1,0 +1,86 @@
+"""What a language model reads of an article: an instruction and the article, in the
+chat template of its checkpoint.
+
+    head      <|im_start|>user and the instruction
+    article   Rain fell.
+    tail      <|im_end|>, <|im_start|>assistant
+
+A text that is too long is cut, and the tail stays whole.
+"""
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from precis.model.tokenization.imported import ImportedTokenizer
+
+TEMPLATE = "chat_template"  # its place in what `read_chat` gives
+# Stands for the article while a template is filled in; no template changes it.
+_ARTICLE = "\ue000article\ue001"
+
+
+def prompt_parts(chat: Mapping[str, Any], instruction: str) -> tuple[str, str]:
+    """The text in front of an article and the one behind it.
+
+    Raises:
+      ValueError: the template cannot be filled in.
+    """
+    if TEMPLATE not in chat:
+        return "", f"\n\n{instruction}"
+    from jinja2 import TemplateError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    # As transformers fills it in, but for the date of today: equal texts have equal
+    # prompts on all days.
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = functools.partial(json.dumps, ensure_ascii=False)
+    message = {"role": "user", "content": f"{instruction}\n\n{_ARTICLE}"}
+    try:
+        text = environment.from_string(chat[TEMPLATE]).render(
+            **chat,
+            messages=[message],
+            add_generation_prompt=True,
+            enable_thinking=False,
+        )
+    except (TemplateError, TypeError) as error:
+        raise ValueError(f"the chat template: {error}") from error
+    parts = text.split(_ARTICLE)
+    if len(parts) != 2:
+        raise ValueError(f"the chat template writes a message {len(parts) - 1} times")
+    return parts[0], parts[1]
+
+
+class PromptTokenizer(ImportedTokenizer):
+    """Encodes articles as a language model reads them; decodes as its tokenizer."""
+
+    def __init__(
+        self, tokenizer: ImportedTokenizer, chat: Mapping[str, Any], instruction: str
+    ) -> None:
+        """Takes what each prompt is made of.
+
+        Args:
+          tokenizer: of the language model.
+          chat: as `read_chat` gives it.
+          instruction: what to do with an article.
+        """
+        self._tokenizer = tokenizer._tokenizer
+        self._head, self._tail = prompt_parts(chat, instruction)
+        # A template writes the special tokens itself.
+        first = () if TEMPLATE in chat else tokenizer.surrounding_ids[0]
+        self._first = np.array(first, "int32")
+
+    def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
+        """The token ids of prompts with these articles, int32 [S] each."""
+        prompts = (f"{self._head}{text.strip()}{self._tail}" for text in texts)
+        return [np.append(self._first, ids) for ids in self.encode_parts(prompts)]
+
+    @functools.cached_property
+    def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The ids before and behind an article."""
+        head, tail = self.encode_parts([self._head, self._tail])
+        return (*self._first.tolist(), *head.tolist()), tuple(tail.tolist())

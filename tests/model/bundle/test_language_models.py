@@ -1,0 +1,92 @@
+"""Language models of transformers: random checkpoints of odd sizes give the same logits
+and write the same tokens, prompts have the same ids.
+"""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from support.command_line import run_reference
+from support.huggingface_bundles import read_folder
+from support.language_model_reference import CASES, DOCUMENTS, TEXTS
+
+import precis
+from precis.model.bundle.checkpoints.generation import read_generation
+from precis.model.bundle.checkpoints.importer import load_checkpoint
+from precis.model.bundle.network_bundle import open_bundle
+from precis.model.inference.searcher import Searcher
+from precis.model.text.normalization import normalise
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+
+pytestmark = [
+    pytest.mark.parity,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not importlib.util.find_spec("transformers"),
+        reason="needs transformers; `make test-slow` installs it",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("language_models")
+    run_reference("language_model_reference", folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_logits_and_searches_are_those_of_transformers(name, folder):
+    reference = np.load(folder / name / "reference.npz")
+    checkpoint = load_checkpoint(str(folder / name))
+    network = checkpoint.network
+    source, target = (reference[each].astype("int32") for each in ("source", "target"))
+    read, first = network.split_source(source)
+    inputs = np.concatenate([np.asarray(first)[:, None], target], axis=1)
+    np.testing.assert_allclose(
+        np.asarray(network(read, inputs)), reference["logits"], rtol=1e-4, atol=1e-4
+    )
+    sources = [row[row >= 0] for row in source]
+    settings = read_folder(folder / name, "config.json")
+    saved = read_folder(folder / name, "generation_config.json")
+    ended = 0
+    for run in read_folder(folder / name, "runs.json"):
+        decoding, special = read_generation(
+            settings, {**saved, **run["settings"]}, is_prompted=True
+        )
+        assert len(special.end_ids) == CASES[name].ends
+        results = Searcher(network, config=decoding, special=special).search(sources)
+        written = [[list(each.tokens) for each in ranked] for ranked in results]
+        ends = {*special.end_ids}
+        expected = [[cut(row, ends) for row in each] for each in run["sequences"]]
+        assert written == expected, run["settings"]
+        assert len({tuple(row) for each in expected for row in each}) > DOCUMENTS // 2
+        ended += sum(row[-1] in ends for each in expected for row in each)
+        if run["scores"]:
+            ours = [[each.score for each in ranked] for ranked in results]
+            np.testing.assert_allclose(ours, run["scores"], rtol=1e-4)
+    assert ended > 5
+
+
+def cut(row: list[int], ends: set[int]) -> list[int]:
+    """A row up to its first end token, without padding."""
+    last = next((place for place, token in enumerate(row) if token in ends), len(row))
+    return row[: last + 1]
+
+
+def test_a_row_has_what_transformers_writes_behind_the_chat_template(folder, tmp_path):
+    expected = read_folder(folder / "chat", "prompts.json")
+    path = str(tmp_path / "bundle")
+    import_checkpoint(checkpoint=str(folder / "chat"), output=path)
+    ids = open_bundle(path).reader("Say it.").encode(TEXTS)
+    assert [row.tolist() for row in ids] == expected["prompts"]
+    flags = {"bundle": path, "instruction": "Say it.", "beam_width": 2}
+    flags |= {"max_summary_tokens": 12, "min_source_words": 0, "clean": "none"}
+    rows = [precis.summarize_text(text, **flags) for text in TEXTS]
+    written = [row["abstractive_summary"] for row in rows]
+    assert ["".join(normalise(text).split()) for text in written] == [
+        "".join(normalise(text).split()) for text in expected["texts"]
+    ]
+    assert len({row["settings_id"] for row in rows}) == 1
+    other = precis.summarize_text(TEXTS[0], **{**flags, "instruction": "Say it!"})
+    assert other["settings_id"] != rows[0]["settings_id"]

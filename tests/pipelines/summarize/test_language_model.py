@@ -1,0 +1,119 @@
+"""A language model of random weights writes summaries; what it is not for."""
+
+import numpy as np
+import pytest
+from support.small_checkpoint import write_tokenizer
+
+import precis
+from precis.model.bundle.checkpoints.generation import read_generation
+from precis.model.bundle.checkpoints.llama import LLAMA, QWEN3
+from precis.model.bundle.network_bundle import save_bundle
+from precis.model.errors import DataError, UsageError
+from precis.model.network.build import build_network
+from precis.model.tokenization.imported import ImportedTokenizer
+from precis.pipelines.bundles.attention import attention
+
+SETTINGS = {
+    "vocab_size": 300,
+    "hidden_size": 12,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 3,
+    "num_key_value_heads": 1,
+    "intermediate_size": 16,
+    "max_position_embeddings": 160,
+    "eos_token_id": [2, 7],
+}
+ARTICLE = "Rain fell on the hills. A dog slept in the sun all day. " * 6
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    folder = write_tokenizer(tmp_path_factory.mktemp("tokenizer"))
+    tokenizer = ImportedTokenizer(open(f"{folder}/tokenizer.json").read())
+    decoding, special = read_generation(
+        SETTINGS, {"do_sample": True, "max_new_tokens": 8}, is_prompted=True
+    )
+    assert (special.end_ids, special.pad_id) == ((2, 7), 2)
+    output = str(tmp_path_factory.mktemp("bundle"))
+    save_bundle(
+        output,
+        network=build_network(LLAMA.network(SETTINGS)),
+        tokenizer=tokenizer,
+        provenance={},
+        decoding=decoding,
+        special=special,
+        chat={},
+    )
+    return output
+
+
+def test_a_long_article_is_read_in_passages_that_end_in_the_instruction(bundle):
+    rows = [
+        precis.summarize_text(ARTICLE, bundle=bundle, instruction="Say it.", **flags)
+        for flags in ({}, {"long_documents": "head"}, {"max_words": 30})
+    ]
+    assert rows[0]["chunks"] > 1 and not rows[0]["truncated"]
+    assert (rows[1]["chunks"], rows[1]["seen_tokens"]) == (1, 80)
+    assert rows[1]["truncated"]
+    assert len({row["settings_id"] for row in rows}) == 3
+    assert all(np.isfinite(row["abstractive"][0]["score"]) for row in rows)
+
+
+def test_what_a_language_model_is_not_for(bundle, tmp_path):
+    with pytest.raises(
+        UsageError, match=r"takes \d+ tokens .* reads 80; shorten it, o"
+    ):
+        precis.summarize_text(ARTICLE, bundle=bundle, instruction="Say it. " * 15)
+    (tmp_path / "text").write_text(ARTICLE)
+    with pytest.raises(UsageError, match="language model, whose attention is not draw"):
+        attention(bundle=bundle, text=str(tmp_path / "text"), output="picture.png")
+
+
+ROPE = "rope_parameters"
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "words"),
+    [
+        (
+            LLAMA,
+            {ROPE: {"rope_type": "yarn"}},
+            "rope_type is 'yarn', and only 'default'",
+        ),
+        (
+            LLAMA,
+            {"rope_scaling": {"type": "linear"}},
+            "rope_type is 'linear', and only",
+        ),
+        (
+            LLAMA,
+            {ROPE: {"partial_rotary_factor": 0.5}},
+            "partial_rotary_factor is 0.5,",
+        ),
+        (
+            LLAMA,
+            {"mlp_bias": True},
+            "mlp_bias is True, and only False is computed here",
+        ),
+        (
+            QWEN3,
+            {"use_sliding_window": True},
+            "use_sliding_window is True, .* serve it",
+        ),
+        (
+            QWEN3,
+            {"layer_types": ["sliding_attention"]},
+            "only 'full_attention' is comp",
+        ),
+    ],
+)
+def test_networks_that_are_not_computed_are_refused(family, settings, words):
+    with pytest.raises(DataError, match=words):
+        family.network({**SETTINGS, **settings})
+
+
+def test_a_minimum_length_with_the_prompt_is_refused():
+    with pytest.raises(
+        DataError, match="min_length is 9 and counts the prompt; state "
+    ):
+        read_generation(SETTINGS, {"min_length": 9}, is_prompted=True)
