@@ -165,6 +165,7 @@ def _summarize(
                     for row in window.documents
                 ]
                 progress.advance(len(window.documents))
+            progress.advance(len(letters) - len(failed))
     finally:
         summarizer.close()
     of_articles, places = iter(failed), itertools.count()
