@@ -10,6 +10,7 @@ selection   scores -> the sentences of the summary
 ngrams      the words and pairs of words of a document, numbered
 importance  how likely each of them stands in the reference
 expected    the summary with the highest expected ROUGE
+groups      the summary of several documents
 alignment   which sentence says what a line of the reference says
 oracle      the sentences that come closest to a reference summary
 config      the configuration of the selection

@@ -89,10 +89,12 @@ def show_run(manifest: Values, values: Values) -> None:
     counts = manifest["counts"]
     shown = {name: count for name, count in counts.items() if count or name == "read"}
     print(f"documents: {listed(shown)}")
-    if manifest["summary_methods"]:
+    if manifest["files"]:
         # Rows that were taken over are rows too.
         rows = sum(file["rows"] for file in manifest["files"])
         print(f"rows: {rows:,}; {listed(manifest['summary_methods'])}")
+    if groups := manifest.get("groups"):
+        print(f"groups by {groups['group_by']}: {groups['counts']['groups']:,}")
     if manifest["quality_flags"]:
         print(f"quality flags: {listed(manifest['quality_flags'])}")
     if manifest["fallbacks"]:

@@ -20,6 +20,7 @@ JOB_FILE = "job.json"
 LOCK_FILE = "lock.json"
 WAY_OUT = "name another --output, or remove that folder"
 DATA_FOLDER = "data"
+GROUPS_FOLDER = "groups"
 DEAD_LETTERS_FOLDER = "dead_letters"
 # The file that describes a finished result, by its kind.
 DESCRIPTION_FILES = {"records": "dataset.json", "summaries": "manifest.json"}
@@ -127,6 +128,7 @@ def listed_files(description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ]
     return [
         *description.get("files", ()),
+        *description.get("groups", {}).get("files", ()),
         *shards,
         *description.get("dead_letters", ()),
     ]

@@ -8,6 +8,7 @@ document_encoder      what a network reads of an article
 run_parts             a run, its parts and their counts, and its manifest
 equal_texts           which documents have equal texts, or a row in an earlier run
 known_documents       rows that are taken over
+groups                sentences of all rows by group; a summary of each group
 earlier_runs          runs whose rows are taken over
 one_document          the summary of one text
 options               the options of the command

@@ -90,7 +90,7 @@ def _usable_parts(folder: str, settings: SummarySettings) -> list[RunPart]:
     """The parts of a run; none where its settings differ, which is said."""
     run = open_run(folder)
     if run.manifest.get("settings_id") == settings.settings_id:
-        return list(run.parts)
+        return [*run.parts, *run.group_parts]
     described = run.manifest.get("settings", {})
     differences = describe_differences(described, settings.described)
     say(

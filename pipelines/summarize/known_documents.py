@@ -29,6 +29,7 @@ from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile
 from precis.pipelines.summarize.earlier_runs import EarlierRows
 from precis.pipelines.summarize.equal_texts import Link, read_links
+from precis.pipelines.summarize.options import GROUPS
 from precis.pipelines.summarize.run_parts import RowWriter, SummaryRun, data_files
 from precis.pipelines.summarize.summary_rows import (
     document_columns,
@@ -243,11 +244,12 @@ def _copies(
 
 
 def forget_copies(run: SummaryRun, tasks: Sequence[Task]) -> None:
-    """Lets an interrupted job copy rows again where a task that has failed is tried
-    again: others may wait for its rows.
+    """Lets an interrupted job copy rows and summarize groups again where a task that
+    has failed is tried again: others may wait for its rows.
     """
     if not all(files.exists(receipt_path(run.step, task.number)) for task in tasks):
-        files.remove(files.join(run.job.output, TASKS_FOLDER, COPY))
+        for step in (COPY, GROUPS):
+            files.remove(files.join(run.job.output, TASKS_FOLDER, step))
 
 
 def _lost_letter(row: Mapping[str, Any]) -> DeadLetter:

@@ -21,6 +21,7 @@ from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import REMOVED_SETTINGS, SearchConfig
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
 from precis.pipelines.run.options import WorkerOptions, check_output, normal_path
+from precis.pipelines.tables.group_field import GroupField, parse_group_field
 
 CHUNK_MERGE = "chunk_merge"
 HEAD = "head"
@@ -252,6 +253,50 @@ class ResultOptions:
         check_choices(self)
 
 
+BOTH, GROUPS = "both", "groups"  # --rows
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GroupOptions:
+    """Groups"""
+
+    group_by: str = flag(
+        "",
+        "write a summary of each group of documents too, which have one value in this "
+        "field of the source, or in split, language or source_file; day(FIELD), "
+        "month(FIELD), year(FIELD) of a date or timestamp",
+        metavar="FIELD",
+    )
+    rows: str = flag(
+        BOTH,
+        "with --group_by: keep the rows of documents too, or those of groups alone, "
+        "which no later run can --reuse",
+        choices=(BOTH, GROUPS),
+    )
+    max_group_candidates: int = flag(
+        1000,
+        "sentences that the summary of a group is chosen from, at most; those that "
+        "most documents have come first, then the best of each document",
+        metavar="SENTENCES",
+    )
+
+    # About how many candidates one task reads.
+    group_task_candidates: int = setting(20_000)
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_at_least(self, 1, "max_group_candidates", "group_task_candidates")
+        if self.rows != BOTH and not self.group_by:
+            raise UsageError(
+                f"--rows {self.rows} needs --group_by, the field that makes the groups"
+            )
+
+    @property
+    def field(self) -> GroupField:
+        """The field in `group_by`."""
+        return parse_group_field(self.group_by)
+
+
 STANDARD_INPUT = "-"
 
 
@@ -298,6 +343,7 @@ SUMMARIZE = (
     *SUMMARY_OPTIONS,
     EarlierRunOptions,
     ResultOptions,
+    GroupOptions,
     FailureOptions,
     WorkerOptions,
 )

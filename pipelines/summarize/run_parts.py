@@ -2,6 +2,7 @@
 
 data/part-1f2e3d4c-00003.parquet          the rows of task 3
 data/part-1f2e3d4c-00003-copies.parquet   those of its documents that repeat others
+groups/part-1f2e3d4c-00000.parquet        the rows of groups, with --group_by
 """
 
 import dataclasses
@@ -31,15 +32,21 @@ from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
+    GROUPS_FOLDER,
     PublishedFile,
     listed_files,
     other_files,
 )
+from precis.pipelines.summarize.options import GROUPS, GroupOptions
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.finished_run import RunPart
 from precis.pipelines.tables.part_writing import PartWriter
 from precis.pipelines.tables.partitions import PartLayout
-from precis.pipelines.tables.schema import SCHEMA_VERSION, summary_table
+from precis.pipelines.tables.schema import (
+    GROUP_SCHEMA_VERSION,
+    SCHEMA_VERSION,
+    summary_table,
+)
 
 MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
 _ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run
@@ -64,6 +71,8 @@ class SummaryRun:
       earlier: parts of earlier runs whose rows it takes over.
       deduplicates: whether equal texts are summarized once.
       unique_ids: whether two documents with one id fail it.
+      groups: which groups of documents are summarized.
+      earlier_groups: parts of earlier runs whose rows of groups it takes over.
     """
 
     job: Job
@@ -75,11 +84,23 @@ class SummaryRun:
     earlier: tuple[RunPart, ...] = ()
     deduplicates: bool = False
     unique_ids: bool = False
+    groups: GroupOptions = GroupOptions()
+    earlier_groups: tuple[RunPart, ...] = ()
 
     @property
     def step(self) -> Step:
         """The step that summarizes."""
         return Step(self.job, "summarize")
+
+    @property
+    def group_settings_id(self) -> str:
+        """Names the settings that the summary of a group depends on."""
+        of_groups = {
+            "group_by": self.groups.group_by,
+            "max_group_candidates": self.groups.max_group_candidates,
+            "group_schema_version": GROUP_SCHEMA_VERSION,
+        }
+        return files.sha256_json({**self.settings.described, **of_groups})[:16]
 
     @property
     def has_keys(self) -> bool:
@@ -177,7 +198,8 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     """Writes the manifest from the reports of all tasks, where it is checked first.
 
     Args:
-      reports: of the tasks, those that copied rows for duplicates among them.
+      reports: of the tasks, those that copied rows for duplicates and those of groups
+          among them.
       run: the run.
 
     Raises:
@@ -186,6 +208,8 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     reports = sorted(
         reports, key=lambda each: (each.figures.get("is_copy", False), each.task)
     )
+    of_groups = [each for each in reports if "group_members" in each.figures]
+    reports = [each for each in reports if "group_members" not in each.figures]
 
     def sums(name: str) -> dict[str, int]:
         return sum_counts(report.figures.get(name, {}) for report in reports)
@@ -194,6 +218,12 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     published = data_files(file for report in reports for file in report.files)
     check_sources(sources, what="the run")
     check_rows(sources, sums("rows"), published)
+    groups = {}
+    if run.groups.group_by:
+        documents = sum(file["rows"] for file in published)
+        groups["groups"] = describe_groups(of_groups, run, documents=documents)
+    if run.groups.rows == GROUPS:
+        published = []
     options = run.settings.options
     # How much of the corpus `--limit` read, from 0 to 1; 0 without it.
     shares = [report.figures.get("share", 0) for report in reports]
@@ -231,10 +261,45 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
         "limited_to_share": max(shares, default=0) or None,
         "partition_by": run.layout.partition_types,
         "files": published,
+        **groups,
         "dead_letters": [file for report in reports for file in report.dead_letters],
     }
     _remove_unlisted(run.job, manifest)
     write_description(run.job, manifest)
+
+
+def describe_groups(
+    reports: Iterable[TaskReport], run: SummaryRun, *, documents: int
+) -> dict[str, Any]:
+    """The entry `groups` of the manifest.
+
+    Args:
+      reports: of the tasks of groups.
+      run: of the rows.
+      documents: how many have a row.
+
+    Raises:
+      JobError: the groups have other members than the documents with a row.
+    """
+    reports = sorted(reports, key=lambda each: each.task)
+    members = sum(report.figures["group_members"] for report in reports)
+    published = [file for report in reports for file in report.files]
+    if members != documents:
+        raise JobError(
+            f"the groups have {members} members, and {documents} documents have a row; "
+            "this is a defect of precis, please report it"
+        )
+    return {
+        "group_by": run.groups.group_by,
+        "rows": run.groups.rows,
+        "settings_id": run.group_settings_id,
+        "schema_version": GROUP_SCHEMA_VERSION,
+        "counts": {
+            "groups": sum(file["rows"] for file in published),
+            "members": members,
+        },
+        "files": published,
+    }
 
 
 def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
@@ -242,7 +307,7 @@ def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
     before its receipt may have failed when it was tried again.
     """
     listed = {file["file"] for file in listed_files(manifest)}
-    for folder in (DATA_FOLDER, DEAD_LETTERS_FOLDER):
+    for folder in (DATA_FOLDER, GROUPS_FOLDER, DEAD_LETTERS_FOLDER):
         for name in other_files(files.join(job.output, folder), ()):
             path = files.join(folder, name)
             if path not in listed and f"-{job.run_id[:8]}-" in name:

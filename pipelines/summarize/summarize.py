@@ -10,6 +10,10 @@ A run with --reuse or --deduplicate does not compute the rows of all documents:
     summarize   as above, for new documents
     copy        the rows of documents that repeat others
 
+With --group_by, the rows of groups follow from those of documents:
+
+    groups      all parts -> sentences by group -> tasks of groups
+
 Documents are never shuffled; keys are.
 """
 
@@ -58,19 +62,31 @@ from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.run.options import (
     check_values,
     flag_names,
+    option_names,
     read_flags,
     recorded_flags,
 )
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.summarize.earlier_runs import find_earlier_runs
 from precis.pipelines.summarize.equal_texts import KeyWorker, join_keys
+from precis.pipelines.summarize.groups import (
+    GroupWorker,
+    join_groups,
+    with_group_field,
+)
 from precis.pipelines.summarize.known_documents import (
     COPY,
     CopyWorker,
     KnownDocuments,
     forget_copies,
 )
-from precis.pipelines.summarize.options import FAIL, SUMMARIZE, SummarizeOptions
+from precis.pipelines.summarize.options import (
+    FAIL,
+    GROUPS,
+    SUMMARIZE,
+    GroupOptions,
+    SummarizeOptions,
+)
 from precis.pipelines.summarize.run_parts import (
     MANIFEST_FILE,
     RowWriter,
@@ -122,7 +138,8 @@ def plan(
     check_remote(beam_options, flags)
     flags = with_flags_of_bundle(with_local_bundles(flags))
     option_groups = read_flags(SUMMARIZE, flags)
-    corpus, *summary_options, earlier, result, failures, workers = option_groups
+    corpus, *summary_options, earlier, result, groups, failures, workers = option_groups
+    corpus = with_group_field(corpus, groups)
     if summary_options[0].uses_tensorflow:
         check_tensorflow(beam_options)
     recorded = recorded_flags(option_groups)
@@ -130,10 +147,13 @@ def plan(
     output = settings.options.output
     tasks = list_corpus(corpus, output)
     layout = part_layout(tasks, partitions=result.partitions, is_flat=result.flat)
+    if groups.group_by:
+        groups.field.check(layout.schema)
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
 
     def run(job: Job) -> None:
+        parts = find_earlier_runs(job, earlier.reused_folders, settings)
         summary_run = SummaryRun(
             job=job,
             corpus=corpus,
@@ -141,9 +161,11 @@ def plan(
             layout=layout,
             provenance=provenance,
             columns=run_columns(settings, run_id=job.run_id),
-            earlier=find_earlier_runs(job, earlier.reused_folders, settings),
+            earlier=tuple(part for part in parts if not part.is_of_groups),
             deduplicates=earlier.deduplicate or bool(earlier.reused_folders),
             unique_ids=result.on_duplicate_id == FAIL,
+            groups=groups,
+            earlier_groups=tuple(part for part in parts if part.is_of_groups),
         )
         run_steps(summary_run, tasks, beam_options, workers=workers.workers)
 
@@ -167,8 +189,10 @@ def run_inputs(
     """Everything that the result depends on: the settings of the summaries, the other
     flags, and the content of the corpus.
     """
-    of_summaries = set(recorded_flags(settings[:4]))
-    others = {name: flags[name] for name in flags if name not in of_summaries}
+    left_out = set(recorded_flags(settings[:4]))
+    if not flags.get("group_by"):  # Runs without groups keep their ids.
+        left_out.update(option_names([GroupOptions]))
+    others = {name: flags[name] for name in flags if name not in left_out}
     return result_inputs(others, tasks, settings.described)
 
 
@@ -291,6 +315,18 @@ def run_steps(
             )
         )
         reports = (reports, copies) | "AddCopies" >> beam.Flatten()
+    if run.groups.group_by:
+        of_groups = (
+            reports
+            | "AwaitAllRows" >> beam.combiners.ToList()
+            | "JoinGroups" >> beam.FlatMap(join_groups, run)
+            | "SpreadGroups" >> beam.Reshuffle()
+            | "SummarizeGroups"
+            >> beam.ParDo(
+                RunTask(GroupWorker(run), Step(run.job, GROUPS), processes=processes)
+            )
+        )
+        reports = (reports, of_groups) | "AddGroups" >> beam.Flatten()
     _ = (
         reports
         | "GatherReports" >> beam.combiners.ToList()
@@ -310,9 +346,10 @@ def _await_keys(
     with each other and with those of earlier runs.
     """
     listed = pipeline | "ListTasks" >> beam.Create(tasks)
+    if run.has_keys or run.groups.group_by:
+        forget_copies(run, tasks)
     if not run.has_keys:
         return listed
-    forget_copies(run, tasks)
     references = run.settings.uses_references
     keys = KeyWorker(run.corpus, run.job, uses_references=references)
     join = functools.partial(

@@ -3,6 +3,7 @@
 columns         the columns of the summaries and of the scores, with descriptions
 schema          Arrow schemas, strict conversion of rows, the writer
 flat_columns    nested columns as plain ones, and back again
+group_field     the field that makes groups of documents
 partitions      columns, partitions and sizes of the parts of a run
 part_writing    rows to a table, in which a wrong row costs only itself, to a part
 part_files      reads parts, whatever their layout, also by ranges of rows

@@ -206,6 +206,44 @@ SUMMARY_COLUMNS = _columns(
     reference_quality=_COMPARED,
 )
 
+GROUP_COLUMNS = _columns(
+    """
+    group_id             string?  the value of --group_by as text; null for the
+                                  documents without one
+    members              int64    documents of the group that have a row
+    members_used         int64    those with a sentence among the candidates
+    candidates           int32    sentences that the summary is chosen from: those of
+                                  extractive in the members, of neural alone where it is
+                                  there, equal ones once, and --max_group_candidates of
+                                  them at most
+    summary              string   the sentences, one a line
+    method               string   importance, as an extractor has learned it; or
+                                  centrality, LexRank weighed by position
+    sentences            list     the sentences of `summary`
+    flags                strings  empty: no member has a sentence; single_member;
+                                  reduced: members had more sentences than candidates
+    members_digest       string   of the documents of the group and their sentences: a
+                                  group with the same one has the same summary
+    settings_id          string   fingerprint of the settings of the documents' rows, of
+                                  --group_by and --max_group_candidates
+    reused_from          string?  run_id of the earlier run that computed the summary;
+                                  null where this run did
+    run_id               string   the run that wrote the row
+    schema_version       int32    version of this schema
+    """,
+    sentences=_columns(f"""
+    document_id string the document; with the next two it names its row
+    source_file string as in the summaries
+    source_position string as in the summaries
+    start  int64  offset of the first character in the article as it was read
+    end    int64  offset past the last character: article[start:end] is text
+    text   string the sentence, as it stands in the article
+    score  double how central it is, 1 for the best candidate, rounded to
+                  {SCORE_DIGITS} significant digits
+    copies int64  documents among whose candidates it is, or nearly the same
+    """),
+)
+
 SCORES_COLUMNS = _columns("""
     document_id          string   the document; with run_id it names its summaries
     run_id               string   the run that wrote the summary

@@ -23,6 +23,7 @@ from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DESCRIPTION_FILES,
+    GROUPS_FOLDER,
     SUCCESS_FILE,
     damage_of,
     description_damage,
@@ -62,6 +63,11 @@ class RunPart(NamedTuple):
     rows: int
     sha256: str
     partition: Mapping[str, Any]
+
+    @property
+    def is_of_groups(self) -> bool:
+        """Whether its rows are of groups, and not of documents."""
+        return self.name.startswith(f"{GROUPS_FOLDER}/")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +143,30 @@ class FinishedRun:
             of_part = {"partition": part.partition, "types": self._partition_types}
             yield from read_part(part.path, columns, **of_part)
 
+    @property
+    def group_parts(self) -> list[RunPart]:
+        """The Parquet files of the groups; none without --group_by."""
+        return [
+            RunPart(
+                file["file"],
+                files.join(self.folder, file["file"]),
+                file["rows"],
+                file["sha256"],
+                {},
+            )
+            for file in self._group_files
+        ]
+
+    @property
+    def _group_files(self) -> Sequence[Mapping[str, Any]]:
+        of_groups: Mapping[str, Any] = self.manifest.get("groups", {})
+        return of_groups.get("files", ())
+
+    def group_tables(self) -> Iterator[pa.Table]:
+        """The rows of groups, a table for each row group."""
+        for part in self.group_parts:
+            yield from read_part(part.path)
+
     def dead_letters(self) -> Iterator[dict[str, Any]]:
         """The dead letters in the order of their files.
 
@@ -153,8 +183,8 @@ class FinishedRun:
         Raises:
           DataError: a part is missing or was changed.
         """
-        for file in self.manifest["files"]:
-            self._check(file)
+        for part in (*self.manifest["files"], *self._group_files):
+            self._check(part)
 
     def _check(self, file: Mapping[str, Any]) -> None:
         damage = damage_of(self.folder, file)

@@ -1,4 +1,4 @@
-"""Reads parts: whole, by row group, and by ranges of rows.
+"""Reads parts, of documents and of groups: whole, by row group, by ranges of rows.
 
 A part of --flat has its nested columns again, and a part in a folder of --partition_by
 the columns of the folder.
@@ -14,7 +14,7 @@ from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.tables.flat_columns import flat_names, is_flat, unflatten
 from precis.pipelines.tables.partitions import with_partition
-from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
 
 _UNPARTITIONED: dict[str, Any] = {}
 
@@ -56,11 +56,13 @@ def read_row_group(
       columns: as in `read_part`.
     """
     stored = parquet.schema_arrow
-    wanted = {*stored.names, *SUMMARY_SCHEMA.names} if columns is None else {*columns}
+    is_of_groups = (stored.metadata or {}).get(b"precis.schema") == b"group"
+    schema = GROUP_SCHEMA if is_of_groups else SUMMARY_SCHEMA
+    wanted = {*stored.names, *schema.names} if columns is None else {*columns}
     if not is_flat(stored):
         names = [name for name in stored.names if name in wanted]
         return parquet.read_row_group(group, columns=names, use_threads=False)
-    flat = {field: flat_names(field) for field in SUMMARY_SCHEMA}
+    flat = {field: flat_names(field) for field in schema}
     nested = [
         field
         for field, names in flat.items()

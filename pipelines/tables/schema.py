@@ -1,6 +1,7 @@
 """The Arrow schemas of the Parquet tables, strict conversion of rows, and the writer.
 
     summaries      a row per document, by `precis summarize`
+    groups         a row per group of documents, with --group_by
     scores         a row per summary with a reference, by `precis evaluate`
 
 docs/SCHEMA.md describes them, and the dead letters of every job.
@@ -16,7 +17,11 @@ import pyarrow.parquet as pq
 from precis.model import files, rouge
 from precis.model.errors import DataError
 from precis.model.isolation import NotFiniteError
-from precis.pipelines.tables.columns import SCORES_COLUMNS, SUMMARY_COLUMNS
+from precis.pipelines.tables.columns import (
+    GROUP_COLUMNS,
+    SCORES_COLUMNS,
+    SUMMARY_COLUMNS,
+)
 from precis.pipelines.tables.flat_columns import flat_schema
 
 SCHEMA_VERSION = 8
@@ -24,6 +29,14 @@ SCHEMA_VERSION = 8
 SUMMARY_SCHEMA = pa.schema(
     SUMMARY_COLUMNS,
     metadata={"precis.schema": "summary", "precis.schema_version": str(SCHEMA_VERSION)},
+)
+GROUP_SCHEMA_VERSION = 1
+GROUP_SCHEMA = pa.schema(
+    GROUP_COLUMNS,
+    metadata={
+        "precis.schema": "group",
+        "precis.schema_version": str(GROUP_SCHEMA_VERSION),
+    },
 )
 SCORES_SCHEMA = pa.schema(
     SCORES_COLUMNS,

@@ -4,7 +4,8 @@
 
 A sum does not depend on the order of rows, nor on how they are cut into files and row
 groups. The hash of a row is that of its columns by name, those of its folder included.
-Numbers with a fraction are rounded to four significant digits.
+Numbers with a fraction are rounded to four significant digits. Rows of groups count as
+rows.
 """
 
 import hashlib
@@ -56,7 +57,7 @@ def digest(**flags: Any) -> str:
     run.check_parts()
     total, count = 0, 0
     with stage("read", total=run.rows, unit="rows") as reading:
-        for table in run.tables():
+        for table in itertools.chain(run.tables(), run.group_tables()):
             for start in range(0, table.num_rows, _BATCH_ROWS):
                 for row in encode_rows(table.slice(start, _BATCH_ROWS)):
                     total += int.from_bytes(hashlib.sha256(row).digest(), "big")
@@ -118,7 +119,8 @@ def _text(text: str) -> bytes:
 def _encode_struct(array: pa.StructArray) -> list[bytes]:
     """The values of the fields in the order of their names."""
     fields = zip((field.name for field in array.type), array.flatten(), strict=True)
-    by_name = sorted(fields, key=operator.itemgetter(0))
+    kept = (field for field in fields if field[0] not in LEFT_OUT)
+    by_name = sorted(kept, key=operator.itemgetter(0))
     columns = [_encode(child) for _, child in by_name]
     return list(map(b"".join, zip(itertools.repeat(b"{"), *columns, strict=False)))
 

@@ -33,7 +33,7 @@ _LETTERS = pa.schema(
     }
 )
 _LETTERS_AT_ONCE = 1 << 16
-_UNREADABLE = (
+UNREADABLE = (
     *(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError),
     *(pa.ArrowException, duckdb.Error),
 )
@@ -132,7 +132,7 @@ def read_files(
     columns = _COLUMNS + _COMPARED_COLUMNS * is_compared
     of_rows = pa.schema([SUMMARY_SCHEMA.field(name) for name in columns])
     for table, schema in (("rows", of_rows), ("dead_letters", _LETTERS)):
-        connection.register("batch", _with_places(schema.empty_table(), "", 0))
+        connection.register("batch", with_places(schema.empty_table(), "", 0))
         connection.execute(f"CREATE TABLE {table} AS {_ROWS_OF[table]}")
     listed = [("rows", file) for file in parts]
     listed += [("dead_letters", file) for file in dead_letters]
@@ -148,10 +148,10 @@ def read_files(
                 for batch in (
                     read_part(path, columns) if is_part else _letter_tables(path)
                 ):
-                    connection.register("batch", _with_places(batch, name, count))
+                    connection.register("batch", with_places(batch, name, count))
                     connection.execute(f"INSERT INTO {table} {_ROWS_OF[table]}")
                     count += len(batch)
-            except _UNREADABLE as error:
+            except UNREADABLE as error:
                 what = "rows of a run" if is_part else "dead letters"
                 findings.append(Finding(name, f"cannot be read as {what}: {error!r}"))
                 continue
@@ -167,7 +167,7 @@ def _letter_tables(path: str) -> Iterator[pa.Table]:
         yield pa.Table.from_pylist(batch, _LETTERS)
 
 
-def _with_places(table: pa.Table, part: str, first: int) -> pa.Table:
+def with_places(table: pa.Table, part: str, first: int) -> pa.Table:
     """Rows with the file that they are in, and their number in it."""
     numbers = pa.array(range(first, first + len(table)), pa.int64())
     table = table.append_column("row", numbers)
@@ -178,7 +178,7 @@ def wrong_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[F
     """Rows and dead letters of other runs, and documents with two rows; as a note, how
     many rows repeat an id.
     """
-    yield from _ask(connection, _WRONG_ROWS, run_id=run_id)
+    yield from ask(connection, _WRONG_ROWS, run_id=run_id)
     repeated = connection.execute(_REPEATED_IDS).fetchall()
     if repeated:
         named = ", ".join(repr(name) for name, _ in repeated)
@@ -189,7 +189,7 @@ def wrong_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[F
         yield Finding("document_id", problem, is_note=True)
 
 
-def _ask(
+def ask(
     connection: duckdb.DuckDBPyConnection, query: str, **values: str | bool
 ) -> Iterator[Finding]:
     """The findings of a query; a place that is a number is that of a row."""
@@ -199,13 +199,17 @@ def _ask(
 
 
 def compare_accounts(
-    connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Mapping[str, int]]
+    connection: duckdb.DuckDBPyConnection,
+    sources: Mapping[str, Mapping[str, int]],
+    *,
+    has_rows: bool = True,
 ) -> Iterator[tuple[str, int, int]]:
     """Compares the counts of each source file with its rows and dead letters.
 
     Args:
       connection: with the tables of `read_files`.
       sources: the counts by source file and outcome.
+      has_rows: whether the run keeps rows of documents, and not of groups alone.
 
     Returns:
       The name of each count that differs, its value, and that of the files.
@@ -213,8 +217,8 @@ def compare_accounts(
     expected = {}
     for source, counts in sources.items():
         kept = (counts.get(each, 0) for each in ("written", "reused", "duplicates"))
-        expected[f"rows of {source}"] = sum(kept)
-        for outcome in ("duplicates", "empty", "failed"):
+        expected[f"rows of {source}"] = sum(kept) * has_rows
+        for outcome in ("duplicates",) * has_rows + ("empty", "failed"):
             expected[f"{outcome} of {source}"] = counts.get(outcome, 0)
     counted = dict(connection.execute(_ACCOUNTS).fetchall())
     for name in sorted({*expected, *counted}):
@@ -279,7 +283,7 @@ def compare_documents(
                 if isinstance(record, Article):
                     for problem in _differences(record, *values):
                         yield Finding(part, problem, f"row {row}")
-    yield from _ask(connection, _WRONG_DOCUMENTS, are_all_expected=are_all_expected)
+    yield from ask(connection, _WRONG_DOCUMENTS, are_all_expected=are_all_expected)
 
 
 def _moved_files(paths: Iterable[str], sources: Iterable[str]) -> Callable[[str], str]:

@@ -26,6 +26,7 @@ from precis.pipelines.tables.schema import SCHEMA_VERSION
 from precis.pipelines.verify import rows
 from precis.pipelines.verify.bundle import check_bundle
 from precis.pipelines.verify.folder import Finding, as_lines, check_files
+from precis.pipelines.verify.groups import check_groups
 from precis.pipelines.verify.options import VERIFY, ComparedCorpusOptions
 
 MANIFEST = DESCRIPTION_FILES["summaries"]
@@ -136,7 +137,14 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
         damaged.add(finding.file)
         yield finding
     yield from _check_manifest(manifest)
+    groups = manifest.get("groups")
+    has_rows = not groups or groups["rows"] != "groups"
     corpus = _run_corpus(manifest, flags)
+    if corpus is not None and not has_rows:
+        raise UsageError(
+            f"--corpus compares the rows of documents, and {folder} has those of "
+            "groups alone; leave the flag out"
+        )
     with open_database() as connection:
         listed = (manifest["files"], manifest["dead_letters"])
         unread = rows.read_files(
@@ -147,10 +155,15 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
         names = {file["file"] for each in listed for file in each}
         is_complete = not unread and not damaged & names
         if is_complete:
-            sources = manifest["sources"]
-            for each in rows.compare_accounts(connection, sources):
+            for each in rows.compare_accounts(
+                connection, manifest["sources"], has_rows=has_rows
+            ):
                 problem = "{}: {}, and the files have {}".format(*each)
                 yield Finding(MANIFEST, problem)
+        if groups:
+            yield from check_groups(
+                connection, folder, manifest, damaged, are_rows_complete=is_complete
+            )
         if corpus is not None:
             yield from rows.compare_documents(
                 connection, manifest, corpus, are_all_expected=is_complete

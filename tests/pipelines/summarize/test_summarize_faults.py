@@ -47,13 +47,15 @@ def new(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
-    """A job that takes over the rows of an earlier run of a corpus that has grown."""
+    """A job that takes over the rows of an earlier run of a corpus that has grown, and
+    summarizes groups.
+    """
     folder = tmp_path_factory.mktemp("grown")
-    watch(flags_of(folder))
+    watch(flags_of(folder, group_by="split"))
     write_lines(folder / "corpus" / "b.jsonl", "b")
     earlier = (folder / "run").rename(folder / "earlier")
     corpus = f"jsonl:{folder}/corpus/*.jsonl"
-    return watch(flags_of(folder, corpus=corpus, reuse=earlier))
+    return watch(flags_of(folder, corpus=corpus, reuse=earlier, group_by="split"))
 
 
 @pytest.fixture

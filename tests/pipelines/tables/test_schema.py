@@ -128,9 +128,12 @@ def test_the_page_has_every_column_and_flag_and_no_others():
     version = schema.SUMMARY_SCHEMA.metadata[b"precis.schema_version"].decode()
     assert version == str(schema.SCHEMA_VERSION)
     assert f"Schema version {schema.SCHEMA_VERSION}." in page
-    _, summaries, scores, _, _, flags = re.split(r"^## .*$", page, flags=re.MULTILINE)
+    _, summaries, groups, scores, _, _, flags = re.split(
+        r"^## .*$", page, flags=re.MULTILINE
+    )
     for text, expected in (
         (summaries, documented_rows(schema.SUMMARY_SCHEMA)),
+        (groups, documented_rows(schema.GROUP_SCHEMA)),
         (scores, documented_rows(schema.SCORES_SCHEMA)),
         (flags, (f"| `{name}` | {meaning} |" for name, meaning in FLAGS.items())),
     ):

@@ -1,0 +1,184 @@
+"""The summary of several documents: sentences of all of them, each chosen once.
+
+The candidates are the sentences that were chosen of each document. Nearly equal ones
+(wire copies, quotations) count as one candidate, which weighs more. What remains is
+scored by how central it is to the group:
+
+    importance   with an extractor that knows it: what it expects of a reference of all
+                 candidates; the sentences are then chosen together, as for a document
+    centrality   else: LexRank over the candidates (Erkan and Radev 2004), up to twice
+                 as much for the beginning of a document, as MEAD weighs positions
+                 (Radev et al. 2004); sentences are chosen by maximal marginal relevance
+                 (Carbonell and Goldstein 1998)
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.expected import best_sentences, select_expected
+from precis.model.extractive.graph import lexrank
+from precis.model.extractive.importance import ImportanceModel
+from precis.model.extractive.terms import TermCache, Terms, find_terms
+from precis.model.text.words import words
+
+IMPORTANCE = "importance"
+CENTRALITY = "centrality"
+# Two sentences of which the cosine of their sets of terms is so high say the same.
+_NEARLY_EQUAL = 0.8
+# Behind so many characters, the beginning of a document weighs less by a factor of e.
+_BEGINNING = 300.0
+# The weight of relevance beside that of novelty.
+_RELEVANCE = 0.7
+
+
+class Candidate(NamedTuple):
+    """A sentence that the summary of a group may have.
+
+    Attributes:
+      text: the sentence.
+      start: its first character in its document.
+      score: of the extractor, if one chose it.
+      copies: the documents that have it.
+    """
+
+    text: str
+    start: int
+    score: float
+    copies: int
+
+
+class GroupChoice(NamedTuple):
+    """A sentence of the summary of a group.
+
+    Attributes:
+      place: among the candidates.
+      score: how central it is, 1 for the most central candidate.
+      copies: the documents that have it or nearly the same, by their candidates.
+    """
+
+    place: int
+    score: float
+    copies: int
+
+
+def choose_of_group(
+    candidates: Sequence[Candidate],
+    *,
+    selection: SelectionConfig,
+    cache: TermCache,
+    is_english: bool = True,
+    importance: ImportanceModel | None = None,
+) -> tuple[str, list[GroupChoice]]:
+    """The method, and the sentences of a group's summary in the order of their places
+    in their documents; equal places by score.
+
+    Args:
+      candidates: in an order that depends on nothing but the group, best first.
+      selection: how many sentences and words, at most.
+      cache: of the terms of words.
+      is_english: whether English stop words and stems are known.
+      importance: of the extractor that scored the candidates; None without one.
+    """
+    cache = cache if is_english else cache.of_other_languages
+    (terms,) = find_terms([[each.text for each in candidates]], cache)
+    firsts, copies = _merge(candidates, terms)
+    kept = [candidates[place] for place in firsts]
+    texts = [each.text for each in kept]
+    weights = 1.0 + np.log(copies)
+    chosen: list[int] = []
+    method, expected = CENTRALITY, None
+    if importance is not None and texts:
+        scores = _relative(np.array([each.score for each in kept]) * weights)
+        # A document says the important things first, and the features know that.
+        order = sorted(range(len(kept)), key=lambda n: kept[n].start)
+        in_order = [texts[n] for n in order]
+        expected = importance.expect_reference(in_order, scores[order])
+    if expected is not None:
+        method = IMPORTANCE
+        chosen = select_expected(
+            texts, scores, expected, selection=selection, is_english=is_english
+        )
+    elif texts:
+        if len(texts) < len(candidates):
+            (terms,) = find_terms([texts], cache)
+        starts = np.array([each.start for each in kept])
+        positions = 1.0 + np.exp(-starts / _BEGINNING)
+        scores = _relative(lexrank(terms) * positions * weights)
+        chosen = _select_marginal(texts, scores, terms, selection, is_english)
+    choices = [GroupChoice(firsts[n], float(scores[n]), int(copies[n])) for n in chosen]
+    choices.sort(key=lambda each: (candidates[each.place].start, -each.score))
+    return method, choices
+
+
+def _merge(
+    candidates: Sequence[Candidate], terms: Terms
+) -> tuple[list[int], np.ndarray]:
+    """The places of the candidates that are like none before them, and the documents
+    that have each of them or one like it, int64.
+    """
+    is_left = np.ones(len(candidates), bool)
+    firsts, copies = [], []
+    counts = np.array([each.copies for each in candidates], np.int64)
+    for place in range(len(candidates)):
+        if is_left[place]:
+            like = is_left & (_cosines(terms, place) >= _NEARLY_EQUAL)
+            like[place] = True
+            is_left &= ~like
+            firsts.append(place)
+            copies.append(counts[like].sum())
+    return firsts, np.array(copies, np.int64)
+
+
+def _cosines(terms: Terms, place: int) -> np.ndarray:
+    """The cosines of the sets of terms of all sentences with that of one, float64
+    [N].
+    """
+    rows, columns, _ = terms.cells
+    sizes = np.maximum(np.bincount(rows, minlength=terms.sentences), 1)
+    is_shared = np.zeros(terms.vocabulary)
+    is_shared[columns[rows == place]] = 1.0
+    shared = np.bincount(rows, is_shared[columns], terms.sentences)
+    # A rounding error must not decide what is nearly equal.
+    return np.round(shared / np.sqrt(sizes * sizes[place]), 9)
+
+
+def _relative(scores: np.ndarray) -> np.ndarray:
+    """Scores in units of the largest, to nine digits: from 0 to 1."""
+    return np.round(scores / (scores.max(initial=0.0) or 1.0), 9)
+
+
+def _select_marginal(
+    texts: Sequence[str],
+    scores: np.ndarray,
+    terms: Terms,
+    selection: SelectionConfig,
+    is_english: bool,
+) -> list[int]:
+    """The sentences with the highest marginal relevance, the first choice first.
+
+    Each step takes the sentence with the highest 0.7 relevance - 0.3 similarity, where
+    similarity is the highest cosine with a sentence that was taken before. Of equal
+    ones it takes the first.
+    """
+    left = best_sentences(
+        texts,
+        scores,
+        count=len(texts),
+        max_words=selection.max_words,
+        is_english=is_english,
+    )
+    similarities = np.zeros(len(texts))
+    words_left: float = selection.max_words or math.inf
+    chosen: list[int] = []
+    while left and len(chosen) < selection.count:
+        values = _RELEVANCE * scores[left] - (1 - _RELEVANCE) * similarities[left]
+        place = left[int(np.round(values, 9).argmax())]
+        chosen.append(place)
+        words_left -= len(words(texts[place]))
+        similarities = np.maximum(similarities, _cosines(terms, place))
+        left = [n for n in left if n != place and len(words(texts[n])) <= words_left]
+    return chosen

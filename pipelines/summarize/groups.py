@@ -1,0 +1,328 @@
+"""One summary of each group of documents, made of the rows of its documents.
+
+    join     the rows of all parts -> _tasks/candidates.parquet   sentences by group
+    groups   tasks, a range of groups each -> groups/part-*.parquet
+
+The candidates of a group are the sentences that were chosen of its documents, so the
+corpus is not read again. DuckDB sorts them by group, and writes to a temporary folder
+what does not fit its memory. Which of them a large group keeps depends on nothing but
+the sentences: equal ones count once, and the order is that of their copies, their
+ranks, their places, and last a hash of their words. An interrupted job joins again.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from precis.model import files
+from precis.model.bundle.importance_tensors import load_importance
+from precis.model.extractive.groups import Candidate, choose_of_group
+from precis.model.extractive.importance import ImportanceModel
+from precis.model.extractive.terms import TermCache
+from precis.model.progress.counters import enter_step
+from precis.model.text.language import is_english
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.engines.tasks import TaskReport, TaskWorker
+from precis.pipelines.run.accounts import source_counts
+from precis.pipelines.run.job import TASKS_FOLDER
+from precis.pipelines.run.key_tables import (
+    ROWS_AT_ONCE,
+    open_database,
+    publish_keys,
+    read_keys_of_task,
+)
+from precis.pipelines.run.progress import TaskProgress
+from precis.pipelines.run.result_files import GROUPS_FOLDER, describe_file
+from precis.pipelines.summarize.earlier_runs import EarlierRows, check_part
+from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
+from precis.pipelines.summarize.options import GroupOptions
+from precis.pipelines.summarize.run_parts import SummaryRun, data_files
+from precis.pipelines.summarize.summary_settings import SummarySettings
+from precis.pipelines.tables.columns import round_score
+from precis.pipelines.tables.flat_columns import flatten
+from precis.pipelines.tables.group_field import OF_A_ROW
+from precis.pipelines.tables.part_files import read_part
+from precis.pipelines.tables.schema import (
+    GROUP_SCHEMA,
+    GROUP_SCHEMA_VERSION,
+    summary_table,
+    write_parquet,
+)
+
+_CANDIDATES_FILE = files.join(TASKS_FOLDER, "candidates.parquet")
+_COLUMNS = (
+    *("document_id", "source_file", "source_position", "content_sha256", "language"),
+    "extractive",
+)
+_SENTENCE = ("document_id", "start", "end", "text")
+_PLACE = ("source_file", "source_position")
+_TABLES = """
+CREATE TABLE members (
+    member BIGINT, group_id VARCHAR, document_id VARCHAR, source_file VARCHAR,
+    source_position VARCHAR, language VARCHAR, digest UBIGINT
+);
+CREATE TABLE sentences (
+    member BIGINT, rank INTEGER, score DOUBLE, "start" BIGINT, "end" BIGINT,
+    text VARCHAR, words UBIGINT
+);
+CREATE TABLE earlier (group_id VARCHAR, digest VARCHAR, place STRUCT(
+    part BIGINT, row_group BIGINT, "row" BIGINT
+))
+"""
+# Of a table `batch`. Sums of hashes do not depend on the order of the documents.
+_LOAD = """
+INSERT INTO members SELECT
+    member, group_id, document_id, source_file, source_position, language,
+    md5_number_lower(concat_ws(chr(0),
+        document_id, content_sha256, extractive::VARCHAR))
+FROM batch;
+INSERT INTO sentences
+SELECT member, rank, score, "start", "end", text, md5_number_lower(
+    trim(regexp_replace(lower(text), '[^\\p{L}\\p{M}\\p{N}]+', ' ', 'g')))
+FROM (SELECT member, unnest(extractive, recursive := true) FROM batch)
+WHERE list_contains(string_split('METHODS', ','), method)
+"""
+_EARLIER_COLUMNS = ("group_id", "members_digest", "settings_id")
+_LOAD_EARLIER = """
+INSERT INTO earlier
+SELECT group_id, members_digest, {'part': $part, 'row_group': $row_group, 'row': row}
+FROM batch WHERE settings_id = $id
+"""
+_JOIN = """
+CREATE TABLE numbered AS
+SELECT *, row_number() OVER (ORDER BY group_id NULLS FIRST) - 1 AS number FROM (
+    SELECT group_id, count(*) AS members, sum(digest)::VARCHAR AS digest
+    FROM members GROUP BY group_id
+);
+CREATE TABLE groups AS
+SELECT number, n.group_id, members, n.digest, min(place) AS earlier
+FROM numbered AS n LEFT JOIN earlier AS e
+    ON n.group_id IS NOT DISTINCT FROM e.group_id AND n.digest = e.digest
+GROUP BY ALL;
+CREATE TABLE placed AS
+SELECT m.member, g.number FROM members AS m JOIN groups AS g
+    ON m.group_id IS NOT DISTINCT FROM g.group_id;
+CREATE TABLE kept AS
+SELECT number, words, copies, count(*) OVER of_group AS candidates,
+    row_number() OVER (of_group ORDER BY copies DESC, rank, first, words) AS place
+FROM (
+    SELECT number, words, count(DISTINCT member) AS copies, min(rank) AS rank,
+        min("start") AS first
+    FROM sentences JOIN placed USING (member) GROUP BY number, words
+)
+WINDOW of_group AS (PARTITION BY number)
+QUALIFY place <= {0};
+CREATE TABLE used AS
+SELECT number, count(DISTINCT member) AS members_used, max(candidates) AS candidates
+FROM sentences JOIN placed USING (member) JOIN kept USING (number, words)
+GROUP BY number;
+CREATE TABLE tasks AS
+SELECT number, sum(greatest(least(coalesce(candidates, 0), {0}), 1))
+    OVER (ORDER BY number) // {1} AS task
+FROM groups LEFT JOIN used USING (number);
+"""
+_CANDIDATES = """
+SELECT (task::BIGINT << 32) | number AS place, group_id, members,
+    coalesce(members_used, 0) AS members_used, coalesce(candidates, 0) AS candidates,
+    groups.digest, earlier, language, document_id, source_file, source_position,
+    score, "start", "end", text, copies
+FROM groups JOIN tasks USING (number) LEFT JOIN used USING (number) LEFT JOIN (
+    FROM sentences JOIN placed USING (member) JOIN kept USING (number, words)
+        JOIN members USING (member)
+    SELECT number, kept.place AS candidate, copies, language, document_id, source_file,
+        source_position, score, "start", "end", text
+    QUALIFY row_number() OVER (PARTITION BY number, words ORDER BY
+        rank, document_id, source_file, source_position, "start", score) = 1
+) USING (number)
+ORDER BY number, candidate
+"""
+
+
+class GroupTask(NamedTuple):
+    """Groups that one worker summarizes."""
+
+    number: int
+
+
+def with_group_field(corpus: CorpusOptions, groups: GroupOptions) -> CorpusOptions:
+    """The options of a corpus whose field that makes the groups is kept."""
+    kept, name = [field.name for field in corpus.kept_fields], groups.field.name
+    if not groups.group_by or name in (*OF_A_ROW, *kept):
+        return corpus
+    name += ":string" * (":" in name)  # A name that holds a colon needs a type.
+    names = ",".join(filter(None, (corpus.keep_fields, name)))
+    return dataclasses.replace(corpus, keep_fields=names)
+
+
+def join_groups(reports: Iterable[TaskReport], run: SummaryRun) -> list[GroupTask]:
+    """Writes the candidates of all groups, and lists the tasks that summarize them.
+
+    Args:
+      reports: of all tasks with rows.
+      run: of the rows.
+    """
+    enter_step("join")
+    reports = sorted(reports, key=lambda each: each.task)
+    with open_database() as connection:
+        connection.execute(_TABLES)
+        load = _LOAD.replace("METHODS", ",".join(_methods(run.settings)))
+        for batch in _members(reports, run):
+            connection.register("batch", batch)
+            connection.execute(load)
+        for number, part in enumerate(run.earlier_groups):
+            check_part(part)
+            for group, rows in enumerate(read_part(part.path, _EARLIER_COLUMNS)):
+                numbers = pa.array(range(len(rows)), pa.int64())
+                connection.register("batch", rows.append_column("row", numbers))
+                place = {"part": number, "row_group": group}
+                values = {**place, "id": run.group_settings_id}
+                connection.execute(_LOAD_EARLIER, values)
+        groups = run.groups
+        sizes = groups.max_group_candidates, groups.group_task_candidates
+        connection.execute(_JOIN.format(*sizes))
+        candidates = connection.sql(_CANDIDATES).to_arrow_reader(ROWS_AT_ONCE)
+        publish_keys(run.job.output, _CANDIDATES_FILE, candidates)
+        tasks = connection.execute("SELECT DISTINCT task FROM tasks ORDER BY 1")
+        return [GroupTask(int(task)) for (task,) in tasks.fetchall()]
+
+
+def _methods(settings: SummarySettings) -> Sequence[str]:
+    """The methods whose sentences are candidates: neural alone, whose scores are those
+    that importance was learned with; else all that read the text.
+    """
+    methods = settings.options.methods
+    if NEURAL in methods:
+        return (NEURAL,)
+    return [name for name in methods if name not in (ORACLE, "random")] or methods
+
+
+def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Table]:
+    """The rows of all parts with their groups, a table for each row group."""
+    field = run.groups.field
+    names = [*_COLUMNS, field.name]
+    first = 0
+    for report in reports:
+        for file in data_files(report.files):
+            for rows in read_part(
+                files.join(run.job.output, file["file"]),
+                list(dict.fromkeys(names)),
+                partition=file.get("partition", {}),
+                types=run.layout.partition_types,
+            ):
+                ids = field.ids(rows.column(field.name))
+                rows = rows.select(_COLUMNS).append_column("group_id", ids)
+                numbers = pa.array(range(first, first + len(rows)), pa.int64())
+                yield rows.append_column("member", numbers)
+                first += len(rows)
+
+
+class GroupWorker(TaskWorker):
+    """Summarizes the groups of a task."""
+
+    def __init__(self, run: SummaryRun) -> None:
+        """Takes the run."""
+        self._run = run
+        self._importance: ImportanceModel | None = None
+        self._settings_id = run.group_settings_id
+
+    def load(self) -> None:
+        """Opens what knows the importance of words."""
+        options = self._run.settings.options
+        self._terms = TermCache()
+        if NEURAL in options.methods:
+            self._importance = load_importance(options.extractive_bundle)
+
+    def run(
+        self, task: GroupTask, progress: TaskProgress, dead_letters: DeadLetterWriter
+    ) -> TaskReport:
+        """Writes the rows of the groups of a task."""
+        del dead_letters
+        run, output = self._run, self._run.job.output
+        path = files.join(output, _CANDIDATES_FILE)
+        candidates = read_keys_of_task(path, task.number).to_pylist()
+        earlier = EarlierRows(run.earlier_groups)
+        rows = []
+        for _, each in itertools.groupby(candidates, key=lambda row: row["place"]):
+            of_group = list(each)
+            place, row = of_group[0]["earlier"], None
+            if place:
+                row = _with_places(earlier.read(**place), of_group)
+            row = row or self._summarize(of_group)
+            rows.append({**row, "run_id": run.job.run_id})
+        table = summary_table(rows, GROUP_SCHEMA)
+        if run.layout.is_flat:
+            table = flatten(table)
+        file = f"part-{run.job.run_id[:8]}-{task.number:05d}.parquet"
+        name = files.join(GROUPS_FOLDER, file)
+        write_parquet(files.join(output, name), [table], table.schema)
+        return TaskReport(
+            source_counts(),
+            [describe_file(output, name, rows=len(rows))],
+            {"group_members": sum(row["members"] for row in rows)},
+        )
+
+    def _summarize(self, candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """The row of a group.
+
+        Args:
+          candidates: its sentences, best first; a row without text where it has none.
+        """
+        run, first = self._run, candidates[0]
+        candidates = [each for each in candidates if each["text"] is not None]
+        english = sum(is_english(each["language"]) for each in candidates)
+        method, choices = choose_of_group(
+            [
+                Candidate(each["text"], each["start"], each["score"], each["copies"])
+                for each in candidates
+            ],
+            selection=run.settings.selection,
+            cache=self._terms,
+            is_english=2 * english >= len(candidates),
+            importance=self._importance,
+        )
+        sentences = []
+        for choice in choices:
+            source = candidates[choice.place]
+            sentence = {name: source[name] for name in (*_SENTENCE, *_PLACE)}
+            score = round_score(choice.score)
+            sentences.append({**sentence, "score": score, "copies": choice.copies})
+        flags = {
+            "empty": not sentences,
+            "single_member": first["members"] == 1,
+            "reduced": first["candidates"] > len(candidates),
+        }
+        return {
+            **{name: first[name] for name in ("group_id", "members", "members_used")},
+            "candidates": len(candidates),
+            "summary": "\n".join(" ".join(each["text"].split()) for each in sentences),
+            "method": method,
+            "sentences": sentences,
+            "flags": [name for name, is_set in flags.items() if is_set],
+            "members_digest": first["digest"],
+            "settings_id": self._settings_id,
+            "reused_from": None,
+            "schema_version": GROUP_SCHEMA_VERSION,
+        }
+
+
+def _with_places(
+    row: dict[str, Any], candidates: Sequence[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """The row of an earlier run with the places that its documents have now; None where
+    a sentence is no candidate any more.
+
+    Args:
+      row: of a group whose members have not changed.
+      candidates: of the group.
+    """
+    known = {tuple(each[name] for name in _SENTENCE): each for each in candidates}
+    for sentence in row["sentences"]:
+        candidate = known.get(tuple(sentence[name] for name in _SENTENCE))
+        if candidate is None:
+            return None
+        sentence.update({name: candidate[name] for name in _PLACE})
+    return {**row, "reused_from": row["reused_from"] or row["run_id"]}

@@ -1,0 +1,65 @@
+"""The field that makes groups of documents: `--group_by topic`, `day(created)`."""
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from precis.model.errors import UsageError
+
+if TYPE_CHECKING:  # `--help` does without it.
+    import pyarrow as pa
+
+# Columns of a row that groups can be made by, beside the fields of the source.
+OF_A_ROW = ("split", "language", "source_file")
+_FORMATS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
+_WRITTEN = re.compile(rf"(?:({'|'.join(_FORMATS)})\()?(.*?)(?(1)\))", re.DOTALL)
+
+
+class GroupField(NamedTuple):
+    """A field whose values make groups.
+
+    Attributes:
+      name: of the column.
+      unit: `day` of `day(created)`; "" without one.
+    """
+
+    name: str
+    unit: str = ""
+
+    def ids(self, values: "pa.ChunkedArray") -> "pa.ChunkedArray":
+        """The group of each document, as text."""
+        if self.unit:
+            import pyarrow.compute as pc
+
+            return pc.strftime(values, _FORMATS[self.unit])
+        return values.cast("string")
+
+    def check(self, schema: "pa.Schema") -> None:
+        """Refuses a column whose values make no groups.
+
+        Args:
+          schema: of the rows.
+
+        Raises:
+          UsageError: naming the field and its type.
+        """
+        from pyarrow import types
+
+        kind = schema.field(self.name).type
+        is_time = types.is_date(kind) or types.is_timestamp(kind)
+        if self.unit and not is_time:
+            raise UsageError(
+                f"--group_by {self.unit}({self.name}): the field is {kind}, no date or "
+                f"timestamp; --keep_fields {self.name}:timestamp reads it as such"
+            )
+        if types.is_floating(kind):
+            raise UsageError(
+                f"--group_by {self.name}: the field is {kind}, and fractions make no "
+                "groups; name a field of texts, whole numbers, dates or true and "
+                f"false, or add --keep_fields {self.name}:string"
+            )
+
+
+def parse_group_field(text: str) -> GroupField:
+    """The field of a flag --group_by."""
+    unit, name = _WRITTEN.fullmatch(text).groups()  # type: ignore[union-attr]
+    return GroupField(name, unit or "")

@@ -1,0 +1,263 @@
+"""Tests of `precis summarize --group_by`: what is on disk, by SQL and against the
+corpus; the same result however it is made; what is taken over and what is refused.
+"""
+
+import json
+import random
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from support.command_line import write_jsonl
+from support.damaged_results import findings
+from support.incremental_runs import without_run
+
+import precis
+from precis.model.errors import JobError, UsageError
+from precis.pipelines.summarize.run_parts import describe_groups
+from precis.pipelines.summarize.summarize import summarize
+
+TOPICS = ("storm", "größe \u4e0b", "", None, "storm", "storm", "a/b=c'\x1f")
+FLAGS = {
+    "extractive": "lead,frequency",
+    "min_source_words": 0,
+    "task_bytes": 3_000,
+    "max_failed_share": 0.5,
+}
+WIRE = "The minister opened the new harbour of the capital on Monday morning."
+SUBJECTS = "river council school museum union pilot farmer judge sailor mayor".split()
+VERBS = "flooded repaired visited painted sold guarded measured".split()
+
+
+def line(number, **changes):
+    """A document; every fifth begins with the same sentence."""
+    draw = random.Random(number)
+    texts = [
+        f"The {draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(SUBJECTS)} "
+        f"number {number} near the {draw.choice(SUBJECTS)} of {draw.choice(SUBJECTS)}."
+        for _ in range(5)
+    ]
+    if number % 5 == 0:
+        texts[0] = WIRE
+    values = {"id": f"d{number:03}", "article": "  ".join(texts), "n": number % 3}
+    if (topic := TOPICS[number % len(TOPICS)]) is not None:
+        values["topic"] = topic
+    return {**values, "when": f"2015-0{1 + number % 2}-03T23:30:00Z", **changes}
+
+
+LINES = [line(number) for number in range(150)]
+BROKEN = ["{broken", {"id": "empty", "article": " ", "topic": "lost"}]
+
+
+def write(folder, lines, *, files=2):
+    for number in range(files):
+        write_jsonl(folder / f"{number}.jsonl", lines[number::files])
+    return f"jsonl:{folder}/*.jsonl"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A corpus and its run."""
+    folder = tmp_path_factory.mktemp("groups")
+    corpus = write(folder / "corpus", [*LINES, *BROKEN])
+    flags = {"corpus": corpus, "output": folder / "run", "group_by": "topic"}
+    return folder, summarize(**flags, **FLAGS)
+
+
+def group_rows(folder):
+    """The rows of groups by their id."""
+    rows = pq.read_table(folder / "groups").to_pylist()
+    assert len({row["group_id"] for row in rows}) == len(rows)
+    return {row["group_id"]: row for row in rows}
+
+
+def sql(query, folder):
+    query = query.replace("GROUPS", f"'{folder}/groups/*.parquet'")
+    return duckdb.sql(query.replace("ROWS", f"'{folder}/data/*.parquet'")).fetchall()
+
+
+def said(rows):
+    """What the rows of groups say, without where their documents lie."""
+    names = ("document_id", "start", "end", "text", "score", "copies")
+    kept = {
+        key: {
+            **row,
+            "sentences": [[each[name] for name in names] for each in row["sentences"]],
+        }
+        for key, row in rows.items()
+    }
+    return dict(zip(kept, without_run(kept.values()), strict=True))
+
+
+def test_every_group_has_a_row_that_counts_its_members(whole):
+    folder, manifest = whole
+    counted = "SELECT group_id, members FROM GROUPS ORDER BY ALL"
+    run = folder / "run"
+    found = sql("SELECT topic, count(*) FROM ROWS GROUP BY topic ORDER BY ALL", run)
+    assert sql(counted, run) == found
+    assert {topic for topic, _ in found} == {*TOPICS}
+    entry = manifest["groups"]
+    assert entry["counts"] == {"groups": len(found), "members": 150}
+    assert [file["rows"] for file in entry["files"]] == [len(found)]
+    assert findings(run) == []
+    assert findings(run, corpus=f"jsonl:{folder}/corpus/*.jsonl") == []
+
+
+def test_every_sentence_stands_in_a_member_at_its_offsets(whole):
+    folder, _ = whole
+    articles = {each["id"]: each for each in LINES}
+    for key, row in group_rows(folder / "run").items():
+        assert 0 < len(row["sentences"]) <= 3 and row["flags"] == []
+        assert row["members_used"] == row["members"] <= row["candidates"]
+        for sentence in row["sentences"]:
+            document = articles[sentence["document_id"]]
+            assert document.get("topic") == key
+            start, end = sentence["start"], sentence["end"]
+            assert document["article"][start:end] == sentence["text"]
+        lines = [sentence["text"] for sentence in row["sentences"]]
+        assert row["summary"].split("\n") == lines
+        assert [each["start"] for each in row["sentences"]] == sorted(
+            each["start"] for each in row["sentences"]
+        )
+
+
+def test_a_sentence_of_many_documents_is_chosen_and_counted(whole):
+    """Every fifth document begins with it, and lead chooses the first three."""
+    folder, _ = whole
+    row = group_rows(folder / "run")["storm"]
+    members = [each for each in LINES if each.get("topic") == "storm"]
+    (sentence,) = (each for each in row["sentences"] if each["text"] == WIRE)
+    assert sentence["copies"] == sum(WIRE in each["article"] for each in members)
+
+
+FEW = {"group_by": "topic", "max_group_candidates": 20, **FLAGS}
+
+
+@pytest.fixture(scope="module")
+def reduced(whole):
+    """A run that keeps few candidates of each group."""
+    folder, _ = whole
+    output = folder / "reduced"
+    summarize(corpus=f"jsonl:{folder}/corpus/*.jsonl", output=output, **FEW)
+    return output
+
+
+@pytest.mark.parametrize(
+    ("flags", "files"), [({"workers": 2}, 2), ({"task_bytes": 1 << 20}, 5)]
+)
+def test_the_result_depends_on_the_documents_alone(reduced, tmp_path, flags, files):
+    """Not on workers, tasks, files, the order of the documents, or how many groups a
+    task has; nor do the members that a large group keeps.
+    """
+    lines = [*LINES, *BROKEN]
+    random.Random(1).shuffle(lines)
+    corpus = write(tmp_path / "corpus", lines, files=files)
+    output = tmp_path / "run"
+    flags |= {"corpus": corpus, "output": output, "group_task_candidates": 30}
+    manifest = summarize(**FEW | flags)
+    assert len(manifest["groups"]["files"]) > 2
+    assert findings(output, corpus=corpus) == []
+    rows = group_rows(output)
+    assert said(rows) == said(group_rows(reduced))
+    assert precis.digest(run=output) == precis.digest(run=reduced)
+    assert rows["storm"]["flags"] == ["reduced"] and rows["storm"]["candidates"] == 20
+
+
+def test_a_row_is_taken_over_where_no_member_has_changed(whole, tmp_path):
+    folder, manifest = whole
+    lines = [
+        {**line(151), **{key: each.get(key) for key in ("id", "topic")}}
+        if each["id"] == "d001"
+        else each
+        for each in LINES
+    ]
+    corpus = write(tmp_path / "corpus", [*lines[1:], lines[0], *BROKEN])
+    flags = {"corpus": corpus, "group_by": "topic", **FLAGS}
+    summarize(output=tmp_path / "fresh", **flags)
+    again = summarize(output=tmp_path / "again", reuse=folder / "run", **flags)
+    assert again["counts"]["reused"] == 149 and again["counts"]["written"] == 1
+    rows = group_rows(tmp_path / "again")
+    assert {row["reused_from"] for row in rows.values()} == {None, manifest["run_id"]}
+    changed = [key for key, row in rows.items() if row["reused_from"] is None]
+    assert changed == [TOPICS[1]]
+    fresh = group_rows(tmp_path / "fresh")
+    assert without_run(rows.values()) == without_run(fresh.values())
+    assert findings(tmp_path / "again", corpus=corpus) == []
+
+
+def test_rows_of_groups_can_be_kept_alone(whole, tmp_path):
+    folder, _ = whole
+    flags = {"corpus": f"jsonl:{folder}/corpus/*.jsonl", "output": tmp_path / "run"}
+    flags |= {"group_by": "topic", "rows": "groups", "flat": True}
+    manifest = summarize(**flags, **FLAGS)
+    assert not list((tmp_path / "run").rglob("data/*.parquet"))
+    assert (manifest["files"], manifest["counts"]["written"]) == ([], 150)
+    alone, beside = group_rows(tmp_path / "run"), group_rows(folder / "run")
+    for row in alone.values():  # --flat: lists are JSON text
+        row |= {name: json.loads(row[name]) for name in ("sentences", "flags")}
+    assert without_run(alone.values()) == without_run(beside.values())
+    assert findings(tmp_path / "run") == []
+    with pytest.raises(
+        UsageError, match="--corpus compares the rows of documents, and"
+    ):
+        findings(tmp_path / "run", corpus=flags["corpus"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "ids"),
+    [
+        ({"group_by": "n", "partition_by": "n", "keep_fields": "n"}, {"0", "1", "2"}),
+        (
+            {"group_by": "month(when)", "keep_fields": "when:timestamp"},
+            {"2015-01", "2015-02"},
+        ),
+    ],
+)
+def test_what_makes_groups(whole, tmp_path, flags, ids):
+    folder, _ = whole
+    corpus, output = f"jsonl:{folder}/corpus/*.jsonl", tmp_path / "run"
+    summarize(corpus=corpus, output=output, **flags, **FLAGS)
+    assert group_rows(output).keys() == ids
+    assert findings(output) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"group_by": "topik"}, "no field 'topik', it has .*; did you mean topic"),
+        (
+            {"group_by": "day(topic)"},
+            "is string, no date or timestamp; --keep_fields to",
+        ),
+        (
+            {"group_by": "n", "keep_fields": "n:double"},
+            "the field is double, and fractions make no groups; name a field of texts",
+        ),
+        ({"rows": "groups"}, "--rows groups needs --group_by, the field that makes"),
+        (
+            {"group_by": "n", "max_group_candidates": 0},
+            "max_group_candidates must be at",
+        ),
+        ({"group_by": "n", "rows": "all"}, "--rows"),
+    ],
+)
+def test_what_makes_no_groups_is_refused(whole, tmp_path, flags, message):
+    folder, _ = whole
+    corpus, output = f"jsonl:{folder}/corpus/*.jsonl", tmp_path / "run"
+    with pytest.raises(UsageError, match=message):
+        summarize(corpus=corpus, output=output, **{**FLAGS, **flags})
+    assert not output.exists()
+
+
+def test_members_that_are_not_the_documents_are_a_defect(whole):
+    folder, _ = whole
+    with pytest.raises(
+        JobError, match="the groups have 0 members, and 3 documents have"
+    ):
+        describe_groups([], None, documents=3)
+
+
+def test_runs_without_groups_keep_their_ids(extractive):
+    manifest = json.loads((extractive / "manifest.json").read_bytes())
+    assert "group" not in json.dumps(manifest["provenance"]["inputs"])
+    assert "groups" not in manifest
