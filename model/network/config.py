@@ -26,12 +26,16 @@ LATER_FIELDS = {
     "norm_bias": True,
     "first_norm": True,
     "reach": "",
-    "window": 64,
+    "window": 129,
     "local_rotary_base": 10_000.0,
     "rotary_scaling": (),
     "kv_heads": None,
     "qk_norm": False,
     "continues_source": False,
+    "both_norms": False,
+    "score_width": None,
+    "merged_attention": False,
+    "unscaled_id": None,
 }
 
 
@@ -60,6 +64,12 @@ class StackConfig:
     # Of their frequencies (Dubey et al. 2024): a divisor, the turns within a length up
     # to which it holds and from which on it does not, and that length; () scales none.
     rotary_scaling: tuple[float, ...] = ()
+    # A letter for each block, as in gllg: those with g read all tokens, those with l
+    # `window` of them: itself, half of the others before it and half behind it, or all
+    # before it in a decoder. Without letters, all have g.
+    reach: str = ""
+    window: int = 129
+    local_rotary_base: float = 10_000.0  # theta of the blocks with l
     activation: str = "relu"  # of the position-wise network; one of ACTIVATIONS
     # The activation is multiplied by a second linear layer (Shazeer 2020).
     gated_feed_forward: bool = False
@@ -72,8 +82,11 @@ class StackConfig:
     norm_epsilon: float = 1e-6  # of every norm
     # With the norm first, whether the attention of the first block reads one too.
     first_norm: bool = True
+    both_norms: bool = False  # with the norm first, one of the sublayer's output too
     scaled_scores: bool = True  # attention scores over sqrt(head width)
+    score_width: int | None = None  # in place of the head width there
     scaled_embedding: bool = True  # embeddings times sqrt(D)
+    unscaled_id: int | None = None  # a token with an embedding apart, never scaled
     embedding_norm: bool = False  # a norm after the positions are added (BERT)
 
     def __post_init__(self) -> None:
@@ -130,11 +143,6 @@ class EncoderConfig(StackConfig):
     """The shape of a Transformer encoder."""
 
     encoder_layers: int
-    # A letter for each block, as in gllg: those with g attend to the whole source,
-    # those with l to `window` tokens on either side. Without letters, all have g.
-    reach: str = ""
-    window: int = 64
-    local_rotary_base: float = 10_000.0  # theta of the blocks with l
 
     def classifier(self, labels: int) -> "ClassifierConfig":
         """The shape of this encoder with a head for so many labels."""
@@ -157,11 +165,11 @@ class TransformerConfig(StackConfig):
     """
 
     encoder_layers: int
-    reach: str = ""  # this and the next two as in `EncoderConfig`
-    window: int = 64
-    local_rotary_base: float = 10_000.0
     decoder_layers: int
     decoder_stack: StackConfig | None = None  # of a decoder that differs
+    # One softmax goes over the source and the target, with the weights of
+    # self-attention (T5Gemma 2), in place of a cross-attention.
+    merged_attention: bool = False
     shared_embedding: bool = True  # source and target are pieces of one vocabulary
     # The output layer is the transposed embedding table (Press and Wolf 2017).
     tied_output: bool = True

@@ -28,7 +28,7 @@ from precis.model.network.layers import (
     score_bias,
     source_tokens,
 )
-from precis.model.network.positions import TokenEmbedding, rotation_at
+from precis.model.network.positions import TokenEmbedding
 
 
 class DecoderOnly(BlockGenerator):
@@ -43,6 +43,7 @@ class DecoderOnly(BlockGenerator):
             stack.vocabulary_size,
             stack.width,
             is_scaled=stack.scaled_embedding,
+            unscaled_id=stack.unscaled_id,
             name="embedding",
         )
         # The start token stands between source and summary.
@@ -79,10 +80,11 @@ class DecoderOnly(BlockGenerator):
         positions = ops.arange(length, dtype="int32")
         visible = ops.logical_and(look_ahead_mask(length), mask)  # [B, 1, S, S]
         bias = self.with_positions(score_bias(visible), positions, positions)
-        rotation = rotation_at(self.input_layer.config, positions)
+        views = self.views(bias, bias, positions, positions)
         states = self.input_layer(self.embedding(tokens), training=training)
         keys_values, maps = [], []
         for layer, block in enumerate(self.blocks):
+            bias, _, rotation = views[layer]
             inputs = block.self_residual.sublayer_input(states)
             keys_values.append(block.self_attention.keys_values(inputs, rotation))
             states, weights, _ = block(
@@ -125,6 +127,14 @@ class DecoderOnly(BlockGenerator):
 
     def source_bias(self, source_mask: Tensor, positions: Tensor) -> Tensor:
         """As in `BlockGenerator`."""
-        source_positions = ops.arange(ops.shape(source_mask)[3], dtype="int32")[None]
         bias = score_bias(source_mask)
-        return self.with_positions(bias, positions, source_positions)
+        return self.with_positions(bias, positions, _places(bias))
+
+    def local_source_bias(self, bias: Tensor, positions: Tensor) -> Tensor:
+        """As in `BlockGenerator`: here the window reaches into the source."""
+        return self.within_window(bias, positions, _places(bias))
+
+
+def _places(bias: Tensor) -> Tensor:
+    """The positions of the source that a bias [..., S] is for, int32 [1, S]."""
+    return ops.arange(ops.shape(bias)[3], dtype="int32")[None]

@@ -83,6 +83,35 @@ class BlockGenerator(Generator):
             return bias
         return bias + self.relative_positions(queries, keys)
 
+    def within_window(self, bias: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+        """A bias that masks what stands before the window of the queries too; arguments
+        as in `with_positions`.
+        """
+        distances = queries[..., :, None] - keys[..., None, :]
+        is_near = distances < self.input_layer.config.window
+        return bias + score_bias(is_near)[..., None, :, :]
+
+    def local_source_bias(self, bias: Tensor, positions: Tensor) -> Tensor:
+        """A `source_bias` of the blocks that read a window, of which it is no part."""
+        return bias
+
+    def views(
+        self, self_bias: Tensor, source_bias: Tensor, queries: Tensor, keys: Tensor
+    ) -> list[tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]]:
+        """What each block adds to its scores over the target and over the source, and
+        the rotation of its queries; arguments as in `with_positions`.
+        """
+        config = self.input_layer.config
+        view = self_bias, source_bias, rotation_at(config, queries)
+        if "l" not in config.reach:
+            return [view] * len(self.blocks)
+        local = (
+            self.within_window(self_bias, queries, keys),
+            self.local_source_bias(source_bias, queries),
+            rotation_at(config, queries, config.local_rotary_base),
+        )
+        return [local if letter == "l" else view for letter in config.reach]
+
     def decode(
         self, target: Tensor, memory: Memory, training: bool = False
     ) -> tuple[Tensor, Tensor, list[AttentionMap]]:
@@ -93,20 +122,22 @@ class BlockGenerator(Generator):
         mask_bias = score_bias(look_ahead_mask(length))
         self_bias = self.with_positions(mask_bias, positions, positions)
         source_bias = self.source_bias(memory.mask, positions)
-        rotation = rotation_at(self.input_layer.config, positions)
+        views = self.views(self_bias, source_bias, positions, positions)
+        past: Sequence[Any] = [None] * len(self.blocks)
         read = "target"
         if not self.blocks[0].cross_attention:
-            self_bias, read = join_biases(source_bias, self_bias), "both"
+            past, read = self.source_keys_values(memory), "both"
         embedded = self.target_embedding(target)
         inputs = self.input_layer(embedded, positions, training=training)
         states, maps = inputs, []
         for layer, block in enumerate(self.blocks):
+            self_bias, source_bias, rotation = views[layer]
             states, self_weights, cross_weights = block(
                 states,
-                self_bias,
+                join_biases(source_bias, self_bias) if past[layer] else self_bias,
                 memory.states,
                 source_bias,
-                past=None if block.cross_attention else memory.decoder_inputs[layer],
+                past=past[layer],
                 rotation=rotation,
                 training=training,
             )
@@ -159,11 +190,12 @@ class BlockGenerator(Generator):
             groups = attention.heads // attention.kv_heads
             self_bias = ops.tile(self_bias, (1, 1, groups, 1))
         source_bias = self.source_bias(source_mask, positions)
-        rotation = rotation_at(self.input_layer.config, positions)
+        views = self.views(self_bias, source_bias, positions, slots)
         inputs = self.input_layer.at(self.target_embedding(tokens), positions)
         states = ops.reshape(inputs, (batch * beams, inputs.shape[-1]))
         self_keys, self_values = [], []
         for layer, block in enumerate(self.blocks):
+            self_bias, source_bias, rotation = views[layer]
             states, keys, values = step_block(
                 block,
                 cache.shared["blocks"][layer],

@@ -92,6 +92,7 @@ def add_encoder(
         config.vocabulary_size,
         config.width,
         is_scaled=config.scaled_embedding,
+        unscaled_id=config.unscaled_id,
         has_logits_bias=has_logits_bias,
         has_scaled_output=has_scaled_output,
         name="embedding",
@@ -134,8 +135,8 @@ def read_tokens(
     # By the letters of `reach`.
     views = {
         "": (rotation, None),
-        "g": (rotation, length),
-        "l": (local_rotation, config.window),
+        "g": (rotation, (length, length)),
+        "l": (local_rotation, ((config.window - 1) // 2, config.window // 2)),
     }
     if network.encoder_positions:
         bias = bias + network.encoder_positions(positions, positions)

@@ -216,18 +216,20 @@ def place_heads(
 def attend_within(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, window: Any
 ) -> Tensor:
-    """`attend` of a long text to itself, at most `window` positions away. One chunk of
-    queries follows another, so that few scores are in memory at a time.
+    """`attend` of a long text to itself, to what is near. One chunk of queries follows
+    another, so that few scores are in memory at a time.
 
     Args:
       query, key, value: [B, H, S, D/H].
       bias: float32, broadcast to [B, H, 1, S]; MASKED where nothing may be read.
       scale: of the scores.
-      window: positions, int32; S for the whole text.
+      window: how many positions are read before and behind a query, int32 each; S for
+        the whole text.
 
     Returns:
       The mixed values [B, H, S, D/H].
     """
+    before, behind = window
     batch, heads, length, depth = ops.shape(query)
     count = (length + _CHUNK - 1) // _CHUNK
     # The last query is repeated to the end of its chunk.
@@ -238,10 +240,11 @@ def attend_within(
 
     def mix(part: tuple[Tensor, Tensor]) -> Tensor:
         queries, places = part
-        low = ops.maximum(places[0] - window, 0)
-        high = ops.minimum(places[-1] + window + 1, length)
+        low = ops.maximum(places[0] - before, 0)
+        high = ops.minimum(places[-1] + behind + 1, length)
         distances = ops.arange(low, high, dtype="int32") - places[:, None]
-        near = score_bias(ops.abs(distances) <= window)  # [C, S]
+        is_near = ops.logical_and(-distances <= before, distances <= behind)
+        near = score_bias(is_near)  # [C, S]
         keys = ops.swapaxes(key[:, :, low:high], -1, -2)
         read = (keys, value[:, :, low:high], bias[..., low:high] + near)
         return mix_values(queries, [read], scale)[0]
@@ -271,7 +274,8 @@ class MultiHeadAttention(keras.layers.Layer):
         self.width = config.width
         self.memory_width = memory_width or config.width
         self.head_width = config.width_of_head
-        self.scale = 1.0 / math.sqrt(self.head_width) if config.scaled_scores else 1.0
+        score_width = config.score_width or self.head_width
+        self.scale = 1.0 / math.sqrt(score_width) if config.scaled_scores else 1.0
         inner_width = self.heads * self.head_width
         linear = functools.partial(
             Linear, use_bias=config.biases, dtype=self.dtype_policy
@@ -373,6 +377,7 @@ class Residual(keras.layers.Layer):
 
     norm(x + dropout(sublayer(x)))      (Vaswani et al. 2017, section 5.4)
     x + dropout(sublayer(norm(x)))      with the norm first (Xiong et al. 2020)
+    x + dropout(norm(sublayer(norm(x))))    with both norms (Gemma 2, 2024)
     """
 
     def __init__(
@@ -384,9 +389,12 @@ class Residual(keras.layers.Layer):
         self.norm = keras.layers.Identity(name="norm")
         if has_norm:
             self.norm = make_norm(config, name="norm")
+        self.update_norm = None
+        if config.both_norms:
+            self.update_norm = make_norm(config, name="update_norm")
 
     def build(self, shape: Any) -> None:
-        self.norm.build(shape)
+        build_parts([self.norm, self.update_norm], shape[-1])
         self.built = True
 
     def sublayer_input(self, states: Tensor) -> Tensor:
@@ -395,6 +403,8 @@ class Residual(keras.layers.Layer):
 
     def call(self, states: Tensor, update: Tensor, training: bool = False) -> Tensor:
         """Adds the output of the sublayer to the states, both [..., D]."""
+        if self.update_norm:
+            update = self.update_norm(update)
         total = states + self.dropout(update, training=training)
         return total if self.norm_first else self.norm(total)
 

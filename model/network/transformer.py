@@ -51,6 +51,7 @@ class Transformer(BlockGenerator):
                 decoder.vocabulary_size,
                 decoder.width,
                 is_scaled=decoder.scaled_embedding,
+                unscaled_id=decoder.unscaled_id,
                 has_logits_bias=config.logits_bias,
                 name="target_embedding",
             )
@@ -65,7 +66,7 @@ class Transformer(BlockGenerator):
             blocks=config.decoder_layers,
             # The target is one longer than its pieces: it begins with the start token.
             max_tokens=config.max_target_tokens + 1,
-            memory_width=config.width,
+            memory_width=None if config.merged_attention else config.width,
         )
         self.add_output(
             target_embedding,
@@ -107,7 +108,6 @@ class Transformer(BlockGenerator):
     def source_keys_values(self, memory: Memory) -> Sequence[tuple[Tensor, Tensor]]:
         """As in `BlockGenerator`."""
         return [
-            block.cross_attention.keys_values(memory.states)
+            (block.cross_attention or block.self_attention).keys_values(memory.states)
             for block in self.blocks
-            if block.cross_attention
         ]

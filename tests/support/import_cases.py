@@ -114,6 +114,33 @@ SILU = {"num_layers": 3, "feed_forward_proj": "gated-silu", **UNTIED}
 FIRST = {"early_stopping": False}
 SOME = {"num_beams": 4, "max_new_tokens": 13, "min_new_tokens": 6, **OPEN, **FIRST}
 
+
+def gemma(kinds: str, window: int, heads: tuple[int, int, int], **more: int) -> Any:
+    """The settings of a side of T5Gemma 2.
+
+    Args:
+      kinds: a letter for each layer: l for those that read a window.
+      window: its length.
+      heads: of queries, of keys and values, and their width.
+      **more: other settings.
+    """
+    names = ("num_attention_heads", "num_key_value_heads", "head_dim")
+    types = {"l": "sliding_attention", "g": "full_attention"}
+    return {
+        **dict(zip(names, heads, strict=True)),
+        **{"vocab_size": VOCABULARY, "hidden_size": 24, "intermediate_size": 20},
+        **{"num_hidden_layers": len(kinds), "sliding_window": window},
+        "layer_types": [types[kind] for kind in kinds],
+        **{"initializer_range": 0.4, **more},
+    }
+
+
+VISION = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
+VISION |= {"num_attention_heads": 2, "image_size": 16, "patch_size": 8}
+SIGHT = {"vision_config": {**VISION, "model_type": "siglip_vision_model"}}
+SIGHT |= {"mm_tokens_per_image": 4}
+UNFORCED = {"forced_bos_token_id": None, "forced_eos_token_id": None}
+
 CHECKPOINTS: dict[str, Case] = {
     "bart": Case(
         *("bart", sizes((2, 64, 4), (2, 64, 4)), BART),
@@ -194,5 +221,35 @@ CHECKPOINTS: dict[str, Case] = {
             search(3, 12, min_length=30, no_repeat_ngram_size=2, **OPEN),
             search(1, 9, min_length=9, no_repeat_ngram_size=1, **OPEN),
         ),
+    ),
+    # Windows of even and odd lengths, shorter and longer than the text, and a token of
+    # which the embedding stands apart.
+    "t5gemma2": Case(
+        "t5gemma2",
+        {
+            "encoder": {
+                "text_config": gemma("lgl", 4, (3, 1, 6), query_pre_attn_scalar=7),
+                **{**SIGHT, "eoi_token_index": 9},
+            },
+            "decoder": gemma("llg", 5, (4, 2, 10), query_pre_attn_scalar=10),
+        },
+        {**BART, **UNFORCED},
+        end=1.0,
+        runs=(
+            {},
+            search(1, 20, repetition_penalty=1.3),
+            search(3, 16, min_length=9, early_stopping="never", length_penalty=0.5)
+            | {"num_return_sequences": 3},
+        ),
+    ),
+    "t5gemma2_far": Case(
+        "t5gemma2",
+        {
+            "encoder": {"text_config": gemma("l", 100, (6, 3, 4)), **SIGHT},
+            "decoder": gemma("lg", 100, (4, 4, 8), intermediate_size=33),
+        },
+        {**BART, **UNFORCED},
+        end=0.0,
+        runs=(search(4, 12, repetition_penalty=1.5, length_penalty=0.0),),
     ),
 }

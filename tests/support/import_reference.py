@@ -76,7 +76,7 @@ def _change_weight(path: str, weight: Any, case: Case) -> None:
         and path.endswith(("fc2.weight", "wo.weight"))
     ):
         weight.mul_(8.0)
-    if _is_t5(case) and path == "shared.weight":
+    if path == "shared.weight" and _is_t5(case) or "text_model.embed_tokens.w" in path:
         weight.mul_(3.0)  # So that there are few ties.
 
 
@@ -101,11 +101,12 @@ def _favour_the_end(model: Any, case: Case) -> None:
         model.final_logits_bias.copy_(torch.randn_like(model.final_logits_bias))
         model.final_logits_bias[0, model.config.eos_token_id] += case.end
         return
-    # T5 has no bias of the logits. A vector that all embeddings share is in every
-    # state, and the output layer of the end token has more of it.
-    common = torch.randn(model.config.d_model)
-    model.shared.weight += common
-    model.lm_head.weight[model.config.eos_token_id] += case.end * common
+    # The others have no bias of the logits. A vector that all embeddings share is in
+    # every state, and the output layer of the end token has more of it.
+    table = model.get_input_embeddings().weight
+    common = torch.randn(table.shape[1])
+    table += common
+    model.get_output_embeddings().weight[model.config.eos_token_id] += case.end * common
 
 
 def inputs(

@@ -133,18 +133,20 @@ def multi_head(
     weights: Weights,
     config: Any,
     numbers: Any = None,
+    source: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """States [T, D], memory [S, D], readable bool [T, S], numbers [H, T, S] -> [T, D]
-    and the weights [H, T, S].
+    and the weights [H, T, S]. A source is read in front of the memory.
     """
     depth = config.head_width or config.width // config.heads
+    read = memory if source is None else np.concatenate([source, memory])
     query, key, value = (
         dense(inputs, weights, name)
-        for name, inputs in (("query", states), ("key", memory), ("value", memory))
+        for name, inputs in (("query", states), ("key", read), ("value", read))
     )
-    scale = 1 / math.sqrt(depth) if config.scaled_scores else 1.0
+    scale = 1 / math.sqrt(config.score_width or depth) if config.scaled_scores else 1.0
     groups = config.heads // (config.kv_heads or config.heads)
-    shares = np.zeros((config.heads, len(states), len(memory)))
+    shares = np.zeros((config.heads, len(states), len(read)))
     contexts = []
     for head in range(config.heads):
         first = head // groups * depth  # of its group
@@ -154,7 +156,12 @@ def multi_head(
             queries = rms(queries, config) * weights["query_norm/scale"]
             keys = rms(keys, config) * weights["key_norm/scale"]
         if config.positions == "rotary" and memory is states:
-            queries, keys = rotated(queries, config), rotated(keys, config)
+            first = len(read) - len(memory)
+            own = rotated(keys[first:], config)
+            queries, keys = (
+                rotated(queries, config),
+                np.concatenate([keys[:first], own]),
+            )
         for t, is_open in enumerate(readable):
             scores = scale * keys[is_open] @ queries[t]
             if numbers is not None:
@@ -211,7 +218,10 @@ def residual(
     if not below(weights, "norm"):
         return states + sublayer(states)
     if config.norm_first:
-        return states + sublayer(norm(states, below(weights, "norm"), config))
+        update = sublayer(norm(states, below(weights, "norm"), config))
+        if config.both_norms:
+            update = norm(update, below(weights, "update_norm"), config)
+        return states + update
     return norm(states + sublayer(states), below(weights, "norm"), config)
 
 
@@ -224,6 +234,7 @@ def block(
     *,
     memory: np.ndarray | None = None,
     memory_readable: Any = None,
+    source: np.ndarray | None = None,
 ) -> tuple[np.ndarray, ...]:
     """States [T, D], readable bool [T, T], numbers [H, T, T] -> [T, D] and the weights
     [H, T, T]; of a decoder with a memory [S, D], readable bool [S], also [H, T, S].
@@ -234,7 +245,9 @@ def block(
         def sublayer(inputs: np.ndarray) -> np.ndarray:
             read = inputs if memory is None else memory
             own = below(weights, part)
-            update, share = multi_head(inputs, read, readable, own, config, numbers)
+            update, share = multi_head(
+                inputs, read, readable, own, config, numbers, source
+            )
             shares.append(share)
             return update
 
@@ -270,12 +283,15 @@ def embed(
     *,
     is_scaled: bool,
     first: int = 0,
+    unscaled: np.ndarray | None = None,
 ) -> np.ndarray:
     """What enters the first block of tokens that stand at position `first` and behind
     it; `weights` are those of the input layer.
     """
     width = table.shape[1]
     states = table[ids] * (math.sqrt(width) if is_scaled else 1.0)
+    if unscaled is not None:
+        states[ids == config.unscaled_id] = unscaled
     places = range(first, first + len(ids))
     if config.positions == "learned":
         states = states + weights["positions"][list(places)]

@@ -107,6 +107,21 @@ def numbers_of(
     )
 
 
+def view(
+    config: Any, number: int, readable: np.ndarray, reach: tuple[int, int]
+) -> tuple[Any, np.ndarray]:
+    """The configuration of a block, and what it reads, bool [T, T]: one of a window so
+    many tokens before and behind.
+    """
+    if config.reach[number : number + 1] != "l":
+        return config, readable
+    places = np.arange(len(readable))
+    distances = places - places[:, None]
+    is_near = (-distances <= reach[0]) & (distances <= reach[1])
+    of_block = dataclasses.replace(config, rotary_base=config.local_rotary_base)
+    return of_block, readable & is_near
+
+
 def transformer(
     config: Any, weights: Weights, source: np.ndarray, target: np.ndarray
 ) -> Document:
@@ -119,6 +134,7 @@ def transformer(
         below(weights, "source_input"),
         config,
         is_scaled=config.scaled_embedding,
+        unscaled=weights.get("embedding/unscaled"),
     )
     everything = np.ones((len(source), len(source)), bool)
     numbers = numbers_of(
@@ -126,11 +142,8 @@ def transformer(
     )
     for i in range(config.encoder_layers):
         own = below(weights, f"encoder_{i}")
-        of_block, readable = config, everything
-        if config.reach[i : i + 1] == "l":
-            of_block = dataclasses.replace(config, rotary_base=config.local_rotary_base)
-            places = np.arange(len(source))
-            readable = abs(places - places[:, None]) <= config.window
+        reach = (config.window - 1) // 2, config.window // 2
+        of_block, readable = view(config, i, everything, reach)
         states, share = block(states, readable, own, of_block, numbers)
         if not config.reach:
             maps.append(("encoder", i, share))
@@ -145,6 +158,7 @@ def transformer(
         below(weights, "target_input"),
         decoder,
         is_scaled=(config if is_shared else decoder).scaled_embedding,
+        unscaled=weights.get("embedding/unscaled"),
     )
     numbers = numbers_of(
         weights, "decoder_positions", len(target), decoder, is_bidirectional=False
@@ -152,8 +166,16 @@ def transformer(
     of_memory = {"memory": memory, "memory_readable": everything[0]}
     for i in range(config.decoder_layers):
         own = below(weights, f"decoder_{i}")
+        reach = decoder.window - 1, 0
+        of_block, readable = view(decoder, i, past(len(target)), reach)
+        if config.merged_attention:
+            of_source = np.ones((len(target), len(source)), bool)
+            readable = np.concatenate([of_source, readable], axis=1)
+            states, share = block(states, readable, own, of_block, source=memory)
+            maps.append(("self", i, share))
+            continue
         states, share, cross = block(
-            states, past(len(target)), own, decoder, numbers, **of_memory
+            states, readable, own, of_block, numbers, **of_memory
         )
         maps += [("self", i, share), ("cross", i, cross)]
     if decoder.norm_first:
@@ -176,14 +198,16 @@ def decoder_only(
         below(weights, "input_layer"),
         config,
         is_scaled=config.scaled_embedding,
+        unscaled=weights.get("embedding/unscaled"),
     )
     numbers = numbers_of(
         weights, "relative_positions", len(sequence), config, is_bidirectional=False
     )
     for i in range(config.layers):
-        states, share = block(
-            states, past(len(sequence)), below(weights, f"block_{i}"), config, numbers
-        )
+        reach = config.window - 1, 0
+        of_block, readable = view(config, i, past(len(sequence)), reach)
+        own = below(weights, f"block_{i}")
+        states, share = block(states, readable, own, of_block, numbers)
         maps.append(share)
     if config.norm_first:
         states = norm(states, below(weights, "last_norm"), config)

@@ -107,7 +107,7 @@ TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
         "positions": "rotary",
         "rotary_base": 50.0,
         "reach": "lg",
-        "window": 1,
+        "window": 3,
         "local_rotary_base": 7.0,
         "scaled_embedding": False,
         "embedding_norm": True,
@@ -117,7 +117,28 @@ TRANSFORMERS: Mapping[str, Mapping[str, Any]] = {
         "biases": False,
         "gated_feed_forward": True,
         "activation": "gelu",
-        "decoder": {"rotary_base": 9.0, "head_width": 6, "first_norm": True},
+        "decoder": {
+            **{"rotary_base": 9.0, "head_width": 6, "first_norm": True, "reach": ""}
+        },
+    },
+    "t5gemma2": {
+        "pointer": False,
+        "positions": "rotary",
+        "rotary_base": 50.0,
+        "reach": "lg",
+        "window": 4,
+        "local_rotary_base": 7.0,
+        "norm_first": True,
+        "both_norms": True,
+        "rms_norm": True,
+        "score_width": 5,
+        "unscaled_id": 8,
+        "qk_norm": True,
+        "kv_heads": 1,
+        "gated_feed_forward": True,
+        "activation": "gelu_tanh",
+        "merged_attention": True,
+        "decoder": {"reach": "gl", "window": 3, "head_width": 6},
     },
     "vocabularies": {
         "pointer": False,
@@ -171,6 +192,12 @@ DECODERS_ONLY: Mapping[str, Mapping[str, Any]] = {
         "positions": "rotary",
         "rotary_base": 5.0,
         "rotary_scaling": (4.0, 0.5, 2.0, 9),
+        "reach": "lg",
+        "window": 3,
+        "local_rotary_base": 7.0,
+        "both_norms": True,
+        "score_width": 5,
+        "unscaled_id": 8,
         "kv_heads": 2,
         "qk_norm": True,
         "norm_first": True,
@@ -206,7 +233,7 @@ ALL = tuple(name for variants in VARIANTS.values() for name in variants)
 # For a test of every variant: those that differ most are fast, the others slow tests.
 _FAST = (
     *("pointer", "t5", "decoder_only", "decoder_only_relative"),
-    *("decoder_only_rotary", "decoder_only_grouped", "gru", "gru_untied"),
+    *("decoder_only_rotary", "decoder_only_grouped", "t5gemma2", "gru", "gru_untied"),
 )
 EACH = tuple(
     name if name in _FAST else pytest.param(name, marks=pytest.mark.slow)

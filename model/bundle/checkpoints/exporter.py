@@ -49,7 +49,7 @@ def checkpoint_settings(
     writers = [
         name
         for name, family in FAMILIES.items()
-        if family.class_name and isinstance(config, family.config)
+        if family.class_name and family.fields and isinstance(config, family.config)
     ]
     for model_type in sorted(writers, key=lambda name: name != came_from):
         family = FAMILIES[model_type]

@@ -76,6 +76,7 @@ class Family:
       omitted: names of others that are zero where they are missing, as a pattern.
       ignored: the beginnings of names of tensors that no network needs, as a pattern.
       first_position: the row of the position table for the first token.
+      norm_offset: what is added to the scales of norms that only scale.
       added: name of a tensor -> name of a tensor whose first row is added to each row.
       older: ends of tensor names in older checkpoints -> ends in current ones.
       joined: end of the name of a layer -> ends of those whose rows it stands for, one
@@ -97,6 +98,7 @@ class Family:
     omitted: str = r"\Z"
     ignored: str = r"\Z"
     first_position: int = 0
+    norm_offset: float = 0.0
     added: Mapping[str, str] = dataclasses.field(default_factory=dict)
     older: Mapping[str, str] = dataclasses.field(default_factory=dict)
     joined: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)

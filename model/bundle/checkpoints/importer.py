@@ -34,6 +34,7 @@ from precis.model.bundle.checkpoints.llama import (
 )
 from precis.model.bundle.checkpoints.modernbert import MODERNBERT
 from precis.model.bundle.checkpoints.t5 import MT5, T5
+from precis.model.bundle.checkpoints.t5gemma2 import T5GEMMA2
 from precis.model.bundle.manifest import check_finite
 from precis.model.errors import DataError, UsageError
 from precis.model.network.config import (
@@ -59,6 +60,7 @@ FAMILIES: Mapping[str, Family] = {
     "pegasus": PEGASUS,
     "t5": T5,
     "mt5": MT5,
+    "t5gemma2": T5GEMMA2,
     "llama": LLAMA,
     "qwen2": QWEN2,
     "qwen3": QWEN3,
@@ -417,6 +419,8 @@ def _weight_values(
         other = family.added[name]
         _check_shape(other, tensors[other], (len(tensors[other]), *expected[1:]))
         values = values + tensors[other][0]
+    if leaf == "scale":
+        values = values + family.norm_offset
     return values.T if leaf == "kernel" else values[skipped:].reshape(shape)
 
 

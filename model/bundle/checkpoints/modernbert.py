@@ -12,8 +12,8 @@ from typing import Any
 from precis.model.bundle.checkpoints.family import Family, Field, attention_names
 from precis.model.errors import DataError
 
-_GLOBAL, _LOCAL = "full_attention", "sliding_attention"
-_LETTERS = {_GLOBAL: "g", _LOCAL: "l"}
+GLOBAL, LOCAL = "full_attention", "sliding_attention"
+_LETTERS = {GLOBAL: "g", LOCAL: "l"}
 _QKV = ("Wqkv.query", "Wqkv.key", "Wqkv.value")
 _GATED = ("Wi.input", "Wi.gate")
 
@@ -22,34 +22,44 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The fields as transformers 4.48 wrote them and as version 5 does."""
     layers = settings["num_hidden_layers"]
     of_whole = range(0, layers, settings.get("global_attn_every_n_layers", 3))
-    kinds = settings.get("layer_types") or [
-        _GLOBAL if layer in of_whole else _LOCAL for layer in range(layers)
-    ]
-    if len(kinds) != layers or not {*kinds} <= {*_LETTERS}:
-        raise DataError(
-            f"config.json: layer_types must name {_GLOBAL} or {_LOCAL} for each of the "
-            f"{layers} layers, and is {kinds}; download it again"
-        )
+    reach = reach_of(
+        settings, [GLOBAL if layer in of_whole else LOCAL for layer in range(layers)]
+    )
     has_bias = settings.get("attention_bias", False)
     if has_bias != settings.get("mlp_bias", False):
         raise DataError(
             "config.json: of attention_bias and mlp_bias one is true, and a network "
             "here has biases in all linear layers or in none; it cannot be imported"
         )
-    of_global = _theta(settings, _GLOBAL, "global_rope_theta", 160_000.0)
+    of_global = theta_of(settings, GLOBAL, "global_rope_theta", 160_000.0)
     return {
         "biases": has_bias,
-        "reach": "".join(_LETTERS[kind] for kind in kinds),
-        "window": settings.get("local_attention", 128) // 2,
+        "reach": reach,
+        "window": settings.get("local_attention", 128) // 2 * 2 + 1,
         "rotary_base": float(of_global),
         # Null was that of the other layers.
         "local_rotary_base": float(
-            _theta(settings, _LOCAL, "local_rope_theta", 10_000.0) or of_global
+            theta_of(settings, LOCAL, "local_rope_theta", 10_000.0) or of_global
         ),
     }
 
 
-def _theta(settings: Mapping[str, Any], kind: str, older: str, default: float) -> float:
+def reach_of(settings: Mapping[str, Any], default: list[str]) -> str:
+    """The letters of the layers, as in `StackConfig`; `default` are the kinds of those
+    where no file names them.
+    """
+    kinds = settings.get("layer_types") or default
+    if len(kinds) != len(default) or not {*kinds} <= {*_LETTERS}:
+        raise DataError(
+            f"config.json: layer_types must name {GLOBAL} or {LOCAL} for each of the "
+            f"{len(default)} layers, and is {kinds}; download it again"
+        )
+    return "".join(_LETTERS[kind] for kind in kinds)
+
+
+def theta_of(
+    settings: Mapping[str, Any], kind: str, older: str, default: float
+) -> float:
     """The theta of the layers of a kind; `older` is its field before version 5."""
     rotary = (settings.get("rope_parameters") or {}).get(kind) or {}
     scaling = settings.get("rope_scaling") or rotary

@@ -16,6 +16,7 @@ import safetensors.numpy
 from support import small_encoder_checkpoint
 from support.encoder_states import states_of
 from support.frozen_reference import DATA, LENGTHS, LOGITS
+from support.import_cases import CHECKPOINTS
 from support.small_checkpoint import (
     GENERATION,
     KINDS,
@@ -177,6 +178,44 @@ def test_fields_of_a_config(kind, settings, expected):
     for name, value in zip(names, values, strict=True):
         field = getattr(config, name)
         assert field == (value if isinstance(field, str) else float(value)), name
+
+
+def read_t5gemma2(changes: dict) -> Any:
+    """The network of a config.json in which settings of the decoder differ."""
+    encoder, decoder = CHECKPOINTS["t5gemma2"].shape.values()
+    sides = {"encoder": encoder, "decoder": {**decoder, **changes}}
+    return FAMILIES["t5gemma2"].network({"vocab_size": 83, **sides})
+
+
+@pytest.mark.parametrize(
+    ("changes", "reach", "thetas"),
+    [
+        ({}, "llg", (1e6, 1e4)),
+        ({"layer_types": None, "sliding_window_pattern": 2}, "lgl", (1e6, 1e4)),
+        ({"rope_theta": 50.0, "rope_local_base_freq": 7}, "llg", (50, 7)),
+    ],
+)
+def test_the_sides_of_a_t5gemma2(changes, reach, thetas):
+    config = read_t5gemma2(changes)
+    side = config.decoder
+    assert (config.reach, side.reach) == ("lgl", reach)
+    assert (side.rotary_base, side.local_rotary_base) == thetas
+    assert (side.window, side.score_width, side.kv_heads) == (5, 10, 2)
+    assert (config.window, config.score_width, config.kv_heads) == (4, 7, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"final_logit_softcapping": 30.0}, "softcapping is 30.0, and only None is"),
+        ({"attention_bias": True}, "attention_bias is True, and only False is comp"),
+        ({"layer_types": ["full_attention"]}, "layer_types must name .* the 3 layers"),
+        ({"rope_scaling": {"rope_type": "linear"}}, "rope_type is 'linear', and only"),
+    ],
+)
+def test_a_t5gemma2_that_is_not_computed_is_refused(changes, message):
+    with pytest.raises(DataError, match=f"config.json: .*{message}"):
+        read_t5gemma2(changes)
 
 
 def test_learned_positions_are_cut_at_the_source_length(tmp_path):
@@ -357,7 +396,7 @@ def test_joined_layers_of_a_modernbert_are_taken_apart(tmp_path):
     assert not [path for path in weights if path.endswith(("bias", "beta"))]
     # The first and the third block read everything, the second 10 tokens either way.
     config = network.config
-    assert (config.reach, config.window, config.max_source_tokens) == ("glg", 10, 64)
+    assert (config.reach, config.window, config.max_source_tokens) == ("glg", 21, 64)
     assert (config.rotary_base, config.local_rotary_base) == (900.0, 900.0)
     # As version 5 writes it.
     kinds = {"layer_types": [NEAR, WHOLE, NEAR], "rope_parameters": THETAS}
