@@ -24,6 +24,7 @@ class _OneHead(NamedTuple):
     width: int
     heads: int = 1
     head_width: None = None
+    score_width: None = None
     kv_heads: None = None
     qk_norm: bool = False
     scaled_scores: bool = True

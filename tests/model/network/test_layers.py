@@ -60,13 +60,15 @@ def test_attention_computes_in_the_precision_it_is_given():
     assert log_weights @ [-1, 1] == pytest.approx(0.001, abs=1e-4)
 
 
-@pytest.mark.parametrize("window", [0, 37, 300])
+@pytest.mark.parametrize("window", [(0, 0), (37, 20), (300, 300)])
 def test_a_window_is_a_mask_however_the_text_is_cut_into_chunks(window):
     """Two texts of 300 and 140 tokens; a graph does not know the length."""
     query, key, value = (values(2, 3, 300, 4, seed=seed) for seed in range(3))
     readable = np.arange(300) < np.array([[300], [140]])
-    distances = np.abs(np.arange(300) - np.arange(300)[:, None])
-    mask = readable[:, None, None] & (distances <= window)
+    before, behind = window
+    distances = np.arange(300) - np.arange(300)[:, None]
+    is_near = (-distances <= before) & (distances <= behind)
+    mask = readable[:, None, None] & is_near
     scores = np.where(mask, np.einsum("bhtd,bhsd->bhts", query, key) * 0.7, -np.inf)
     with np.errstate(invalid="ignore"):
         shares = np.exp(scores - scores.max(-1, keepdims=True))

@@ -43,7 +43,7 @@ def test_help_and_version_exit_with_0(capsys):
         ("xyz", "there is no command 'xyz'; `precis --help` shows them"),
         ("prepare", "--corpus is needed: the corpus: jsonl:GLOB, "),
         ("train --output out", "--records is needed: folder that `precis prepare` wr"),
-        ("import --output out", "DIR is needed: BART, PEGASUS, T5 or BERT-type "),
+        ("import --output out", "DIR is needed: BART, PEGASUS, T5"),
         ("import checkpoint --output out", "checkpoint: this is no checkpoint (no c"),
         ("import out --output ./out", "--output ./out is the checkpoint itself, who"),
         ("export --output out", "DIR is needed: network, the --output of `precis tra"),
