@@ -179,7 +179,9 @@ class Searcher:
                 source,
                 vocabulary_size=self._network.target_embedding.vocabulary_size,
                 common=self._common,
-                least=2 * self.config.beam_width * CANDIDATE_BLOCK,
+                least=(1 + len(self.special.end_ids))
+                * self.config.beam_width
+                * CANDIDATE_BLOCK,
                 table=pieces,
             )
             network = ShortlistedNetwork(self._network, shortlist)

@@ -74,12 +74,12 @@ class BeamState(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Continuations of live hypotheses, best first.
+    """Continuations of live hypotheses, best first; E tokens end a summary.
 
     Attributes:
-      parents: int32 [B, 2K], the live hypothesis that is continued.
-      tokens: int32 [B, 2K], the token that it is continued with.
-      log_probs: float32 [B, 2K], of the continuation.
+      parents: int32 [B, (1 + E) K], the live hypothesis that is continued.
+      tokens: int32 [B, (1 + E) K], the token that it is continued with.
+      log_probs: float32 [B, (1 + E) K], of the continuation.
     """
 
     parents: Tensor
@@ -148,19 +148,18 @@ def extend(tokens: Tensor, last: Tensor, index: Tensor) -> Tensor:
 def choose_candidates(
     scores: NextTokenScores, live_log_probs: Tensor, width: int, ends: int = 1
 ) -> Candidates:
-    """Chooses the 2K best continuations of each document, or the best in a greedy
-    search: of the so many best tokens of each of its K hypotheses the best.
-
-    Where E tokens end a summary, they are (1 + E) K, so that K are left that do not.
+    """Chooses the (1 + E) K best continuations of each document, so that K are left
+    that do not end; in a greedy search the best. These are among the (1 + E) K best
+    tokens of each of its K hypotheses.
 
     Args:
       scores: of the next tokens, [B, K, V].
       live_log_probs: float32 [B, K].
       width: K.
-      ends: E.
+      ends: E, how many tokens end a summary.
     """
     count = (1 + ends) * width if width > 1 else 1
-    values, ids = top_tokens(scores.logits, count)  # [B, K, 2K]
+    values, ids = top_tokens(scores.logits, count)  # [B, K, (1 + E) K]
     totals = values - scores.norm + live_log_probs[..., None]
     totals = ops.reshape(totals, (-1, width * count))
     parents = ops.arange(width, dtype="int32")[:, None]

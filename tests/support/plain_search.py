@@ -102,7 +102,7 @@ def next_log_probs(
         follows = may_follow(written, token)
         if token in special.suppressed or not follows:
             continue
-        if token == special.end_id and len(written) < config.min_summary_tokens:
+        if token in special.end_ids and len(written) < config.min_summary_tokens:
             continue
         order = config.no_repeat_ngram
         if (
@@ -125,8 +125,8 @@ def continuations(
     special: SpecialTokens,
     may_follow: MayFollow,
 ) -> tuple[list[tuple[float, int, int]], bool]:
-    """The 2K best (log-probability, token, place of the parent), and whether equals
-    stand around the K-th or the 2K-th place.
+    """The 2K best (log-probability, token, place of the parent), (1 + E) K where E
+    tokens end a summary, and whether equals stand around the K-th or the last place.
     """
     candidates = [
         (parent.log_prob + log_prob, token, place)
@@ -137,11 +137,12 @@ def continuations(
     ]
     candidates.sort(key=lambda candidate: (-candidate[0], *candidate[1:]))
     width = config.beam_width
+    count = (1 + len(special.end_ids)) * width
     tie = any(
         cut < len(candidates) and candidates[cut - 1][0] == candidates[cut][0]
-        for cut in (width, 2 * width)
+        for cut in (width, count)
     )
-    return candidates[: 2 * width if width > 1 else 1], tie
+    return candidates[: count if width > 1 else 1], tie
 
 
 def is_decided(
@@ -187,7 +188,7 @@ def beam_search(
             parent = live[place]
             tokens = (*parent.tokens, token)
             least = min(parent.min_log_prob, log_prob - parent.log_prob)
-            ends = token == special.end_id
+            ends = token in special.end_ids
             cut = (
                 config.unfinished == "compete"
                 and len(tokens) == config.max_summary_tokens

@@ -23,9 +23,10 @@ from precis.model.search.config import SearchConfig
 DOCUMENTS = 12
 
 
-def compare(case, counts, *, whole=False):
+def compare(case, counts, *, whole=False, more_ends=()):
     """One configuration over DOCUMENTS tables; adds to `counts`."""
     config, special, size = random_options(case, whole=whole)
+    special = dataclasses.replace(special, more_end_ids=more_ends)
     make_tables = whole_tables if whole else random_tables
     tables = make_tables(DOCUMENTS, config.max_summary_tokens, size, seed=case)
     results = search(tables, config, special)
@@ -39,6 +40,7 @@ def compare(case, counts, *, whole=False):
         counts["equal scores"] += len(scores) < len(expected)
         for hypothesis in expected:
             counts["finished" if hypothesis.finished else "unfinished"] += 1
+            counts["another end"] += hypothesis.tokens[-1] in more_ends
         kinds = [hypothesis.finished for hypothesis in expected]
         counts["an unfinished one first"] += kinds != sorted(kinds, reverse=True)
 
@@ -55,6 +57,13 @@ def test_it_finds_what_the_definition_finds(cases):
         compare(case, counts)
     for kind in ("finished", "unfinished", "fewer", "early"):
         assert counts[kind] >= 10, counts
+
+
+def test_several_tokens_may_end_a_summary():
+    counts = Counter()
+    for case in FAST[:8]:
+        compare(case, counts, more_ends=(0, 2))
+    assert counts["another end"] >= 10 and counts["unfinished"] >= 10, counts
 
 
 @pytest.mark.parametrize(
