@@ -13,6 +13,7 @@ import contextlib
 import functools
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -123,7 +124,7 @@ def local_bundle(name: str) -> str:
     if not model.is_imported:
         checkpoint = download(model)
         if is_bundle(checkpoint):
-            publish(model, functools.partial(os.symlink, checkpoint))
+            publish(model, functools.partial(shutil.copytree, checkpoint))
         else:
             _import_apart(model)
     return model.folder
@@ -133,17 +134,12 @@ def _import_apart(model: HubModel) -> None:
     """Imports a downloaded model in a process of its own: search processes are forked
     from one in which TensorFlow has computed nothing, and the memory is given back.
     """
-    command = ["-m", "precis", "import", model.name, "--quiet"]
+    command = [sys.executable, "-P", "-m", "precis", "import", model.name, "--quiet"]
     with stage("import", note=model.name):
-        done = subprocess.run(
-            [sys.executable, "-P", *command],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-        )
+        done = subprocess.run(command, capture_output=True, text=True)
     if code := done.returncode:
         killed = f"{model.name}: the import ended with {code}; most often memory is out"
-        *_, message = [killed, *done.stderr.strip().splitlines()]
+        message = [killed, *done.stderr.strip().splitlines()][-1]
         error = UsageError if code == UsageError.exit_code else JobError
         raise error(message.removeprefix("precis import: "))
 
@@ -160,10 +156,8 @@ def publish(model: HubModel, make: Callable[[str], object]) -> None:
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     with FileLock(f"{folder}.lock"):
         if not model.is_imported:
-            for leftover in (aside, folder):
-                with contextlib.suppress(OSError):  # No link to files of the hub.
-                    os.remove(leftover)
-                files.remove(leftover)
+            files.remove(aside)
+            files.remove(folder)
             make(aside)
             os.replace(aside, folder)
 
@@ -199,12 +193,12 @@ def download(model: HubModel) -> str:
       UsageError: the checkpoint is none that can be imported.
       DataError: a file is damaged.
     """
-    from huggingface_hub import get_cached_repo_tree, snapshot_download
-    from huggingface_hub.errors import CachedRepoTreeNotFoundError
+    from huggingface_hub import snapshot_download
     from tqdm import tqdm
 
     from precis.model.bundle.checkpoints.importer import (
         DESCRIPTION_FILES,
+        WEIGHTS_FILE,
         read_settings,
         weight_files,
     )
@@ -221,13 +215,9 @@ def download(model: HubModel) -> str:
         if is_bundle(folder):
             return str(fetch(ignore_patterns=f"{TRAINING_FOLDER}/*"))
         try:
-            tree = get_cached_repo_tree(model.repository, revision=model.commit)
-            names = [file.path for file in tree]
-        except CachedRepoTreeNotFoundError:  # Another program filled the cache.
-            names = files.list_folder(folder)
-        try:
             read_tokenizer(folder, read_settings(folder))
-            return str(fetch(allow_patterns=weight_files(folder, names)))
+            fetch(allow_patterns=WEIGHTS_FILE)
+            return str(fetch(allow_patterns=weight_files(folder)))
         except PrecisError as error:
             raise type(error)(str(error).replace(folder, model.name)) from error
 

@@ -19,16 +19,15 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import document_letter
 from precis.pipelines.corpus.task import DeadLetter, to_article
 from precis.pipelines.run.job_progress import load_tensorflow, shown
-from precis.pipelines.summarize.extractive_summaries import ORACLE
 from precis.pipelines.summarize.summary_settings import read_settings
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 # What is known of a document of a corpus, or of its run.
-_NOT_ADDED = (
+_NOT_ADDED = {
     *("document_id", "split", "source_file", "source_position", "duplicate_of"),
     *("reused_from", "run_id", "schema_version"),
-)
+}
 FAILURE = "summary_failure"
 
 
@@ -38,7 +37,6 @@ def summarize_frame(
     *,
     id: str = "",
     reference: str = "",
-    prefix: str = "",
     clean: str = "standard",
     **flags: Any,
 ) -> Any:
@@ -49,13 +47,12 @@ def summarize_frame(
         print(news[["headline", "summary", "quality_flags"]])
 
     Args:
-      frame: of pandas, polars or Arrow, or anything else that Arrow can read.
+      frame: of pandas or polars, or an Arrow table.
       text: the column with the documents.
       id: that with their ids, which a few random choices depend on; without one, the
           text decides.
       reference: that with reference summaries, a sentence a line, which the extractive
           method `oracle` and the measures of references need.
-      prefix: of the names of new columns.
       clean: as `--clean` of `precis summarize`: standard or none.
       **flags: the flags of `precis summarize` that concern summaries.
 
@@ -73,7 +70,7 @@ def summarize_frame(
 
     refuse_within_import()
     try:
-        table = nw.from_native(_as_table(frame), eager_only=True)
+        table = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         raise UsageError(
             "summarize_frame takes a data frame of pandas, polars or Arrow, not "
@@ -84,17 +81,15 @@ def summarize_frame(
     if "output" in flags:
         raise UsageError("summarize_frame takes no output; precis.summarize does")
     names = [name for name in SUMMARY_SCHEMA.names if name not in _NOT_ADDED]
-    new = {name: f"{prefix}{name}" for name in [*names, FAILURE]}
     for name in filter(None, (text, id, reference)):
         if name not in table.columns:
-            known = map(str, table.columns)
-            way_out = suggestion(name, known) or "name one that it has"
+            way_out = suggestion(name, table.columns) or "name one that it has"
             raise UsageError(f"the frame has no column {name!r}; {way_out}")
-    for name in new.values():
+    for name in (*names, FAILURE):
         if name in table.columns:
             raise UsageError(
                 f"the frame has a column {name!r} already, as one of those that are "
-                "added is called; rename it, or give a prefix, as in prefix='new_'"
+                "added is called; rename it"
             )
     columns = [
         _values(table[name]) if name else [None] * len(table)
@@ -102,26 +97,12 @@ def summarize_frame(
     ]
     with shown("summarize"):
         settings = read_settings(flags, clean)
-        if ORACLE in settings.options.methods and not reference:
-            raise UsageError(
-                "--extractive oracle chooses sentences by reference summaries; name "
-                "their column, as in reference='highlights'"
-            )
         if settings.options.uses_tensorflow:
             load_tensorflow()
         rows, reasons = _summarize(columns, WindowSummarizer(settings), clean)
     added = rows.select(names).append_column(FAILURE, pa.array(reasons, pa.string()))
     made = nw.from_arrow(added, backend=table.implementation)
-    return nw.to_native(
-        table.with_columns(*(made[name].alias(new[name]) for name in new))
-    )
-
-
-def _as_table(frame: Any) -> Any:
-    """A frame of a library that is not known as an Arrow table."""
-    is_known = type(frame).__module__.split(".")[0] in ("pandas", "polars")
-    is_arrow = hasattr(frame, "__arrow_c_stream__")
-    return pa.table(frame) if is_arrow and not is_known else frame
+    return nw.to_native(table.with_columns(*made.iter_columns()))
 
 
 def _values(column: Any) -> list[Any]:

@@ -7,7 +7,6 @@ model.safetensors         the tensors, in one file or in several that an index n
 
 import contextlib
 import dataclasses
-import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -253,39 +252,29 @@ def _cut_positions(
         tensors[name] = tensors[name][: max_source_tokens + first]
 
 
-def weight_files(folder: str, names: Iterable[str] | None = None) -> list[str]:
+def weight_files(folder: str) -> list[str]:
     """The names of the files that hold the weights of a checkpoint.
-
-    Args:
-      folder: the checkpoint.
-      names: of all its files, where those of the weights are not there yet.
 
     Raises:
       UsageError: there are none, or only a pickle.
       DataError: a file that the index names lies elsewhere.
     """
-    listed = set(files.list_folder(folder) if names is None else names)
-    if WEIGHTS_FILE in listed:
+    if files.exists(files.join(folder, WEIGHTS_FILE)):
         return [WEIGHTS_FILE]
     path = files.join(folder, INDEX_FILE)
-    if INDEX_FILE in listed:
+    if files.exists(path):
         content = files.read_object(path, way_out=_WAY_OUT, fields={"weight_map": dict})
         with files.naming_damage(path, way_out=_WAY_OUT):
             shards = sorted(set(content["weight_map"].values()))
         for name in shards:
             files.path_within(folder, name, listed_in=path)
         return shards
-    if fnmatch.filter(listed, "pytorch_model*.bin"):
-        raise UsageError(
-            f"{folder}: the weights are a pickle (pytorch_model.bin), which may run "
-            "any program and is not read; convert it once where you trust it: "
-            "transformers' AutoModelForSeq2SeqLM, AutoModel for an encoder, or "
-            "AutoModelForSequenceClassification for one that checks claims, "
-            ".from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True)"
-        )
     raise UsageError(
-        f"{folder}: there is neither {WEIGHTS_FILE} nor {INDEX_FILE}; name a folder "
-        "that a checkpoint was downloaded to"
+        f"{folder}: there is neither {WEIGHTS_FILE} nor {INDEX_FILE}, and a pickle "
+        "(pytorch_model.bin) may run any program and is not read; convert it once "
+        "where you trust it: transformers' AutoModelForSeq2SeqLM, AutoModel for an "
+        "encoder, or AutoModelForSequenceClassification for one that checks claims, "
+        ".from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True)"
     )
 
 

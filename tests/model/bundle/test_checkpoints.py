@@ -663,8 +663,11 @@ NO_CONFIG = r"c: this is no checkpoint \(no config.json\); name a folder that a 
         ({"generation_config.json": {"max_length": "x"}}, r"generation.*damaged \(.*"),
         ({"generation_config.json": {"early_stopping": []}}, r"generation.*damaged \("),
         ({"generation_config.json": [1]}, r"generation_config.json: damaged \(.*; dow"),
-        ({"x": ""}, "c: there is neither model.safetensors nor model.safetensors.inde"),
-        ({"pytorch_model.bin": "p"}, "are a pickle .* may run any program .* convert "),
+        (
+            {"pytorch_model.bin": "p"},
+            "c: there is neither model.safetensors nor model.safetensors.index.json, "
+            "and a pickle .* may run any program .* convert ",
+        ),
         ({"model.safetensors": "no"}, r"model.safetensors: damaged \(.*; download the"),
     ],
 )

@@ -91,14 +91,9 @@ def test_what_is_no_text_costs_its_row():
     assert made["summary"].notna().tolist() == [True, False, False, False]
 
 
-def test_a_frame_without_rows_and_one_that_arrow_reads():
+def test_a_frame_without_rows():
     empty = precis.summarize_frame(pa.table({"body": pa.array([], "string")}), "body")
     assert empty.num_rows == 0 and empty["summary"].type == "string"
-    batch = pa.record_batch({"body": TEXTS, "summary": TEXTS})
-    made = precis.summarize_frame(batch, "body", prefix="new_", extractive="lead")
-    assert made["summary"].to_pylist() == TEXTS
-    methods = made["new_summary_method"].to_pylist()
-    assert methods == ["lead", None, None, "lead", "lead"]
 
 
 @pytest.mark.parametrize(
@@ -114,14 +109,9 @@ def test_a_frame_without_rows_and_one_that_arrow_reads():
         (
             pa.table({"body": ["a"], "language": ["en"]}),
             {},
-            "has a column 'language' already, .* give a prefix, as in prefix='new_'",
+            "has a column 'language' already, .* is called; rename it",
         ),
         (pa.table({"body": ["a"]}), {"output": "o"}, "takes no output"),
-        (
-            pa.table({"body": ["a"]}),
-            {"extractive": "oracle"},
-            "name their column, as",
-        ),
         (pa.table({"body": ["a"]}), {"bundle": "b"}, "b: this is no complete bundle"),
     ],
 )
