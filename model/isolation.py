@@ -44,7 +44,7 @@ class Failure(NamedTuple):
 
     Attributes:
       stage: what was done with the document, as in `search`.
-      reason: nan, out_of_memory, process_died or error.
+      reason: nan, out_of_memory, process_died or error; stages may add others.
       detail: one line that says what happened, without the document's text.
       error_class: the class of the exception; None if there was none.
     """
@@ -57,7 +57,8 @@ class Failure(NamedTuple):
     @property
     def retryable(self) -> bool:
         """Whether a machine with more memory, or less to do, might succeed."""
-        return self.reason in (OUT_OF_MEMORY, PROCESS_DIED)
+        of_a_server = self.reason.startswith(("http_5", "timeout", "cut_answer"))
+        return of_a_server or self.reason in (OUT_OF_MEMORY, PROCESS_DIED)
 
 
 class FailureError(Exception):

@@ -58,12 +58,12 @@ class Cost(NamedTuple):
       prompt_tokens: those that were read; None where a server does not say.
       written_tokens: those of the best hypothesis, the end token included; None as
         above.
-      seconds: of the search of a batch, its part by tokens; or of a request.
+      writing_seconds: of the search of a batch, its part by tokens; or of a request.
     """
 
     prompt_tokens: int | None
     written_tokens: int | None
-    seconds: float
+    writing_seconds: float
 
 
 class SearchedBatch(NamedTuple):
@@ -88,15 +88,18 @@ def shared_costs(batch: SearchedBatch, lengths: Sequence[int]) -> list[Cost]:
 
     Args:
       batch: what was searched.
-      lengths: source tokens of each document.
+      lengths: source tokens of each document; of a single document, the batch knows
+        them.
     """
+    if len(lengths) == 1:
+        lengths = [batch.source_tokens]
     written = [
         0 if isinstance(ranked, Failure) or not ranked else len(ranked[0].tokens)
         for ranked in batch.results
     ]
     rate = (batch.ended - batch.started) / max(1, sum(lengths) + sum(written))
     return [
-        Cost(read, count, rate * (read + count))
+        Cost(read or None, count or None, rate * (read + count))
         for read, count in zip(lengths, written, strict=True)
     ]
 

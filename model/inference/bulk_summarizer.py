@@ -93,10 +93,7 @@ class BulkSummarizer:
       tokenizer: the bundle's tokenizer of summaries.
       source_tokenizer: the bundle's tokenizer of articles.
       max_source_tokens: source tokens that the network reads.
-      has_tokens: whether sources are tokens; those of an endpoint are bytes.
     """
-
-    has_tokens = True
 
     def __init__(self, search: ModelSearch, *, processes: int) -> None:
         """Opens the bundle, but does not read its weights.
@@ -256,7 +253,6 @@ class PendingWindow:
       searches: each gives the result of a batch when it is called.
       lengths: source tokens of each document.
       decode: turns the hypotheses of a document into summaries.
-      price: gives the cost of each document of a batch, by their lengths.
       searched: the result of each batch, available after `summaries`.
       costs: of each document, likewise.
     """
@@ -265,7 +261,6 @@ class PendingWindow:
     searches: list[Callable[[], SearchedBatch]]
     lengths: list[int]
     decode: Callable[[list[Any]], list[Summary]]
-    price: Callable[[SearchedBatch, Sequence[int]], list[Cost]] = shared_costs
     searched: list[SearchedBatch] = dataclasses.field(default_factory=list)
     costs: list[Cost] = dataclasses.field(default_factory=list)
 
@@ -295,7 +290,7 @@ class PendingWindow:
             on_searched(searched_documents / documents)
 
         costs = [
-            batch._replace(results=self.price(batch, [self.lengths[n] for n in rows]))
+            batch._replace(results=shared_costs(batch, [self.lengths[n] for n in rows]))
             for rows, batch in zip(self.batches, self.searched, strict=True)
         ]
         self.costs = restore_order(self.batches, costs)

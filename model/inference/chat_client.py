@@ -1,52 +1,54 @@
 """Requests to a server that speaks the chat protocol of OpenAI, as many at once as it
 bears.
 
-    429, or Retry-After               all requests wait; half as many at once
-    5xx, a time-out, a cut answer     sent again, TRIES times; half as many at once
+    429                               sent again, for minutes; half as many at once
+    5xx, a time-out, a cut answer     sent again, some times; half as many at once
+    401, 403, 404 and such            not sent again
+    Retry-After                       all requests wait
     every answer                      slowly more at once
     400 and such                      the failure of a document
-    401, 404; no server there         the end of the job
 
-A request that fails TRIES times is its document's failure where the server answers
+A request that is not sent again is the failure of its document where the server answers
 another one, and the end of the job where it does not. Answers are kept in a journal
 while a job runs, so that none is paid for twice.
 """
 
 import contextlib
 import dataclasses
-import datetime
 import email.utils
 import hashlib
 import json
 import math
 import os
-import random
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from precis.model.bundle.address import Address
+import httpx2
+import tenacity
+
 from precis.model.errors import JobError, UsageError
 from precis.model.inference.batches import SEARCH
 from precis.model.isolation import Failure, FailureError
 
-KEY_VARIABLE = "OPENAI_API_KEY"
-TRIES = 6
+_KEY_VARIABLE = "OPENAI_API_KEY"
+_TRIES = 6
 # So many requests run at once at first.
 _FIRST_LIMIT = 4
 # A server that has turned away all requests for so long, or asks for a longer pause,
 # ends the job.
 _PATIENCE_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 20.0
+# The first pause before a request is sent again; each further one is twice as long.
+_PAUSE_PER_TIMEOUT = 0.01
 _CONNECT_SECONDS = 10.0
-# What no document causes: a wrong key, account, path or name of a model.
-_OF_THE_SETUP = (401, 402, 403, 404, 405)
-# No other message of a server may hold so many characters of a document on end.
+_TURNED_AWAY = "http_429"
+# No message of a server may hold so many characters of a request on end.
 _QUOTED_CHARACTERS = 30
-_GO_ON = "the same command goes on, and pays for no answer again"
-_PROBE = [{"role": "user", "content": "Say yes."}]
+# What servers call the length of the context in their list of models.
+_CONTEXT_NAMES = ("max_model_len", "n_ctx", "context_length", "context_window")
 
 
 class Answer(NamedTuple):
@@ -75,67 +77,67 @@ class Unanswered(Exception):
 
     Attributes:
       reason, detail: as those of a failure.
-      pause: seconds that the server asks to wait; None where it does not.
-      is_turned_away: whether the server says that it has too many requests.
+      pause: seconds in which the server wants no request.
+      is_final: whether it makes no sense to send it again.
     """
 
     reason: str
     detail: str
-    pause: float | None = None
-    is_turned_away: bool = False
+    pause: float = 0.0
+    is_final: bool = False
 
 
 class Throttle:
     """How many requests run at once: one more after as many answers, half as many after
     a failure (Chiu and Jain 1989).
+
+    Attributes:
+      limit: how many run now, at most.
+      answered_at: when the last answer came, or the start.
     """
 
     def __init__(self, most: int, closing: threading.Event) -> None:
         """Takes how many there are at most, and what says that no more begin."""
-        self._closing = closing
         self.limit = float(min(most, _FIRST_LIMIT))
         self._most = most
+        self._closing = closing
         self._running = 0
         self._paused_until = self._slowed_at = -math.inf
         self._changed = threading.Condition()
+        self.answered_at = time.monotonic()
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[float]:
-        """Waits for a place among the requests; gives the time at its begin."""
+    def turn(self) -> Iterator[None]:
+        """Waits for a place for a request, and takes note of what becomes of it.
+
+        Requests that ran when the limit fell do not make it fall again.
+        """
         with self._changed:
             while not self._closing.is_set():
-                pause = self._paused_until - time.monotonic()
-                if pause <= 0 and self._running < int(self.limit):
+                begun = time.monotonic()
+                if begun >= self._paused_until and self._running < int(self.limit):
                     break
-                self._changed.wait(min(pause, 1.0) if pause > 0 else 1.0)
+                self._changed.wait(0.1)
             else:
                 raise Unanswered("stopped", "the job ends")
             self._running += 1
         try:
-            yield time.monotonic()
+            yield
+            with self._changed:
+                self.answered_at = time.monotonic()
+                self.limit = min(self._most, self.limit + 1 / self.limit)
+        except Unanswered as error:
+            with self._changed:
+                now = time.monotonic()
+                if not error.is_final:
+                    self._paused_until = max(self._paused_until, now + error.pause)
+                if begun > self._slowed_at:
+                    self.limit, self._slowed_at = max(1.0, self.limit / 2), now
+            raise
         finally:
             with self._changed:
                 self._running -= 1
                 self._changed.notify_all()
-
-    def speed_up(self) -> None:
-        """Takes note of an answer."""
-        with self._changed:
-            self.limit = min(self._most, self.limit + 1 / self.limit)
-
-    def slow_down(self, begun: float, pause: float) -> None:
-        """Takes note of a failure. Requests that ran when the limit fell do not make it
-        fall again.
-
-        Args:
-          begun: when the request began.
-          pause: seconds in which no request begins.
-        """
-        with self._changed:
-            now = time.monotonic()
-            self._paused_until = max(self._paused_until, now + pause)
-            if begun > self._slowed_at:
-                self.limit, self._slowed_at = max(1.0, self.limit / 2), now
 
 
 class ChatClient:
@@ -147,72 +149,71 @@ class ChatClient:
 
     def __init__(
         self,
-        address: Address,
+        url: str,
         parameters: Mapping[str, Any],
         *,
         requests: int,
         timeout: float,
-        first_pause: float,
-        journal: str = "",
+        journal: str,
     ) -> None:
         """Connects to nothing yet.
 
         Args:
-          address: of the server.
+          url: of the server, up to `/v1`.
           parameters: of each request beside its messages.
           requests: those that run at once, at most.
           timeout: seconds in which a request is answered.
-          first_pause: seconds before a request is sent again; the next ones are longer.
-          journal: the file that keeps the answers; "" keeps none.
+          journal: the file of SQLite that keeps the answers; "" is a temporary one.
 
         Raises:
           UsageError: the key in the environment is none.
         """
-        import httpx2
-
-        key = os.environ.get(KEY_VARIABLE, "").strip()
+        key = os.environ.get(_KEY_VARIABLE, "").strip()
         if not (key.isascii() and key.isprintable()):
             raise UsageError(
-                f"{KEY_VARIABLE} holds characters that no key has; set it again"
+                f"{_KEY_VARIABLE} holds characters that no key has; set it again"
             )
-        self._url = address.url
-        self._parameters = {"model": address.model, **parameters}
+        self._key = key.encode()
+        self._url = url
+        self._parameters = parameters
         self._timeout = timeout
-        self._first_pause = first_pause
         self._http = httpx2.Client(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            headers={
+                "Content-Type": "application/json",
+                **({"Authorization": f"Bearer {key}"} if key else {}),
+            },
             timeout=httpx2.Timeout(timeout, connect=_CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=None),
         )
         self.closing = threading.Event()
         self._throttle = Throttle(requests, self.closing)
-        self._journal = Journal(journal) if journal else None
-        self._answered_at = time.monotonic()
+        self._lock = threading.Lock()
+        self._journal = sqlite3.connect(
+            journal, timeout=60, isolation_level=None, check_same_thread=False
+        )
+        self._keep("CREATE TABLE IF NOT EXISTS answers (request PRIMARY KEY, answer)")
 
-    def model_facts(self) -> dict[str, Any]:
-        """What the server says of the model; {} where it says nothing.
+    def context_tokens(self) -> int:
+        """Those that the model reads and writes, as the server lists them; 0 where it
+        does not.
 
         Raises:
-          JobError: the server cannot be reached, or knows no such key.
+          JobError: the server cannot be reached.
         """
-        import httpx2
-
         try:
-            response = self._http.get(f"{self._url}/models", timeout=_CONNECT_SECONDS)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            raise JobError(
-                f"{self._url} cannot be reached ({error}); start the server or correct "
-                "--bundle, and run the command again"
-            ) from None
-        except httpx2.RequestError:
-            return {}
-        if response.status_code in (401, 403):
-            raise self._wrong_setup(response.status_code, _message(response.content))
-        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
-            known = {each["id"]: dict(each) for each in response.json()["data"]}
-            only = next(iter(known.values())) if len(known) == 1 else {}
-            return known.get(self._parameters["model"], only)
-        return {}
+            _, _, content = self._exchange("GET", "models")
+        except Unanswered as error:
+            if error.reason == "unreachable":
+                raise self._dead(error) from None
+            return 0
+        with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError):
+            models = json.loads(content)["data"]
+            names = [each["id"] for each in models]
+            # A server of a single model may have another name for it.
+            place = 0 if len(models) == 1 else names.index(self._parameters["model"])
+            facts = models[place] | (models[place].get("meta") or {})  # of llama.cpp
+            return max(_count(facts.get(name)) or 0 for name in _CONTEXT_NAMES)
+        return 0
 
     def ask(self, prompt: str) -> Answer:
         """The answer to a prompt.
@@ -221,102 +222,101 @@ class ChatClient:
           FailureError: this prompt is not answered.
           JobError: no prompt is.
         """
-        import tenacity
-
-        body = self._body([{"role": "user", "content": prompt}])
-        if self._journal and (known := self._journal.read(body)):
-            return known
+        body = self._body(prompt)
+        key = hashlib.sha256(body.encode()).hexdigest()
+        for (known,) in self._keep("SELECT answer FROM answers WHERE request = ?", key):
+            return Answer(*json.loads(known))
+        first = self._timeout * _PAUSE_PER_TIMEOUT
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Unanswered),
-            wait=self._pause,
+            wait=tenacity.wait_exponential(first, _LONGEST_PAUSE_SECONDS)
+            + tenacity.wait_random(0, first),
             stop=self._gives_up,
             sleep=tenacity.sleep_using_event(self.closing),
             reraise=True,
         )
         try:
-            answer: Answer = again(self._send, body, prompt)
+            answer: Answer = again(self._send, body)
         except Unanswered as error:
             raise self._verdict(error) from None
-        if self._journal:
-            self._journal.write(body, answer)
+        self._keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
         return answer
 
-    def _body(self, messages: list[dict[str, str]], **parameters: Any) -> bytes:
+    def _body(self, prompt: str, **parameters: Any) -> str:
+        messages = [{"role": "user", "content": prompt}]
         content = {**self._parameters, "messages": messages, **parameters}
-        return json.dumps(content, sort_keys=True).encode()
-
-    def _pause(self, state: Any) -> float:
-        """Seconds before a request is sent again, for tenacity."""
-        import tenacity
-
-        first = self._first_pause
-        grows = tenacity.wait_exponential(first, max=_LONGEST_PAUSE_SECONDS)
-        asked: float | None = state.outcome.exception().pause
-        return grows(state) + random.uniform(0, first) if asked is None else asked
+        return json.dumps(content, sort_keys=True)
 
     def _gives_up(self, state: Any) -> bool:
         """Whether a request is not sent again, for tenacity."""
         error = state.outcome.exception()
-        if self.closing.is_set() or (error.pause or 0) > _PATIENCE_SECONDS:
+        if error.is_final or self.closing.is_set():
             return True
-        if error.is_turned_away:
-            since = max(self._answered_at, state.start_time)
+        if error.reason == _TURNED_AWAY:
+            since = max(self._throttle.answered_at, state.start_time)
             return bool(time.monotonic() - since > _PATIENCE_SECONDS)
         # Requests that were turned away do not count, so tenacity's number will not do.
         state.failures = getattr(state, "failures", 0) + 1
-        return bool(state.failures >= TRIES)
+        return bool(state.failures >= _TRIES)
 
     def _verdict(self, error: Unanswered) -> Exception:
-        """What a request means that is not sent again: the failure of its document, or
-        of the server.
+        """What a request means that is not sent again: the failure of its document
+        where the server answers another one, or else of the server.
         """
-        is_known = error.reason == "unreachable" or error.is_turned_away
-        if is_known or self.closing.is_set():
-            return self._dead(error)
-        try:
-            self._post(self._body(_PROBE, max_tokens=1), "")
-        except Unanswered:
-            return self._dead(error)
-        except FailureError:
-            pass  # Whatever it thinks of the question, it is there.
-        detail = f"{error.detail}, in {TRIES} requests, and others are answered"
-        return FailureError(Failure(SEARCH, error.reason, detail))
+        with contextlib.suppress(Unanswered):
+            with contextlib.suppress(FailureError):  # It is there, then.
+                self._send(self._body("Say yes.", max_tokens=1))
+            detail = f"{error.detail}; other requests are answered"
+            return FailureError(Failure(SEARCH, error.reason, detail))
+        return self._dead(error)
 
     def _dead(self, error: Unanswered) -> JobError:
         return JobError(
-            f"{self._url} answers no request any more: {error.detail}; see to the "
-            f"server, and {_GO_ON}"
+            f"{self._url} answers no request: {error.detail}; check the server, the "
+            f"key in {_KEY_VARIABLE} and its account, and the path and the model "
+            f"{self._parameters['model']!r} of --bundle; the same command goes on, and "
+            "pays for no answer again"
         )
 
-    def _send(self, body: bytes, prompt: str) -> Answer:
+    def _send(self, body: str) -> Answer:
         """Sends a request when its turn comes."""
-        with self._throttle.turn() as begun:
-            try:
-                answer = self._post(body, prompt)
-            except Unanswered as error:
-                self._throttle.slow_down(begun, error.pause or 0)
-                raise
-        self._throttle.speed_up()
-        self._answered_at = time.monotonic()
-        return answer
+        with self._throttle.turn():
+            return self._post(body)
 
-    def _post(self, body: bytes, prompt: str) -> Answer:
+    def _post(self, body: str) -> Answer:
         """Sends a request once.
 
         Raises:
           Unanswered, FailureError, JobError: there is no answer.
         """
-        import httpx2
+        begun = time.monotonic()
+        status, headers, content = self._exchange("POST", "chat/completions", body)
+        if status == 200:
+            return _read_answer(content, time.monotonic() - begun)
+        pause = _seconds(headers.get("Retry-After", ""))
+        detail = f"HTTP {status} {_message(content, body)}".rstrip()
+        if pause:
+            detail += f" (Retry-After {pause:.0f} s)"
+        is_final = b"insufficient_quota" in content or pause > _PATIENCE_SECONDS
+        # What no document causes: a wrong key, account, path or name of a model.
+        is_final |= status < 408 and status != 400
+        if is_final or status in (408, 409, 425, 429) or status >= 500:
+            raise Unanswered(f"http_{status}", detail, pause, is_final)
+        raise FailureError(Failure(SEARCH, "refused", detail))
 
+    def _exchange(
+        self, method: str, path: str, body: str = ""
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """The status, headers and content of a response.
+
+        Raises:
+          Unanswered: there is none, or a part of it.
+        """
         begun, content = time.monotonic(), b""
         late = Unanswered("timeout", f"no answer within {self._timeout:g} s")
+        url = f"{self._url}/{path}"
         try:
-            with self._http.stream(
-                "POST",
-                f"{self._url}/chat/completions",
-                content=body,
-                headers={"Content-Type": "application/json"},
-            ) as response:
+            with self._http.stream(method, url, content=body) as response:
                 for chunk in response.iter_bytes():
                     content += chunk
                     if time.monotonic() - begun > self._timeout:
@@ -329,67 +329,19 @@ class ChatClient:
         except httpx2.RequestError as error:
             detail = f"the connection ended before the answer ({type(error).__name__})"
             raise Unanswered("cut_answer", detail) from None
-        if response.status_code != 200:
-            self._refuse(response.status_code, response.headers, content, prompt)
-        return _read_answer(content, time.monotonic() - begun)
+        if self._key:  # Some servers repeat it.
+            content = content.replace(self._key, b"***")
+        return response.status_code, response.headers, content
 
-    def _refuse(
-        self, status: int, headers: Mapping[str, str], content: bytes, prompt: str
-    ) -> None:
-        """Raises what a status other than 200 means."""
-        message, pause = _message(content), _seconds(headers.get("Retry-After"))
-        if status in _OF_THE_SETUP or "insufficient_quota" in message:
-            raise self._wrong_setup(status, message)
-        detail = f"HTTP {status}"
-        ends = range(_QUOTED_CHARACTERS, len(message) + 1)
-        if not any(message[end - _QUOTED_CHARACTERS : end] in prompt for end in ends):
-            detail += f" {message}".rstrip()
-        if pause is not None:
-            detail += f" (Retry-After {pause:.0f} s)"
-        if status in (408, 409, 425, 429) or status >= 500:
-            raise Unanswered(
-                f"http_{status}", detail, pause, status == 429 or pause is not None
-            )
-        raise FailureError(Failure(SEARCH, "refused", detail))
-
-    def _wrong_setup(self, status: int, message: str) -> JobError:
-        return JobError(
-            f"{self._url} answers HTTP {status} {message}".rstrip() + "; check the key "
-            f"in {KEY_VARIABLE}, its account, and the path and the model "
-            f"{self._parameters['model']!r} of --bundle; {_GO_ON}"
-        )
-
-
-class Journal:
-    """Answers by their requests, in a file of SQLite."""
-
-    def __init__(self, path: str) -> None:
-        """Opens the file, or makes it."""
-        self._lock = threading.Lock()
-        self._file = sqlite3.connect(
-            path, timeout=60, isolation_level=None, check_same_thread=False
-        )
-        self._run("CREATE TABLE IF NOT EXISTS answers (request PRIMARY KEY, answer)")
-
-    def read(self, request: bytes) -> Answer | None:
-        """The answer to an earlier request."""
-        key = hashlib.sha256(request).digest()
-        found = self._run("SELECT answer FROM answers WHERE request = ?", key)
-        return Answer(*json.loads(found[0][0])) if found else None
-
-    def write(self, request: bytes, answer: Answer) -> None:
-        """Keeps an answer."""
-        key = hashlib.sha256(request).digest()
-        self._run("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
-
-    def _run(self, statement: str, *values: bytes | str) -> list[Any]:
+    def _keep(self, statement: str, *values: str) -> list[Any]:
+        """Reads or writes the journal: answers by the checksums of their requests."""
         try:
             with self._lock:
-                return self._file.execute(statement, values).fetchall()
+                return self._journal.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise JobError(
                 f"the answers cannot be kept ({error}); make room below --output, and "
-                f"{_GO_ON}"
+                "the same command goes on"
             ) from error
 
 
@@ -404,9 +356,13 @@ def _read_answer(content: bytes, seconds: float) -> Answer:
         body = json.loads(content)
         choice, usage = body["choices"][0], body.get("usage") or {}
         message, reason = choice["message"], str(choice.get("finish_reason"))
-        text = str(message.get("content") or "")
+        text = message.get("content") or ""
+        if not isinstance(text, str):  # It has parts, of text and other kinds.
+            text = "".join(part.get("text", "") for part in text)
         listed = (choice.get("logprobs") or {}).get("content") or []
         log_probs = [float(token["logprob"]) for token in listed]
+        read = _count(usage.get("prompt_tokens"))
+        written = _count(usage.get("completion_tokens"))
     except (ValueError, TypeError, LookupError, AttributeError):
         raise Unanswered("cut_answer", "the answer is cut, or no answer") from None
     if reason == "content_filter" or message.get("refusal"):
@@ -414,36 +370,34 @@ def _read_answer(content: bytes, seconds: float) -> Answer:
         raise FailureError(Failure(SEARCH, "content_filter", detail))
     if not log_probs or not all(map(math.isfinite, log_probs)):
         log_probs = [math.nan]
-    return Answer(
-        text,
-        reason,
-        usage.get("prompt_tokens"),
-        usage.get("completion_tokens"),
-        sum(log_probs) / len(log_probs),
-        min(log_probs),
-        seconds,
-    )
+    mean = sum(log_probs) / len(log_probs)
+    return Answer(text, reason, read, written, mean, min(log_probs), seconds)
 
 
-def _message(content: bytes) -> str:
-    """What a server says of an error, on one line."""
+def _count(number: Any) -> int | None:
+    """A number of tokens; None where it is none."""
+    is_number = isinstance(number, int | float) and number >= 0
+    return int(number) if is_number and number % 1 == 0 else None
+
+
+def _message(content: bytes, body: str) -> str:
+    """What a server says of an error, as JSON in ASCII; "" where that quotes a request,
+    of which the escapes may be escaped once more.
+    """
     with contextlib.suppress(ValueError):
-        body = json.loads(content)
-        error = body.get("error", body) if isinstance(body, dict) else body
-        if isinstance(error, dict):
-            named = (error.get(name) for name in ("code", "type", "message", "detail"))
-            error = " ".join(str(each) for each in named if each)
-        return " ".join(str(error).split())[:300]
+        message, asked = json.dumps(json.loads(content))[:300], body.replace("\\", "")
+        parts = message.replace("\\", "")
+        ends = range(_QUOTED_CHARACTERS, len(parts) + 1)
+        if not any(parts[end - _QUOTED_CHARACTERS : end] in asked for end in ends):
+            return message
     return ""
 
 
-def _seconds(retry_after: str | None) -> float | None:
+def _seconds(retry_after: str) -> float:
     """The pause that the header Retry-After asks for."""
-    with contextlib.suppress(ValueError, TypeError):
-        if not math.isnan(seconds := float(retry_after or "")):
-            return max(0.0, seconds)
-    with contextlib.suppress(ValueError, TypeError):
-        moment = email.utils.parsedate_to_datetime(retry_after or "")
-        now = datetime.datetime.now(datetime.UTC)
-        return max(0.0, (moment - now).total_seconds())
-    return None
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(retry_after))
+    with contextlib.suppress(ValueError):
+        moment = email.utils.parsedate_to_datetime(retry_after)
+        return max(0.0, moment.timestamp() - time.time())
+    return 0.0

@@ -5,36 +5,26 @@ An `Endpoint` stands where a `BulkSummarizer` would. The sources of documents ar
 bytes in UTF-8, as the tokens of the model are not known here; passages are cut by them.
 """
 
-import dataclasses
 import re
 import threading
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from precis.model.inference.batches import SEARCH, Cost, SearchedBatch
+from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import PendingWindow
 from precis.model.inference.chat_client import Answer, ChatClient
-from precis.model.inference.search_cost import summary_tokens
 from precis.model.inference.summarizer import Summary
 from precis.model.isolation import Failure, FailureError, attempt
 from precis.model.text.language import ENGLISH, language_of
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
 
-# Where neither the server nor `context_tokens` says how long its context is.
-USUAL_CONTEXT = 4096
-# The template of the chat, at most.
-_TEMPLATE_TOKENS = 128
-# Fewer than a token has in nearly every language, so that passages fit.
-_BYTES_PER_TOKEN = 3
-# What servers call the length of the context in their list of models.
-_CONTEXT_NAMES = ("max_model_len", "n_ctx", "context_length", "context_window")
 # What a model thinks before it answers.
-_THOUGHTS = re.compile(r"\s*<think>.*?(</think>|\Z)", re.DOTALL)
+_THOUGHTS = re.compile(r"\A(?:.*?</think>|\s*<think>.*)", re.DOTALL)
 
 
 class Utf8:
@@ -66,61 +56,43 @@ class Written(NamedTuple):
     summary: Summary
 
 
-@dataclasses.dataclass(kw_only=True)
 class Endpoint:
-    """Summarizes documents by requests, each in a thread.
+    """Summarizes documents by requests, each in a thread."""
 
-    Attributes:
-      client: sends them.
-      instruction: what the model is told before each document.
-      requests: those that run at once, at most.
-      answer_tokens: of an answer, at most.
-      context_tokens: those that the model reads and writes; 0 asks the server.
-      has_tokens: as of a `BulkSummarizer`.
-    """
+    def __init__(
+        self, client: ChatClient, instruction: str, *, requests: int, most_bytes: int
+    ) -> None:
+        """Stores its arguments.
 
-    has_tokens: ClassVar[bool] = False
-
-    client: ChatClient
-    instruction: str
-    requests: int
-    answer_tokens: int
-    context_tokens: int = 0
-
-    def __post_init__(self) -> None:
+        Args:
+          client: sends the requests.
+          instruction: what the model is told before each document.
+          requests: those that run at once, at most.
+          most_bytes: of a source.
+        """
         self.source_tokenizer: Any = Utf8()
-        self.max_source_tokens = self._room()
-        self._threads: ThreadPoolExecutor | None = None
+        self.max_source_tokens = most_bytes
+        self._client = client
+        self._instruction = instruction
+        self._requests = requests
         self._lock = threading.Lock()
         self._users = 0
-
-    def _room(self) -> int:
-        """The bytes of a source, at most."""
-        facts: dict[str, Any] = {}
-        if not self.context_tokens:
-            facts = self.client.model_facts()
-            facts |= facts.get("meta") or {}  # as llama.cpp has it
-        told = (facts[name] for name in _CONTEXT_NAMES if facts.get(name))
-        context = self.context_tokens or int(next(told, USUAL_CONTEXT))
-        tokens = context - self.answer_tokens - _TEMPLATE_TOKENS
-        return max(1, tokens * _BYTES_PER_TOKEN - len(self.instruction.encode()))
 
     def retain(self) -> None:
         """Registers a user."""
         with self._lock:
+            if not self._users:
+                self._client.closing.clear()
+                self._threads = ThreadPoolExecutor(self._requests)
             self._users += 1
-            self.client.closing.clear()
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(self.requests)
 
     def release(self) -> None:
         """Removes a user; after the last one, no request is sent any more."""
         with self._lock:
             self._users -= 1
-            if not self._users and self._threads:
-                self.client.closing.set()
+            if not self._users:
+                self._client.closing.set()
                 self._threads.shutdown(cancel_futures=True)
-                self._threads = None
 
     def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
         """Whether processes should search: the server has its own."""
@@ -130,20 +102,18 @@ class Endpoint:
         self, sources: Sequence[np.ndarray], *, in_processes: bool
     ) -> PendingWindow:
         """Begins to ask for summaries of sources, bytes as int32 [S] each."""
-        assert self._threads  # There is a user.
         submit = self._threads.submit
         return PendingWindow(
             [[number] for number in range(len(sources))],
             [submit(self._summarize, source).result for source in sources],
             list(map(len, sources)),
             lambda written: [each.summary for each in written],
-            request_costs,
         )
 
     def _summarize(self, source: np.ndarray) -> SearchedBatch:
         """Asks for the summary of a source."""
-        prompt = f"{self.instruction}\n\n{self.source_tokenizer.decode(source)}"
-        answer = attempt(prompt, self.client.ask, stage=SEARCH)
+        prompt = f"{self._instruction}\n\n{self.source_tokenizer.decode(source)}"
+        answer = attempt(prompt, self._client.ask, stage=SEARCH)
         ended = time.monotonic()
         if isinstance(answer, Failure):
             return SearchedBatch([answer], 0, 0, ended, ended)
@@ -152,12 +122,6 @@ class Endpoint:
         if not isinstance(summary, Failure):
             summary = [Written(tokens, summary)]
         return SearchedBatch([summary], read, read, ended - answer.seconds, ended)
-
-
-def request_costs(batch: SearchedBatch, lengths: Sequence[int]) -> list[Cost]:
-    """The cost of a request; of tokens that the server does not count None."""
-    read, written = batch.source_tokens or None, summary_tokens(batch) or None
-    return [Cost(read, written, batch.ended - batch.started)]
 
 
 def read_summary(answer: Answer) -> Summary:
@@ -179,5 +143,5 @@ def read_summary(answer: Answer) -> Summary:
         answer.mean_log_prob,
         None,
         answer.min_log_prob,
-        was_cut=answer.finish_reason == "length",
+        is_finished=answer.finish_reason != "length",
     )

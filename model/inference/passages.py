@@ -45,7 +45,6 @@ class EncodedDocument(NamedTuple):
       method: what the network writes of: WHOLE, BEST_SENTENCES, or how it reads a
           document that is too long for it.
       places: of BEST_SENTENCES, the sentence of the document in each passage.
-      in_tokens: whether tokens are counted, and not the bytes for an endpoint.
     """
 
     passages: list[np.ndarray]
@@ -53,7 +52,6 @@ class EncodedDocument(NamedTuple):
     seen_tokens: int
     method: str = WHOLE
     places: tuple[int, ...] = ()
-    in_tokens: bool = True
 
     @property
     def is_truncated(self) -> bool:

@@ -50,7 +50,6 @@ class Summary(NamedTuple):
       min_log_prob: the log-probability of its least likely token; NaN as above.
       support: of each line; None where the network wrote of more than a sentence.
       is_finished: False where it was cut at the maximum length.
-      was_cut: True where an endpoint did that.
     """
 
     text: str
@@ -60,7 +59,6 @@ class Summary(NamedTuple):
     min_log_prob: float = 0.0
     support: tuple[LineSupport, ...] | None = None
     is_finished: bool = True
-    was_cut: bool = False
 
 
 def join_summaries(
@@ -79,7 +77,7 @@ def join_summaries(
         min((part.margin for part in parts if part.margin is not None), default=None),
         min((part.min_log_prob for part in parts), default=0.0),
         support,
-        was_cut=any(part.was_cut for part in parts),
+        is_finished=all(part.is_finished for part in parts),
     )
 
 

@@ -56,7 +56,7 @@ from precis.pipelines.run.result_files import (
 WITHOUT_EFFECT = (
     *("bundle", "extractive_bundle", "keyphrase_bundle", "checker"),
     *("workers", "search_processes", "window_documents"),
-    *("requests", "request_timeout", "request_pause"),
+    *("requests", "request_timeout"),
     *("max_failed_share", "max_empty_share"),
 )
 # What the settings whose values are checksums stand for.

@@ -138,8 +138,8 @@ class SummarizeOptions:
     written_sentences: int = setting(6)
     requests: int = flag(
         16,
-        "requests to an endpoint that run at once, at most; fewer where it turns some "
-        "away",
+        "requests to an endpoint that each worker process runs at once, at most; fewer "
+        "where it turns some away",
     )
     request_timeout: float = flag(
         120.0,
@@ -152,10 +152,8 @@ class SummarizeOptions:
         'sets: {"temperature": 0.7, "seed": null} changes one and leaves one out',
         metavar="JSON",
     )
-    # Seconds before a request is sent again; the next pauses are longer.
-    request_pause: float = setting(1.0)
     # Tokens that the model of an endpoint reads and writes, which long documents are
-    # cut by; 0 is what the server says in its list of models, or else 4096.
+    # cut by; 0 is what the server says in its list of models, or else a usual one.
     context_tokens: int = setting(0)
     precision: str = flag(
         "float32",
@@ -175,7 +173,7 @@ class SummarizeOptions:
             )
         check_at_least(self, 0, "search_processes", way_out="0 is one per core")
         check_at_least(self, 1, "requests", "request_timeout")
-        check_at_least(self, 0, "request_pause", "context_tokens")
+        check_at_least(self, 0, "context_tokens")
 
     @property
     def uses_tensorflow(self) -> bool:

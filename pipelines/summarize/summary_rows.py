@@ -284,7 +284,8 @@ class SummaryRow:
         """
         best = summaries[0]
         # Flags must follow from the columns.
-        rounded = round_score if source.in_tokens else known_score
+        is_endpoint = self.settings.options.is_endpoint
+        rounded = known_score if is_endpoint else round_score
         mean_log_prob, confidence = rounded(best.mean_log_prob), None
         if best.support:
             confidence = round_score(min(each.confidence for each in best.support))
@@ -296,11 +297,11 @@ class SummaryRow:
             min_mean_log_prob=fallback.min_mean_log_prob,
             is_doubtful=confidence is not None and confidence < fallback.min_confidence,
             is_truncated=source.is_truncated,
-            was_cut=best.was_cut,
+            was_cut=is_endpoint and not best.is_finished,
         )
         self.columns |= {
-            "source_tokens": source.source_tokens if source.in_tokens else None,
-            "seen_tokens": source.seen_tokens if source.in_tokens else None,
+            "source_tokens": None if is_endpoint else source.source_tokens,
+            "seen_tokens": None if is_endpoint else source.seen_tokens,
             "seen_ratio": source.seen_ratio,
             "chunks": len(source.passages),
             "abstractive_method": source.method,
@@ -324,14 +325,13 @@ class SummaryRow:
 
 def cost_columns(costs: Sequence[Cost]) -> dict[str, Any]:
     """The columns of what it cost to write; a sum with an unknown part is unknown."""
-    read = [cost.prompt_tokens for cost in costs]
-    written = [cost.written_tokens for cost in costs]
-    seconds = round(sum(cost.seconds for cost in costs), 4)
-    return {
-        "prompt_tokens": None if None in read else sum(filter(None, read)),
-        "written_tokens": None if None in written else sum(filter(None, written)),
-        "writing_seconds": None if "SOURCE_DATE_EPOCH" in os.environ else seconds,
+    columns = {
+        name: None if None in values else round(sum(values), 4)
+        for name, *values in zip(Cost._fields, *costs, strict=True)
     }
+    if "SOURCE_DATE_EPOCH" in os.environ:
+        columns["writing_seconds"] = None
+    return columns
 
 
 def run_columns(settings: SummarySettings, *, run_id: str) -> dict[str, Any]:

@@ -3,9 +3,11 @@
 The command and the transform `SummarizeDocuments` read them from the same flags.
 """
 
+import contextlib
 import dataclasses
 import importlib
 import json
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -64,7 +66,7 @@ _NOT_OF_AN_ENDPOINT = (
     *("precision", "write", "written_sentences", "min_confidence", "task_prefix"),
 )
 # What precis sets itself, or the flags in words.
-_FIXED_PARAMETERS = ("model", "messages", "stream", "n")
+_FIXED_PARAMETERS = ("model", "messages", "stream", "n", "max_tokens")
 MODEL_COLUMNS = (
     *("model_id", "extractive_model_id", "keyphrase_model_id"),
     "checker_model_id",
@@ -143,23 +145,17 @@ class SummarySettings(NamedTuple):
         Raises:
           UsageError: `request_json` is no object of JSON, or sets what others say.
         """
-        text = self.options.request_json or "{}"
-        try:
-            given = dict(json.loads(text).items())
-        except (ValueError, AttributeError):
+        text, given = self.options.request_json or "{}", None
+        with contextlib.suppress(ValueError):
+            given = json.loads(text)
+        if not isinstance(given, dict) or any(map(given.get, _FIXED_PARAMETERS)):
             raise UsageError(
-                f"--request_json {text}: is no object of JSON; write it as in "
-                """'{"temperature": 0.7}'"""
-            ) from None
-        for name in _FIXED_PARAMETERS:
-            if name in given:
-                raise UsageError(
-                    f"--request_json may not set {name}, which precis does from "
-                    "--bundle, --instruction and the document; leave it out"
-                )
-        usual = {"temperature": 0, "seed": 0, "logprobs": True}
-        usual["max_tokens"] = self.decoding.max_summary_tokens
-        every = {**usual, **given}
+                f"--request_json {text}: is no object of JSON, or sets what precis or "
+                f"--max_summary_tokens do: {', '.join(_FIXED_PARAMETERS)}; write it as "
+                """in '{"temperature": 0.7}'"""
+            )
+        every = {"temperature": 0, "seed": 0, "logprobs": True}
+        every |= {"max_tokens": self.decoding.max_summary_tokens, **given}
         return {name: every[name] for name in every if every[name] is not None}
 
     @property
@@ -195,7 +191,7 @@ def read_settings(flags: Mapping[str, Any], clean: str) -> SummarySettings:
     """
     # The command's folder, which must have a name. Nothing is written here.
     flags = with_local_bundles(flags)
-    values = {**with_flags_of_bundle(flags), "output": "."}
+    values = {**with_flags_of_bundle(flags), "output": os.devnull}
     return summary_settings(*read_flags(SUMMARY_OPTIONS, values), clean=clean)
 
 
@@ -230,9 +226,9 @@ def summary_settings(
         options, selection, fallback, decoding, model_ids, clean, is_instructed
     )
     if options.is_endpoint:
-        for package in ("httpx2", "tenacity"):  # Of an extra, before work begins.
-            importlib.import_module(package)
-        model_ids["model_id"] = f"{SCHEME}:{parse_address(options.bundle).model}"
+        # It imports packages of an extra; a lack of them is said before work begins.
+        importlib.import_module("precis.model.inference.chat_client")
+        model_ids["model_id"] = f"{SCHEME}:{parse_address(options.bundle)[1]}"
         model_ids["decode_id"] = files.sha256_json(settings.parameters)[:16]
     elif is_instructed:
         check_instruction(settings.instruction, open_bundle(options.bundle))

@@ -17,13 +17,14 @@ those of the next one wait already, so that no search process is idle.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from precis.model import files
 from precis.model.bundle.address import parse_address
+from precis.model.errors import UsageError
 from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import (
@@ -31,8 +32,6 @@ from precis.model.inference.bulk_summarizer import (
     PendingWindow,
     check_model,
 )
-from precis.model.inference.chat_client import ChatClient
-from precis.model.inference.endpoint import Endpoint
 from precis.model.inference.passages import EncodedDocument
 from precis.model.inference.process_limits import count_processes
 from precis.model.isolation import Failure, FailureWatch, ResultT, attempt, isolate
@@ -52,9 +51,19 @@ from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.part_writing import WRITE, isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
+if TYPE_CHECKING:  # Of the extra `endpoint`.
+    from precis.model.inference.endpoint import Endpoint
+
 FINISH = "finish"
 CHECK = "check"
 JOURNAL_FILE = "answers.sqlite"
+# Where neither the server nor `context_tokens` says how long its context is.
+_USUAL_CONTEXT = 4096
+# The template of the chat, at most.
+_TEMPLATE_TOKENS = 128
+# Fewer than a token has in nearly every language, so that passages fit.
+_BYTES_PER_TOKEN = 3
+_LEAST_BYTES = 256
 # A window of long documents ends before it has window_documents of them: their
 # sources and words are in memory together.
 WINDOW_CHARACTERS = 8_000_000
@@ -225,16 +234,12 @@ class WindowSummarizer:
         encoder = DocumentEncoder(
             bulk.source_tokenizer, bulk.max_source_tokens, options
         )
-        encoded = encoder.encode(
+        return encoder.encode(
             [row.article for row in rows], [row.scores for row in rows]
         )
-        return [each._replace(in_tokens=bulk.has_tokens) for each in encoded]
 
     def _finish(
-        self,
-        window: Window,
-        search: PendingWindow | None,
-        on_searched: OnSearched,
+        self, window: Window, search: PendingWindow | None, on_searched: OnSearched
     ) -> Window:
         """Makes the rows of a window that was started."""
         rows = window.documents
@@ -293,30 +298,38 @@ def _together(
             yield row, result
 
 
-def open_endpoint(settings: SummarySettings) -> Endpoint:
+def open_endpoint(settings: SummarySettings) -> "Endpoint":
     """What writes summaries by requests. A job on this machine keeps the answers.
 
     Raises:
       JobError: the server cannot be reached.
+      UsageError: its model has no room for documents.
     """
-    options = settings.options
+    from precis.model.inference.chat_client import ChatClient
+    from precis.model.inference.endpoint import Endpoint
+
+    options, most = settings.options, settings.options.requests
     tasks = files.join(options.output, TASKS_FOLDER)
     is_kept = "://" not in tasks and files.exists(tasks)
+    journal = files.join(tasks, JOURNAL_FILE) if is_kept else ""
+    url, model = parse_address(options.bundle)
     client = ChatClient(
-        parse_address(options.bundle),
-        settings.parameters,
-        requests=options.requests,
+        url,
+        {**settings.parameters, "model": model},
+        requests=most,
         timeout=options.request_timeout,
-        first_pause=options.request_pause,
-        journal=files.join(tasks, JOURNAL_FILE) if is_kept else "",
+        journal=journal,
     )
-    return Endpoint(
-        client=client,
-        instruction=settings.instruction,
-        requests=options.requests,
-        answer_tokens=settings.decoding.max_summary_tokens,
-        context_tokens=options.context_tokens,
-    )
+    context = options.context_tokens or client.context_tokens() or _USUAL_CONTEXT
+    tokens = context - settings.decoding.max_summary_tokens - _TEMPLATE_TOKENS
+    room = tokens * _BYTES_PER_TOKEN - len(settings.instruction.encode())
+    if room < _LEAST_BYTES:
+        raise UsageError(
+            f"the context of the model, {context:,} tokens, has no room for a document "
+            "beside --instruction and --max_summary_tokens; make one of them smaller, "
+            "or give the server, and the keyword context_tokens, a larger context"
+        )
+    return Endpoint(client, settings.instruction, requests=most, most_bytes=room)
 
 
 def open_models(settings: SummarySettings) -> Models:

@@ -84,15 +84,15 @@ class ChatServer:
             self.paid[story] += 1
 
     def _send(
-        self, request: BaseHTTPRequestHandler, status: int, body: Any, *cut: Any
+        self, request: BaseHTTPRequestHandler, status: int, body: Any, how: str = ""
     ) -> None:
         content = json.dumps(body).encode()
         request.send_response(status)
         if status == 429:
-            request.send_header("Retry-After", "0.05")
+            request.send_header("Retry-After", how or "0.05")
         request.send_header("Content-Length", str(len(content)))
         request.end_headers()
-        request.wfile.write(content[: -len(content) // 2] if cut else content)
+        request.wfile.write(content[: -len(content) // 2] if how == "cut" else content)
 
 
 def completion(story: int, text: str = "", **choice: Any) -> dict[str, Any]:
