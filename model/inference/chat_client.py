@@ -44,7 +44,6 @@ _LONGEST_PAUSE_SECONDS = 20.0
 # The first pause before a request is sent again; each further one is twice as long.
 _PAUSE_PER_TIMEOUT = 0.01
 _CONNECT_SECONDS = 10.0
-_TURNED_AWAY = "http_429"
 # No message of a server may hold so many characters of a request on end.
 _QUOTED_CHARACTERS = 30
 # What servers call the length of the context in their list of models.
@@ -177,11 +176,11 @@ class ChatClient:
         self._url = url
         self._parameters = parameters
         self._timeout = timeout
+        headers = {"Content-Type": "application/json"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
         self._http = httpx2.Client(
-            headers={
-                "Content-Type": "application/json",
-                **({"Authorization": f"Bearer {key}"} if key else {}),
-            },
+            headers=headers,
             timeout=httpx2.Timeout(timeout, connect=_CONNECT_SECONDS),
             limits=httpx2.Limits(max_connections=None),
         )
@@ -212,7 +211,7 @@ class ChatClient:
             # A server of a single model may have another name for it.
             place = 0 if len(models) == 1 else names.index(self._parameters["model"])
             facts = models[place] | (models[place].get("meta") or {})  # of llama.cpp
-            return max(_count(facts.get(name)) or 0 for name in _CONTEXT_NAMES)
+            return next(filter(None, map(_count, map(facts.get, _CONTEXT_NAMES))), 0)
         return 0
 
     def ask(self, prompt: str) -> Answer:
@@ -252,7 +251,7 @@ class ChatClient:
         error = state.outcome.exception()
         if error.is_final or self.closing.is_set():
             return True
-        if error.reason == _TURNED_AWAY:
+        if error.reason == "http_429":
             since = max(self._throttle.answered_at, state.start_time)
             return bool(time.monotonic() - since > _PATIENCE_SECONDS)
         # Requests that were turned away do not count, so tenacity's number will not do.
@@ -293,6 +292,8 @@ class ChatClient:
         status, headers, content = self._exchange("POST", "chat/completions", body)
         if status == 200:
             return _read_answer(content, time.monotonic() - begun)
+        if self._key:  # Some servers repeat it.
+            content = content.replace(self._key, b"***")
         pause = _seconds(headers.get("Retry-After", ""))
         detail = f"HTTP {status} {_message(content, body)}".rstrip()
         if pause:
@@ -329,8 +330,6 @@ class ChatClient:
         except httpx2.RequestError as error:
             detail = f"the connection ended before the answer ({type(error).__name__})"
             raise Unanswered("cut_answer", detail) from None
-        if self._key:  # Some servers repeat it.
-            content = content.replace(self._key, b"***")
         return response.status_code, response.headers, content
 
     def _keep(self, statement: str, *values: str) -> list[Any]:
