@@ -359,7 +359,7 @@ def load_searcher(search: ModelSearch) -> "Searcher":
         bundle.tokenizer,
         search.config,
         bundle.special,
-        bundle.source_tokenizer,
+        bundle.reader(search.instruction),
     )
 
 

@@ -17,6 +17,7 @@ from precis.model.inference.batches import (
 )
 from precis.model.inference.shortlist import ShortlistedNetwork, make_shortlist
 from precis.model.isolation import NAN, Failure
+from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
 from precis.model.search.beam import Network, beam_search
 from precis.model.search.config import CANDIDATE_BLOCK, SearchConfig, SpecialTokens
@@ -53,6 +54,7 @@ class Searcher:
         config: SearchConfig,
         special: SpecialTokens,
         pieces: PieceTable | None = None,
+        around: tuple[int, int] = (0, 0),
         common: int = 0,
     ) -> None:
         """Takes a network and how it is searched.
@@ -63,6 +65,8 @@ class Searcher:
           special: the ids of special tokens.
           pieces: the pieces of facts that only a source may bring, `fact_pieces` of
             `config.supported_kinds`; None where there is none of these.
+          around: how many tokens of a source stand before and behind its text, as an
+            instruction does. They bring no facts.
           common: the first so many pieces of the vocabulary are those of
             `config.common_pieces`, `common_end` of it; 0 where all may be written.
         """
@@ -71,6 +75,7 @@ class Searcher:
         self.max_source_tokens = network.config.max_source_tokens
         self._network = network
         self._pieces = pieces
+        self._around = around
         self._common = common
         self.search_batch = tf.function(
             self._search_batch,
@@ -195,10 +200,18 @@ class Searcher:
             batch=tf.shape(source)[0],
             config=self.config,
             special=self.special,
-            support=Support(source, pieces) if pieces else None,
+            support=Support(self._text(source), pieces) if pieces else None,
             first_tokens=first_tokens,
         )
         return shortlist.restore(hypotheses) if shortlist else hypotheses
+
+    def _text(self, source: tf.Tensor) -> tf.Tensor:
+        """Sources, int32 [B, S], with padding in place of the tokens around texts."""
+        before, behind = self._around
+        lengths = tf.reduce_sum(tf.cast(source >= 0, tf.int32), axis=1, keepdims=True)
+        places = tf.range(tf.shape(source)[1])
+        is_text = (places >= before) & (places < lengths - behind)
+        return tf.where(is_text, source, SOURCE_PADDING)
 
 
 def _rows_without_scores(

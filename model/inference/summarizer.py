@@ -107,14 +107,17 @@ def make_searcher(
     from precis.model.inference.shortlist import common_end
 
     special = special_tokens(tokenizer, special)
-    of_sources = (source_tokenizer or tokenizer).fingerprint
-    check_vocabularies(config, has_one_vocabulary=tokenizer.fingerprint == of_sources)
+    reader = source_tokenizer or tokenizer
+    is_one = tokenizer.fingerprint == reader.fingerprint
+    check_vocabularies(config, has_one_vocabulary=is_one)
+    before, behind = map(len, reader.surrounding_ids)
     kinds = config.supported_kinds
     return Searcher(
         network,
         config=config,
         special=special,
         pieces=fact_pieces(tokenizer, special, kinds) if kinds else None,
+        around=(before, behind),
         common=common_end(tokenizer, special, config.common_pieces),
     )
 

@@ -92,19 +92,24 @@ def test_facts_are_those_of_the_source():
     special = special_tokens(tokenizer)
     pieces = fact_pieces(tokenizer, special, ("numbers", "names"))
     ids = {word: VOCABULARY - len(words) + place for place, word in enumerate(words)}
-    source = np.array([ids[word] for word in ("▁ker", "##a", "▁4")], "int32")
+    words = ["▁Mor", "▁ker", "##a", "▁4", "▁Mor", "▁17"]
+    source = np.array([ids[word] for word in words], "int32")
     network = network_of("pointer")
     # The opening `Ker` is none of the source's pieces, and is written all the same.
     bias = np.zeros(VOCABULARY, "float32")
     bias[ids["▁Ker"]] = 60.0
+    bias[ids["▁Mor"]] = 90.0
     network.output_layer.bias.assign(bias)
     network.pointer.gate.bias.assign([30.0])  # generates rather than copies
     settings = {"beam_width": 2, "supported": "numbers,names"}
     given = {"special": special, "pieces": pieces, "common": COMMON}
+    given["around"] = (1, 2)  # an instruction with a name
     ((best, *_),) = search(network, [source], settings, **given)
     assert best.tokens[0] == ids["▁Ker"]
     # What follows is a piece that continues it in the source.
     assert best.tokens[1] == ids["##a"]
+    ((best, *_),) = search(network, [source], settings, **{**given, "around": (0, 2)})
+    assert best.tokens[0] == ids["▁Mor"]
 
 
 def learned(*pieces):
