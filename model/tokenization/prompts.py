@@ -47,7 +47,7 @@ def prompt_parts(chat: Mapping[str, Any], instruction: str) -> tuple[str, str]:
             add_generation_prompt=True,
             enable_thinking=False,
         )
-    except (TemplateError, TypeError) as error:
+    except (TemplateError, TypeError, ArithmeticError, ValueError) as error:
         raise ValueError(f"the chat template: {error}") from error
     parts = text.split(_ARTICLE)
     if len(parts) != 2:
@@ -81,6 +81,12 @@ class PromptTokenizer(ImportedTokenizer):
 
     @functools.cached_property
     def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The ids before and behind an article."""
-        head, tail = self.encode_parts([self._head, self._tail])
-        return (*self._first.tolist(), *head.tolist()), tuple(tail.tolist())
+        """The ids before and behind an article, as they are around a letter: those of
+        a text alone may be others, where a tokenizer joins the line breaks at its end.
+        """
+        prompt, place = f"{self._head}a{self._tail}", len(self._head)
+        encoding = self._tokenizer.encode(prompt, add_special_tokens=False)
+        before = sum(end <= place for _, end in encoding.offsets)
+        behind = sum(start > place for start, _ in encoding.offsets)
+        head, tail = encoding.ids[:before], encoding.ids[len(encoding.ids) - behind :]
+        return (*self._first.tolist(), *head), tuple(tail)

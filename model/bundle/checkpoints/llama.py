@@ -155,7 +155,7 @@ def read_chat(folder: str) -> dict[str, Any]:
     }
     template = settings.get(TEMPLATE)
     path = files.join(folder, TEMPLATE_FILE)
-    way_out = "correct the template, or take it out for a plain prompt"
+    way_out = "take that part out of the template, or all of it for a plain prompt"
     with files.naming_damage(folder, way_out=way_out):
         if isinstance(template, list):  # Some checkpoints have several, by name.
             template = {each["name"]: each["template"] for each in template}["default"]

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from support.small_checkpoint import write_tokenizer
+from tokenizers import ByteLevelBPETokenizer
 
 from precis.model.bundle.checkpoints.llama import read_chat
 from precis.model.errors import DataError
@@ -50,6 +51,20 @@ def test_a_template_and_a_plain_prompt(tokenizer, tmp_path):
     assert read(tokenizer, prompts.encode([f" {ARTICLE}\n"])[0]) == expected
 
 
+def test_a_passage_has_the_ids_of_a_whole_prompt():
+    """Also where a tokenizer joins line breaks at the end of a text, as GPT-2 does."""
+    tokenizer = ByteLevelBPETokenizer()
+    texts = ["Say it.\n\n", ARTICLE]
+    tokenizer.train_from_iterator(texts, min_frequency=1, show_progress=False)
+    assert "ĊĊ" in tokenizer.encode(texts[0]).tokens
+    imported = ImportedTokenizer(tokenizer.to_str())
+    for chat in ({}, {"chat_template": TEMPLATE}):
+        prompts = PromptTokenizer(imported, chat, "Say it.")
+        cutter = PassageCutter(prompts, task_prefix="", max_source_tokens=999)
+        passages = [ids.tolist() for ids in cutter.cut([ARTICLE])]
+        assert passages == [ids.tolist() for ids in prompts.encode([ARTICLE])]
+
+
 def test_a_cut_prompt_keeps_its_tail(tokenizer):
     prompts = PromptTokenizer(tokenizer, {"chat_template": TEMPLATE}, "Say it.")
     head, tail = prompts.surrounding_ids
@@ -70,7 +85,10 @@ def test_a_cut_prompt_keeps_its_tail(tokenizer):
 @pytest.mark.parametrize(
     ("template", "words"),
     [
-        ("{% for", r"the chat template: .*; correct the template, or take it out"),
+        ("{% for", "the chat template: .*; take that part out of the template, or a"),
+        ("{{ strftime_now('%d') }}", "'strftime_now' is undefined.*; take that part"),
+        ("{% generation %}", "unknown tag 'generation'.*; take that part"),
+        ("{{ 1 // 0 }}", "the chat template: integer division .* zero"),
         ("{{ raise_exception('no') }}", "'raise_exception' is undefined"),
         ("{{ messages.__class__.__mro__ }}", "access to attribute .* is unsafe"),
         (TEMPLATE + TEMPLATE, "the chat template writes a message 2 times"),
