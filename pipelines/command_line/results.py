@@ -117,7 +117,9 @@ def show_run(manifest: Values, values: Values) -> None:
     print(f"run {manifest['run_id']}{''.join(used)}")
     if line := whole_corpus(manifest, since=values["started"]):
         print(line)
-    end_with(values["output"], "precis", "report", values["output"])
+    print(f"wrote {values['output']}")
+    if manifest["files"]:
+        suggest_next("precis", "report", values["output"])
 
 
 def whole_corpus(manifest: Values, *, since: datetime.datetime) -> str:

@@ -170,25 +170,24 @@ def _check_start(
     """Starts a job, up to the first file that it writes."""
     if command == "summarize":
         flags = split_document(flags)[1]
-    flags = yield from _check_hub(flags)
+    if not (yield from _check_hub(flags)):
+        return
     module = importlib.import_module(f"precis.pipelines.{command}.{command}")
     tasks, _ = module.plan(flags, beam_args)
     yield Diagnosis(OK, "job", f"takes {len(tasks):,} tasks")
 
 
-def _check_hub(
-    flags: Mapping[str, Any],
-) -> Generator[Diagnosis, None, dict[str, Any]]:
-    """Resolves the models of the hub; the flags without those that must be fetched."""
-    kept = dict(flags)
-    for flag, name in hub_flags(flags).items():
-        if (model := resolve(name)).is_imported:
-            yield Diagnosis(OK, "bundle", f"{model.name}: in {model.folder}")
-            continue
-        del kept[flag]
-        found = f"{model.name}: the job downloads and imports it into {model.folder}"
-        yield Diagnosis(NOTE, "bundle", found, f"precis import {name}, to have it now")
-    return kept
+def _check_hub(flags: Mapping[str, Any]) -> Generator[Diagnosis, None, bool]:
+    """Resolves the models of the hub; whether all of them are imported already."""
+    models = [resolve(name) for name in hub_flags(flags).values()]
+    for model in models:
+        found, advice = f"{model.name}: in {model.folder}", ""
+        if not model.is_imported:
+            found = f"{model.name}: the job downloads and imports it, and checks the "
+            found += "flags then"
+            advice = f"precis import {model.name}, to have both checked here"
+        yield Diagnosis(NOTE if advice else OK, "bundle", found, advice)
+    return all(model.is_imported for model in models)
 
 
 def _check_inputs(
@@ -199,7 +198,9 @@ def _check_inputs(
     from precis.model.records.dataset import load_dataset
 
     read_flags(option_groups, {**RECIPES.get(flags.get("recipe", ""), {}), **flags})
-    flags = with_local_bundles((yield from _check_hub(flags)))
+    if not (yield from _check_hub(flags)):
+        return
+    flags = with_local_bundles(flags)
     for path in filter(None, map(flags.get, _BUNDLE_FLAGS)):
         manifest = read_manifest(path)
         found = f"{path}: {manifest.get('kind', '')} model {manifest['model_id']}"

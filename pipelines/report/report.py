@@ -68,7 +68,10 @@ def report(**flags: Any) -> ReportResult:
     check_apart(options.page, flag="--output", result=options.run)
     run = open_reported_run(options.run)
     if not run.run.rows:
-        raise UsageError(f"{options.run} has no rows; there is nothing to show")
+        raise UsageError(
+            f"{options.run} has no rows of documents, as after --rows groups; name a "
+            "run that has some"
+        )
     with open_database() as database:
         with stage("count", total=run.run.rows, unit="rows") as counting:
             rows.add_scores(database, run.scores())

@@ -284,6 +284,11 @@ class GroupOptions:
     def __post_init__(self) -> None:
         check_choices(self)
         check_at_least(self, 1, "max_group_candidates", "group_task_candidates")
+        if self.group_by and (not self.field.name or "," in self.field.name):
+            raise UsageError(
+                f"--group_by {self.group_by}: groups are made by one field; name it, "
+                "as in topic or day(created)"
+            )
         if self.rows != BOTH and not self.group_by:
             raise UsageError(
                 f"--rows {self.rows} needs --group_by, the field that makes the groups"

@@ -264,8 +264,8 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
         **groups,
         "dead_letters": [file for report in reports for file in report.dead_letters],
     }
-    _remove_unlisted(run.job, manifest)
     write_description(run.job, manifest)
+    _remove_unlisted(run.job, manifest)
 
 
 def describe_groups(

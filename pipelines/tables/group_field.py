@@ -47,9 +47,12 @@ class GroupField(NamedTuple):
         kind = schema.field(self.name).type
         is_time = types.is_date(kind) or types.is_timestamp(kind)
         if self.unit and not is_time:
+            way_out = f"--keep_fields {self.name}:timestamp reads it as such"
+            if self.name in OF_A_ROW:
+                way_out = "name a field of the source"
             raise UsageError(
                 f"--group_by {self.unit}({self.name}): the field is {kind}, no date or "
-                f"timestamp; --keep_fields {self.name}:timestamp reads it as such"
+                f"timestamp; {way_out}"
             )
         if types.is_floating(kind):
             raise UsageError(

@@ -113,8 +113,8 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     corpus = write_jsonl(tmp_path / "news.jsonl", lines)
     folder, run = tmp_path / "bundle", tmp_path / "run"
     doctor = ("doctor", "summarize", "--corpus", corpus, "--output", "o", "--bundle")
-    assert exit_code(*doctor, TINY) == 0
-    assert "the job downloads and imports it into" in capsys.readouterr().out
+    assert exit_code(*doctor, TINY, "--instruction", "Be brief.") == 0
+    assert "the job downloads and imports it, and checks" in capsys.readouterr().out
     hub.requests.clear()
     by_name = precis.summarize(corpus=corpus, bundle=TINY, output=run, **flags)
     # Only what an import reads was asked for.

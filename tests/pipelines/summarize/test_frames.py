@@ -78,6 +78,7 @@ def test_a_frame_has_the_rows_of_a_run_beside_its_own(library, tmp_path):
     assert not {"split", "source_file", "run_id"} & {*columns}
 
 
+@pytest.mark.slow
 def test_what_is_no_text_costs_its_row():
     pandas = pytest.importorskip("pandas")
     texts = [TEXTS[0], 5, float("nan"), "\ud800 of a pair"]

@@ -201,6 +201,8 @@ def test_rows_of_groups_can_be_kept_alone(whole, tmp_path):
         UsageError, match="--corpus compares the rows of documents, and"
     ):
         findings(tmp_path / "run", corpus=flags["corpus"])
+    with pytest.raises(UsageError, match="no rows of documents, as after --rows gro"):
+        precis.report(run=tmp_path / "run", output=tmp_path / "page")
 
 
 @pytest.mark.parametrize(
@@ -233,6 +235,9 @@ def test_what_makes_groups(whole, tmp_path, flags, ids):
             {"group_by": "n", "keep_fields": "n:double"},
             "the field is double, and fractions make no groups; name a field of texts",
         ),
+        ({"group_by": "day(split)"}, "no date or timestamp; name a field of the sou"),
+        ({"group_by": "day()"}, r"--group_by day\(\): groups are made by one field; n"),
+        ({"group_by": "topic,n"}, "topic,n: groups are made by one field; name it, as"),
         ({"rows": "groups"}, "--rows groups needs --group_by, the field that makes"),
         (
             {"group_by": "n", "max_group_candidates": 0},
