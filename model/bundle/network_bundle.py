@@ -278,7 +278,23 @@ def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     # A value of another type is refused where the flags are read.
     if not bundle or not isinstance(bundle, str | os.PathLike):
         return dict(flags)
-    return {**read_decoding(os.fspath(bundle)), **flags}
+    return merge_flags(read_decoding(os.fspath(bundle)), flags)
+
+
+def merge_flags(own: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags, and for those that are not given what a bundle says.
+
+    Raises:
+      UsageError: with these flags no summary could end, and with its own one could.
+    """
+    merged = {**own, **flags}
+    shortest, longest = (merged.get(f"{end}_summary_tokens") for end in ("min", "max"))
+    if longest and longest == shortest and longest != own.get("max_summary_tokens"):
+        raise UsageError(
+            f"--max_summary_tokens is {longest}, and so is min_summary_tokens, before "
+            "which no summary ends; ask for more"
+        )
+    return merged
 
 
 def check_prefix(prefix: str, bundle: Bundle) -> None:

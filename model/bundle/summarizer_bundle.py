@@ -29,7 +29,7 @@ from precis.model.bundle.manifest import (
     read_manifest,
     save_bundle_files,
 )
-from precis.model.bundle.network_bundle import read_summary_flags
+from precis.model.bundle.network_bundle import merge_flags, read_summary_flags
 
 # What `precis summarize` does with a summarizer. Lines of a sentence need few pieces
 # beside those of the sentence, and the best of them is found early.
@@ -122,7 +122,7 @@ def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     if is_endpoint(folder):
         return {"max_summary_tokens": _ENDPOINT_TOKENS, **flags}
     if read_manifest(folder).get("kind") != SUMMARIZER:
-        return {**read_summary_flags(folder), **flags}
+        return merge_flags(read_summary_flags(folder), flags)
     summarizer = open_summarizer_bundle(folder)
     expanded = {
         **read_summary_flags(summarizer.writer),

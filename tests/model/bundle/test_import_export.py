@@ -25,6 +25,7 @@ from support.small_checkpoint import (
 from support.small_encoder_checkpoint import write_encoder, write_pieces
 from support.summarize_runs import articles_of, settings_of
 
+import precis
 from precis.model import files
 from precis.model.bundle.checkpoints.importer import load_checkpoint
 from precis.model.bundle.manifest import open_weights, read_manifest
@@ -267,6 +268,19 @@ def test_an_export_is_replaced_and_nothing_else(layout_bundle, tmp_path, capsys)
     (tmp_path / "out" / "manifest.json").unlink()
     with pytest.raises(UsageError, match="out holds README.md and is no export; name"):
         export(bundle=layout_bundle, output=tmp_path / "out")
+
+
+def test_a_flag_leaves_a_summary_room_to_end(bundle, tmp_path):
+    flags = {"bundle": bundle, "max_summary_tokens": 3}  # Its minimum is 3.
+    message = "--max_summary_tokens is 3, and so is min_summary_tokens, .* ask for more"
+    for call in (
+        lambda: precis.summarize_text("Rain fell.", **flags),
+        lambda: export(output=tmp_path / "out", **flags),
+    ):
+        with pytest.raises(UsageError, match=message):
+            call()
+    row = precis.summarize_text("Rain fell.", **{**flags, "max_summary_tokens": 4})
+    assert row["settings_id"]
 
 
 def test_an_object_store_gets_the_manifest_last(layout_bundle):
