@@ -164,8 +164,8 @@ def load_checkpoint(
       max_source_tokens: where sources are cut; 0 is the length in config.json.
 
     Raises:
-      UsageError: the folder is no checkpoint that can be imported, or it has fewer
-          learned positions than `max_source_tokens`.
+      UsageError: the folder is no checkpoint that can be imported, or it has too few
+          positions for `max_source_tokens`.
       DataError: a file is damaged, a tensor is missing, unexpected or of another shape,
           or a setting is not supported.
     """
@@ -188,7 +188,8 @@ def load_checkpoint(
         if is_writer:
             search = _read_search(folder, settings, is_prompted=is_prompted)
         are_learned = config.positions == "learned"
-        if is_writer and not are_learned:  # The number of positions is no limit.
+        # The number of positions is no limit, except where the prompt counts too.
+        if has_sides and not are_learned:
             longest = max(config.max_target_tokens, search[0].max_summary_tokens)
             config = dataclasses.replace(config, max_target_tokens=longest)
     if are_learned and max_source_tokens > config.max_source_tokens:
@@ -197,6 +198,14 @@ def load_checkpoint(
             f"and this checkpoint has learned {config.max_source_tokens} positions; "
             "ask for no more, or leave it at 0 for all of them"
         )
+    if is_prompted and max_source_tokens:
+        room = settings.get("max_position_embeddings", 2048) - config.max_target_tokens
+        if max_source_tokens > room:
+            raise UsageError(
+                f"{folder}: --max_source_tokens is {max_source_tokens}, and of its "
+                f"positions {room} are left beside the {config.max_target_tokens} that "
+                "it writes; ask for no more"
+            )
     tensors = read_tensors(folder, family)
     with _naming(folder):
         if max_source_tokens:

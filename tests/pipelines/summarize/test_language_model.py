@@ -1,11 +1,15 @@
 """A language model of random weights writes summaries; what it is not for."""
 
+import json
+
 import numpy as np
 import pytest
+import safetensors.numpy
 from support.small_checkpoint import write_tokenizer
 
 import precis
 from precis.model.bundle.checkpoints.generation import read_generation
+from precis.model.bundle.checkpoints.importer import load_checkpoint
 from precis.model.bundle.checkpoints.llama import LLAMA, QWEN3
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import DataError, UsageError
@@ -67,6 +71,28 @@ def test_what_a_language_model_is_not_for(bundle, tmp_path):
     (tmp_path / "text").write_text(ARTICLE)
     with pytest.raises(UsageError, match="language model, whose attention is not draw"):
         attention(bundle=bundle, text=str(tmp_path / "text"), output="picture.png")
+
+
+def test_a_prompt_and_what_is_written_fit_the_positions(tmp_path):
+    sides = {"q": (12, 12), "k": (4, 12), "v": (4, 12), "o": (12, 12)}
+    shapes = {f"self_attn.{name}_proj": shape for name, shape in sides.items()}
+    shapes |= {"mlp.gate_proj": (16, 12), "mlp.up_proj": (16, 12)}
+    shapes |= {"mlp.down_proj": (12, 16), "input_layernorm": (12,)}
+    shapes["post_attention_layernorm"] = (12,)
+    shapes = {f"model.layers.0.{name}": shape for name, shape in shapes.items()}
+    shapes |= {"model.norm": (12,), "lm_head": (300, 12)}
+    shapes["model.embed_tokens"] = (300, 12)
+    tensors = {f"{key}.weight": np.ones(of, "float32") for key, of in shapes.items()}
+    safetensors.numpy.save_file(tensors, tmp_path / "model.safetensors")
+    for name, content in (
+        ("config", {**SETTINGS, "model_type": "llama"}),
+        ("generation_config", {"eos_token_id": 2, "max_new_tokens": 150}),
+    ):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    config = load_checkpoint(str(tmp_path), max_source_tokens=80).network.config
+    assert (config.max_source_tokens, config.max_target_tokens) == (80, 80)
+    with pytest.raises(UsageError, match="is 81, and of its positions 80 are left"):
+        load_checkpoint(str(tmp_path), max_source_tokens=81)
 
 
 ROPE = "rope_parameters"
