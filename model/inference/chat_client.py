@@ -172,7 +172,7 @@ class ChatClient:
             raise UsageError(
                 f"{_KEY_VARIABLE} holds characters that no key has; set it again"
             )
-        self._key = key.encode()
+        self._key = key
         self._url = url
         self._parameters = parameters
         self._timeout = timeout
@@ -292,10 +292,11 @@ class ChatClient:
         status, headers, content = self._exchange("POST", "chat/completions", body)
         if status == 200:
             return _read_answer(content, time.monotonic() - begun)
-        if self._key:  # Some servers repeat it.
-            content = content.replace(self._key, b"***")
+        message = _message(content, body)
         pause = _seconds(headers.get("Retry-After", ""))
-        detail = f"HTTP {status} {_message(content, body)}".rstrip()
+        if self._key:  # Some servers repeat it.
+            message = message.replace(self._key, "***")
+        detail = f"HTTP {status} {message[:300]}".rstrip()
         if pause:
             detail += f" (Retry-After {pause:.0f} s)"
         is_final = b"insufficient_quota" in content or pause > _PATIENCE_SECONDS
@@ -384,7 +385,7 @@ def _message(content: bytes, body: str) -> str:
     of which the escapes may be escaped once more.
     """
     with contextlib.suppress(ValueError):
-        message, asked = json.dumps(json.loads(content))[:300], body.replace("\\", "")
+        message, asked = json.dumps(json.loads(content))[:3000], body.replace("\\", "")
         parts = message.replace("\\", "")
         ends = range(_QUOTED_CHARACTERS, len(parts) + 1)
         if not any(parts[end - _QUOTED_CHARACTERS : end] in asked for end in ends):
