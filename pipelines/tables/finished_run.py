@@ -78,11 +78,13 @@ class FinishedRun:
       folder: where it lies.
       manifest: the content of manifest.json.
       parts: its Parquet files.
+      group_parts: those with the rows of groups; none without --group_by.
     """
 
     folder: str
     manifest: Mapping[str, Any]
     parts: Sequence[RunPart]
+    group_parts: Sequence[RunPart]
 
     @property
     def run_id(self) -> str:
@@ -143,25 +145,6 @@ class FinishedRun:
             of_part = {"partition": part.partition, "types": self._partition_types}
             yield from read_part(part.path, columns, **of_part)
 
-    @property
-    def group_parts(self) -> list[RunPart]:
-        """The Parquet files of the groups; none without --group_by."""
-        return [
-            RunPart(
-                file["file"],
-                files.join(self.folder, file["file"]),
-                file["rows"],
-                file["sha256"],
-                {},
-            )
-            for file in self._group_files
-        ]
-
-    @property
-    def _group_files(self) -> Sequence[Mapping[str, Any]]:
-        of_groups: Mapping[str, Any] = self.manifest.get("groups", {})
-        return of_groups.get("files", ())
-
     def group_tables(self) -> Iterator[pa.Table]:
         """The rows of groups, a table for each row group."""
         for part in self.group_parts:
@@ -183,8 +166,8 @@ class FinishedRun:
         Raises:
           DataError: a part is missing or was changed.
         """
-        for part in (*self.manifest["files"], *self._group_files):
-            self._check(part)
+        for file in _part_files(self.manifest):
+            self._check(file)
 
     def _check(self, file: Mapping[str, Any]) -> None:
         damage = damage_of(self.folder, file)
@@ -232,7 +215,7 @@ def read_run(folder: str) -> FinishedRun:
     parts = []
     with files.naming_damage(path, way_out=_WAY_OUT):
         listed_names(path, manifest)
-        for file in manifest["files"]:
+        for file in _part_files(manifest):
             # The order of the columns is that of the folders.
             folders = [name.partition("=") for name in file["file"].split("/")[:-1]]
             values = {
@@ -240,7 +223,14 @@ def read_run(folder: str) -> FinishedRun:
             }
             part = (file["file"], files.join(folder, file["file"]), int(file["rows"]))
             parts.append(RunPart(*part, file["sha256"], values))
-    return FinishedRun(folder, manifest, parts)
+    of_documents = [part for part in parts if not part.is_of_groups]
+    of_groups = [part for part in parts if part.is_of_groups]
+    return FinishedRun(folder, manifest, of_documents, of_groups)
+
+
+def _part_files(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parts of a run, of documents and of groups, as its manifest lists them."""
+    return [*manifest["files"], *manifest.get("groups", {}).get("files", ())]
 
 
 def parquet_files(source: str) -> list[str]:
