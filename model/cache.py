@@ -28,7 +28,8 @@ from keras import ops
 from precis.model.backend import allocate_buffer, with_unknown_size
 
 # Of the cache of a network that continues its source: int32 [B, S], the source with
-# padding, which is negative, in front of it.
+# padding, which is negative, in front of it. Its last token stands in place of the
+# start token.
 PROMPT = "prompt"
 
 

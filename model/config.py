@@ -12,6 +12,7 @@ from precis.model.errors import UsageError
 # The name of precis on package indexes.
 DISTRIBUTION = "precis-corpus"
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+_LATER = "later"
 # A refusal names this many settings that differ.
 _MOST_DIFFERENCES = 4
 # Flags that there were, and what does their work now.
@@ -105,6 +106,26 @@ def required(text: str, **info: Any) -> Any:
       info: the other fields of `FlagInfo`.
     """
     return dataclasses.field(metadata={"flag": FlagInfo(text, **info)})
+
+
+def later(default: Any) -> Any:
+    """A dataclass field that came later than others. It is not stored where it has its
+    default, so that the ids and fingerprints of earlier networks stay.
+    """
+    return dataclasses.field(default=default, metadata={_LATER: True})
+
+
+def stored_fields(config: Any) -> dict[str, Any]:
+    """The fields of a configuration as a bundle and the settings of a training hold
+    them.
+    """
+    stored = {}
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if _LATER not in field.metadata or value != field.default:
+            is_nested = dataclasses.is_dataclass(value)
+            stored[field.name] = stored_fields(value) if is_nested else value
+    return stored
 
 
 def flag_name(field: str) -> str:

@@ -37,13 +37,10 @@ from precis.model.bundle.manifest import (
     open_weights,
     save_bundle_files,
 )
+from precis.model.config import stored_fields
 from precis.model.errors import UsageError
 from precis.model.network.architectures import architecture_of, read_config
-from precis.model.network.config import (
-    EncoderConfig,
-    NetworkConfig,
-    stored_fields,
-)
+from precis.model.network.config import EncoderConfig, NetworkConfig
 from precis.model.search.config import (
     REMOVED_SETTINGS,
     SearchConfig,
@@ -162,9 +159,7 @@ def save_bundle(
     if decoding is not None:
         config["decoding"] = dataclasses.asdict(decoding)
     if special is not None:
-        config["special"] = dataclasses.asdict(special)
-        if not special.more_end_ids:  # The ids of earlier bundles stay.
-            del config["special"]["more_end_ids"]
+        config["special"] = stored_fields(special)
     if any(task_prefixes):
         config["task_prefixes"] = list(task_prefixes)
     if min_mean_log_prob is not None:

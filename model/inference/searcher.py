@@ -134,21 +134,20 @@ class Searcher:
 
     def _hypotheses(self, *document: list[Any]) -> list[Hypothesis]:
         """The hypotheses of a document, without the padding behind their end tokens."""
-        ends = {*self.special.end_ids}
         hypotheses = []
         for tokens, score, exists, log_prob, margin, min_log_prob in zip(
             *document, strict=True
         ):
-            last = next((n for n, each in enumerate(tokens) if each in ends), None)
+            ends = [tokens.index(end) for end in self.special.end_ids if end in tokens]
             if exists:
                 hypotheses.append(
                     Hypothesis(
-                        tokens if last is None else tokens[: last + 1],
+                        tokens[: min(ends) + 1] if ends else tokens,
                         score,
                         log_prob,
                         None if math.isnan(margin) else margin,
                         min_log_prob,
-                        is_finished=last is not None,
+                        is_finished=bool(ends),
                     )
                 )
         return hypotheses
@@ -175,8 +174,7 @@ class Searcher:
 
     def _run_search(self, source: tf.Tensor) -> Hypotheses:
         """Runs the search, within a shortlist where there are common pieces."""
-        read, first_tokens = self._network.split_source(source)
-        memory = self._network.encode(read)
+        memory = self._network.encode(source)
         network: Network = self._network
         pieces, shortlist = self._pieces, None
         if self._common:
@@ -191,8 +189,6 @@ class Searcher:
             )
             network = ShortlistedNetwork(self._network, shortlist)
             source = shortlist.number(source)
-            if first_tokens is not None:
-                first_tokens = shortlist.number(first_tokens)
             pieces = shortlist.gather_table(pieces) if pieces else None
         hypotheses = beam_search(
             network,
@@ -201,7 +197,6 @@ class Searcher:
             config=self.config,
             special=self.special,
             support=Support(self._text(source), pieces) if pieces else None,
-            first_tokens=first_tokens,
         )
         return shortlist.restore(hypotheses) if shortlist else hypotheses
 

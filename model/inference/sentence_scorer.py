@@ -26,6 +26,7 @@ from precis.model.bundle.manifest import (
     save_bundle_files,
 )
 from precis.model.bundle.network_bundle import EncoderBundle
+from precis.model.config import stored_fields
 from precis.model.errors import UsageError
 from precis.model.extractive.features import (
     FEATURE_COUNT,
@@ -35,11 +36,7 @@ from precis.model.extractive.features import (
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.terms import TermCache
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
-from precis.model.network.config import (
-    EncoderConfig,
-    ExtractorConfig,
-    stored_fields,
-)
+from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.text.normalization import one_line
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import.

@@ -86,7 +86,7 @@ class TransformerBlock(keras.layers.Layer):
           memory_bias: float32, broadcast to [B, H, T, S]; MASKED at padding.
           past: keys and values that stand before the states, each [B, H, P, D/H]; None
               stands for P = 0.
-          rotation: of the queries and keys of self-attention, as in `rotate`.
+          rotation: of the queries and keys of self-attention, as in `place_heads`.
           window: of self-attention, as in `attend_within`.
           training: whether dropout is on.
 

@@ -9,7 +9,7 @@ architectures and sizes.
 import dataclasses
 from typing import Any
 
-from precis.model.config import check_at_least
+from precis.model.config import check_at_least, later
 from precis.model.errors import UsageError
 
 # Numbers of a configuration that are no counts.
@@ -19,24 +19,6 @@ ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 # Fills the rows of a batch of sources up. It is the id of no token: the padding token
 # of a vocabulary may stand in a text, and a network then reads it.
 SOURCE_PADDING = -1
-# Fields that came later, with their default. They are not stored where they have it, so
-# that the ids and fingerprints of earlier networks stay.
-LATER_FIELDS = {
-    "rotary_base": 10_000.0,
-    "norm_bias": True,
-    "first_norm": True,
-    "reach": "",
-    "window": 129,
-    "local_rotary_base": 10_000.0,
-    "rotary_scaling": (),
-    "kv_heads": None,
-    "qk_norm": False,
-    "continues_source": False,
-    "both_norms": False,
-    "score_width": None,
-    "merged_attention": False,
-    "unscaled_id": None,
-}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,8 +33,9 @@ class StackConfig:
     head_width: int | None = None  # of each head; D / H where it is None
     # G: heads of keys and values, each read by H / G of queries (Ainslie et al. 2023);
     # H where it is None.
-    kv_heads: int | None = None
-    qk_norm: bool = False  # an RMS norm of each query and key (Henry et al. 2020)
+    kv_heads: int | None = later(None)
+    # An RMS norm of each query and key (Henry et al. 2020).
+    qk_norm: bool = later(False)
     dropout: float = 0.1  # share of values set to zero while training
     max_source_tokens: int = 512  # longer sources are cut and marked as truncated
     positions: str = "sinusoidal"  # one of POSITIONS
@@ -60,16 +43,16 @@ class StackConfig:
     relative_buckets: int = 32
     # Tokens; all larger distances share the last bucket.
     relative_distance: int = 128
-    rotary_base: float = 10_000.0  # theta of rotary positions
+    rotary_base: float = later(10_000.0)  # theta of rotary positions
     # Of their frequencies (Dubey et al. 2024): a divisor, the turns within a length up
     # to which it holds and from which on it does not, and that length; () scales none.
-    rotary_scaling: tuple[float, ...] = ()
+    rotary_scaling: tuple[float, ...] = later(())
     # A letter for each block, as in gllg: those with g read all tokens, those with l
     # `window` of them: itself, half of the others before it and half behind it, or all
     # before it in a decoder. Without letters, all have g.
-    reach: str = ""
-    window: int = 129
-    local_rotary_base: float = 10_000.0  # theta of the blocks with l
+    reach: str = later("")
+    window: int = later(129)
+    local_rotary_base: float = later(10_000.0)  # theta of the blocks with l
     activation: str = "relu"  # of the position-wise network; one of ACTIVATIONS
     # The activation is multiplied by a second linear layer (Shazeer 2020).
     gated_feed_forward: bool = False
@@ -78,15 +61,15 @@ class StackConfig:
     # et al. 2020).
     norm_first: bool = False
     rms_norm: bool = False  # norms scale only (Zhang and Sennrich 2019)
-    norm_bias: bool = True  # whether norms that are no RMSNorm have a bias
+    norm_bias: bool = later(True)  # whether norms that are no RMSNorm have a bias
     norm_epsilon: float = 1e-6  # of every norm
     # With the norm first, whether the attention of the first block reads one too.
-    first_norm: bool = True
-    both_norms: bool = False  # with the norm first, one of the sublayer's output too
+    first_norm: bool = later(True)
+    # With the norm first, one of the sublayer's output too.
+    both_norms: bool = later(False)
     scaled_scores: bool = True  # attention scores over sqrt(head width)
-    score_width: int | None = None  # in place of the head width there
+    score_width: int | None = later(None)  # in place of the head width there
     scaled_embedding: bool = True  # embeddings times sqrt(D)
-    unscaled_id: int | None = None  # a token with an embedding apart, never scaled
     embedding_norm: bool = False  # a norm after the positions are added (BERT)
 
     def __post_init__(self) -> None:
@@ -102,13 +85,13 @@ class StackConfig:
                 f"{self.width} is not one of {self.heads}; "
                 f"take {next_below or self.heads} or another number of heads"
             )
-        if self.kv_heads is not None:
-            check_at_least(self, 1, "kv_heads")
-            if self.heads % self.kv_heads or self.positions == "relative":
-                raise UsageError(
-                    f"kv_heads must divide heads, and {self.kv_heads} does not divide "
-                    f"{self.heads}; relative positions have as many as heads"
-                )
+        if self.kv_heads and (
+            self.heads % self.kv_heads or self.positions == "relative"
+        ):
+            raise UsageError(
+                f"kv_heads must divide heads, and {self.kv_heads} does not divide "
+                f"{self.heads}; relative positions have as many as heads"
+            )
         for name, known in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
             if (value := getattr(self, name)) not in known:
                 raise UsageError(f"{name} is one of {', '.join(known)}, not {value!r}")
@@ -169,7 +152,7 @@ class TransformerConfig(StackConfig):
     decoder_stack: StackConfig | None = None  # of a decoder that differs
     # One softmax goes over the source and the target, with the weights of
     # self-attention (T5Gemma 2), in place of a cross-attention.
-    merged_attention: bool = False
+    merged_attention: bool = later(False)
     shared_embedding: bool = True  # source and target are pieces of one vocabulary
     # The output layer is the transposed embedding table (Press and Wolf 2017).
     tied_output: bool = True
@@ -217,7 +200,7 @@ class DecoderOnlyConfig(StackConfig):
     max_target_tokens: int = 128
     # The source is a prompt, whose last token stands in place of the start token; a
     # summary may not repeat what the prompt says where it may not repeat itself.
-    continues_source: bool = False
+    continues_source: bool = later(False)
 
     @property
     def decoder(self) -> StackConfig:
@@ -285,21 +268,6 @@ class ExtractorConfig:
 
 
 NetworkConfig = TransformerConfig | DecoderOnlyConfig | RecurrentConfig
-
-
-def stored_fields(config: Any) -> dict[str, Any]:
-    """The fields of a configuration as a bundle and the settings of a training hold
-    them.
-    """
-    return dataclasses.asdict(config, dict_factory=_without_later_defaults)
-
-
-def _without_later_defaults(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in fields
-        if name not in LATER_FIELDS or value != LATER_FIELDS[name]
-    }
 
 
 def _check_counts(config: Any) -> None:

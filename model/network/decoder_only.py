@@ -43,7 +43,6 @@ class DecoderOnly(BlockGenerator):
             stack.vocabulary_size,
             stack.width,
             is_scaled=stack.scaled_embedding,
-            unscaled_id=stack.unscaled_id,
             name="embedding",
         )
         # The start token stands between source and summary.
@@ -91,27 +90,21 @@ class DecoderOnly(BlockGenerator):
                 states, bias, rotation=rotation, training=training
             )
             maps.append(AttentionMap("encoder", layer, weights, "source", "source"))
+        if self.config.continues_source:  # The last token is the first of the target.
+            nothing = ops.zeros_like(mask[..., :1])
+            mask = ops.concatenate([mask[..., 1:], nothing], axis=-1)
         return Memory(self.normed(states), tokens, mask, tuple(keys_values)), maps
 
-    def split_source(self, source: Tensor) -> tuple[Tensor, Tensor | None]:
-        """As in `Generator`: where a prompt is continued, it is taken apart.
-
-        source  7 8 9 -1   ->   7 8 -1 -1   and   9
-        """
-        if not self.config.continues_source:
-            return super().split_source(source)
-        last = ops.sum(ops.cast(source != SOURCE_PADDING, "int32"), axis=1) - 1  # [B]
-        tokens = ops.take_along_axis(source, ops.maximum(last, 0)[:, None], axis=1)
-        is_read = ops.arange(ops.shape(source)[1]) < last[:, None]
-        return ops.where(is_read, source, SOURCE_PADDING), ops.maximum(tokens[:, 0], 0)
-
     def start(self, memory: Memory, beams: int, length: int) -> Cache:
-        """As in `Generator`; a prompt is kept for the rules of repetition."""
+        """As in `Generator`; a prompt that is continued is kept, at the right.
+
+        source  7 8 9 -1   ->   -1 7 8 9
+        """
         cache = super().start(memory, beams, length)
         if not self.config.continues_source:
             return cache
         count = ops.shape(memory.source)[1]
-        places = ops.arange(count, dtype="int32") - count
+        places = ops.arange(1 - count, 1, dtype="int32")
         places = places + self.first_position(memory.mask)  # [B, S], below 0 in front
         prompt = ops.take_along_axis(memory.source, ops.maximum(places, 0), axis=1)
         prompt = ops.where(places < 0, SOURCE_PADDING, prompt)

@@ -314,7 +314,7 @@ def step_block(
           step.
       source: keys and values of the source, from `arrange_source`.
       source_bias: float32, broadcast to [B, H, K, S], MASKED at padding.
-      rotation: of the queries and keys of self-attention, as in `rotate`.
+      rotation: of the queries and keys of self-attention, as in `place_heads`.
 
     Returns:
       float32 [B * K, D], and the keys and the values with the slots of this step.

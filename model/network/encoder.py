@@ -92,7 +92,6 @@ def add_encoder(
         config.vocabulary_size,
         config.width,
         is_scaled=config.scaled_embedding,
-        unscaled_id=config.unscaled_id,
         has_logits_bias=has_logits_bias,
         has_scaled_output=has_scaled_output,
         name="embedding",

@@ -174,12 +174,6 @@ class Generator(keras.Model):
         """
         raise NotImplementedError
 
-    def split_source(self, source: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What is encoded of a source, int32 [B, S], and the token that a search begins
-        with, int32 [B]; None stands for the start token.
-        """
-        return source, None
-
     def start(self, memory: Memory, beams: int, length: int) -> Cache:
         """Makes the cache of a search that has not written anything.
 

@@ -5,6 +5,7 @@ attention and the feed-forward network.
 embeddings and positions, `gradients.py` the attention formula itself.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -182,15 +183,23 @@ def make_norm(config: StackConfig, **kwargs: Any) -> keras.layers.Layer:
     return LayerNorm(center=config.norm_bias, **settings)
 
 
-def rotate(heads: Tensor, rotation: tuple[Tensor, Tensor] | None) -> Tensor:
-    """Rotates queries or keys by the angles of their positions (Su et al. 2021): number
-    i of the first half of a head and number i of the second are a point of a plane.
+def place_heads(
+    heads: Tensor,
+    norm: keras.layers.Layer | None,
+    rotation: tuple[Tensor, Tensor] | None,
+) -> Tensor:
+    """Norms queries or keys, and rotates them by the angles of their positions (Su et
+    al. 2021): number i of the first half of a head and number i of the second are a
+    point of a plane.
 
     Args:
       heads: [B, H, T, D/H].
-      rotation: cosines and sines, float32, broadcast to [B, H, T, D/H]; None returns
-          the heads as they are.
+      norm: None norms nothing.
+      rotation: cosines and sines, float32, broadcast to [B, H, T, D/H]; None rotates
+          nothing.
     """
+    if norm is not None:
+        heads = ops.cast(norm(heads), heads.dtype)
     if rotation is None:
         return heads
     cosines, sines = rotation
@@ -198,19 +207,6 @@ def rotate(heads: Tensor, rotation: tuple[Tensor, Tensor] | None) -> Tensor:
     turned = ops.concatenate([-second, first], axis=-1)
     rotated = ops.cast(heads, "float32") * cosines + ops.cast(turned, "float32") * sines
     return ops.cast(rotated, heads.dtype)
-
-
-def place_heads(
-    heads: Tensor,
-    norm: keras.layers.Layer | None,
-    rotation: tuple[Tensor, Tensor] | None,
-) -> Tensor:
-    """Queries or keys [B, H, T, D/H], normed and rotated by their positions where a
-    network does so.
-    """
-    if norm is not None:
-        heads = ops.cast(norm(heads), heads.dtype)
-    return rotate(heads, rotation)
 
 
 def attend_within(
@@ -293,13 +289,9 @@ class MultiHeadAttention(keras.layers.Layer):
         self.output_projection = linear(config.width, name="output")
         self.query_norm = self.key_norm = None
         if config.qk_norm:
-            norm = functools.partial(
-                keras.layers.RMSNormalization,
-                epsilon=config.norm_epsilon,
-                dtype="float32",
-            )
-            self.query_norm = norm(name="query_norm")
-            self.key_norm = norm(name="key_norm")
+            only_scaled = dataclasses.replace(config, rms_norm=True)
+            self.query_norm = make_norm(only_scaled, name="query_norm")
+            self.key_norm = make_norm(only_scaled, name="key_norm")
 
     def build(self, _: Any = None) -> None:
         self.query.build((None, None, self.width))
@@ -326,7 +318,7 @@ class MultiHeadAttention(keras.layers.Layer):
           bias: float32, broadcast to [B, H, T, S]; MASKED where nothing may be read.
           past: keys and values that stand before those of the memory, each
               [B, G, P, D/H]; S is then P longer.
-          rotation: of queries and keys, as in `rotate`.
+          rotation: of queries and keys, as in `place_heads`.
           window: as in `attend_within`; None is the whole memory.
 
         Returns:

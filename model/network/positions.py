@@ -33,7 +33,7 @@ def sinusoidal_positions(
 def rotation_at(
     config: StackConfig, positions: Tensor, base: float = 0.0
 ) -> tuple[Tensor, Tensor] | None:
-    """What `rotate` turns the queries and keys at some positions by; None where
+    """What `place_heads` turns the queries and keys at some positions by; None where
     positions are not rotary.
 
     The angle of number i of either half of a head is pos / theta^(2i / (D/H)).
@@ -75,7 +75,6 @@ class TokenEmbedding(keras.layers.Layer):
         is_scaled: bool = True,
         has_logits_bias: bool = False,
         has_scaled_output: bool = False,
-        unscaled_id: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype="float32", **kwargs)
@@ -83,7 +82,6 @@ class TokenEmbedding(keras.layers.Layer):
         self.width = width
         self.has_logits_bias = has_logits_bias
         self.scale = math.sqrt(width) if is_scaled else 1.0
-        self.unscaled_id = unscaled_id
         # With standard deviation D^-0.5 the values of a scaled embedding are about as
         # large as those of a position code, and tied logits are about 1. A scaled
         # output brings that factor itself (Raffel et al. 2020).
@@ -95,8 +93,6 @@ class TokenEmbedding(keras.layers.Layer):
             shape=(self.vocabulary_size, self.width),
             initializer=keras.initializers.RandomNormal(stddev=self.deviation),
         )
-        if self.unscaled_id is not None:
-            self.unscaled = self.add_weight(name="unscaled", shape=(self.width,))
         self.logits_bias = None
         if self.has_logits_bias:
             # Without autocast: a network that computes in another precision calls
@@ -111,10 +107,7 @@ class TokenEmbedding(keras.layers.Layer):
 
     def call(self, ids: Tensor) -> Tensor:
         """Maps ids int32 [...] to float32 [..., D], times sqrt(D) if scaled."""
-        embedded = ops.take(self.table, ids, axis=0) * self.scale
-        if self.unscaled_id is None:
-            return embedded
-        return ops.where(ids[..., None] == self.unscaled_id, self.unscaled, embedded)
+        return ops.take(self.table, ids, axis=0) * self.scale
 
     def logits(self, states: Tensor, dtype: Any) -> Tensor:
         """The tied output layer: states [..., D] times the transposed table, multiplied

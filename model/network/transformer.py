@@ -51,7 +51,6 @@ class Transformer(BlockGenerator):
                 decoder.vocabulary_size,
                 decoder.width,
                 is_scaled=decoder.scaled_embedding,
-                unscaled_id=decoder.unscaled_id,
                 has_logits_bias=config.logits_bias,
                 name="target_embedding",
             )

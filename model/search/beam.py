@@ -48,7 +48,6 @@ def beam_search(
     config: SearchConfig,
     special: SpecialTokens,
     support: Support | None = None,
-    first_tokens: Tensor | None = None,
 ) -> Hypotheses:
     """Finds the K most likely summaries of each document.
 
@@ -60,8 +59,6 @@ def beam_search(
       special: the ids of special tokens.
       support: the sources whose numbers and names may be written; None where a search
           may write all.
-      first_tokens: int32 [B], what each document's hypotheses begin with in place of
-        the start token.
 
     Returns:
       K hypotheses per document, finished ones first or by score alone, as
@@ -87,13 +84,7 @@ def beam_search(
     cache = network.start(memory, config.beam_width, first_room(config))
     cache = start_facts(cache, support, config.beam_width)
     return run_in_segments(
-        start_state(
-            cache,
-            batch=batch,
-            config=config,
-            special=special,
-            first_tokens=first_tokens,
-        ),
+        start_state(cache, batch=batch, config=config, special=special),
         advance=advance,
         rank=lambda state: rank_hypotheses(state, config, special.end_ids),
         batch=batch,

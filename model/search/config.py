@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import check_at_least, check_choices, flag, setting
+from precis.model.config import check_at_least, check_choices, flag, later, setting
 from precis.model.errors import UsageError
 
 LENGTH_PENALTIES = ("none", "average", "wu")
@@ -115,13 +115,12 @@ class SearchConfig:
           max_target_tokens: of the network.
         """
         limit = min(self.max_summary_tokens, max_target_tokens)
-        never_ends = self.min_summary_tokens == self.max_summary_tokens
+        # A search that never ends a summary does not end it here either.
+        may_end = self.min_summary_tokens < self.max_summary_tokens
         return dataclasses.replace(
             self,
             max_summary_tokens=limit,
-            min_summary_tokens=min(
-                self.min_summary_tokens, limit if never_ends else limit - 1
-            ),
+            min_summary_tokens=min(self.min_summary_tokens, limit - may_end),
         )
 
 
@@ -167,7 +166,7 @@ class SpecialTokens:
     suppressed: tuple[int, ...] = ()
     prefix: tuple[int, ...] = ()
     last_id: int | None = None
-    more_end_ids: tuple[int, ...] = ()
+    more_end_ids: tuple[int, ...] = later(())
 
     @property
     def end_ids(self) -> tuple[int, ...]:

@@ -54,7 +54,7 @@ def _behind_prompt(
     """
     if PROMPT not in cache.per_document:
         return tokens, index
-    prompt = cache.per_document[PROMPT]
+    prompt = cache.per_document[PROMPT][:, :-1]
     batch, length = ops.shape(prompt)
     shape = (batch, ops.shape(tokens)[1], length)
     prompt = ops.broadcast_to(prompt[:, None], shape)

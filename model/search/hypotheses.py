@@ -8,14 +8,13 @@ live hypotheses are always left; but a greedy search, of one hypothesis, looks a
 best alone and ends with it. Equal scores go to the smaller token id.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from keras import ops
 
 from precis.model.backend import Tensor
-from precis.model.cache import Cache, gather_beams
+from precis.model.cache import PROMPT, Cache, gather_beams
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import (
     LOWEST_SCORE,
@@ -110,18 +109,14 @@ class Hypotheses(NamedTuple):
 
 
 def start_state(
-    cache: Cache,
-    *,
-    batch: Any,
-    config: SearchConfig,
-    special: SpecialTokens,
-    first_tokens: Tensor | None = None,
+    cache: Cache, *, batch: Any, config: SearchConfig, special: SpecialTokens
 ) -> BeamState:
-    """The state before the first step of B documents; arguments as in `beam_search`."""
+    """The state before the first step of B documents."""
     length, width = config.max_summary_tokens, config.beam_width
     start = ops.full((batch, width, 1), special.start_id, dtype="int32")
-    if first_tokens is not None:
-        start = ops.broadcast_to(first_tokens[:, None, None], (batch, width, 1))
+    if PROMPT in cache.per_document:
+        last = cache.per_document[PROMPT][:, None, -1:]
+        start = ops.broadcast_to(last, (batch, width, 1))
     padding = ops.full((batch, width, length), special.pad_id, dtype="int32")
     tokens = ops.concatenate([start, padding], axis=2)
     # All hypotheses of a document are equal at first. Only the first may be extended,
@@ -174,8 +169,8 @@ def choose_candidates(
 
 def _is_end(tokens: Tensor, end_ids: Sequence[int]) -> Tensor:
     """Whether tokens of any shape are among those that end a summary."""
-    ends = (ops.equal(tokens, end_id) for end_id in end_ids)
-    return functools.reduce(ops.logical_or, ends)
+    ends = ops.convert_to_tensor(end_ids, dtype="int32")
+    return ops.any(ops.equal(tokens[..., None], ends), axis=-1)
 
 
 def _lowest_of(live: LiveHypotheses, parents: Tensor, log_probs: Tensor) -> Tensor:

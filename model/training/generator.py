@@ -10,10 +10,11 @@ import tensorflow as tf
 
 from precis.model import rouge
 from precis.model.bundle.network_bundle import save_bundle
+from precis.model.config import stored_fields
 from precis.model.errors import UsageError
 from precis.model.inference.summarizer import distinct_summaries, make_searcher
 from precis.model.network.build import build_network
-from precis.model.network.config import NetworkConfig, stored_fields
+from precis.model.network.config import NetworkConfig
 from precis.model.network.generator import Generator
 from precis.model.records.example import feature_spec
 from precis.model.search.config import SearchConfig

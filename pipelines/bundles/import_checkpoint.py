@@ -17,11 +17,7 @@ from precis.model.bundle.checkpoints.importer import (
     read_settings,
     weight_files,
 )
-from precis.model.bundle.checkpoints.llama import (
-    SETTINGS_FILE,
-    TEMPLATE_FILE,
-    read_chat,
-)
+from precis.model.bundle.checkpoints.llama import CHAT_FILES, read_chat
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     ENCODER,
@@ -80,19 +76,17 @@ def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
             "replace; name another folder"
         )
     settings = read_settings(folder)
-    is_writer = bool(FAMILIES[settings["model_type"]].class_name)
+    family = FAMILIES[settings["model_type"]]
+    is_writer = bool(family.class_name)
     refuse_other_kind(output, ABSTRACTIVE if is_writer else ENCODER)
     with stage("import"):
         names = [CONFIG_FILE, *weight_files(folder), TOKENIZER_FILE]
-        if is_writer and files.exists(files.join(folder, GENERATION_FILE)):
-            names.append(GENERATION_FILE)
+        optional = [GENERATION_FILE] if is_writer else []
         chat = None
-        if FAMILIES[settings["model_type"]].config is DecoderOnlyConfig:
+        if family.config is DecoderOnlyConfig:
             chat = read_chat(folder)
-            optional = (TEMPLATE_FILE, SETTINGS_FILE)
-            names += [
-                name for name in optional if files.exists(files.join(folder, name))
-            ]
+            optional += CHAT_FILES
+        names += [name for name in optional if files.exists(files.join(folder, name))]
         tokenizer = read_tokenizer(folder, settings)
         checkpoint = load_checkpoint(
             folder, max_source_tokens=options.max_source_tokens

@@ -30,8 +30,9 @@ class ImportOptions:
     """Checkpoint"""
 
     checkpoint: str = required(
-        "BART, PEGASUS, T5, Llama, Qwen or BERT-type encoder: its name on the Hugging "
-        "Face hub, as hf://facebook/bart-large-cnn, or a folder in that layout",
+        "BART, PEGASUS, T5, T5Gemma 2, Llama, Qwen, ModernBERT or BERT-type encoder: "
+        "its name on the Hugging Face hub, as hf://facebook/bart-large-cnn, or a "
+        "folder in that layout",
         is_positional=True,
         metavar="DIR",
         is_common=True,

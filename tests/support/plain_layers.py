@@ -283,15 +283,12 @@ def embed(
     *,
     is_scaled: bool,
     first: int = 0,
-    unscaled: np.ndarray | None = None,
 ) -> np.ndarray:
     """What enters the first block of tokens that stand at position `first` and behind
     it; `weights` are those of the input layer.
     """
     width = table.shape[1]
     states = table[ids] * (math.sqrt(width) if is_scaled else 1.0)
-    if unscaled is not None:
-        states[ids == config.unscaled_id] = unscaled
     places = range(first, first + len(ids))
     if config.positions == "learned":
         states = states + weights["positions"][list(places)]

@@ -134,7 +134,6 @@ def transformer(
         below(weights, "source_input"),
         config,
         is_scaled=config.scaled_embedding,
-        unscaled=weights.get("embedding/unscaled"),
     )
     everything = np.ones((len(source), len(source)), bool)
     numbers = numbers_of(
@@ -158,7 +157,6 @@ def transformer(
         below(weights, "target_input"),
         decoder,
         is_scaled=(config if is_shared else decoder).scaled_embedding,
-        unscaled=weights.get("embedding/unscaled"),
     )
     numbers = numbers_of(
         weights, "decoder_positions", len(target), decoder, is_bidirectional=False
@@ -198,7 +196,6 @@ def decoder_only(
         below(weights, "input_layer"),
         config,
         is_scaled=config.scaled_embedding,
-        unscaled=weights.get("embedding/unscaled"),
     )
     numbers = numbers_of(
         weights, "relative_positions", len(sequence), config, is_bidirectional=False

@@ -58,6 +58,7 @@ class Family:
       title: the name of the architecture.
       class_name: the class in transformers that writes; "" for an encoder alone.
       config: the class of the configuration of a network that writes.
+      is_general: as in `read_generation`.
       fields: what config.json says of a network field by field.
       fixed: the fields of a network that all its checkpoints share.
       read: config.json -> fields of a network that no single field gives. It raises
@@ -86,6 +87,7 @@ class Family:
     title: str
     class_name: str = ""
     config: type[Any] = TransformerConfig
+    is_general: bool = False
     fields: tuple[Field, ...]
     fixed: Mapping[str, Any]
     read: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}

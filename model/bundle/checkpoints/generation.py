@@ -61,7 +61,7 @@ def read_generation(
     settings: Mapping[str, Any],
     generation: Mapping[str, Any] | None,
     *,
-    is_prompted: bool = False,
+    is_general: bool = False,
 ) -> tuple[SearchConfig, SpecialTokens]:
     """The search settings and the special tokens of a checkpoint.
 
@@ -70,8 +70,9 @@ def read_generation(
           all settings where there is no `generation`. Its `task_settings` override
           both.
       generation: generation_config.json, if there is one.
-      is_prompted: whether the network continues a prompt. Then nothing is drawn by
-        chance, also where the file asks for it, and lengths are those of the summary.
+      is_general: whether it is a language model for many tasks. Then nothing is drawn
+        by chance, also where the file asks for it, and lengths are those of the
+        summary.
 
     Raises:
       DataError: no search here supports a setting, or two settings contradict.
@@ -79,8 +80,8 @@ def read_generation(
     general = settings if generation is None else generation
     values = {**general, **task_settings(settings)}
     values = {name: value for name, value in values.items() if value is not None}
-    if is_prompted:
-        values = _of_a_prompt(values)
+    if is_general:
+        values = _for_summaries(settings, values)
     for name in UNKNOWN_HERE:
         is_off = not values.get(name) or (
             name in UNKNOWN_HERE[-3:] and values[name] == 1
@@ -90,23 +91,27 @@ def read_generation(
                 f"{name} is {values[name]!r}, and no search here has it; "
                 "take it out of generation_config.json"
             )
-    return _search_config(values), _special_tokens(
-        settings, values, is_prompted=is_prompted
-    )
+    special = _special_tokens(settings, values, is_general=is_general)
+    return _search_config(values), special
 
 
-def _of_a_prompt(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The generation settings of a network that continues a prompt, which the maximum
-    length of the file includes. Twenty tokens, the default of transformers, are no
-    summary.
+def _for_summaries(
+    settings: Mapping[str, Any], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The generation settings of a language model for many tasks. Where it has no
+    encoder, the lengths of the file include the prompt. Twenty tokens, the default of
+    transformers, are no summary.
     """
-    if values.get("min_length"):
+    counts_prompt = not settings.get("is_encoder_decoder")
+    if counts_prompt and values.get("min_length"):
         raise DataError(
             f"min_length is {values['min_length']} and counts the prompt; state "
             "min_new_tokens in its place in generation_config.json"
         )
-    written = {"max_new_tokens": SearchConfig().max_summary_tokens}
-    return {**written, **values, "do_sample": False}
+    longest = {"max_new_tokens": SearchConfig().max_summary_tokens}
+    if "max_length" in values and not counts_prompt:
+        longest = {}
+    return {**longest, **values, "do_sample": False}
 
 
 def _search_config(values: Mapping[str, Any]) -> SearchConfig:
@@ -145,36 +150,32 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
 
 
 def _special_tokens(
-    settings: Mapping[str, Any], values: Mapping[str, Any], *, is_prompted: bool
+    settings: Mapping[str, Any], values: Mapping[str, Any], *, is_general: bool
 ) -> SpecialTokens:
     """The special tokens.
 
     Args:
       settings: config.json, for the tokens that `values` lacks.
       values: the generation settings without None.
-      is_prompted: as in `read_generation`.
+      is_general: as in `read_generation`.
     """
     stated = {**settings, **values}
     ends: Any = stated.get("eos_token_id")
-    more_ends: list[int]
-    first_end, *more_ends = ends if isinstance(ends, list) and ends else [ends]
-    stated["eos_token_id"] = first_end
+    ends = ends if isinstance(ends, list) and ends else [ends]
+    stated["eos_token_id"] = ends[0]
     names = ("decoder_start_token_id", "eos_token_id", "pad_token_id")
     needed = {name: _single_token(stated, name) for name in names}
     if needed["decoder_start_token_id"] is None:
         needed["decoder_start_token_id"] = stated.get("bos_token_id")
-    if is_prompted:  # Its summary begins behind the prompt.
-        needed = {
-            name: first_end if token is None else token
-            for name, token in needed.items()
-        }
     for name, token in needed.items():
+        if token is None and is_general:  # Behind a prompt it is not read.
+            needed[name] = token = ends[0]
         if token is None:
             raise DataError(f"{name} is missing; add it to config.json")
     first = _single_token(values, "forced_bos_token_id")
     last = _single_token(values, "forced_eos_token_id")
     suppressed = tuple(values.get("suppress_tokens", ()))
-    for token in (*needed.values(), *more_ends, first, last, *suppressed):
+    for token in (*needed.values(), *ends, first, last, *suppressed):
         if token is not None and not 0 <= token < settings["vocab_size"]:
             raise DataError(
                 f"the special token {token} is none of the {settings['vocab_size']} "
@@ -188,7 +189,7 @@ def _special_tokens(
         suppressed=suppressed,
         prefix=() if first is None else (first,),
         last_id=last,
-        more_end_ids=tuple(more_ends),
+        more_end_ids=tuple(ends[1:]),
     )
 
 

@@ -24,23 +24,13 @@ from precis.model.bundle.checkpoints.bert import (
 )
 from precis.model.bundle.checkpoints.family import Family
 from precis.model.bundle.checkpoints.generation import read_generation, task_settings
-from precis.model.bundle.checkpoints.llama import (
-    LLAMA,
-    QWEN2,
-    QWEN3,
-    SETTINGS_FILE,
-    TEMPLATE_FILE,
-)
+from precis.model.bundle.checkpoints.llama import CHAT_FILES, LLAMA, QWEN2, QWEN3
 from precis.model.bundle.checkpoints.modernbert import MODERNBERT
 from precis.model.bundle.checkpoints.t5 import MT5, T5
 from precis.model.bundle.checkpoints.t5gemma2 import T5GEMMA2
 from precis.model.bundle.manifest import check_finite
 from precis.model.errors import DataError, UsageError
-from precis.model.network.config import (
-    DecoderOnlyConfig,
-    EncoderConfig,
-    TransformerConfig,
-)
+from precis.model.network.config import DecoderOnlyConfig, TransformerConfig
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.tokenization.imported import TOKENIZER_FILE
 
@@ -50,8 +40,11 @@ WEIGHTS_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 # What is read of a checkpoint beside its weights.
 DESCRIPTION_FILES = (
-    *(CONFIG_FILE, GENERATION_FILE, TOKENIZER_FILE, INDEX_FILE),
-    *(SETTINGS_FILE, TEMPLATE_FILE),
+    CONFIG_FILE,
+    GENERATION_FILE,
+    TOKENIZER_FILE,
+    INDEX_FILE,
+    *CHAT_FILES,
 )
 # By model_type.
 FAMILIES: Mapping[str, Family] = {
@@ -68,22 +61,14 @@ FAMILIES: Mapping[str, Family] = {
     "distilbert": DISTILBERT,
     "modernbert": MODERNBERT,
 }
-# What to take instead of checkpoints of other types, by model_type.
+# What to take instead of checkpoints of other types, by patterns of model_type.
 _INSTEAD: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("led", "longt5", "bigbird_pegasus"),
-        "for long documents take bart, pegasus or t5: --long_documents chunk_merge "
-        "reads all of an article",
-    ),
-    **dict.fromkeys(
-        ("marian", "mbart", "m2m_100", "nllb-moe"),
-        "for other languages than English take a summarizer of the type mt5",
-    ),
-    **dict.fromkeys(
-        ("gemma", "gemma2", "gemma3", "gemma3_text", "mistral"),
-        "serve it with vLLM, llama.cpp or Ollama, and name the server: "
-        "--bundle openai://HOST:PORT/v1#MODEL",
-    ),
+    "led|longt5|bigbird_pegasus": "for long documents take bart, pegasus or t5: "
+    "--long_documents chunk_merge reads all of an article",
+    "marian|mbart|m2m_100|nllb-moe": "for other languages than English take a "
+    "summarizer of the type mt5",
+    "gemma|gemma2|gemma3|gemma3_text|mistral": "serve it with vLLM, llama.cpp or "
+    "Ollama, and name the server: --bundle openai://HOST:PORT/v1#MODEL",
     "modernbert-decoder": "take the encoder of that size, of the type modernbert",
     "prophetnet": "take bart or pegasus, which were trained on the same news",
 }
@@ -115,11 +100,8 @@ def read_settings(folder: str) -> dict[str, Any]:
       UsageError: the folder is no checkpoint, or has an unknown model_type.
       DataError: config.json is damaged.
     """
-    packed = (
-        [folder]
-        if folder.endswith(".gguf")
-        else files.glob(files.join(folder, "*.gguf"))
-    )
+    is_packed = folder.endswith(".gguf")
+    packed = files.glob(folder if is_packed else files.join(folder, "*.gguf"))
     if packed and not files.glob(files.join(folder, "*.safetensors")):
         raise UsageError(
             f"{packed[0]}: a GGUF file, whose weights are quantized, is not read; take "
@@ -134,12 +116,16 @@ def read_settings(folder: str) -> dict[str, Any]:
     settings = files.read_object(files.join(folder, CONFIG_FILE), way_out=_WAY_OUT)
     model_type = settings.get("model_type")
     if model_type not in list(FAMILIES):  # It may be of any type.
+        instead = "take one of these"
+        for pattern, text in _INSTEAD.items():
+            if re.fullmatch(pattern, str(model_type)):
+                instead = text
         writers = [name for name, family in FAMILIES.items() if family.class_name]
         readers = [name for name in FAMILIES if name not in writers]
         raise UsageError(
             f"{folder}: model_type is {model_type!r}, and what can be imported is "
             f"{', '.join(writers)}, which write summaries, and {', '.join(readers)}, "
-            f"which only read; {_INSTEAD.get(str(model_type), 'take one of these')} "
+            f"which only read; {instead} "
             "(docs/MODELS.md, Checkpoints of other projects)"
         )
     if quantized := settings.get("quantization_config"):
@@ -174,8 +160,7 @@ def load_checkpoint(
     family = ROBERTA_CHECKER if checker else FAMILIES[settings["model_type"]]
     is_writer = bool(family.class_name)
     with _naming(folder):
-        is_prompted = family.config is DecoderOnlyConfig
-        has_sides = is_writer and not is_prompted
+        has_sides = is_writer and family.config is TransformerConfig
         if has_sides and settings.get("is_encoder_decoder") is False:
             raise DataError(
                 f"{CONFIG_FILE}: is_encoder_decoder is false, and one side alone "
@@ -184,9 +169,7 @@ def load_checkpoint(
         config = _read_config(family, settings)
         if checker:
             config = config.classifier(checker["labels"])
-        search: tuple[Any, ...] = ()
-        if is_writer:
-            search = _read_search(folder, settings, is_prompted=is_prompted)
+        search = _read_search(folder, settings, family) if is_writer else ()
         are_learned = config.positions == "learned"
         # The number of positions is no limit, except where the prompt counts too.
         if has_sides and not are_learned:
@@ -198,7 +181,7 @@ def load_checkpoint(
             f"and this checkpoint has learned {config.max_source_tokens} positions; "
             "ask for no more, or leave it at 0 for all of them"
         )
-    if is_prompted and max_source_tokens:
+    if family.config is DecoderOnlyConfig and max_source_tokens:
         room = settings.get("max_position_embeddings", 2048) - config.max_target_tokens
         if max_source_tokens > room:
             raise UsageError(
@@ -233,22 +216,22 @@ def _read_config(family: Family, settings: Mapping[str, Any]) -> Any:
 
 
 def _read_search(
-    folder: str, settings: Mapping[str, Any], *, is_prompted: bool
-) -> tuple[SearchConfig, SpecialTokens, str]:
+    folder: str, settings: Mapping[str, Any], family: Family
+) -> tuple[Any, ...]:
     """The search, the special tokens and the task prefix of a checkpoint."""
     path = files.join(folder, GENERATION_FILE)
     generation, name = None, CONFIG_FILE
     if files.exists(path):
         generation, name = files.read_object(path, way_out=_WAY_OUT), GENERATION_FILE
     with files.naming_damage(name, way_out=_WAY_OUT):
-        search = read_generation(settings, generation, is_prompted=is_prompted)
+        search = read_generation(settings, generation, is_general=family.is_general)
         return *search, task_settings(settings).get("prefix") or ""
 
 
 def _cut_positions(
     tensors: dict[str, np.ndarray],
     family: Family,
-    config: TransformerConfig | EncoderConfig,
+    config: Any,
     max_source_tokens: int,
 ) -> None:
     """Cuts the table of learned positions at a number of tokens.

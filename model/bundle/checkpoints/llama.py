@@ -16,11 +16,12 @@ from precis.model.errors import DataError
 from precis.model.network.config import DecoderOnlyConfig
 from precis.model.tokenization.prompts import TEMPLATE, prompt_parts
 
-TEMPLATE_FILE = "chat_template.jinja"
-SETTINGS_FILE = "tokenizer_config.json"
+_SETTINGS_FILE, _TEMPLATE_FILE = "tokenizer_config.json", "chat_template.jinja"
+CHAT_FILES = (_SETTINGS_FILE, _TEMPLATE_FILE)
 # At most so much of the positions is read or written: the memory of a source grows with
 # the square of its length.
 _SOURCE_TOKENS, _TARGET_TOKENS = 4096, 1024
+_PARTS = ("q_proj", "k_proj", "v_proj", "o_proj")
 _FULL = "full_attention"
 _SCALING = ("factor", "low_freq_factor", "high_freq_factor")
 _LENGTH = "original_max_position_embeddings"
@@ -33,15 +34,13 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
     rotary |= settings.get("rope_parameters") or {}
     kind = rotary.get("rope_type") or rotary.get("type") or "default"
     has_biases = bool(settings.get("attention_bias"))
+    other_layers = {*(settings.get("layer_types") or ())} - {_FULL}
     for name, value, known in (
         ("rope_type", kind, ("default", "llama3")),
         ("partial_rotary_factor", rotary.get("partial_rotary_factor", 1), (1,)),
         ("use_sliding_window", bool(settings.get("use_sliding_window")), (False,)),
         ("mlp_bias", bool(settings.get("mlp_bias")), (False, has_biases)),
-        *(
-            ("layer_types", each, (_FULL,))
-            for each in settings.get("layer_types") or ()
-        ),
+        ("layer_types", min(other_layers, default=_FULL), (_FULL,)),
     ):
         if value not in known:
             raise DataError(
@@ -52,12 +51,11 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
     scaling: tuple[float, ...] = ()
     if kind == "llama3":
         scaling = (*(rotary[name] for name in _SCALING), rotary.get(_LENGTH, positions))
+    theta = rotary.get("rope_theta") or settings.get("rope_theta") or 10_000
     target = min(_TARGET_TOKENS, positions // 2)
     return {
         "pad_id": max(settings.get("pad_token_id") or 0, 0),
-        "rotary_base": float(
-            rotary.get("rope_theta") or settings.get("rope_theta") or 10_000
-        ),
+        "rotary_base": float(theta),
         "rotary_scaling": scaling,
         "biases": has_biases,
         "max_source_tokens": max(1, min(_SOURCE_TOKENS, positions - target)),
@@ -65,11 +63,25 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_BLOCK = "layers.#"
+def block_names(path: str, name: str) -> dict[str, str]:
+    """The names of the layers that a block of Llama or of Gemma has, by path; `path`
+    and `name` are those of the block.
+    """
+    return {
+        **attention_names(f"{path}/attention", f"{name}.self_attn", *_PARTS),
+        f"{path}/attention/query_norm": f"{name}.self_attn.q_norm",
+        f"{path}/attention/key_norm": f"{name}.self_attn.k_norm",
+        f"{path}/feed_forward/inner": f"{name}.mlp.gate_proj",
+        f"{path}/feed_forward/gate": f"{name}.mlp.up_proj",
+        f"{path}/feed_forward/outer": f"{name}.mlp.down_proj",
+    }
+
+
 LLAMA = Family(
     title="Llama",
     class_name="LlamaForCausalLM",
     config=DecoderOnlyConfig,
+    is_general=True,
     fields=(
         Field("vocabulary_size", "vocab_size"),
         Field("width", "hidden_size"),
@@ -97,18 +109,9 @@ LLAMA = Family(
         "embedding/table": "embed_tokens.weight",
         "output_layer/kernel": "lm_head.weight",
         "output_layer/bias": "lm_head.bias",
-        **attention_names(
-            "block_#/attention",
-            f"{_BLOCK}.self_attn",
-            *("q_proj", "k_proj", "v_proj", "o_proj"),
-        ),
-        "block_#/attention/query_norm": f"{_BLOCK}.self_attn.q_norm",
-        "block_#/attention/key_norm": f"{_BLOCK}.self_attn.k_norm",
-        "block_#/attention_residual/norm": f"{_BLOCK}.input_layernorm",
-        "block_#/feed_forward/inner": f"{_BLOCK}.mlp.gate_proj",
-        "block_#/feed_forward/gate": f"{_BLOCK}.mlp.up_proj",
-        "block_#/feed_forward/outer": f"{_BLOCK}.mlp.down_proj",
-        "block_#/feed_forward_residual/norm": f"{_BLOCK}.post_attention_layernorm",
+        **block_names("block_#", "layers.#"),
+        "block_#/attention_residual/norm": "layers.#.input_layernorm",
+        "block_#/feed_forward_residual/norm": "layers.#.post_attention_layernorm",
         "last_norm": "norm",
     },
     prefix="model.",
@@ -144,17 +147,15 @@ def read_chat(folder: str) -> dict[str, Any]:
       DataError: a file is damaged, or the template cannot be filled in.
     """
     way_out = "download the checkpoint again"
-    settings: dict[str, Any] = {}
-    path = files.join(folder, SETTINGS_FILE)
-    if files.exists(path):
-        settings = files.read_object(path, way_out=way_out)
+    path = files.join(folder, _SETTINGS_FILE)
+    settings = files.read_object(path, way_out=way_out) if files.exists(path) else {}
     chat = {
         name: value["content"] if isinstance(value, Mapping) else value
         for name, value in settings.items()
         if name.endswith("_token") and value and not isinstance(value, bool)
     }
     template = settings.get(TEMPLATE)
-    path = files.join(folder, TEMPLATE_FILE)
+    path = files.join(folder, _TEMPLATE_FILE)
     way_out = "take that part out of the template, or all of it for a plain prompt"
     with files.naming_damage(folder, way_out=way_out):
         if isinstance(template, list):  # Some checkpoints have several, by name.

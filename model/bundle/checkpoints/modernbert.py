@@ -25,15 +25,8 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
     reach = reach_of(
         settings, [GLOBAL if layer in of_whole else LOCAL for layer in range(layers)]
     )
-    has_bias = settings.get("attention_bias", False)
-    if has_bias != settings.get("mlp_bias", False):
-        raise DataError(
-            "config.json: of attention_bias and mlp_bias one is true, and a network "
-            "here has biases in all linear layers or in none; it cannot be imported"
-        )
     of_global = theta_of(settings, GLOBAL, "global_rope_theta", 160_000.0)
     return {
-        "biases": has_bias,
         "reach": reach,
         "window": settings.get("local_attention", 128) // 2 * 2 + 1,
         "rotary_base": float(of_global),
@@ -86,6 +79,8 @@ MODERNBERT = Family(
         Field("activation", "hidden_activation", "gelu"),
         Field("norm_epsilon", "norm_eps", 1e-5),
         Field("norm_bias", "norm_bias", False),
+        # Biases in all linear layers or in none; others are missing or unexpected.
+        Field("biases", "attention_bias", False),
     ),
     fixed={
         "positions": "rotary",

@@ -3,25 +3,21 @@
 An encoder-decoder whose decoder reads source and target in one attention, with the
 blocks of Gemma 3: norms of queries and keys, norms before and behind each sublayer,
 grouped keys and values, and blocks that read a window of the text. All scales of norms
-are stored less 1. Its vision tower is not read.
+are stored less 1. Its vision tower is not read, nor the embedding of the token behind
+an image.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from precis.model.bundle.checkpoints.family import Family, activation, attention_names
-from precis.model.bundle.checkpoints.modernbert import (
-    GLOBAL,
-    LOCAL,
-    reach_of,
-    theta_of,
-)
+from precis.model.bundle.checkpoints.family import Family, activation
+from precis.model.bundle.checkpoints.llama import block_names
+from precis.model.bundle.checkpoints.modernbert import GLOBAL, LOCAL, reach_of, theta_of
 from precis.model.errors import DataError
 
 # At most so much of the positions is read or written: the memory of a source grows with
 # its length.
 _SOURCE_TOKENS, _TARGET_TOKENS = 4096, 1024
-_PARTS = ("q_proj", "k_proj", "v_proj", "o_proj")
 
 
 def _stack(side: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,10 +29,9 @@ def _stack(side: Mapping[str, Any]) -> dict[str, Any]:
                 "it cannot be imported"
             )
     pattern = side.get("sliding_window_pattern", 6)
-    kinds = [
-        LOCAL if (layer + 1) % pattern else GLOBAL
-        for layer in range(side["num_hidden_layers"])
-    ]
+    layers = range(1, side["num_hidden_layers"] + 1)
+    kinds = [LOCAL if layer % pattern else GLOBAL for layer in layers]
+    function = side.get("hidden_activation", "gelu_pytorch_tanh")
     return {
         "width": side["hidden_size"],
         "feed_forward": side["intermediate_size"],
@@ -44,9 +39,7 @@ def _stack(side: Mapping[str, Any]) -> dict[str, Any]:
         "kv_heads": side["num_key_value_heads"],
         "head_width": side["head_dim"],
         "score_width": side.get("query_pre_attn_scalar", 256),
-        "activation": activation(
-            side.get("hidden_activation", "gelu_pytorch_tanh"), "hidden_activation"
-        ),
+        "activation": activation(function, "hidden_activation"),
         "norm_epsilon": side.get("rms_norm_eps", 1e-6),
         "reach": reach_of(side, kinds),
         "window": side.get("sliding_window") or 4096,
@@ -65,36 +58,24 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
         "pad_id": settings.get("pad_token_id") or 0,
         "encoder_layers": encoder["num_hidden_layers"],
         "decoder_layers": decoder["num_hidden_layers"],
-        "unscaled_id": settings["encoder"].get("eoi_token_index", 256_000),
         "max_source_tokens": min(positions, _SOURCE_TOKENS),
         "max_target_tokens": min(positions, _TARGET_TOKENS),
     }
 
 
 def _names(side: str) -> dict[str, str]:
-    block = f"{side}.layers.#"
-    return {
-        **attention_names(f"{side}_#/attention", f"{block}.self_attn", *_PARTS),
-        f"{side}_#/attention/query_norm": f"{block}.self_attn.q_norm",
-        f"{side}_#/attention/key_norm": f"{block}.self_attn.k_norm",
-        f"{side}_#/attention_residual/norm": f"{block}.pre_self_attn_layernorm",
-        f"{side}_#/attention_residual/update_norm": (
-            f"{block}.post_self_attn_layernorm"
-        ),
-        f"{side}_#/feed_forward/inner": f"{block}.mlp.gate_proj",
-        f"{side}_#/feed_forward/gate": f"{block}.mlp.up_proj",
-        f"{side}_#/feed_forward/outer": f"{block}.mlp.down_proj",
-        f"{side}_#/feed_forward_residual/norm": f"{block}.pre_feedforward_layernorm",
-        f"{side}_#/feed_forward_residual/update_norm": (
-            f"{block}.post_feedforward_layernorm"
-        ),
-        f"{side}_norm": f"{side}.norm",
-    }
+    path, block = f"{side}_#", f"{side}.layers.#"
+    names = {**block_names(path, block), f"{side}_norm": f"{side}.norm"}
+    for here, there in (("attention", "self_attn"), ("feed_forward", "feedforward")):
+        names[f"{path}/{here}_residual/norm"] = f"{block}.pre_{there}_layernorm"
+        names[f"{path}/{here}_residual/update_norm"] = f"{block}.post_{there}_layernorm"
+    return names
 
 
 T5GEMMA2 = Family(
     title="T5Gemma 2",
     class_name="T5Gemma2ForConditionalGeneration",
+    is_general=True,
     fields=(),
     fixed={
         "positions": "rotary",
@@ -111,7 +92,6 @@ T5GEMMA2 = Family(
     read=_read,
     names={
         "embedding/table": "shared.weight",
-        "embedding/unscaled": "encoder.embed_tokens.eoi_embedding",
         "output_layer/kernel": "lm_head.out_proj.weight",
         **_names("encoder"),
         **_names("decoder"),
@@ -125,7 +105,7 @@ T5GEMMA2 = Family(
     ),
     ignored=(
         r"encoder\.(vision_tower|multi_modal_projector)\."
-        r"|decoder\.embed_tokens\.eoi_embedding"
+        r"|(en|de)coder\.embed_tokens\.eoi_embedding"
     ),
     norm_offset=1.0,
 )

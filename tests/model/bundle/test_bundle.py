@@ -38,7 +38,6 @@ from precis.model.bundle.network_bundle import (
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.network.build import build_network
-from precis.model.network.config import LATER_FIELDS
 from precis.model.tokenization.imported import read_tokenizer
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.tables.finished_run import read_run
@@ -49,6 +48,11 @@ NO_OBJECTS = [b"[1]", b"null", b"1", b'"text"', b"{", b"", b'"\xff"', b"[" * 100
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 FILES = {"README.md", "SHA256SUMS", "config.json", "manifest.json", WEIGHTS}
 OTHER_TOKENIZER = "tokenizer: not the tokenizer that manifest.json names; copy the bun"
+LATER_FIELDS = set(
+    "rotary_base rotary_scaling reach window local_rotary_base kv_heads qk_norm "
+    "norm_bias first_norm both_norms score_width merged_attention "
+    "continues_source".split()
+)
 OTHER_FILE = "missing, or its checksum differs from manifest.json's"
 
 

@@ -143,7 +143,11 @@ def test_a_search_finds_what_generate_finds(name, index, folder, load):
         saved = read_folder(folder / name, "generation_config.json")
         # What a call is given comes before it.
         settings.pop("task_specific_params", None)
-        decoding, special = read_generation(settings, {**saved, **run["settings"]})
+        decoding, special = read_generation(
+            settings,
+            {**saved, **run["settings"]},
+            is_general=FAMILIES[settings["model_type"]].is_general,
+        )
     rows = np.load(folder / name / "reference.npz")["source"].astype("int32")
     sources = [row[row != SOURCE_PADDING] for row in rows]
     searcher = Searcher(network, config=decoding, special=special)

@@ -417,7 +417,7 @@ def test_joined_layers_of_a_modernbert_are_taken_apart(tmp_path):
             r"the 3 layers, and is \['mamba', .*; downloa",
         ),
         ({"global_attn_every_n_layers": 0}, r"config.json: damaged \(.*; download the"),
-        ({"attention_bias": True}, "of attention_bias and mlp_bias one is true, and a"),
+        ({"attention_bias": True}, "lacks layers.0.attn.Wo.bias, layers.0.attn.Wqkv.k"),
         ({"rope_parameters": SCALED}, "rope_type is 'yarn', and only rotary positions"),
         ({"rope_scaling": {"type": "linear"}}, "rope_type is 'linear', and only rotar"),
         ({"hidden_activation": "mish"}, "hidden_activation 'mish' is not one of gelu"),

@@ -44,18 +44,17 @@ def test_logits_and_searches_are_those_of_transformers(name, folder):
     checkpoint = load_checkpoint(str(folder / name))
     network = checkpoint.network
     source, target = (reference[each].astype("int32") for each in ("source", "target"))
-    read, first = network.split_source(source)
-    inputs = np.concatenate([np.asarray(first)[:, None], target], axis=1)
-    np.testing.assert_allclose(
-        np.asarray(network(read, inputs)), reference["logits"], rtol=1e-4, atol=1e-4
-    )
     sources = [row[row >= 0] for row in source]
+    inputs = np.insert(target, 0, [row[-1] for row in sources], axis=1)
+    np.testing.assert_allclose(
+        np.asarray(network(source, inputs)), reference["logits"], rtol=1e-4, atol=1e-4
+    )
     settings = read_folder(folder / name, "config.json")
     saved = read_folder(folder / name, "generation_config.json")
     ended = 0
     for run in read_folder(folder / name, "runs.json"):
         decoding, special = read_generation(
-            settings, {**saved, **run["settings"]}, is_prompted=True
+            settings, {**saved, **run["settings"]}, is_general=True
         )
         assert len(special.end_ids) == CASES[name].ends
         results = Searcher(network, config=decoding, special=special).search(sources)

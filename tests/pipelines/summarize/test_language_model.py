@@ -35,9 +35,16 @@ def bundle(tmp_path_factory):
     folder = write_tokenizer(tmp_path_factory.mktemp("tokenizer"))
     tokenizer = ImportedTokenizer(open(f"{folder}/tokenizer.json").read())
     decoding, special = read_generation(
-        SETTINGS, {"do_sample": True, "max_new_tokens": 8}, is_prompted=True
+        SETTINGS, {"do_sample": True, "max_new_tokens": 8}, is_general=True
     )
     assert (special.end_ids, special.pad_id) == ((2, 7), 2)
+    # As T5Gemma 2 is published.
+    sides = {**SETTINGS, "is_encoder_decoder": True}
+    for drawn, most in (({}, 128), ({"max_length": 9, "min_length": 3}, 8)):
+        search, _ = read_generation(
+            sides, {"do_sample": True, **drawn}, is_general=True
+        )
+        assert (search.max_summary_tokens, search.beam_width) == (most, 1)
     output = str(tmp_path_factory.mktemp("bundle"))
     save_bundle(
         output,
@@ -142,4 +149,4 @@ def test_a_minimum_length_with_the_prompt_is_refused():
     with pytest.raises(
         DataError, match="min_length is 9 and counts the prompt; state "
     ):
-        read_generation(SETTINGS, {"min_length": 9}, is_prompted=True)
+        read_generation(SETTINGS, {"min_length": 9}, is_general=True)
