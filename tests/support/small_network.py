@@ -300,9 +300,17 @@ def by_hand(
     """
     compute, weights = PLAIN[network.name], plain_network.weights_of(network)
     return [
-        compute(network.config, weights, ids[ids != SOURCE_PADDING], written)
+        compute(network.config, weights, ids[: _read_tokens(network, ids)], written)
         for ids, written in zip(source, target, strict=True)
     ]
+
+
+def _read_tokens(network: Generator, ids: np.ndarray) -> int:
+    """How much of a source is read; the first token of the target stands for the last
+    of a source that is continued.
+    """
+    is_continued = getattr(network.config, "continues_source", False)
+    return int((ids != SOURCE_PADDING).sum()) - is_continued
 
 
 def read_maps(network: Generator, source: np.ndarray, target: np.ndarray) -> list[list]:
@@ -313,7 +321,7 @@ def read_maps(network: Generator, source: np.ndarray, target: np.ndarray) -> lis
     width, steps = source.shape[1], target.shape[1]
     documents = []
     for row, ids in enumerate(source):
-        length = int((ids != SOURCE_PADDING).sum())
+        length = _read_tokens(network, ids)
         places = {
             "source": np.arange(length),
             "target": np.arange(steps),
