@@ -142,6 +142,7 @@ def reduced(whole):
     return output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "files"), [({"workers": 2}, 2), ({"task_bytes": 1 << 20}, 5)]
 )

@@ -58,6 +58,7 @@ def bundle(tmp_path_factory):
     return output
 
 
+@pytest.mark.slow
 def test_a_long_article_is_read_in_passages_that_end_in_the_instruction(bundle):
     rows = [
         precis.summarize_text(ARTICLE, bundle=bundle, instruction="Say it.", **flags)
