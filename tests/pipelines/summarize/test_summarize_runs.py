@@ -75,7 +75,8 @@ def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path):
+def test_a_killed_run_ends_as_an_undisturbed_one(bundle, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1600000000")  # Rows without times.
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     # 20 tasks of 10 documents.
     flags = {"corpus": "sample:200", "bundle": bundle, "beam_width": 2}
