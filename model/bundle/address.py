@@ -24,14 +24,14 @@ def parse_address(bundle: str) -> tuple[str, str]:
     Raises:
       UsageError: it is none.
     """
-    found = _ADDRESS.fullmatch(bundle)
-    if not found:
+    parts = _ADDRESS.fullmatch(bundle)
+    if not parts:
         raise UsageError(
             f"--bundle {bundle}: an endpoint is a server and the name that it has for "
             "a model; write openai://HOST:PORT/v1#MODEL, or openai+https://... for TLS "
             "on a port other than 443"
         )
-    protocol, host, port, path, model = found.groups("")
+    protocol, host, port, path, model = parts.groups("")
     usual = "+https" if port in ("", ":443") else "+http"
     path = path.rstrip("/") or "/v1"
     return f"{(protocol or usual)[1:]}://{host}{port}{path}", model

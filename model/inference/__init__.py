@@ -20,7 +20,7 @@ batches            groups documents of similar length
 bulk_summarizer    searches windows of documents, in processes where that pays, and
                    what becomes of a document that kills its process
 endpoint           stands in its place where a server writes
-chat_client        sends requests to a server, as many at once as it bears
+chat_client        sends requests to a server, as many at once as it can answer
 processes          do one element at a time and may die, forked from one that has
                    imported what they need
 search_imports     what search processes need

@@ -1,5 +1,5 @@
-"""Requests to a server that speaks the chat protocol of OpenAI, as many at once as it
-bears.
+"""Requests to a server with the chat protocol of OpenAI, as many at once as it can
+answer.
 
     429                               sent again, for minutes; half as many at once
     5xx, a time-out, a cut answer     sent again, some times; half as many at once
@@ -37,8 +37,8 @@ _KEY_VARIABLE = "OPENAI_API_KEY"
 _TRIES = 6
 # So many requests run at once at first.
 _FIRST_LIMIT = 4
-# A server that has turned away all requests for so long, or asks for a longer pause,
-# ends the job.
+# A server that has answered 429 to all requests for so long, or asks for a longer
+# pause, ends the job.
 _PATIENCE_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 20.0
 # The first pause before a request is sent again; each further one is twice as long.
@@ -254,7 +254,7 @@ class ChatClient:
         if error.reason == "http_429":
             since = max(self._throttle.answered_at, state.start_time)
             return bool(time.monotonic() - since > _PATIENCE_SECONDS)
-        # Requests that were turned away do not count, so tenacity's number will not do.
+        # Requests that were answered 429 do not count, as they do for tenacity.
         state.failures = getattr(state, "failures", 0) + 1
         return bool(state.failures >= _TRIES)
 

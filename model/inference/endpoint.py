@@ -23,7 +23,7 @@ from precis.model.text.language import ENGLISH, language_of
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
 
-# What a model thinks before it answers.
+# The reasoning that a model writes before its answer.
 _THOUGHTS = re.compile(r"\A(?:.*?</think>|\s*<think>.*)", re.DOTALL)
 
 

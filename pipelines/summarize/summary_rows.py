@@ -325,22 +325,22 @@ class SummaryRow:
 
 def cost_columns(costs: Sequence[Cost]) -> dict[str, Any]:
     """The columns of what it cost to write; a sum with an unknown part is unknown."""
-    columns = {
+    return {
         name: None if None in values else round(sum(values), 4)
         for name, *values in zip(Cost._fields, *costs, strict=True)
     }
-    if "SOURCE_DATE_EPOCH" in os.environ:
-        columns["writing_seconds"] = None
-    return columns
 
 
 def run_columns(settings: SummarySettings, *, run_id: str) -> dict[str, Any]:
-    """The columns that all rows of a run share."""
+    """The columns that all rows of a run share, times among them that are left out: an
+    environment variable of the process that starts the job holds for all its workers.
+    """
     return {
         **settings.model_ids,
         "settings_id": settings.settings_id,
         "run_id": run_id,
         "schema_version": SCHEMA_VERSION,
+        **({"writing_seconds": None} if "SOURCE_DATE_EPOCH" in os.environ else {}),
     }
 
 

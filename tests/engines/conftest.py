@@ -19,14 +19,6 @@ from precis.pipelines.corpus.sample.generator import document, hand_written
 _DOCUMENTS = 160
 
 
-@pytest.fixture(scope="session", autouse=True)
-def same_times() -> Iterator[None]:
-    """Workers inherit what makes rows without times, as the job that they work for."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SOURCE_DATE_EPOCH", BEGINNING)
-        yield
-
-
 class Engine(NamedTuple):
     """An engine, as the command line and its processes know it.
 
