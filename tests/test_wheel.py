@@ -29,6 +29,7 @@ BRINGS = {
     "": set(),
     "beam": {"beam"},
     "dataflow": {"beam", "dataflow"},
+    "endpoint": {"endpoint"},
     "gcs": {"gcs"},
     "report": {"report"},
     "s3": {"s3"},
@@ -36,6 +37,8 @@ BRINGS = {
     "tfds": {"tfds"},
     "train": {"train"},
 }
+# A model behind an endpoint, at a port on which nothing listens.
+SERVER = "openai://127.0.0.1:9/v1#model"
 # Command lines, and what they need. OUT is an empty folder.
 LINES = {
     "--help": "",
@@ -49,6 +52,8 @@ LINES = {
     "summarize --text article.txt --bundle bundle": "train",
     "summarize --corpus sample:5 --extractive lead --output OUT/lead": "beam",
     "summarize --corpus sample:5 --bundle bundle --output OUT/run": "beam train",
+    f"summarize --text article.txt --bundle {SERVER}": "endpoint",
+    f"summarize --corpus sample:5 --bundle {SERVER} --output OUT/e": "beam endpoint",
     "summarize --corpus tfds:cnn_dailymail --output OUT/tfds": "beam tfds",
     "evaluate --input summaries --output OUT/scores": "beam",
     "prepare --corpus sample:20 --output OUT/records": "beam train",
@@ -66,9 +71,10 @@ LINES = {
     "verify s3://bucket/run": "s3",
     "summarize --corpus sample:5 --runner dataflow --output OUT/d": "beam",
 }
-# How those lines end that reach neither a store nor Dataflow here.
+# How those lines end that reach no store, no server and not Dataflow here.
 REFUSED = {
     "gs://": "cannot be reached",
+    "openai://": "answers no request",
     "s3://": "cannot be reached",
     "dataflow": "needs --project",
 }
