@@ -43,12 +43,14 @@ class Candidate(NamedTuple):
       start: its first character in its document.
       score: of the extractor, if one chose it.
       copies: the documents that have it.
+      moment: what orders the documents; None where its document has none.
     """
 
     text: str
     start: int
     score: float
     copies: int
+    moment: int | None = None
 
 
 class GroupChoice(NamedTuple):
@@ -73,8 +75,9 @@ def choose_of_group(
     is_english: bool = True,
     importance: ImportanceModel | None = None,
 ) -> tuple[str, list[GroupChoice]]:
-    """The method, and the sentences of a group's summary in the order of their places
-    in their documents; equal places by score.
+    """The method, and the sentences of a group's summary in the order of the moments of
+    their documents, those without one last, and then of their places in them; equal
+    places by score.
 
     Args:
       candidates: in an order that depends on nothing but the group, best first.
@@ -110,8 +113,13 @@ def choose_of_group(
         scores = _relative(lexrank(terms) * positions * weights)
         chosen = _select_marginal(texts, scores, terms, selection, is_english)
     choices = [GroupChoice(firsts[n], float(scores[n]), int(copies[n])) for n in chosen]
-    choices.sort(key=lambda each: (candidates[each.place].start, -each.score))
-    return method, choices
+
+    def place_in_time(choice: GroupChoice) -> tuple[float, ...]:
+        candidate = candidates[choice.place]
+        moment = math.inf if candidate.moment is None else candidate.moment
+        return moment, candidate.start, -choice.score
+
+    return method, sorted(choices, key=place_in_time)
 
 
 def _merge(

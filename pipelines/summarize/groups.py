@@ -44,7 +44,7 @@ from precis.pipelines.summarize.run_parts import SummaryRun, data_files
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.columns import round_score
 from precis.pipelines.tables.flat_columns import flatten
-from precis.pipelines.tables.group_field import OF_A_ROW
+from precis.pipelines.tables.group_field import OF_A_ROW, order_of
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.schema import (
     GROUP_SCHEMA,
@@ -63,7 +63,7 @@ _PLACE = ("source_file", "source_position")
 _TABLES = """
 CREATE TABLE members (
     member BIGINT, group_id VARCHAR, document_id VARCHAR, source_file VARCHAR,
-    source_position VARCHAR, language VARCHAR, digest UBIGINT
+    source_position VARCHAR, language VARCHAR, moment BIGINT, digest UBIGINT
 );
 CREATE TABLE sentences (
     member BIGINT, rank INTEGER, score DOUBLE, "start" BIGINT, "end" BIGINT,
@@ -76,9 +76,9 @@ CREATE TABLE earlier (group_id VARCHAR, digest VARCHAR, place STRUCT(
 # Of a table `batch`. Sums of hashes do not depend on the order of the documents.
 _LOAD = """
 INSERT INTO members SELECT
-    member, group_id, document_id, source_file, source_position, language,
+    member, group_id, document_id, source_file, source_position, language, moment,
     md5_number_lower(concat_ws(chr(0),
-        document_id, content_sha256, extractive::VARCHAR))
+        document_id, content_sha256, extractive::VARCHAR, moment))
 FROM batch;
 INSERT INTO sentences
 SELECT member, rank, score, "start", "end", text, md5_number_lower(
@@ -128,13 +128,13 @@ FROM groups LEFT JOIN used USING (number);
 _CANDIDATES = """
 SELECT (task::BIGINT << 32) | number AS place, group_id, members,
     coalesce(members_used, 0) AS members_used, coalesce(candidates, 0) AS candidates,
-    groups.digest, earlier, language, document_id, source_file, source_position,
-    score, "start", "end", text, copies
+    groups.digest, earlier, language, moment, document_id, source_file,
+    source_position, score, "start", "end", text, copies
 FROM groups JOIN tasks USING (number) LEFT JOIN used USING (number) LEFT JOIN (
     FROM sentences JOIN placed USING (member) JOIN kept USING (number, words)
         JOIN members USING (member)
-    SELECT number, kept.place AS candidate, copies, language, document_id, source_file,
-        source_position, score, "start", "end", text
+    SELECT number, kept.place AS candidate, copies, language, moment, document_id,
+        source_file, source_position, score, "start", "end", text
     QUALIFY row_number() OVER (PARTITION BY number, words ORDER BY
         rank, document_id, source_file, source_position, "start", score) = 1
 ) USING (number)
@@ -149,13 +149,15 @@ class GroupTask(NamedTuple):
 
 
 def with_group_field(corpus: CorpusOptions, groups: GroupOptions) -> CorpusOptions:
-    """The options of a corpus whose field that makes the groups is kept."""
-    kept, name = [field.name for field in corpus.kept_fields], groups.field.name
-    if not groups.group_by or name in (*OF_A_ROW, *kept):
-        return corpus
-    name += ":string" * (":" in name)  # A name that holds a colon needs a type.
-    names = ",".join(filter(None, (corpus.keep_fields, name)))
-    return dataclasses.replace(corpus, keep_fields=names)
+    """The options of a corpus whose fields that make the groups and order their
+    sentences are kept.
+    """
+    kept = ["", *OF_A_ROW, *(field.name for field in corpus.kept_fields)]
+    new = dict.fromkeys((groups.field.name, groups.order_by))
+    # A name that holds a colon needs a type.
+    names = [name + ":string" * (":" in name) for name in new if name not in kept]
+    names = list(filter(None, (corpus.keep_fields, *names)))
+    return dataclasses.replace(corpus, keep_fields=",".join(names))
 
 
 def join_groups(reports: Iterable[TaskReport], run: SummaryRun) -> list[GroupTask]:
@@ -202,8 +204,8 @@ def _methods(settings: SummarySettings) -> Sequence[str]:
 
 def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Table]:
     """The rows of all parts with their groups, a table for each row group."""
-    field = run.groups.field
-    names = [*_COLUMNS, field.name]
+    field, order_by = run.groups.field, run.groups.order_by
+    names = [*_COLUMNS, field.name, *filter(None, [order_by])]
     first = 0
     for report in reports:
         for file in data_files(report.files):
@@ -213,11 +215,18 @@ def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Tabl
                 partition=file.get("partition", {}),
                 types=run.layout.partition_types,
             ):
+                count = len(rows)
+                moments = pa.nulls(count, pa.int64())
+                if order_by:
+                    moments = order_of(rows.column(order_by))
                 ids = field.ids(rows.column(field.name))
-                rows = rows.select(_COLUMNS).append_column("group_id", ids)
-                numbers = pa.array(range(first, first + len(rows)), pa.int64())
-                yield rows.append_column("member", numbers)
-                first += len(rows)
+                numbers = pa.array(range(first, first + count), pa.int64())
+                of_members = {"group_id": ids, "moment": moments, "member": numbers}
+                rows = rows.select(_COLUMNS)
+                for name, values in of_members.items():
+                    rows = rows.append_column(name, values)
+                yield rows
+                first += count
 
 
 class GroupWorker(TaskWorker):
@@ -276,7 +285,7 @@ class GroupWorker(TaskWorker):
         english = sum(is_english(each["language"]) for each in candidates)
         method, choices = choose_of_group(
             [
-                Candidate(each["text"], each["start"], each["score"], each["copies"])
+                Candidate(*(each[name] for name in Candidate._fields))
                 for each in candidates
             ],
             selection=run.settings.selection,

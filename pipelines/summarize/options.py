@@ -277,6 +277,13 @@ class GroupOptions:
         "most documents have come first, then the best of each document",
         metavar="SENTENCES",
     )
+    order_by: str = flag(
+        "",
+        "field of the source with a date, timestamp or whole number: the sentences of "
+        "a group stand in the order of their documents by it; without it in that of "
+        "their places in the documents",
+        metavar="FIELD",
+    )
 
     # About how many candidates one task reads.
     group_task_candidates: int = setting(20_000)
@@ -289,10 +296,13 @@ class GroupOptions:
                 f"--group_by {self.group_by}: groups are made by one field; name it, "
                 "as in topic or day(created)"
             )
-        if self.rows != BOTH and not self.group_by:
-            raise UsageError(
-                f"--rows {self.rows} needs --group_by, the field that makes the groups"
-            )
+        for name in ("rows", "order_by"):
+            value = getattr(self, name)
+            if value not in (BOTH, "") and not self.group_by:
+                raise UsageError(
+                    f"--{name} {value} needs --group_by, the field that makes the "
+                    "groups"
+                )
 
     @property
     def field(self) -> GroupField:

@@ -100,6 +100,8 @@ class SummaryRun:
             "max_group_candidates": self.groups.max_group_candidates,
             "group_schema_version": GROUP_SCHEMA_VERSION,
         }
+        if self.groups.order_by:  # Groups without it keep their ids.
+            of_groups["order_by"] = self.groups.order_by
         return files.sha256_json({**self.settings.described, **of_groups})[:16]
 
     @property

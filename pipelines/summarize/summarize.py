@@ -100,6 +100,7 @@ from precis.pipelines.summarize.summary_settings import (
     summary_settings,
 )
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+from precis.pipelines.tables.group_field import check_order
 from precis.pipelines.tables.partitions import part_layout
 
 
@@ -149,6 +150,8 @@ def plan(
     layout = part_layout(tasks, partitions=result.partitions, is_flat=result.flat)
     if groups.group_by:
         groups.field.check(layout.schema)
+        if groups.order_by:
+            check_order(groups.order_by, layout.schema)
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
 
@@ -192,6 +195,7 @@ def run_inputs(
     left_out = set(recorded_flags(settings[:4]))
     if not flags.get("group_by"):  # Runs without groups keep their ids.
         left_out.update(option_names([GroupOptions]))
+    left_out.update(name for name in ("order_by",) if not flags.get(name))
     others = {name: flags[name] for name in flags if name not in left_out}
     return result_inputs(others, tasks, settings.described)
 

@@ -222,10 +222,11 @@ GROUP_COLUMNS = _columns(
     sentences            list     the sentences of `summary`
     flags                strings  empty: no member has a sentence; single_member;
                                   reduced: members had more sentences than candidates
-    members_digest       string   of the documents of the group and their sentences: a
-                                  group with the same one has the same summary
+    members_digest       string   of the documents of the group, their sentences and
+                                  values of --order_by: a group with the same one has
+                                  the same summary
     settings_id          string   fingerprint of the settings of the documents' rows, of
-                                  --group_by and --max_group_candidates
+                                  --group_by, --order_by and --max_group_candidates
     reused_from          string?  run_id of the earlier run that computed the summary;
                                   null where this run did
     run_id               string   the run that wrote the row

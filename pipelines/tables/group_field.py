@@ -1,4 +1,6 @@
-"""The field that makes groups of documents: `--group_by topic`, `day(created)`."""
+"""The field that makes groups of documents: `--group_by topic`, `day(created)`; and
+the field of a group's order, `--order_by created`.
+"""
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -60,6 +62,38 @@ class GroupField(NamedTuple):
                 "groups; name a field of texts, whole numbers, dates or true and "
                 f"false, or add --keep_fields {self.name}:string"
             )
+
+
+def check_order(name: str, schema: "pa.Schema") -> None:
+    """Refuses a column whose values are no times and no whole numbers.
+
+    Args:
+      name: of the column.
+      schema: of the rows.
+
+    Raises:
+      UsageError: naming the field and its type.
+    """
+    from pyarrow import types
+
+    kind = schema.field(name).type
+    if not (types.is_temporal(kind) or types.is_integer(kind)):
+        way_out = f"--keep_fields {name}:timestamp reads it as a time"
+        if name in OF_A_ROW:
+            way_out = "name a field of the source"
+        raise UsageError(
+            f"--order_by {name}: the field is {kind}, no date, timestamp or whole "
+            f"number; {way_out}"
+        )
+
+
+def order_of(values: "pa.ChunkedArray") -> "pa.ChunkedArray":
+    """Times and whole numbers as int64 [N] of the same order; nulls stay."""
+    import pyarrow as pa
+
+    if pa.types.is_date32(values.type):  # Days have 32 bits.
+        values = values.cast(pa.int32())
+    return values.cast(pa.int64())
 
 
 def parse_group_field(text: str) -> GroupField:

@@ -224,9 +224,43 @@ def test_what_makes_groups(whole, tmp_path, flags, ids):
     assert findings(output) == []
 
 
+def test_sentences_stand_in_the_order_of_a_field(tmp_path):
+    """Days run against the numbers of the documents; one has none and stands last. A
+    changed day is a changed member.
+    """
+    lines = [line(n, day=f"2015-01-{30 - n % 25:02}") for n in range(60)]
+    lines[4]["day"] = None
+    lines[4]["article"] = f"{WIRE} {WIRE[:-1]} again. And the mayor sang a song."
+    flags = {"group_by": "n", "keep_fields": "day:date", "order_by": "day", **FLAGS}
+    flags |= {"sentences": 9, "min_source_words": 0}
+    first = {"corpus": write(tmp_path / "first", lines), "output": tmp_path / "run"}
+    manifest = summarize(**flags, **first)
+    days = {each["id"]: each["day"] or "last" for each in lines}
+    rows = group_rows(tmp_path / "run")
+    assert {days[e["document_id"]] for e in rows["1"]["sentences"]} >= {"last"}
+    for row in rows.values():
+        order = [(days[e["document_id"]], e["start"]) for e in row["sentences"]]
+        assert order == sorted(order) and len(order) > 5
+    assert findings(tmp_path / "run") == []
+    lines[0]["day"] = "2016-01-01"
+    second = {"corpus": write(tmp_path / "again", lines), "output": tmp_path / "two"}
+    summarize(reuse=tmp_path / "run", **flags, **second)
+    rows = group_rows(tmp_path / "two")
+    reused = {key: row["reused_from"] for key, row in rows.items()}
+    assert reused == dict.fromkeys("12", manifest["run_id"]) | {"0": None}
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
+        (
+            {"group_by": "n", "order_by": "topic"},
+            "--order_by topic: the field is string, no date, timestamp or whole number;"
+            " --keep_fields topic:timestamp reads it as a time",
+        ),
+        ({"group_by": "n", "order_by": "language"}, "number; name a field of the"),
+        ({"group_by": "n", "order_by": "wen"}, "no field 'wen', it has .* when"),
+        ({"order_by": "n"}, "--order_by n needs --group_by, the field that makes the"),
         ({"group_by": "topik"}, "no field 'topik', it has .*; did you mean topic"),
         (
             {"group_by": "day(topic)"},
