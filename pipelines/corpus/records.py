@@ -11,7 +11,14 @@ from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_fields import field_value, kept_values
-from precis.pipelines.corpus.task import TOO_LARGE, DeadLetter, Fields, Place, unread
+from precis.pipelines.corpus.task import (
+    MISSING_FIELD,
+    TOO_LARGE,
+    DeadLetter,
+    Fields,
+    Place,
+    unread,
+)
 
 Record = Mapping[str, Any]
 # So many records are read before the work begins, for their fields and types.
@@ -106,7 +113,7 @@ def to_document(record: Record, fields: Fields, place: Place) -> Document | Dead
     )
     if article is None:
         detail = f"{fields.article!r} is missing or null"
-        return unread(place, "missing_field", detail)
+        return unread(place, MISSING_FIELD, detail)
     for name, value, kinds in (
         (fields.article, article, str),
         (fields.highlights, highlights, (str, type(None))),

@@ -13,6 +13,7 @@ UNREADABLE_SCHEME = "unreadable"
 # The reason of a record that is longer than --max_record_mb allows.
 TOO_LARGE = "record_too_large"
 EMPTY_ARTICLE = "empty_article"
+MISSING_FIELD = "missing_field"
 
 
 class KeptField(NamedTuple):

@@ -7,7 +7,7 @@ An evaluation starts anew each time, so its tasks leave no receipts.
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -31,6 +31,11 @@ from precis.pipelines.evaluate.evaluation_table import (
     baseline_system,
     combine,
 )
+from precis.pipelines.evaluate.group_references import (
+    GROUP_COLUMNS,
+    joined_references,
+    read_group_rows,
+)
 from precis.pipelines.evaluate.options import EVALUATE, EvaluateOptions, default_output
 from precis.pipelines.evaluate.scoring import (
     LATER_COLUMNS,
@@ -43,7 +48,7 @@ from precis.pipelines.evaluate.scoring import (
 from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
 from precis.pipelines.run.progress import TaskProgress
-from precis.pipelines.run.result_files import check_apart
+from precis.pipelines.run.result_files import GROUPS_FOLDER, check_apart
 from precis.pipelines.tables.finished_run import parquet_files
 from precis.pipelines.tables.part_files import (
     RowRange,
@@ -52,7 +57,11 @@ from precis.pipelines.tables.part_files import (
     list_ranges,
     read_rows,
 )
-from precis.pipelines.tables.schema import SCORES_SCHEMA, write_parquet
+from precis.pipelines.tables.schema import (
+    GROUP_SCORES_SCHEMA,
+    SCORES_SCHEMA,
+    write_parquet,
+)
 
 RESULT_FILES = ("rouge.json", "rouge.md")
 # Starting worker processes takes about as long as scoring this many rows of ten
@@ -81,9 +90,11 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     folder = output_folder(options)
     if not is_pattern(options.input):
         check_apart(folder, flag="--output", result=options.input)
-    ranges = list_ranges(parquet_files(options.input), needed=NEEDED_COLUMNS)
-    if options.baseline:
-        check_baseline(options.baseline, ranges)
+    of_groups = bool(options.group_references)
+    ranges = list_ranges(
+        parquet_files(options.input, of_groups=of_groups),
+        needed=GROUP_COLUMNS if of_groups else NEEDED_COLUMNS,
+    )
     row_count = sum(row_range.rows for row_range in ranges)
     processes = count_workers(
         workers.workers,
@@ -92,20 +103,25 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
         size=row_count,
         least=_ROWS_FOR_PROCESSES,
     )
-    pipeline = beam.Pipeline(options=beam_options)
     worker = ScoreWorker(options, folder, len(ranges))
-    _ = (
-        pipeline
-        | "ListRanges" >> beam.Create(ranges)
-        | "ScoreRows" >> beam.ParDo(RunTask(worker, processes=processes))
-        | "GatherScores" >> beam.combiners.ToList()
-        | "PublishResult" >> beam.Map(publish, options, folder)
-    )
-    # A result of other rows must not pass for the result of these, nor stay beside it.
-    for name in (*RESULT_FILES, SCORES_FOLDER):
-        files.remove(files.join(folder, name))
-    with shown("evaluate"):
-        run_pipeline(pipeline, [Stage(name="evaluate", total=row_count, unit="rows")])
+    with joined_references(options.group_references, ranges, folder) as missing:
+        if options.baseline:
+            check_baseline(worker, ranges)
+        pipeline = beam.Pipeline(options=beam_options)
+        _ = (
+            pipeline
+            | "ListRanges" >> beam.Create(ranges)
+            | "ScoreRows" >> beam.ParDo(RunTask(worker, processes=processes))
+            | "GatherScores" >> beam.combiners.ToList()
+            | "PublishResult" >> beam.Map(publish, options, folder, missing)
+        )
+        # A result of other rows must not pass for the result of these, nor stay beside
+        # it.
+        for name in (*RESULT_FILES, SCORES_FOLDER):
+            files.remove(files.join(folder, name))
+        stage = Stage(name="evaluate", total=row_count, unit="rows")
+        with shown("evaluate"):
+            run_pipeline(pipeline, [stage])
     result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
     print(as_text(result))
     print(f"\nwrote {folder}: {', '.join((*RESULT_FILES, f'{SCORES_FOLDER}/'))}")
@@ -130,19 +146,30 @@ class ScoreWorker(TaskWorker):
         """Progress is counted in rows."""
         return task.rows
 
+    def rows(self, task: RowRange) -> list[dict[str, Any]]:
+        """The rows of a task, of documents or of groups."""
+        if self.options.group_references:
+            return read_group_rows(task, self.folder)
+        return read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
+
     def run(
         self, task: RowRange, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskReport:
         """Scores the rows that have a reference; without any there is no part."""
         del dead_letters
-        rows = read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
-        is_split = self.options.split_sentences
-        table, scores = score_rows(rows, number=task.number, split_sentences=is_split)
+        rows = self.rows(task)
+        schema = GROUP_SCORES_SCHEMA if self.options.group_references else SCORES_SCHEMA
+        table, scores = score_rows(
+            rows,
+            number=task.number,
+            split_sentences=self.options.split_sentences,
+            schema=schema,
+        )
         scored = scores.counts["scored"]
         if scored:
             part = f"part-{task.number:05d}-of-{self.tasks:05d}.parquet"
             path = files.join(self.folder, SCORES_FOLDER, part)
-            write_parquet(path, [table], SCORES_SCHEMA)
+            write_parquet(path, [table], schema)
         progress.advance_to(Position(records=len(rows), share=1.0))
         outcomes = {"read": len(rows), "written": scored, "skipped": len(rows) - scored}
         return TaskReport({task.path: outcomes}, [], scores)
@@ -152,18 +179,21 @@ def output_folder(options: EvaluateOptions) -> str:
     """Where the result goes."""
     if not options.output and is_pattern(options.input):
         raise UsageError("--output is needed where --input is a pattern of files")
-    return options.output or default_output(options.input)
+    folder = default_output(options.input)
+    if options.group_references:
+        folder = files.join(folder, GROUPS_FOLDER)
+    return options.output or folder
 
 
-def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
+def check_baseline(worker: ScoreWorker, ranges: Iterable[RowRange]) -> None:
     """Looks for a row that has a summary of the baseline, usually the first.
 
     Raises:
       UsageError: no row has one.
     """
-    systems: set[str] = set()
+    baseline, systems = worker.options.baseline, set[str]()
     for row_range in ranges:
-        for row in read_rows(row_range, [*NEEDED_COLUMNS, "summary"]):
+        for row in worker.rows(row_range):
             if has_reference(row):
                 systems.update(system_texts(row))
         if baseline_system(baseline) in systems - {REFERENCE}:
@@ -174,21 +204,37 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
 
 
 def publish(
-    reports: Iterable[TaskReport], options: EvaluateOptions, folder: str
+    reports: Iterable[TaskReport],
+    options: EvaluateOptions,
+    folder: str,
+    missing: Mapping[str, Any],
 ) -> None:
     """Writes rouge.json and rouge.md.
+
+    Args:
+      reports: of all tasks.
+      options: of the evaluation.
+      folder: where it goes.
+      missing: as of `joined_references`; empty where documents are scored.
 
     Raises:
       UsageError: no row has a reference.
     """
     scores = [report.figures for report in reports]
     if not any(part.counts["scored"] for part in scores):
+        if missing:
+            ids = missing["without_reference"]["first"], missing["without_row"]["first"]
+            raise UsageError(
+                f"no group of {options.input} has a reference: its groups begin with "
+                f"{ids[0]}, those of --group_references {options.group_references} "
+                f"with {ids[1]}; write the same group_id there"
+            )
         raise UsageError(
             f"no row of {options.input} has a reference summary; run "
             "`precis summarize` on a corpus with highlights (name their field with "
             "--highlights_field)"
         )
-    result = combine(scores, options)
+    result = combine(scores, options) | ({"groups": missing} if missing else {})
     files.write_bytes(files.join(folder, "rouge.md"), as_markdown(result).encode())
     provenance = {"command": "evaluate", "flags": recorded_flags([options])}
     content = {**result, "provenance": provenance}

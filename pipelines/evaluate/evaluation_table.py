@@ -385,6 +385,24 @@ def notes(result: Mapping[str, Any]) -> list[str]:
             f"{result['rows_scored']} rows is ROUGE-L of unsplit text and reads low: "
             f"several sentences on one line ({counts}); --split_sentences cuts them"
         )
+    if groups := result.get("groups"):
+        missing = [
+            f"{title}: {ids['count']}"
+            + (
+                f" (first: {', '.join(map(repr, ids['first']))})"
+                if ids["first"]
+                else ""
+            )
+            for title, ids in (
+                ("without a reference", groups["without_reference"]),
+                ("references without a group", groups["without_row"]),
+            )
+        ]
+        return [
+            *lines,
+            "several references of a group: the best counts, for each measure",
+            f"groups scored: {result['rows_scored']}; {'; '.join(missing)}",
+        ]
     truncated, share = "no network ran", result["truncated_share"]
     if share is not None:
         truncated = f"{100 * share:.1f} % of the documents were cut for the network"

@@ -22,7 +22,7 @@ class EvaluateOptions:
     output: str = flag(
         "",
         "folder for rouge.json, rouge.md and scores/; if empty, the folder of the run "
-        "with -evaluation behind its name",
+        "with -evaluation behind its name, and of groups `groups` in it",
         metavar="DIR",
         is_common=True,
         default_text="INPUT-evaluation",
@@ -35,6 +35,14 @@ class EvaluateOptions:
         metavar="SYSTEM",
         is_common=True,
         default_text="lead",
+    )
+    group_references: str = flag(
+        "",
+        "score the summaries of groups and not of documents: a file with the fields "
+        "group_id and highlights, or several as --corpus names them; lines with one "
+        "group_id are several references, of which the best counts",
+        metavar="FILE",
+        default_text="none",
     )
     split_sentences: bool = flag(
         False,

@@ -87,20 +87,27 @@ class RangeScores(NamedTuple):
 
 
 def score_rows(
-    rows: Sequence[Row], *, number: int, split_sentences: bool
+    rows: Sequence[Row],
+    *,
+    number: int,
+    split_sentences: bool,
+    schema: pa.Schema = SCORES_SCHEMA,
 ) -> tuple[pa.Table, RangeScores]:
     """Scores the summaries of each system in the rows that have a reference.
 
     Args:
-      rows: with `NEEDED_COLUMNS` and those of `LATER_COLUMNS` that they have.
+      rows: with `NEEDED_COLUMNS` and those of `LATER_COLUMNS` that they have; or of
+          groups, as `read_group_rows` gives them.
       number: the position of the range.
       split_sentences: whether texts with several sentences and no line break are cut
           before they are scored.
+      schema: of the scores; its first column names the document or the group.
 
     Returns:
-      A row of `SCORES_SCHEMA` for each scored document and system, and for each
-      reference that is measured; and what the evaluation is made from.
+      A row of the schema for each scored document and system, and for each reference
+      that is measured; and what the evaluation is made from.
     """
+    key = schema.names[0]
     scored_rows = [row for row in rows if has_reference(row)]
     chosen = [item for row in scored_rows for item in row["extractive"] or ()]
     most_sentences: Counter[str] = Counter()
@@ -115,6 +122,7 @@ def score_rows(
         judged=len(judged),
         truncated=sum(judged),
     )
+    scores = []
     for scored, row in zip(scored_rows, texts, strict=True):
         language = scored.get("language") or ENGLISH
         lines = {
@@ -124,9 +132,11 @@ def score_rows(
         }
         unsplit = [system for system in lines if lines[system] != row[system]]
         counts.update(unsplit, unsplit=bool(unsplit))
+        others = list(scored.get("other_references") or ())
         if split_sentences:
             row.update(lines)
-    scores = [_score(row) for row in texts]
+            others = [one_sentence_a_line(text, language) for text in others]
+        scores.append(_score(row, others))
     measured = [measures_of_row(row) for row in scored_rows]
     for scored, of_row, measures in zip(scored_rows, texts, measured, strict=True):
         add_facts_of_reference(of_row, measures, scored.get("language"))
@@ -134,7 +144,7 @@ def score_rows(
     phrase_methods = {phrase["method"] for phrase in phrases}
     table = [
         {
-            "document_id": row["document_id"],
+            key: row[key],
             "run_id": row["run_id"],
             "system": system,
             **of_row.get(system, {}),
@@ -143,7 +153,7 @@ def score_rows(
         for row, of_row, measures in zip(scored_rows, scores, measured, strict=True)
         for system in (*of_row, *({REFERENCE} & measures.keys()))
     ]
-    return pa.Table.from_pylist(table, schema=SCORES_SCHEMA), RangeScores(
+    return pa.Table.from_pylist(table, schema=schema), RangeScores(
         number,
         counts,
         most_sentences,
@@ -165,6 +175,7 @@ def system_texts(row: Row, methods: Iterable[str] = ()) -> dict[str, str]:
         if row.get(column) is not None
     }
     extracts = extractive_summaries(row["extractive"] or ())
+    extracts |= row.get("summaries") or {}  # of a group, by its method
     return {**dict.fromkeys(methods, ""), **extracts, **written}
 
 
@@ -190,16 +201,25 @@ def one_sentence_a_line(text: str, language: str = ENGLISH) -> str:
     return "\n".join(sentence.text for sentence in sentences)
 
 
-def _score(texts: Mapping[str, str]) -> dict[str, dict[str, float]]:
-    """The F1 of `rouge.MEASURES` for every system of a row."""
-    reference = rouge.Reference(texts[REFERENCE])
-    return {
-        system: {
-            measure: score.fmeasure for measure, score in reference.score(text).items()
-        }
-        for system, text in texts.items()
-        if system != REFERENCE
-    }
+def _score(
+    texts: Mapping[str, str], other_references: Iterable[str] = ()
+) -> dict[str, dict[str, float]]:
+    """The F1 of `rouge.MEASURES` for every system of a row: of each measure that of the
+    reference for which it is highest (Lin 2004, section 2.1), as in `score_multi` of
+    rouge-score.
+    """
+    references = [
+        rouge.Reference(each) for each in (texts[REFERENCE], *other_references)
+    ]
+    scores = {}
+    for system, text in texts.items():
+        if system != REFERENCE:
+            by_reference = [reference.score(text) for reference in references]
+            scores[system] = {
+                measure: max(score[measure].fmeasure for score in by_reference)
+                for measure in rouge.MEASURES
+            }
+    return scores
 
 
 def _arrays(

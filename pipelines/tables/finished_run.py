@@ -233,8 +233,12 @@ def _part_files(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*manifest["files"], *manifest.get("groups", {}).get("files", ())]
 
 
-def parquet_files(source: str) -> list[str]:
+def parquet_files(source: str, *, of_groups: bool = False) -> list[str]:
     """The Parquet files of a finished run, which are whole, or of a pattern; sorted.
+
+    Args:
+      source: the folder of the run, or the pattern.
+      of_groups: whether those with the rows of groups are asked for.
 
     Raises:
       UsageError: no such files, no run, or a run that has not finished.
@@ -247,6 +251,8 @@ def parquet_files(source: str) -> list[str]:
         return paths
     run = open_run(source)
     run.check_parts()
-    if not run.parts:
-        raise UsageError(f"{source} has no rows")
-    return sorted(part.path for part in run.parts)
+    parts = run.group_parts if of_groups else run.parts
+    if not parts:
+        way_out = " of groups; run `precis summarize` with --group_by again"
+        raise UsageError(f"{source} has no rows{way_out if of_groups else ''}")
+    return sorted(part.path for part in parts)

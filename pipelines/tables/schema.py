@@ -46,6 +46,8 @@ SCORES_SCHEMA = pa.schema(
         "precis.variant": rouge.VARIANT,
     },
 )
+# Of groups, whose id stands in place of the document's.
+GROUP_SCORES_SCHEMA = SCORES_SCHEMA.set(0, GROUP_SCHEMA.field("group_id"))
 
 
 def summary_schema(kept: Iterable[pa.Field] = ()) -> pa.Schema:
