@@ -13,7 +13,7 @@ ranks, their places, and last a hash of their words. An interrupted job joins ag
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -40,7 +40,11 @@ from precis.pipelines.run.result_files import GROUPS_FOLDER, describe_file
 from precis.pipelines.summarize.earlier_runs import EarlierRows, check_part
 from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
 from precis.pipelines.summarize.options import GroupOptions
-from precis.pipelines.summarize.run_parts import SummaryRun, data_files
+from precis.pipelines.summarize.run_parts import (
+    SummaryRun,
+    data_files,
+    group_settings_id,
+)
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.columns import round_score
 from precis.pipelines.tables.flat_columns import flatten
@@ -52,6 +56,9 @@ from precis.pipelines.tables.schema import (
     summary_table,
     write_parquet,
 )
+
+if TYPE_CHECKING:
+    import duckdb
 
 _CANDIDATES_FILE = files.join(TASKS_FOLDER, "candidates.parquet")
 _COLUMNS = (
@@ -170,11 +177,7 @@ def join_groups(reports: Iterable[TaskReport], run: SummaryRun) -> list[GroupTas
     enter_step("join")
     reports = sorted(reports, key=lambda each: each.task)
     with open_database() as connection:
-        connection.execute(_TABLES)
-        load = _LOAD.replace("METHODS", ",".join(_methods(run.settings)))
-        for batch in _members(reports, run):
-            connection.register("batch", batch)
-            connection.execute(load)
+        load_members(connection, _members(reports, run), run.settings)
         for number, part in enumerate(run.earlier_groups):
             check_part(part)
             for group, rows in enumerate(read_part(part.path, _EARLIER_COLUMNS)):
@@ -183,13 +186,40 @@ def join_groups(reports: Iterable[TaskReport], run: SummaryRun) -> list[GroupTas
                 place = {"part": number, "row_group": group}
                 values = {**place, "id": run.group_settings_id}
                 connection.execute(_LOAD_EARLIER, values)
-        groups = run.groups
-        sizes = groups.max_group_candidates, groups.group_task_candidates
-        connection.execute(_JOIN.format(*sizes))
-        candidates = connection.sql(_CANDIDATES).to_arrow_reader(ROWS_AT_ONCE)
+        candidates = join_candidates(connection, run.groups)
         publish_keys(run.job.output, _CANDIDATES_FILE, candidates)
         tasks = connection.execute("SELECT DISTINCT task FROM tasks ORDER BY 1")
         return [GroupTask(int(task)) for (task,) in tasks.fetchall()]
+
+
+def load_members(
+    connection: "duckdb.DuckDBPyConnection",
+    batches: Iterable[pa.Table],
+    settings: SummarySettings,
+) -> None:
+    """Takes documents into an empty database, with their sentences.
+
+    Args:
+      connection: of `open_database`.
+      batches: rows as `as_members` gives them.
+      settings: of the rows.
+    """
+    connection.execute(_TABLES)
+    load = _LOAD.replace("METHODS", ",".join(_methods(settings)))
+    for batch in batches:
+        connection.register("batch", batch)
+        connection.execute(load)
+
+
+def join_candidates(
+    connection: "duckdb.DuckDBPyConnection", groups: GroupOptions
+) -> pa.RecordBatchReader:
+    """The candidates of all groups of a database, those of a group together and best
+    first.
+    """
+    sizes = groups.max_group_candidates, groups.group_task_candidates
+    connection.execute(_JOIN.format(*sizes))
+    return connection.sql(_CANDIDATES).to_arrow_reader(ROWS_AT_ONCE)
 
 
 def _methods(settings: SummarySettings) -> Sequence[str]:
@@ -204,83 +234,76 @@ def _methods(settings: SummarySettings) -> Sequence[str]:
 
 def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Table]:
     """The rows of all parts with their groups, a table for each row group."""
-    field, order_by = run.groups.field, run.groups.order_by
-    names = [*_COLUMNS, field.name, *filter(None, [order_by])]
+    names = member_columns(run.groups)
     first = 0
     for report in reports:
         for file in data_files(report.files):
             for rows in read_part(
                 files.join(run.job.output, file["file"]),
-                list(dict.fromkeys(names)),
+                names,
                 partition=file.get("partition", {}),
                 types=run.layout.partition_types,
             ):
-                count = len(rows)
-                moments = pa.nulls(count, pa.int64())
-                if order_by:
-                    moments = order_of(rows.column(order_by))
-                ids = field.ids(rows.column(field.name))
-                numbers = pa.array(range(first, first + count), pa.int64())
-                of_members = {"group_id": ids, "moment": moments, "member": numbers}
-                rows = rows.select(_COLUMNS)
-                for name, values in of_members.items():
-                    rows = rows.append_column(name, values)
-                yield rows
-                first += count
+                yield as_members(rows, run.groups, first)
+                first += len(rows)
 
 
-class GroupWorker(TaskWorker):
-    """Summarizes the groups of a task."""
+def member_columns(groups: GroupOptions) -> list[str]:
+    """The columns of a document's row that the summary of its group is made of."""
+    of_groups = filter(None, (groups.field.name, groups.order_by))
+    return list(dict.fromkeys([*_COLUMNS, *of_groups]))
 
-    def __init__(self, run: SummaryRun) -> None:
-        """Takes the run."""
-        self._run = run
+
+def as_members(rows: pa.Table, groups: GroupOptions, first: int) -> pa.Table:
+    """Rows of documents with their groups and numbers.
+
+    Args:
+      rows: with the columns of `member_columns`.
+      groups: how they are made.
+      first: the number of the first row; each has one of its own.
+    """
+    moments = pa.nulls(len(rows), pa.int64())
+    if groups.order_by:
+        moments = order_of(rows.column(groups.order_by))
+    of_members = {
+        "group_id": groups.field.ids(rows.column(groups.field.name)),
+        "moment": moments,
+        "member": pa.array(range(first, first + len(rows)), pa.int64()),
+    }
+    members = rows.select(_COLUMNS)
+    for name, values in of_members.items():
+        members = members.append_column(name, values)
+    return members
+
+
+class GroupSummarizer:
+    """Summarizes groups, each from its candidates."""
+
+    def __init__(self, settings: SummarySettings, groups: GroupOptions) -> None:
+        """Stores its arguments.
+
+        Args:
+          settings: of the rows of the documents.
+          groups: how they are made.
+        """
+        self._settings = settings
         self._importance: ImportanceModel | None = None
-        self._settings_id = run.group_settings_id
+        self._settings_id = group_settings_id(settings, groups)
 
     def load(self) -> None:
         """Opens what knows the importance of words."""
-        options = self._run.settings.options
+        options = self._settings.options
         self._terms = TermCache()
         if NEURAL in options.methods:
             self._importance = load_importance(options.extractive_bundle)
 
-    def run(
-        self, task: GroupTask, progress: TaskProgress, dead_letters: DeadLetterWriter
-    ) -> TaskReport:
-        """Writes the rows of the groups of a task."""
-        del dead_letters
-        run, output = self._run, self._run.job.output
-        path = files.join(output, _CANDIDATES_FILE)
-        candidates = read_keys_of_task(path, task.number).to_pylist()
-        earlier = EarlierRows(run.earlier_groups)
-        rows = []
-        for _, each in itertools.groupby(candidates, key=lambda row: row["place"]):
-            of_group = list(each)
-            place, row = of_group[0]["earlier"], None
-            if place:
-                row = _with_places(earlier.read(**place), of_group)
-            row = row or self._summarize(of_group)
-            rows.append({**row, "run_id": run.job.run_id})
-        table = summary_table(rows, GROUP_SCHEMA)
-        if run.layout.is_flat:
-            table = flatten(table)
-        file = f"part-{run.job.run_id[:8]}-{task.number:05d}.parquet"
-        name = files.join(GROUPS_FOLDER, file)
-        write_parquet(files.join(output, name), [table], table.schema)
-        return TaskReport(
-            source_counts(),
-            [describe_file(output, name, rows=len(rows))],
-            {"group_members": sum(row["members"] for row in rows)},
-        )
-
-    def _summarize(self, candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """The row of a group.
+    def summarize(self, candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """The row of a group, but for `run_id`.
 
         Args:
           candidates: its sentences, best first; a row without text where it has none.
         """
-        run, first = self._run, candidates[0]
+        first = candidates[0]
         candidates = [each for each in candidates if each["text"] is not None]
         english = sum(is_english(each["language"]) for each in candidates)
         method, choices = choose_of_group(
@@ -288,7 +311,7 @@ class GroupWorker(TaskWorker):
                 Candidate(*(each[name] for name in Candidate._fields))
                 for each in candidates
             ],
-            selection=run.settings.selection,
+            selection=self._settings.selection,
             cache=self._terms,
             is_english=2 * english >= len(candidates),
             importance=self._importance,
@@ -316,6 +339,48 @@ class GroupWorker(TaskWorker):
             "reused_from": None,
             "schema_version": GROUP_SCHEMA_VERSION,
         }
+
+
+class GroupWorker(TaskWorker):
+    """Summarizes the groups of a task."""
+
+    def __init__(self, run: SummaryRun) -> None:
+        """Takes the run."""
+        self._run = run
+        self._summarizer = GroupSummarizer(run.settings, run.groups)
+
+    def load(self) -> None:
+        """Opens what the summaries are made with."""
+        self._summarizer.load()
+
+    def run(
+        self, task: GroupTask, progress: TaskProgress, dead_letters: DeadLetterWriter
+    ) -> TaskReport:
+        """Writes the rows of the groups of a task."""
+        del dead_letters
+        run, output = self._run, self._run.job.output
+        path = files.join(output, _CANDIDATES_FILE)
+        candidates = read_keys_of_task(path, task.number).to_pylist()
+        earlier = EarlierRows(run.earlier_groups)
+        rows = []
+        for _, each in itertools.groupby(candidates, key=lambda row: row["place"]):
+            of_group = list(each)
+            place, row = of_group[0]["earlier"], None
+            if place:
+                row = _with_places(earlier.read(**place), of_group)
+            row = row or self._summarizer.summarize(of_group)
+            rows.append({**row, "run_id": run.job.run_id})
+        table = summary_table(rows, GROUP_SCHEMA)
+        if run.layout.is_flat:
+            table = flatten(table)
+        file = f"part-{run.job.run_id[:8]}-{task.number:05d}.parquet"
+        name = files.join(GROUPS_FOLDER, file)
+        write_parquet(files.join(output, name), [table], table.schema)
+        return TaskReport(
+            source_counts(),
+            [describe_file(output, name, rows=len(rows))],
+            {"group_members": sum(row["members"] for row in rows)},
+        )
 
 
 def _with_places(

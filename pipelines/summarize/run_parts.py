@@ -95,19 +95,24 @@ class SummaryRun:
     @property
     def group_settings_id(self) -> str:
         """Names the settings that the summary of a group depends on."""
-        of_groups = {
-            "group_by": self.groups.group_by,
-            "max_group_candidates": self.groups.max_group_candidates,
-            "group_schema_version": GROUP_SCHEMA_VERSION,
-        }
-        if self.groups.order_by:  # Groups without it keep their ids.
-            of_groups["order_by"] = self.groups.order_by
-        return files.sha256_json({**self.settings.described, **of_groups})[:16]
+        return group_settings_id(self.settings, self.groups)
 
     @property
     def has_keys(self) -> bool:
         """Whether keys of the documents are joined before they are summarized."""
         return bool(self.earlier) or self.deduplicates or self.unique_ids
+
+
+def group_settings_id(settings: SummarySettings, groups: GroupOptions) -> str:
+    """Names the settings that the summary of a group depends on."""
+    of_groups = {
+        "group_by": groups.group_by,
+        "max_group_candidates": groups.max_group_candidates,
+        "group_schema_version": GROUP_SCHEMA_VERSION,
+    }
+    if groups.order_by:  # Groups without it keep their ids.
+        of_groups["order_by"] = groups.order_by
+    return files.sha256_json({**settings.described, **of_groups})[:16]
 
 
 class RowWriter(PartWriter):
