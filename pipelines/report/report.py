@@ -15,6 +15,7 @@ from precis.pipelines.evaluate.evaluation_table import all_tables, notes
 from precis.pipelines.report import facts, rows
 from precis.pipelines.report.articles import articles_of_rows
 from precis.pipelines.report.documents import ReportedDocument
+from precis.pipelines.report.groups import DOCUMENT_KEY, sample_groups
 from precis.pipelines.report.options import REPORT
 from precis.pipelines.report.page import pack_documents, render
 from precis.pipelines.report.reported_run import ReportedRun, open_reported_run
@@ -85,11 +86,17 @@ def report(**flags: Any) -> ReportResult:
             articles = articles_of_rows(shown, run.manifest)
             scores = rows.scores_of(database, shown)
             ((flagged,),) = database.execute(rows.COUNT_FLAGGED).fetchall()
+            places = {
+                tuple(row[name] for name in DOCUMENT_KEY): place
+                for place, row in enumerate(shown)
+            }
+            groups = sample_groups(database, run.run, places)
     described = map(ReportedDocument, shown, articles, scores, chosen.values())
     documents = dict(zip(chosen, described, strict=True))
     with stage("write", is_brief=True):
         sections = {
             **_sections(run, documents, best),
+            "groups": groups,
             "cards": facts.headline_cards(run, flagged),
             "judged_by": _ORDERS.get(value, _BY_ROUGE),
             "blocks": pack_documents(list(documents.values())),
@@ -125,7 +132,7 @@ def _sections(
     best: Sequence[int],
 ) -> dict[str, Any]:
     """What the template shows of a run besides its documents."""
-    manifest, evaluation = run.manifest, run.evaluation
+    manifest, evaluation, of_groups = run.manifest, run.evaluation, run.of_groups
     shown = list(documents.values())
     missing = Counter(each.article for each in shown if isinstance(each.article, str))
     places = {number: place for place, number in enumerate(documents)}
@@ -140,6 +147,8 @@ def _sections(
             title: [(places[number], documents[number]) for number in numbers]
             for title, numbers in {"Best": best, "Worst": worst}.items()
         },
+        "group_count": sum(part.rows for part in run.run.group_parts),
+        "group_tables": all_tables(of_groups) if of_groups else [],
         "flag_counts": manifest["quality_flags"],
         "run_facts": facts.run_facts(run),
         "accounts": facts.accounts(run),

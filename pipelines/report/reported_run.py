@@ -9,6 +9,7 @@ from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.evaluate.options import default_output
 from precis.pipelines.evaluate.scoring import SCORES_FOLDER
+from precis.pipelines.run.result_files import GROUPS_FOLDER
 from precis.pipelines.tables.finished_run import FinishedRun, open_run
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.schema import SCHEMA_VERSION
@@ -24,12 +25,14 @@ class ReportedRun(NamedTuple):
       evaluation: the content of rouge.json; None without an evaluation of this run.
       evaluation_note: why there is none; "" where there is.
       score_files: the scores of the evaluation.
+      of_groups: the content of rouge.json of its groups; None without.
     """
 
     run: FinishedRun
     evaluation: Mapping[str, Any] | None
     evaluation_note: str
     score_files: Sequence[str]
+    of_groups: Mapping[str, Any] | None
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -58,15 +61,27 @@ def open_reported_run(folder: str) -> ReportedRun:
             f"{SCHEMA_VERSION}; run `precis summarize` again"
         )
     place = default_output(folder)
+    of_groups, *_ = _read_evaluation(run, files.join(place, GROUPS_FOLDER))
+    return ReportedRun(run, *_read_evaluation(run, place), of_groups)
+
+
+def _read_evaluation(
+    run: FinishedRun, place: str
+) -> tuple[Mapping[str, Any] | None, str, Sequence[str]]:
+    """What `ReportedRun` holds of an evaluation in a folder: its content, why there is
+    none, and the files of its scores.
+    """
     score_files = files.glob(files.join(place, SCORES_FOLDER, "*.parquet"))
     path = files.join(place, "rouge.json")
     result, note = None, ""
     if not files.exists(path):
-        note = f"there is no evaluation; `precis evaluate --input {folder}` makes one"
+        note = (
+            f"there is no evaluation; `precis evaluate --input {run.folder}` makes one"
+        )
     elif _run_of(score_files) not in (run.run_id, ""):
         note = (
             f"{place} is the evaluation of another run; `precis evaluate --input "
-            f"{folder}` makes one of this run"
+            f"{run.folder}` makes one of this run"
         )
     else:
         result = files.read_object(
@@ -74,7 +89,7 @@ def open_reported_run(folder: str) -> ReportedRun:
             way_out="run `precis evaluate` again",
             fields={"systems": list, "measures": list, "differences": list},
         )
-    return ReportedRun(run, result, note, score_files)
+    return result, note, score_files
 
 
 def _run_of(score_files: Sequence[str]) -> str:

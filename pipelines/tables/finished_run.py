@@ -145,10 +145,14 @@ class FinishedRun:
             of_part = {"partition": part.partition, "types": self._partition_types}
             yield from read_part(part.path, columns, **of_part)
 
-    def group_tables(self) -> Iterator[pa.Table]:
-        """The rows of groups, a table for each row group."""
+    def group_tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The rows of groups, a table for each row group.
+
+        Args:
+          columns: as in `part_files.read_part`.
+        """
         for part in self.group_parts:
-            yield from read_part(part.path)
+            yield from read_part(part.path, columns)
 
     def dead_letters(self) -> Iterator[dict[str, Any]]:
         """The dead letters in the order of their files.

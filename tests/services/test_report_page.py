@@ -122,6 +122,15 @@ def test_a_document_shows_its_source_and_its_summaries(page):
     assert focused == page.locator("#rows button").get_attribute("data-number")
 
 
+def test_a_sentence_of_a_group_opens_its_document(page):
+    sentence = page.locator("#groups details[open] button").first
+    text, name = (sentence.locator(tag).inner_text() for tag in ("span", "small"))
+    sentence.click()
+    title = page.locator("dialog[open] #dialog-title")
+    wait_for(title).to_have_text(name.split(" ")[0])
+    assert text in page.locator("dialog[open] .article mark").all_inner_texts()
+
+
 OLD_BROWSER = "delete window.DecompressionStream"
 
 

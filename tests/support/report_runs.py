@@ -19,7 +19,8 @@ def records() -> list[dict | str]:
     """Documents with references; one is hostile, one is empty, one line is broken.
 
     The summary of storm-58 is flagged too_short, that of storm-59 short_source, and the
-    hostile one barely_shorter and markup_source.
+    hostile one barely_shorter and markup_source. They are of 23 harbours: thirteen
+    storms of the first, two or three of each other, the hostile one of its own.
     """
     storms = [
         {
@@ -28,6 +29,7 @@ def records() -> list[dict | str]:
             f"on Monday.\nThe harbour was closed for {number} days. Ferries stayed in "
             "port. Fishing boats had left the day before, and all of them came back.",
             "highlights": f"Storm {number} hit Bremen.\nThe harbour was closed.",
+            "harbour": f"h{max(number - 10, 0) % 22}",
         }
         for number in range(STORMS)
     ]
@@ -39,6 +41,7 @@ def records() -> list[dict | str]:
         "Nothing happened to the machine of the mayor, which is old. He sent it back "
         "to the sender with a letter, and the sender has not answered him since then.",
         "highlights": "It was harmless.",
+        "harbour": HOSTILE,
     }
     empty = {"id": "empty", "article": " ", "highlights": "Nothing."}
     return [*storms, hostile, empty, '{"article": <b>broken</b>']
@@ -51,9 +54,13 @@ def write_run(folder: Path) -> None:
         output=folder / "run",
         extractive="lead,frequency,oracle",
         sentences=2,
+        group_by="harbour",
         max_failed_share=0.1,
     )
     evaluate(input=folder / "run", resamples=20)
+    reference = {"group_id": "h0", "highlights": "Storms closed the harbour."}
+    references = write_jsonl(folder / "references.jsonl", [reference])
+    evaluate(input=folder / "run", resamples=20, group_references=references)
 
 
 def blocks_of(page: str) -> dict[str, Any]:

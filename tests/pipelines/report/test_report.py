@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import re
 import shutil
 from html.parser import HTMLParser
@@ -129,6 +130,38 @@ def test_rouge_and_its_notes_are_those_of_the_evaluation(folder, page):
     assert "oracle: an upper bound" in page
 
 
+def test_groups_stand_with_the_documents_of_their_sentences(folder, page):
+    rows = pq.read_table(folder / "run" / "groups").to_pylist()
+    by_id = {row["group_id"]: row for row in rows}
+    assert len(rows) == 23
+    section = page[page.index('<section id="groups"') : page.index('id="scores"')]
+    text = Elements(section).text()
+    assert "20 of 23 summaries of groups: half of them of the largest" in text
+    shown = re.findall(r"<strong>(.*?)</strong> (\d+) member", section)
+    shown = [(html.unescape(name), count) for name, count in shown]
+    assert len(shown) == len(dict(shown)) == 20
+    assert all(by_id[name]["members"] == int(count) for name, count in shown)
+    sizes = sorted((row["members"] for row in rows), reverse=True)
+    assert [int(count) for _, count in shown[:10]] == sizes[:10]
+    assert "h0 13 members, 13 of them with a candidate; centrality" in text
+    buttons = re.findall(
+        r'data-number="(\d+)">\s*<span>(.*?)</span>\s*<small>(.*?) · \S+, byte \d+, '
+        r"characters ([\d,]+) to ([\d,]+)(?: · in (\d+) documents)?<",
+        section,
+    )
+    sentences = [each for name, _ in shown for each in by_id[name]["sentences"]]
+    documents = documents_of(page)
+    for (number, text, name, *offsets, copies), sentence in zip(
+        buttons, sentences, strict=True
+    ):
+        assert html.unescape(text) == sentence["text"]
+        assert documents[int(number)]["id"] == sentence["document_id"]
+        assert html.unescape(name) == sentence["document_id"]
+        assert list(map(int, offsets)) == [sentence["start"], sentence["end"]]
+        assert int(copies or 1) == sentence["copies"]
+    assert "Scores of groups: system" in page
+
+
 def test_a_small_page_has_some_documents_and_says_so(folder, tmp_path, capsys):
     command = ("report", str(folder / "run"), "--output", str(tmp_path / "p.html"))
     assert exit_code(*command, "--documents", "10") == 0
@@ -138,6 +171,9 @@ def test_a_small_page_has_some_documents_and_says_so(folder, tmp_path, capsys):
     page = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert "10 of 61 documents are on this page, the lowest ROUGE-1 first" in page
     assert len(documents_of(page)) == 10
+    section = page[page.index('<section id="groups"') : page.index('id="scores"')]
+    # Sentences of documents that are not on the page.
+    assert '<div class="sample">' in section
 
 
 def test_documents_come_in_the_order_of_their_scores_and_say_it(page):
