@@ -19,7 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.expected import best_sentences, select_expected
+from precis.model.extractive.expected import (
+    ExpectedReference,
+    best_sentences,
+    select_expected,
+)
 from precis.model.extractive.graph import lexrank
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.terms import TermCache, Terms, find_terms
@@ -74,10 +78,12 @@ def choose_of_group(
     cache: TermCache,
     is_english: bool = True,
     importance: ImportanceModel | None = None,
-) -> tuple[str, list[GroupChoice]]:
-    """The method, and the sentences of a group's summary in the order of the moments of
-    their documents, those without one last, and then of their places in them; equal
-    places by score.
+) -> tuple[str, list[GroupChoice], ExpectedReference | None]:
+    """The method, the sentences of a group's summary, and what is expected of its
+    reference if the extractor expects anything.
+
+    The sentences come in the order of the moments of their documents, those without one
+    last, and then of their places in them; equal places by score.
 
     Args:
       candidates: in an order that depends on nothing but the group, best first.
@@ -119,7 +125,7 @@ def choose_of_group(
         moment = math.inf if candidate.moment is None else candidate.moment
         return moment, candidate.start, -choice.score
 
-    return method, sorted(choices, key=place_in_time)
+    return method, sorted(choices, key=place_in_time), expected
 
 
 def _merge(

@@ -65,12 +65,13 @@ class DocumentEncoder:
           articles: those that the network is to read.
           scores_of_all: of their sentences, for `write=sentences`.
         """
-        wholes = self._encode([article.body for article in articles])
+        wholes = self.encode_texts([article.body for article in articles])
         if self.options.write == WRITE_SENTENCES:
             return list(map(self._encode_sentences, articles, wholes, scores_of_all))
         return list(map(self._encode_document, articles, wholes))
 
-    def _encode(self, texts: Sequence[str]) -> list[EncodedSource]:
+    def encode_texts(self, texts: Sequence[str]) -> list[EncodedSource]:
+        """The sources of texts, each as much as the network reads at once."""
         texts = [self.options.task_prefix + text for text in texts]
         return encode_sources(
             self.tokenizer, texts, max_source_tokens=self.max_source_tokens
@@ -101,7 +102,7 @@ class DocumentEncoder:
         places = sorted(
             best_sentences(lines, scores, count=count, is_english=article.is_english)
         )
-        ids = [source.ids for source in self._encode([lines[n] for n in places])]
+        ids = [source.ids for source in self.encode_texts([lines[n] for n in places])]
         tokens = whole.source_tokens
         seen_tokens = min(sum(map(len, ids)), tokens)
         return EncodedDocument(ids, tokens, seen_tokens, BEST_SENTENCES, tuple(places))

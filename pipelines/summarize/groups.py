@@ -12,7 +12,7 @@ ranks, their places, and last a hash of their words. An interrupted job joins ag
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from precis.model.bundle.importance_tensors import load_importance
 from precis.model.extractive.groups import Candidate, choose_of_group
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.terms import TermCache
+from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.progress.counters import enter_step
 from precis.model.text.language import is_english
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
@@ -39,13 +40,20 @@ from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import GROUPS_FOLDER, describe_file
 from precis.pipelines.summarize.earlier_runs import EarlierRows, check_part
 from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
+from precis.pipelines.summarize.group_writer import (
+    ChosenSentences,
+    check_rewriting,
+    rewrite,
+)
 from precis.pipelines.summarize.options import GroupOptions
 from precis.pipelines.summarize.run_parts import (
     SummaryRun,
     data_files,
     group_settings_id,
 )
+from precis.pipelines.summarize.summary_rows import Models
 from precis.pipelines.summarize.summary_settings import SummarySettings
+from precis.pipelines.summarize.window_summarizer import open_models
 from precis.pipelines.tables.columns import round_score
 from precis.pipelines.tables.flat_columns import flatten
 from precis.pipelines.tables.group_field import OF_A_ROW, order_of
@@ -279,26 +287,60 @@ def as_members(rows: pa.Table, groups: GroupOptions, first: int) -> pa.Table:
 class GroupSummarizer:
     """Summarizes groups, each from its candidates."""
 
-    def __init__(self, settings: SummarySettings, groups: GroupOptions) -> None:
+    def __init__(
+        self,
+        settings: SummarySettings,
+        groups: GroupOptions,
+        *,
+        share: Callable[[Callable[[], Any]], Any] = lambda make: make(),
+    ) -> None:
         """Stores its arguments.
 
         Args:
           settings: of the rows of the documents.
           groups: how they are made.
+          share: as for `WindowSummarizer`.
+
+        Raises:
+          UsageError: as `check_rewriting`.
         """
-        self._settings = settings
+        if groups.rewrite_groups:
+            check_rewriting(settings)
+        self._settings, self._groups, self._share = settings, groups, share
+        self._models = Models()
         self._importance: ImportanceModel | None = None
         self._settings_id = group_settings_id(settings, groups)
 
     def load(self) -> None:
-        """Opens what knows the importance of words."""
+        """Opens what knows the importance of words, and what writes."""
         options = self._settings.options
         self._terms = TermCache()
         if NEURAL in options.methods:
             self._importance = load_importance(options.extractive_bundle)
+        if self._groups.rewrite_groups:
+            self._models = self._share(lambda: open_models(self._settings))
+            assert self._models.bulk is not None
+            self._models.bulk.retain()
+
+    def close(self) -> None:
+        """Ends the search processes that no thread needs any more."""
+        if self._models.bulk is not None:
+            self._models.bulk.release()
+        self._models = Models()
 
     def summarize(self, candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """The row of a group, but for `run_id`.
+        """The row of a group, but for `run_id`; the argument is that of `choose`."""
+        chosen = self.choose(candidates)
+        self.rewrite([chosen])
+        return chosen.row
+
+    def rewrite(self, groups: Sequence[ChosenSentences]) -> None:
+        """Rewrites the sentences of groups together, with --rewrite_groups."""
+        if isinstance(self._models.bulk, BulkSummarizer):
+            rewrite(groups, self._models.bulk, self._settings)
+
+    def choose(self, candidates: Sequence[dict[str, Any]]) -> ChosenSentences:
+        """The row of a group, but for `run_id`, of sentences as they stand.
 
         Args:
           candidates: its sentences, best first; a row without text where it has none.
@@ -306,14 +348,15 @@ class GroupSummarizer:
         first = candidates[0]
         candidates = [each for each in candidates if each["text"] is not None]
         english = sum(is_english(each["language"]) for each in candidates)
-        method, choices = choose_of_group(
+        of_english = 2 * english >= len(candidates)
+        method, choices, expected = choose_of_group(
             [
                 Candidate(*(each[name] for name in Candidate._fields))
                 for each in candidates
             ],
             selection=self._settings.selection,
             cache=self._terms,
-            is_english=2 * english >= len(candidates),
+            is_english=of_english,
             importance=self._importance,
         )
         sentences = []
@@ -327,7 +370,7 @@ class GroupSummarizer:
             "single_member": first["members"] == 1,
             "reduced": first["candidates"] > len(candidates),
         }
-        return {
+        row = {
             **{name: first[name] for name in ("group_id", "members", "members_used")},
             "candidates": len(candidates),
             "summary": "\n".join(" ".join(each["text"].split()) for each in sentences),
@@ -339,19 +382,24 @@ class GroupSummarizer:
             "reused_from": None,
             "schema_version": GROUP_SCHEMA_VERSION,
         }
+        return ChosenSentences(row, expected, of_english)
 
 
 class GroupWorker(TaskWorker):
     """Summarizes the groups of a task."""
 
-    def __init__(self, run: SummaryRun) -> None:
-        """Takes the run."""
+    def __init__(self, run: SummaryRun, share: Callable[..., Any]) -> None:
+        """Takes the run, and what shares models."""
         self._run = run
-        self._summarizer = GroupSummarizer(run.settings, run.groups)
+        self._summarizer = GroupSummarizer(run.settings, run.groups, share=share)
 
     def load(self) -> None:
         """Opens what the summaries are made with."""
         self._summarizer.load()
+
+    def close(self) -> None:
+        """Gives the models back."""
+        self._summarizer.close()
 
     def run(
         self, task: GroupTask, progress: TaskProgress, dead_letters: DeadLetterWriter
@@ -362,14 +410,19 @@ class GroupWorker(TaskWorker):
         path = files.join(output, _CANDIDATES_FILE)
         candidates = read_keys_of_task(path, task.number).to_pylist()
         earlier = EarlierRows(run.earlier_groups)
-        rows = []
+        rows: list[dict[str, Any]] = []
+        new: list[ChosenSentences] = []
         for _, each in itertools.groupby(candidates, key=lambda row: row["place"]):
             of_group = list(each)
             place, row = of_group[0]["earlier"], None
             if place:
                 row = _with_places(earlier.read(**place), of_group)
-            row = row or self._summarizer.summarize(of_group)
-            rows.append({**row, "run_id": run.job.run_id})
+            if row is None:
+                new.append(self._summarizer.choose(of_group))
+                row = new[-1].row
+            row["run_id"] = run.job.run_id
+            rows.append(row)
+        self._summarizer.rewrite(new)
         table = summary_table(rows, GROUP_SCHEMA)
         if run.layout.is_flat:
             table = flatten(table)

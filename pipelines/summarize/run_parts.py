@@ -37,7 +37,7 @@ from precis.pipelines.run.result_files import (
     listed_files,
     other_files,
 )
-from precis.pipelines.summarize.options import GROUPS, GroupOptions
+from precis.pipelines.summarize.options import GROUPS, LATER_OF_GROUPS, GroupOptions
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.finished_run import RunPart
 from precis.pipelines.tables.part_writing import PartWriter
@@ -110,8 +110,9 @@ def group_settings_id(settings: SummarySettings, groups: GroupOptions) -> str:
         "max_group_candidates": groups.max_group_candidates,
         "group_schema_version": GROUP_SCHEMA_VERSION,
     }
-    if groups.order_by:  # Groups without it keep their ids.
-        of_groups["order_by"] = groups.order_by
+    for name in LATER_OF_GROUPS:
+        if value := getattr(groups, name):
+            of_groups[name] = value
     return files.sha256_json({**settings.described, **of_groups})[:16]
 
 

@@ -69,6 +69,7 @@ from precis.pipelines.run.options import (
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.summarize.earlier_runs import find_earlier_runs
 from precis.pipelines.summarize.equal_texts import KeyWorker, join_keys
+from precis.pipelines.summarize.group_writer import check_rewriting
 from precis.pipelines.summarize.groups import (
     GroupWorker,
     join_groups,
@@ -83,6 +84,7 @@ from precis.pipelines.summarize.known_documents import (
 from precis.pipelines.summarize.options import (
     FAIL,
     GROUPS,
+    LATER_OF_GROUPS,
     SUMMARIZE,
     GroupOptions,
     SummarizeOptions,
@@ -152,6 +154,8 @@ def plan(
         groups.field.check(layout.schema)
         if groups.order_by:
             check_order(groups.order_by, layout.schema)
+    if groups.rewrite_groups:
+        check_rewriting(settings)
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
 
@@ -195,7 +199,7 @@ def run_inputs(
     left_out = set(recorded_flags(settings[:4]))
     if not flags.get("group_by"):  # Runs without groups keep their ids.
         left_out.update(option_names([GroupOptions]))
-    left_out.update(name for name in ("order_by",) if not flags.get(name))
+    left_out.update(name for name in LATER_OF_GROUPS if not flags.get(name))
     others = {name: flags[name] for name in flags if name not in left_out}
     return result_inputs(others, tasks, settings.described)
 
@@ -203,11 +207,11 @@ def run_inputs(
 class SummarizeWorker(TaskWorker):
     """Turns one task into a part of the run."""
 
-    def __init__(self, run: SummaryRun) -> None:
-        """Takes what is made, and how."""
+    def __init__(self, run: SummaryRun, share: Callable[..., Any]) -> None:
+        """Takes what is made, and how; and what shares models, `Shared.acquire`."""
         self._run = run
         self._summarizer = WindowSummarizer(
-            run.settings, run_id=run.job.run_id, share=Shared().acquire
+            run.settings, run_id=run.job.run_id, share=share
         )
 
     def progress_size(self, task: Task) -> int:
@@ -299,13 +303,13 @@ def run_steps(
     is_large = bool(options.bundle or options.checker)
     if is_large or (options.extractive_bundle and has_accelerator()):
         readers = 1
-    pipeline = beam.Pipeline(options=beam_options)
+    pipeline, share = beam.Pipeline(options=beam_options), Shared().acquire
     reports = (
         _await_keys(pipeline, tasks, run, processes)
         # Without it one worker of an engine would do all tasks, one after another.
         | "SpreadTasks" >> beam.Reshuffle()
         | "Summarize"
-        >> beam.ParDo(RunTask(SummarizeWorker(run), run.step, processes=readers))
+        >> beam.ParDo(RunTask(SummarizeWorker(run, share), run.step, processes=readers))
     )
     if run.deduplicates:
         copies = (
@@ -320,15 +324,14 @@ def run_steps(
         )
         reports = (reports, copies) | "AddCopies" >> beam.Flatten()
     if run.groups.group_by:
+        worker, step = GroupWorker(run, share), Step(run.job, GROUPS)
+        writers = readers if run.groups.rewrite_groups else processes
         of_groups = (
             reports
             | "AwaitAllRows" >> beam.combiners.ToList()
             | "JoinGroups" >> beam.FlatMap(join_groups, run)
             | "SpreadGroups" >> beam.Reshuffle()
-            | "SummarizeGroups"
-            >> beam.ParDo(
-                RunTask(GroupWorker(run), Step(run.job, GROUPS), processes=processes)
-            )
+            | "SummarizeGroups" >> beam.ParDo(RunTask(worker, step, processes=writers))
         )
         reports = (reports, of_groups) | "AddGroups" >> beam.Flatten()
     _ = (

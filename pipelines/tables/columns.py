@@ -216,17 +216,20 @@ GROUP_COLUMNS = _columns(
                                   extractive in the members, of neural alone where it is
                                   there, equal ones once, and --max_group_candidates of
                                   them at most
-    summary              string   the sentences, one a line
-    method               string   importance, as an extractor has learned it; or
+    summary              string   the sentences, one a line; with --rewrite_groups what
+                                  was written of each
+    method               string   importance, as an extractor has learned it; rewritten:
+                                  chosen so, with a written line at least; or
                                   centrality, LexRank weighed by position
-    sentences            list     the sentences of `summary`
+    sentences            list     the sentences of `summary`, one for each line
     flags                strings  empty: no member has a sentence; single_member;
-                                  reduced: members had more sentences than candidates
+                                  reduced: members had more sentences than candidates;
+                                  and those of fallback_flags that a written line has
     members_digest       string   of the documents of the group, their sentences and
                                   values of --order_by: a group with the same one has
                                   the same summary
     settings_id          string   fingerprint of the settings of the documents' rows, of
-                                  --group_by, --order_by and --max_group_candidates
+                                  --group_by and the flags of groups beside it
     reused_from          string?  run_id of the earlier run that computed the summary;
                                   null where this run did
     run_id               string   the run that wrote the row

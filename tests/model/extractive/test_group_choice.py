@@ -31,7 +31,7 @@ def choose(texts, *, copies=(), starts=(), importance=None, **selection):
         each._replace(copies=each.copies or 1, start=each.start or 0)
         for each in candidates
     ]
-    method, choices = choose_of_group(
+    method, choices, _ = choose_of_group(
         candidates,
         selection=SelectionConfig(**selection),
         cache=TermCache(),

@@ -12,6 +12,7 @@ from precis.model import files
 from precis.model.bundle.manifest import SUMMARIZER_PARTS
 from precis.model.errors import UsageError
 from precis.model.records.dataset import load_dataset
+from precis.model.rouge import tokenize
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.run.options import read_flags
@@ -44,6 +45,7 @@ def steps_of(output, **flags):
 @pytest.mark.slow
 def test_a_corpus_becomes_summaries(finished, tmp_path, capsys):
     flags = ["--corpus", "sample:220", "--split", "test", "--bundle", str(finished)]
+    flags += ["--group_by", "language", "--rewrite_groups"]
     assert exit_code("summarize", *flags, "--output", str(tmp_path / "run")) == 0
     rows = pq.read_table(tmp_path / "run" / "data").to_pylist()
     assert len(rows) > 3
@@ -58,6 +60,15 @@ def test_a_corpus_becomes_summaries(finished, tmp_path, capsys):
         assert ("doubtful_line" in quality["flags"]) == (min(confidences) < 0.6)
         assert 0 <= row["expected_rouge2"] <= 1
         assert {each["method"] for each in row["extractive"]} == {"neural", "lead"}
+    groups = pq.read_table(tmp_path / "run" / "groups").to_pylist()
+    assert sum(row["members"] for row in groups) == len(rows)
+    for row in groups:  # A line for each sentence, which `verify` looks for.
+        lines = row["summary"].split("\n")
+        assert 0 < len(lines) == len(row["sentences"]) <= 5
+        for line, sentence in zip(lines, row["sentences"], strict=True):
+            assert len(line) <= len(sentence["text"])
+            assert {*tokenize(line)} & {*tokenize(sentence["text"])}
+    assert exit_code("verify", str(tmp_path / "run")) == 0
     run = json.loads((tmp_path / "run" / "manifest.json").read_text())
     for name, part in (("model_id", "writer"), ("extractive_model_id", "extractor")):
         inner = json.loads((finished / part / "manifest.json").read_text())

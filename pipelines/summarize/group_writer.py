@@ -1,0 +1,144 @@
+"""Rewrites the sentences of the summaries of groups as those of documents are.
+
+    chosen sentences   of all groups of a task, each a source of the network
+    lines              of each group, put together as for a document; a line with a flag
+                       that keeps a summary from being shown gives way to its sentence
+
+A line has one sentence, so that the row names where each line comes from.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from precis.model.errors import UsageError
+from precis.model.extractive.expected import ExpectedReference
+from precis.model.inference.bulk_summarizer import BulkSummarizer
+from precis.model.inference.summarizer import Summary
+from precis.model.isolation import Failure
+from precis.model.quality.flags import FLAGS, rejects
+from precis.model.quality.measures import measure, read_source
+from precis.model.text.article import Article
+from precis.model.text.normalization import one_line
+from precis.model.text.sentences import Sentence
+from precis.pipelines.summarize.document_encoder import DocumentEncoder
+from precis.pipelines.summarize.extractive_summaries import NEURAL
+from precis.pipelines.summarize.options import WRITE_SENTENCES
+from precis.pipelines.summarize.summary_settings import SummarySettings
+from precis.pipelines.tables.columns import round_score
+
+REWRITTEN = "rewritten"
+
+
+class ChosenSentences(NamedTuple):
+    """The row of a group whose sentences may be rewritten.
+
+    Attributes:
+      row: all columns, of the sentences as they stand.
+      expected: what the extractor expects of the group's reference; None where it
+          expects nothing, and nothing is rewritten.
+      is_english: whether the rules for English apply to its lines.
+    """
+
+    row: dict[str, Any]
+    expected: ExpectedReference | None
+    is_english: bool
+
+    @property
+    def sentences(self) -> list[dict[str, Any]]:
+        """Those that the network reads."""
+        return [] if self.expected is None else self.row["sentences"]
+
+
+def check_rewriting(settings: SummarySettings) -> None:
+    """Refuses --rewrite_groups where nothing is rewritten.
+
+    Raises:
+      UsageError: no summarizer writes, its extractor chooses no sentences, or no
+        written summary is shown.
+    """
+    options = settings.options
+    if options.write != WRITE_SENTENCES:
+        raise UsageError(
+            "--rewrite_groups needs a network that rewrites sentences; name the "
+            "--output of `precis train-summarizer` as --bundle"
+        )
+    if NEURAL not in options.methods:
+        raise UsageError(
+            "--rewrite_groups rewrites what the extractor chooses of a group, and "
+            f"--extractive is {options.extractive}; name neural there too"
+        )
+    if settings.fallback.fallback == "always":
+        raise UsageError(
+            "--rewrite_groups writes summaries, and --fallback always shows none that "
+            "is written; leave one of them out"
+        )
+
+
+def rewrite(
+    groups: Sequence[ChosenSentences], bulk: BulkSummarizer, settings: SummarySettings
+) -> None:
+    """Changes rows of groups: `summary` has lines of the network, and `sentences` those
+    that the lines are written of, in the same order.
+
+    Args:
+      groups: those of a task.
+      bulk: writes.
+      settings: of the run.
+    """
+    from precis.model.inference.composition import RewrittenSentence, compose_summary
+
+    encoder = DocumentEncoder(
+        bulk.source_tokenizer, bulk.max_source_tokens, settings.options
+    )
+    texts = [one_line(each["text"]) for group in groups for each in group.sentences]
+    sources = [source.ids for source in encoder.encode_texts(texts)]
+    in_processes = bulk.pays_for_processes(sources)
+    written = iter(bulk.begin(sources, in_processes=in_processes).summaries())
+    for group in groups:
+        rewritten = []
+        for place, sentence in enumerate(group.sentences):
+            # Of a sentence that cannot be searched there are no ways to write it.
+            ways = () if isinstance(each := next(written), Failure) else each
+            stands = Sentence(place, place + 1, sentence["text"])
+            rewritten.append(RewrittenSentence(stands, ways))
+        if group.expected is not None and rewritten:
+            most, is_english = len(rewritten), group.is_english
+            (summary,) = compose_summary(
+                rewritten, group.expected, most=most, is_english=is_english
+            )
+            _take_lines(group.row, summary, settings)
+
+
+def _take_lines(
+    row: dict[str, Any], summary: Summary, settings: SummarySettings
+) -> None:
+    """Makes the columns of a group whose summary was put together."""
+    fallback, flags = settings.fallback, set()
+    lines, sentences, is_rewritten = [], [], False
+    for line, support in zip(
+        summary.text.split("\n"), summary.support or (), strict=True
+    ):
+        sentence = row["sentences"][support.start]
+        itself = one_line(sentence["text"])
+        quality = measure(
+            line,
+            read_source(Article.from_text(sentence["text"], clean=settings.clean)),
+            mean_log_prob=round_score(summary.mean_log_prob),
+            min_mean_log_prob=fallback.min_mean_log_prob,
+            is_doubtful=round_score(support.confidence) < fallback.min_confidence,
+        )
+        is_held_back = any(rejects(flag, fallback) for flag in quality.flags)
+        # Longer lines could make a summary longer than its limit.
+        if line != itself and not is_held_back and len(line) <= len(itself):
+            is_rewritten = True
+            flags.update({*quality.flags} & {*fallback.fallback_flag_names})
+        else:
+            line = itself
+        lines.append(line)
+        sentences.append(sentence)
+    row |= {
+        "summary": "\n".join(lines),
+        "sentences": sentences,
+        "method": REWRITTEN if is_rewritten else row["method"],
+        "flags": [*row["flags"], *(name for name in FLAGS if name in flags)],
+    }
