@@ -56,11 +56,6 @@ def import_checkpoint(**flags: Any) -> str:
         return _import_folder(options.checkpoint, options.output, options)
     model = hub.resolve(options.checkpoint)
     folder = hub.download(model)
-    if hub.is_bundle(folder):
-        raise UsageError(
-            f"{model.name}: this is a bundle of precis, which needs no import; name it "
-            "where a bundle is asked for"
-        )
     options = dataclasses.replace(options, checkpoint=model.name)
     if options.output:
         return _import_folder(folder, options.output, options)

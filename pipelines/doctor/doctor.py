@@ -9,7 +9,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.config import install_command, installed_version
@@ -21,7 +21,7 @@ from precis.pipelines.doctor.packages import (
     offered_extras,
     wrong_packages,
 )
-from precis.pipelines.run.hub import hub_flags, resolve, with_local_bundles
+from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.summarize.options import split_document
 from precis.pipelines.training.recipes import RECIPES
@@ -170,24 +170,9 @@ def _check_start(
     """Starts a job, up to the first file that it writes."""
     if command == "summarize":
         flags = split_document(flags)[1]
-    if not (yield from _check_hub(flags)):
-        return
     module = importlib.import_module(f"precis.pipelines.{command}.{command}")
     tasks, _ = module.plan(flags, beam_args)
     yield Diagnosis(OK, "job", f"takes {len(tasks):,} tasks")
-
-
-def _check_hub(flags: Mapping[str, Any]) -> Generator[Diagnosis, None, bool]:
-    """Resolves the models of the hub; whether all of them are imported already."""
-    models = [resolve(name) for name in hub_flags(flags).values()]
-    for model in models:
-        found, advice = f"{model.name}: in {model.folder}", ""
-        if not model.is_imported:
-            found = f"{model.name}: the job downloads and imports it, and checks the "
-            found += "flags then"
-            advice = f"precis import {model.name}, to have both checked here"
-        yield Diagnosis(NOTE if advice else OK, "bundle", found, advice)
-    return all(model.is_imported for model in models)
 
 
 def _check_inputs(
@@ -198,8 +183,6 @@ def _check_inputs(
     from precis.model.records.dataset import load_dataset
 
     read_flags(option_groups, {**RECIPES.get(flags.get("recipe", ""), {}), **flags})
-    if not (yield from _check_hub(flags)):
-        return
     flags = with_local_bundles(flags)
     for path in filter(None, map(flags.get, _BUNDLE_FLAGS)):
         manifest = read_manifest(path)

@@ -2,18 +2,16 @@
 
     hf://facebook/bart-large-cnn     a commit of the branch `main`
       -> the files that an import reads, in the cache of huggingface_hub (HF_HOME)
-      -> ~/.cache/precis/hub/facebook/bart-large-cnn/COMMIT-IMPORTER/, the bundle
+      -> ~/.cache/precis/hub/facebook/bart-large-cnn/COMMIT-VERSION/, the bundle
 
 PRECIS_CACHE moves ~/.cache/precis. A bundle is there only when it is complete, and then
-its commit needs no network. A repository that holds a bundle of precis is used as it
-is.
+its commit needs no network.
 """
 
 import contextlib
 import functools
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -22,14 +20,9 @@ from typing import Any, NamedTuple
 from filelock import FileLock
 
 from precis.model import files
-from precis.model.bundle.manifest import (
-    CHECKSUMS_FILE,
-    FORMAT_VERSION,
-    MANIFEST_FILE,
-    TRAINING_FOLDER,
-)
+from precis.model.bundle.manifest import read_manifest
 from precis.model.config import installed_version
-from precis.model.errors import NO_ROOM, JobError, PrecisError, UsageError
+from precis.model.errors import JobError, PrecisError, UsageError
 from precis.model.progress.stages import stage
 
 # The flags that name a bundle.
@@ -39,8 +32,6 @@ BUNDLE_FLAGS = (
 )
 _SCHEME = "hf://"
 _NAME = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([\w.-][\w./-]*))?")
-# A bundle in the cache.
-_PLACE = re.compile(r"([^/]+/[^/]+)/([0-9a-f]{40})-[0-9a-f]{8}")
 
 
 class HubModel(NamedTuple):
@@ -56,14 +47,9 @@ class HubModel(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Of its bundle in the cache; each version of the importer has its own."""
-        place = f"{self.commit}-{_importer_key()}"
+        """Of its bundle in the cache; each version of precis has its own."""
+        place = f"{self.commit}-{installed_version()}"
         return files.join(_cache_folder(), self.repository, place)
-
-    @property
-    def is_imported(self) -> bool:
-        """Whether the bundle is there."""
-        return files.exists(files.join(self.folder, MANIFEST_FILE))
 
 
 def is_hub_name(value: Any) -> bool:
@@ -75,26 +61,15 @@ def hub_name(path: str) -> str:
     """The name of the model whose bundle in the cache lies there; another path as it
     is.
     """
-    root = f"{_cache_folder()}/"
-    found = path.startswith(root) and _PLACE.fullmatch(path.removeprefix(root))
-    return HubModel(*found.groups()).name if found else path
+    if not path.startswith(f"{_cache_folder()}/"):
+        return path
+    return str(read_manifest(path)["provenance"]["checkpoint"])
 
 
 def _cache_folder() -> str:
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     own = os.environ.get("PRECIS_CACHE") or files.join(caches, "precis")
     return files.join(os.path.abspath(own), "hub")
-
-
-@functools.cache
-def _importer_key() -> str:
-    """Names what decides which bundle a checkpoint becomes: the importer."""
-    from precis.model.bundle import checkpoints
-
-    (folder,) = checkpoints.__path__
-    names = [name for name in files.list_folder(folder) if name.endswith(".py")]
-    sources = [files.sha256_file(files.join(folder, name)) for name in names]
-    return files.sha256_json([installed_version(), FORMAT_VERSION, sources])[:8]
 
 
 def with_local_bundles(flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,6 +88,9 @@ def local_bundle(name: str) -> str:
     """The folder of the bundle of a model of the hub, which is made when it is first
     asked for; another path as it is. A process keeps to the commit that it saw first.
 
+    It is made in a process of its own: search processes are forked from one in which
+    TensorFlow has computed nothing, and the memory is given back.
+
     Raises:
       UsageError: there is no such model, it cannot be imported, or the hub is not
         reached.
@@ -121,27 +99,17 @@ def local_bundle(name: str) -> str:
     if not is_hub_name(name):
         return name
     model = resolve(name)
-    if not model.is_imported:
-        checkpoint = download(model)
-        if is_bundle(checkpoint):
-            publish(model, functools.partial(shutil.copytree, checkpoint))
-        else:
-            _import_apart(model)
+    if not os.path.exists(model.folder):
+        command = [sys.executable, "-P", "-m", "precis", "import", model.name]
+        command.append("--quiet")
+        with stage("download and import", note=model.name):
+            done = subprocess.run(command, capture_output=True, text=True)
+        if code := done.returncode:
+            killed = f"{name}: the import ended with {code}; most often memory is out"
+            message = [killed, *done.stderr.strip().splitlines()][-1]
+            error = UsageError if code == UsageError.exit_code else JobError
+            raise error(message.removeprefix("precis import: "))
     return model.folder
-
-
-def _import_apart(model: HubModel) -> None:
-    """Imports a downloaded model in a process of its own: search processes are forked
-    from one in which TensorFlow has computed nothing, and the memory is given back.
-    """
-    command = [sys.executable, "-P", "-m", "precis", "import", model.name, "--quiet"]
-    with stage("import", note=model.name):
-        done = subprocess.run(command, capture_output=True, text=True)
-    if code := done.returncode:
-        killed = f"{model.name}: the import ended with {code}; most often memory is out"
-        message = [killed, *done.stderr.strip().splitlines()][-1]
-        error = UsageError if code == UsageError.exit_code else JobError
-        raise error(message.removeprefix("precis import: "))
 
 
 def publish(model: HubModel, make: Callable[[str], object]) -> None:
@@ -155,9 +123,8 @@ def publish(model: HubModel, make: Callable[[str], object]) -> None:
     folder, aside = model.folder, f"{model.folder}{files.ASIDE}"
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     with FileLock(f"{folder}.lock"):
-        if not model.is_imported:
+        if not os.path.exists(folder):
             files.remove(aside)
-            files.remove(folder)
             make(aside)
             os.replace(aside, folder)
 
@@ -169,22 +136,18 @@ def resolve(name: str) -> HubModel:
     Raises:
       UsageError: the name is none, or there is no such model.
     """
-    written = _NAME.fullmatch(name)
-    if not written:
-        raise UsageError(
-            f"{name}: a model of the hub is written hf://ORG/NAME, as on its page, or "
-            "hf://ORG/NAME@REVISION; write it so"
-        )
-    repository, revision = written.groups()
-    from huggingface_hub import HfApi
+    from huggingface_hub import HfApi, errors
 
     with _naming_refusals(name):
+        if not (written := _NAME.fullmatch(name)):
+            raise errors.HFValidationError("this names no model of the hub")
+        repository, revision = written.groups()
         found = HfApi().resolve_revision(repository, revision=revision)
     return HubModel(repository, found.resolved)
 
 
 def download(model: HubModel) -> str:
-    """Downloads the files of a checkpoint that an import reads, or all of a bundle.
+    """Downloads the files of a checkpoint that an import reads.
 
     Returns:
       Their folder in the cache of the hub.
@@ -211,9 +174,7 @@ def download(model: HubModel) -> str:
         tqdm_class=functools.partial(tqdm, disable=True),  # type: ignore[arg-type]
     )
     with stage("download", note=model.name), _naming_refusals(model.name):
-        folder = str(fetch(allow_patterns=[*DESCRIPTION_FILES, CHECKSUMS_FILE]))
-        if is_bundle(folder):
-            return str(fetch(ignore_patterns=f"{TRAINING_FOLDER}/*"))
+        folder = str(fetch(allow_patterns=[*DESCRIPTION_FILES]))
         try:
             read_tokenizer(folder, read_settings(folder))
             fetch(allow_patterns=WEIGHTS_FILE)
@@ -222,50 +183,31 @@ def download(model: HubModel) -> str:
             raise type(error)(str(error).replace(folder, model.name)) from error
 
 
-def is_bundle(folder: str) -> bool:
-    """Whether a downloaded folder is a bundle of precis."""
-    return files.exists(files.join(folder, CHECKSUMS_FILE))
-
-
 @contextlib.contextmanager
 def _naming_refusals(name: str) -> Iterator[None]:
     """Turns what huggingface_hub raises into one line with a way out."""
     from huggingface_hub import constants, errors
 
-    hub = constants.ENDPOINT
+    offline = f"connect this machine once, for `precis import {name}`"
     # A class stands before the one that it is derived from.
-    refusals: dict[type[Exception], str] = {
-        errors.HFValidationError: "that is no name of a model; write hf://ORG/NAME",
-        errors.GatedRepoError: "the owners of the model let in whom they know; ask for "
-        f"access on {hub}/{name.removeprefix(_SCHEME).partition('@')[0]}, and set "
-        "HF_TOKEN",
-        errors.RepositoryNotFoundError: f"{hub} has no such model, or it is private; "
-        "correct the name, or set HF_TOKEN",
-        errors.RevisionNotFoundError: "the model has no such revision; name a branch, "
-        "a tag or a commit",
+    ways_out: dict[type[Exception], str] = {
+        errors.HFValidationError: "write hf://ORG/NAME, or hf://ORG/NAME@REVISION",
+        errors.RevisionNotFoundError: "name a branch, a tag or a commit",
+        errors.RepositoryNotFoundError: "correct the name, or ask for access on the "
+        "page of the model, and set HF_TOKEN",
+        errors.HfHubHTTPError: "check HF_TOKEN, or run the same command again later",
+        errors.HTTPError: offline,
+        errors.LocalEntryNotFoundError: offline,
+        errors.RevisionResolutionError: offline,
     }
     try:
         yield
-    except tuple(refusals) as error:
-        refusal = next(refusals[kind] for kind in refusals if isinstance(error, kind))
-        raise UsageError(f"{name}: {refusal}") from error
-    except errors.HfHubHTTPError as error:
-        status = error.response.status_code
-        is_token = status in (401, 403)
-        way_out = "check HF_TOKEN" if is_token else "run the same command again later"
-        raise UsageError(f"{name}: {hub} answers {status}; {way_out}") from error
-    except (
-        errors.HTTPError,
-        errors.LocalEntryNotFoundError,
-        errors.RevisionResolutionError,
-    ) as error:
-        is_off = constants.HF_HUB_OFFLINE
-        reason = "HF_HUB_OFFLINE is set" if is_off else f"{hub} is not reached"
-        raise UsageError(
-            f"{name}: {reason}, and {constants.HF_HUB_CACHE} does not hold this model; "
-            f"connect this machine once, for `precis import {name}`"
-        ) from error
+    except tuple(ways_out) as error:
+        way_out = next(
+            text for kind, text in ways_out.items() if isinstance(error, kind)
+        )
+        said = " ".join(str(error).split()).rstrip(".")
+        raise UsageError(f"{name}: {said}; {way_out}") from error
     except OSError as error:
-        if error.errno in NO_ROOM:
-            error.filename = error.filename or constants.HF_HUB_CACHE
+        error.filename = error.filename or constants.HF_HUB_CACHE
         raise

@@ -73,17 +73,20 @@ def _use(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("tiny", "a model of the hub is written hf://ORG/NAME, as on its page, or hf:"),
-        ("acme/tiny@", "a model of the hub is written hf://ORG/NAME"),
-        ("acme/a..b", "that is no name of a model; write hf://ORG/NAME"),
-        ("acme/none", "http://127.0.0.1:.* has no such model, or it is private; corr"),
+        ("tiny", "this names no model of the hub; write hf://ORG/NAME, or hf://ORG/NA"),
+        ("acme/tiny@", "this names no model of the hub; write hf://ORG/NAME"),
+        ("acme/a..b", "Cannot have -- or .. in repo_id: 'acme/a..b'; write hf://ORG/N"),
         (
-            "acme/gated",
-            "the owners of .* access on http.*/acme/gated, and set HF_TOKEN",
+            "acme/none",
+            "404 .*; correct the name, or ask for access on the page of the ",
         ),
-        ("acme/busy", "http://127.0.0.1:.* answers 429; run the same command again"),
-        ("acme/token", "http://127.0.0.1:.* answers 401; check HF_TOKEN"),
-        ("acme/tiny@v9", "the model has no such revision; name a branch, a tag or a"),
+        ("acme/gated", "403 .*; correct the name, or ask .* the model, and set HF_TOK"),
+        (
+            "acme/busy",
+            "429 Too Many Requests .*; check HF_TOKEN, or run the same c",
+        ),
+        ("acme/token", ".*'401 Unauthorized' .*; check HF_TOKEN, or"),
+        ("acme/tiny@v9", "404 .*; name a branch, a tag or a commit"),
         ("acme/led", "model_type is 'led', and what can be imported is bart, "),
         ("acme/pickle", "there is neither .* and a pickle .*convert it once where"),
     ],
@@ -94,7 +97,7 @@ def test_what_the_hub_does_not_give_is_refused_before_weights_are_fetched(
     hub.requests.clear()
     commit = "(@[0-9a-f]{40})?"
     with pytest.raises(UsageError, match=f"^hf://{name}{commit}: {message}") as refusal:
-        local_bundle(f"hf://{name}")
+        import_checkpoint(checkpoint=f"hf://{name}")
     assert "\n" not in str(refusal.value) and TOKEN not in str(refusal.value)
     assert not [each for each in hub.requests if "safetensors" in each]
 
@@ -113,9 +116,9 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     corpus = write_jsonl(tmp_path / "news.jsonl", lines)
     folder, run = tmp_path / "bundle", tmp_path / "run"
     doctor = ("doctor", "summarize", "--corpus", corpus, "--output", "o", "--bundle")
-    assert exit_code(*doctor, TINY, "--instruction", "Be brief.") == 0
-    assert "the job downloads and imports it, and checks" in capsys.readouterr().out
     hub.requests.clear()
+    assert exit_code(*doctor, TINY, "--instruction", "Be brief.") == 1
+    assert "--instruction is for a language model" in capsys.readouterr().out
     by_name = precis.summarize(corpus=corpus, bundle=TINY, output=run, **flags)
     # Only what an import reads was asked for.
     served = {each.split("/")[-1] for each in hub.requests if "/resolve/" in each}
@@ -141,7 +144,7 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     with closed_port() as port:
         _use(monkeypatch, f"http://127.0.0.1:{port}", Path(model.folder).parents[4])
         with pytest.raises(
-            UsageError, match=r"acme/new: http://.* is not reached, and "
+            UsageError, match="acme/new.* could not be reached .*; connect this mac"
         ):
             local_bundle("hf://acme/new")
         row = precis.summarize_text(TEXTS[0], bundle=TINY, min_source_words=0)
@@ -149,7 +152,6 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
         assert exit_code("import", TINY) == 0
         assert f"--bundle {model.name} --output" in capsys.readouterr().out
         assert exit_code(*doctor, model.name) == 0
-        assert f"{model.name}: in {model.folder}" in capsys.readouterr().out
 
 
 def test_a_revision_is_imported_by_hand(hub: SmallHub, tmp_path):
@@ -161,12 +163,6 @@ def test_a_revision_is_imported_by_hand(hub: SmallHub, tmp_path):
     assert provenance["flags"]["checkpoint"] == f"{TINY}@{commit}"
     with pytest.raises(UsageError, match="--output is empty; name the folder to write"):
         import_checkpoint(checkpoint=name, max_source_tokens=20)
-    # A bundle on the hub is used as it is.
-    hub.push("acme/bundle", tmp_path / "b")
-    folder = local_bundle("hf://acme/bundle")
-    assert contents(Path(folder)) == contents(tmp_path / "b")
-    with pytest.raises(UsageError, match="this is a bundle of precis, which needs no"):
-        import_checkpoint(checkpoint="hf://acme/bundle", output=tmp_path / "c")
 
 
 @pytest.mark.slow
