@@ -4,6 +4,7 @@ Rows are read, summarized and checked as those of a corpus; a row that would be 
 letter there has null in place of a summary, and the reason beside it.
 """
 
+import collections
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +17,6 @@ from precis.model.inference.process_limits import refuse_within_import
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
 from precis.model.text.document import Document
-from precis.pipelines.corpus.dead_letters import document_letter
 from precis.pipelines.corpus.task import DeadLetter, to_article
 from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.summarize.summary_settings import read_settings
@@ -35,8 +35,6 @@ def summarize_frame(
     frame: Any,
     text: str,
     *,
-    id: str = "",
-    reference: str = "",
     clean: str = "standard",
     **flags: Any,
 ) -> Any:
@@ -49,10 +47,6 @@ def summarize_frame(
     Args:
       frame: of pandas or polars, or an Arrow table.
       text: the column with the documents.
-      id: that with their ids, which a few random choices depend on; without one, the
-          text decides.
-      reference: that with reference summaries, a sentence a line, which the extractive
-          method `oracle` and the measures of references need.
       clean: as `--clean` of `precis summarize`: standard or none.
       **flags: the flags of `precis summarize` that concern summaries.
 
@@ -76,81 +70,70 @@ def summarize_frame(
             "summarize_frame takes a data frame of pandas, polars or Arrow, not "
             f"{type(frame).__name__}; precis.summarize takes a corpus"
         ) from error
-    except nw.exceptions.DuplicateError as error:
-        raise UsageError("two columns have one name; rename one of them") from error
     if "output" in flags:
         raise UsageError("summarize_frame takes no output; precis.summarize does")
     names = [name for name in SUMMARY_SCHEMA.names if name not in _NOT_ADDED]
-    for name in filter(None, (text, id, reference)):
-        if name not in table.columns:
-            way_out = suggestion(name, table.columns) or "name one that it has"
-            raise UsageError(f"the frame has no column {name!r}; {way_out}")
-    for name in (*names, FAILURE):
-        if name in table.columns:
-            raise UsageError(
-                f"the frame has a column {name!r} already, as one of those that are "
-                "added is called; rename it"
-            )
-    columns = [
-        _values(table[name]) if name else [None] * len(table)
-        for name in (id, text, reference)
+    if text not in table.columns:
+        way_out = suggestion(text, table.columns) or "name one that it has"
+        raise UsageError(f"the frame has no column {text!r}; {way_out}")
+    for name in {*names, FAILURE} & {*table.columns}:
+        raise UsageError(
+            f"the frame has a column {name!r} already, as one of those that are added "
+            "is called; rename it"
+        )
+    column, missing = table[text], table[text].is_null().to_list()
+    # None in a text is what is missing in any form, as NaN.
+    texts = [
+        "" if is_missing else value
+        for value, is_missing in zip(column.to_list(), missing, strict=True)
     ]
     with shown("summarize"):
         settings = read_settings(flags, clean)
         if settings.options.uses_tensorflow:
             load_tensorflow()
-        rows, reasons = _summarize(columns, WindowSummarizer(settings), clean)
+        rows, reasons = _summarize(texts, WindowSummarizer(settings), clean)
     added = rows.select(names).append_column(FAILURE, pa.array(reasons, pa.string()))
     made = nw.from_arrow(added, backend=table.implementation)
     return nw.to_native(table.with_columns(*made.iter_columns()))
 
 
-def _values(column: Any) -> list[Any]:
-    """The values of a column, None for what is missing in any form."""
-    missing = column.is_null().to_list()
-    return [
-        None if is_missing else value
-        for value, is_missing in zip(column.to_list(), missing, strict=True)
-    ]
-
-
 def _summarize(
-    columns: Sequence[Sequence[Any]], summarizer: WindowSummarizer, clean: str
+    texts: Sequence[Any], summarizer: WindowSummarizer, clean: str
 ) -> tuple[pa.Table, list[str | None]]:
     """The rows of documents, with nulls where there is none, and why there is none.
 
     Args:
-      columns: ids, texts and references.
+      texts: the documents.
       summarizer: of the settings.
       clean: as in `Article`.
     """
-    letters: list[DeadLetter | None] = []
+    reasons: list[str | None] = []
+    waiting: collections.deque[int] = collections.deque()  # places of articles
 
     def articles() -> Iterator[Article]:
-        for document_id, text, reference in zip(*columns, strict=True):
-            name = "" if document_id is None else str(document_id)
-            text = "" if text is None else text
-            record = to_article(Document(name, "", text, reference), clean=clean)
-            letters.append(record if isinstance(record, DeadLetter) else None)
-            if isinstance(record, Article):
+        for text in texts:
+            record = to_article(Document("", "", text, None), clean=clean)
+            if isinstance(record, DeadLetter):
+                reasons.append(f"{record.reason}: {record.detail}")
+                progress.advance(1)
+            else:
+                waiting.append(len(reasons))
+                reasons.append(None)
                 yield record
 
-    tables, failed = [SUMMARY_SCHEMA.empty_table()], []
+    tables = [SUMMARY_SCHEMA.empty_table()]
     summarizer.load()
     try:
-        with stage("summarize", total=len(columns[0])) as progress:
+        with stage("summarize", total=len(texts)) as progress:
             for window in summarizer.summarize(articles()):
                 tables.append(summarizer.table(window))
-                failed += [
-                    row.failure and document_letter(row.article, row.failure)
-                    for row in window.documents
-                ]
+                for row in window.documents:
+                    place = waiting.popleft()
+                    if row.failure:
+                        reasons[place] = f"{row.failure.reason}: {row.failure.detail}"
                 progress.advance(len(window.documents))
-            progress.advance(len(letters) - len(failed))
     finally:
         summarizer.close()
-    of_articles, places = iter(failed), itertools.count()
-    letters = [letter or next(of_articles) for letter in letters]
-    taken = [None if letter else next(places) for letter in letters]
-    reasons = [letter and f"{letter.reason}: {letter.detail}" for letter in letters]
+    rows = itertools.count()
+    taken = [None if reason else next(rows) for reason in reasons]
     return pa.concat_tables(tables).take(pa.array(taken, pa.int64())), reasons

@@ -14,11 +14,7 @@ STORIES = [story(number) for number in range(3)]
 # Rows with a story; the others have no summary.
 ARTICLES = [each["article"] for each in STORIES]
 TEXTS = [ARTICLES[0], None, " \n", *ARTICLES[1:]]
-FRAME = {
-    "key": [7, 8, 9, 10, 11],
-    "body": TEXTS,
-    "gold": [STORIES[0]["highlights"], None, "x", None, ""],
-}
+FRAME = {"key": [7, 8, 9, 10, 11], "body": TEXTS}
 LIBRARIES = [
     "pyarrow",
     pytest.param("pandas", marks=pytest.mark.slow),
@@ -47,12 +43,8 @@ def _without_nan(value):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_frame_has_the_rows_of_a_run_beside_its_own(library, tmp_path):
-    flags = {"extractive": "random,lead,oracle", "min_source_words": 0}
-    lines = [
-        {"id": str(key), "article": text, "highlights": gold}
-        for key, text, gold in zip(*FRAME.values(), strict=True)
-        if text in ARTICLES
-    ]
+    flags = {"extractive": "random,lead", "min_source_words": 0}
+    lines = [{"article": text} for text in ARTICLES]
     corpus = write_jsonl(tmp_path / "news.jsonl", lines)
     precis.summarize(corpus=corpus, output=tmp_path / "run", **flags)
     written = rows_of(tmp_path / "run")
@@ -60,12 +52,12 @@ def test_a_frame_has_the_rows_of_a_run_beside_its_own(library, tmp_path):
     frame = make_frame(library, FRAME)
     if library == "pandas":
         frame.index = list("edcba")
-    made = precis.summarize_frame(frame, "body", id="key", reference="gold", **flags)
+    made = precis.summarize_frame(frame, "body", **flags)
     assert type(made) is type(frame)
     if library == "pandas":
         assert list(made.index) == list("edcba")
     columns = lists_of(library, made)
-    assert list(columns)[:3] == list(FRAME)
+    assert list(columns)[:2] == list(FRAME)
     assert {name: columns[name] for name in FRAME} == FRAME
     reason = "empty_article: the article has no text"
     assert columns["summary_failure"] == [None, reason, reason, None, None]
@@ -106,7 +98,7 @@ def test_a_frame_without_rows():
             "takes a data frame of pandas, polars or Arrow, not d",
         ),
         (pa.table({"bdy": ["a"]}), {}, "has no column 'body'; did you mean bdy?"),
-        (pa.table({"body": ["a"]}), {"id": "x"}, "no column 'x'; name one that it has"),
+        (pa.table({"x": ["a"]}), {}, "no column 'body'; name one that it has"),
         (
             pa.table({"body": ["a"], "language": ["en"]}),
             {},
