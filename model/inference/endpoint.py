@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -49,32 +49,23 @@ class Utf8:
         return ids.astype(np.uint8).tobytes().decode(errors="ignore").strip()
 
 
-class Written(NamedTuple):
-    """A summary in place of a hypothesis; of its tokens the number is known."""
-
-    tokens: range
-    summary: Summary
-
-
 class Endpoint:
     """Summarizes documents by requests, each in a thread."""
 
     def __init__(
-        self, client: ChatClient, instruction: str, *, requests: int, most_bytes: int
+        self, client: ChatClient, instruction: str, *, most_bytes: int
     ) -> None:
         """Stores its arguments.
 
         Args:
           client: sends the requests.
           instruction: what the model is told before each document.
-          requests: those that run at once, at most.
           most_bytes: of a source.
         """
         self.source_tokenizer: Any = Utf8()
         self.max_source_tokens = most_bytes
         self._client = client
         self._instruction = instruction
-        self._requests = requests
         self._lock = threading.Lock()
         self._users = 0
 
@@ -83,7 +74,7 @@ class Endpoint:
         with self._lock:
             if not self._users:
                 self._client.closing.clear()
-                self._threads = ThreadPoolExecutor(self._requests)
+                self._threads = ThreadPoolExecutor(self._client.requests)
             self._users += 1
 
     def release(self) -> None:
@@ -107,7 +98,7 @@ class Endpoint:
             [[number] for number in range(len(sources))],
             [submit(self._summarize, source).result for source in sources],
             list(map(len, sources)),
-            lambda written: [each.summary for each in written],
+            lambda answers: list(map(read_summary, answers)),
         )
 
     def _summarize(self, source: np.ndarray) -> SearchedBatch:
@@ -117,11 +108,8 @@ class Endpoint:
         ended = time.monotonic()
         if isinstance(answer, Failure):
             return SearchedBatch([answer], 0, 0, ended, ended)
-        summary: Any = attempt(answer, read_summary, stage=SEARCH)
-        tokens, read = range(answer.written_tokens or 0), answer.prompt_tokens or 0
-        if not isinstance(summary, Failure):
-            summary = [Written(tokens, summary)]
-        return SearchedBatch([summary], read, read, ended - answer.seconds, ended)
+        read = answer.prompt_tokens
+        return SearchedBatch([[answer]], read, read, ended - answer.seconds, ended)
 
 
 def read_summary(answer: Answer) -> Summary:

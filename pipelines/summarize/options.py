@@ -143,7 +143,7 @@ class SummarizeOptions:
     )
     request_timeout: float = flag(
         120.0,
-        "seconds in which an endpoint answers a request; then it is sent again",
+        "seconds that an endpoint may be silent; then a request is sent again",
         metavar="SECONDS",
     )
     request_json: str = flag(

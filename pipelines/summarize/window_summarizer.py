@@ -308,7 +308,7 @@ def open_endpoint(settings: SummarySettings) -> "Endpoint":
     from precis.model.inference.chat_client import ChatClient
     from precis.model.inference.endpoint import Endpoint
 
-    options, most = settings.options, settings.options.requests
+    options = settings.options
     tasks = files.join(options.output, TASKS_FOLDER)
     is_kept = "://" not in tasks and files.exists(tasks)
     journal = files.join(tasks, JOURNAL_FILE) if is_kept else ""
@@ -316,7 +316,7 @@ def open_endpoint(settings: SummarySettings) -> "Endpoint":
     client = ChatClient(
         url,
         {**settings.parameters, "model": model},
-        requests=most,
+        requests=options.requests,
         timeout=options.request_timeout,
         journal=journal,
     )
@@ -329,7 +329,7 @@ def open_endpoint(settings: SummarySettings) -> "Endpoint":
             "beside --instruction and --max_summary_tokens; make one of them smaller, "
             "or give the server, and the keyword context_tokens, a larger context"
         )
-    return Endpoint(client, settings.instruction, requests=most, most_bytes=room)
+    return Endpoint(client, settings.instruction, most_bytes=room)
 
 
 def open_models(settings: SummarySettings) -> Models:
