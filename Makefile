@@ -104,7 +104,7 @@ bench: $(INSTALLED) ## The benchmarks behind docs/FIGURES.md; PEERS=an interpret
 	$(BIN)/python benchmarks/oracle.py
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/evaluate.py
-	$(BIN)/python benchmarks/decode.py --sizes S $(PEER_FLAG)
+	$(BIN)/python benchmarks/decode.py --sizes S,qwen3,t5gemma2 $(PEER_FLAG)
 	$(BIN)/python benchmarks/decode.py --sizes B --engines ours,ctranslate2 --rounds 2 $(PEER_FLAG)
 	$(BIN)/python benchmarks/step_profile.py --sizes S
 	$(BIN)/python benchmarks/train.py --rounds 3 --precisions float32,mixed_bfloat16 $(PEER_FLAG)

@@ -11,6 +11,7 @@ library and NumPy, and each engine imports its library in its function.
 """
 
 import concurrent.futures
+import dataclasses
 import json
 import os
 import subprocess
@@ -26,7 +27,6 @@ from decode_networks import (
     CONVERTED,
     END,
     NO_REPEAT_NGRAM,
-    PAD,
     POSITIONS,
     SIZES,
     START,
@@ -109,7 +109,7 @@ def precis_engine(job: DecodeJob) -> Decode:
     tf.config.threading.set_inter_op_parallelism_threads(job.engine.op_threads)
     from precis.model.bundle.checkpoints.importer import load_checkpoint
     from precis.model.inference.searcher import Searcher
-    from precis.model.search.config import SearchConfig, SpecialTokens
+    from precis.model.search.config import SearchConfig
 
     length = SIZES[job.size].new_tokens
     config = SearchConfig(
@@ -121,10 +121,11 @@ def precis_engine(job: DecodeJob) -> Decode:
         unfinished="compete",
         early_stopping="bound",
     )
-    # The end token is suppressed, so that every summary has its full length.
-    special = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(END,))
     folder = os.path.join(job.folder, WEIGHTS)
     checkpoint = load_checkpoint(folder, precision=job.engine.precision)
+    assert checkpoint.special
+    # The end token is suppressed, so that every summary has its full length.
+    special = dataclasses.replace(checkpoint.special, suppressed=(END,))
     searcher = Searcher(checkpoint.network, config=config, special=special)
 
     def decode(source: np.ndarray) -> np.ndarray:
@@ -142,30 +143,43 @@ def ctranslate2_engine(job: DecodeJob) -> Decode:
             os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
     import ctranslate2
 
-    engine = job.engine
-    length = SIZES[job.size].new_tokens
-    translator = ctranslate2.Translator(
+    engine, size = job.engine, SIZES[job.size]
+    settings = {
+        "max_batch_size": engine.batch,
+        "beam_size": BEAM_WIDTH,
+        "no_repeat_ngram_size": NO_REPEAT_NGRAM,
+    }
+    make = ctranslate2.Translator if size.encoder_layers else ctranslate2.Generator
+    model = make(
         os.path.join(job.folder, CONVERTED),
         device="cpu",
         compute_type=engine.precision,
         inter_threads=engine.callers,
         intra_threads=engine.op_threads,
     )
-    pieces = token_texts(SIZES[job.size])
+    pieces = token_texts(size)
     ids = {piece: token for token, piece in enumerate(pieces)}
 
     def decode(source: np.ndarray) -> np.ndarray:
-        results = translator.translate_batch(
-            [[pieces[token] for token in row] for row in source],
-            max_batch_size=engine.batch,
-            beam_size=BEAM_WIDTH,
-            min_decoding_length=length,
-            max_decoding_length=length,
-            no_repeat_ngram_size=NO_REPEAT_NGRAM,
-            max_input_length=0,
+        texts = [[pieces[token] for token in row] for row in source]
+        if size.encoder_layers:
+            results = model.translate_batch(
+                texts,
+                min_decoding_length=size.new_tokens,
+                max_decoding_length=size.new_tokens,
+                max_input_length=0,
+                **settings,
+            )
+            hypotheses = [result.hypotheses[0] for result in results]
+            return np.array([[ids[piece] for piece in each] for each in hypotheses])
+        results = model.generate_batch(
+            texts,
+            min_length=size.new_tokens,
+            max_length=size.new_tokens,
+            include_prompt_in_result=False,
+            **settings,
         )
-        hypotheses = [result.hypotheses[0] for result in results]
-        return np.array([[ids[piece] for piece in pieces] for pieces in hypotheses])
+        return np.array([result.sequences_ids[0] for result in results])
 
     return decode
 
@@ -173,13 +187,17 @@ def ctranslate2_engine(job: DecodeJob) -> Decode:
 def transformers_engine(job: DecodeJob) -> Decode:
     """Hugging Face's `generate` on PyTorch, in eager mode."""
     import torch
-    from transformers import BartForConditionalGeneration
+    import transformers
 
     torch.set_num_threads(job.engine.op_threads)
     length = SIZES[job.size].new_tokens
-    network = BartForConditionalGeneration.from_pretrained(
-        os.path.join(job.folder, WEIGHTS), dtype=getattr(torch, job.engine.precision)
-    ).eval()
+    folder = os.path.join(job.folder, WEIGHTS)
+    (name,) = transformers.AutoConfig.from_pretrained(folder).architectures
+    network = (
+        getattr(transformers, name)
+        .from_pretrained(folder, dtype=getattr(torch, job.engine.precision))
+        .eval()
+    )
 
     def decode(source: np.ndarray) -> np.ndarray:
         rows = torch.tensor(source)
@@ -193,7 +211,8 @@ def transformers_engine(job: DecodeJob) -> Decode:
                 max_new_tokens=length,
                 no_repeat_ngram_size=NO_REPEAT_NGRAM,
             )
-        return tokens[:, 1:].numpy()  # without the start token
+        # Without what stands before: the start token, or the source.
+        return tokens[:, -length:].numpy()
 
     return _in_batches(decode, job.engine)
 
