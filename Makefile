@@ -33,7 +33,7 @@ $(INSTALLED): requirements.lock requirements-uv.lock pyproject.toml setup.py
 	@touch $@
 
 $(PARITY): $(INSTALLED)
-	@echo "installing PyTorch, PySpark and the libraries that networks are compared with"
+	@echo "installing PyTorch, PySpark, what runs Beam YAML, and the libraries that networks are compared with"
 	@$(UV) --group parity --group spark || ($(PIP_GROUPS) --group parity --group spark)
 	@$(UV) --no-deps --group language_model || ($(PIP_GROUPS) --no-deps --group language_model)
 	@touch $@

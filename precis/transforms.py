@@ -15,7 +15,8 @@ with beam.Pipeline() as pipeline:
 
 ReadCorpus           reads the corpora that `precis summarize` reads
 SummarizeDocuments   turns documents into rows and dead letters
-WriteSummaries       writes the rows to Parquet
+SummarizeGroups      turns rows into a row for each group of documents
+WriteSummaries       writes rows to Parquet
 Document             an element of `SummarizeDocuments`
 DeadLetter           a record or document that could not be processed, and why
 SUMMARY_SCHEMA       the Arrow schema of a row, for a sink of the reader's own
@@ -29,6 +30,7 @@ from precis.pipelines.transforms.beam_transforms import (
     SummarizeDocuments,
     WriteSummaries,
 )
+from precis.pipelines.transforms.groups import SummarizeGroups
 
 __all__ = [
     "SUMMARY_SCHEMA",
@@ -36,5 +38,6 @@ __all__ = [
     "Document",
     "ReadCorpus",
     "SummarizeDocuments",
+    "SummarizeGroups",
     "WriteSummaries",
 ]

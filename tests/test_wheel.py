@@ -36,6 +36,7 @@ BRINGS = {
     "tables": {"tables"},
     "tfds": {"tfds"},
     "train": {"train"},
+    "yaml": {"beam"},
 }
 # A model behind an endpoint, at a port on which nothing listens.
 SERVER = "openai://127.0.0.1:9/v1#model"

@@ -66,6 +66,12 @@ def document_letter(article: Article, failure: Failure) -> DeadLetter:
     )
 
 
+def letter_values(letter: DeadLetter) -> dict[str, Any]:
+    """The fields of a letter, its bytes in base64."""
+    raw = None if letter.raw is None else base64.b64encode(letter.raw).decode()
+    return {**letter._asdict(), "raw": raw}
+
+
 # So many dead letters show which encoding their file has.
 _LETTERS_FOR_ENCODING = 100
 
@@ -113,8 +119,7 @@ class DeadLetterWriter(contextlib.AbstractContextManager["DeadLetterWriter"]):
             self._file = self._block.enter_context(
                 gzip.GzipFile("", "wb", fileobj=aside, mtime=0)
             )
-        raw = None if letter.raw is None else base64.b64encode(letter.raw).decode()
-        values = {**letter._asdict(), "raw": raw, **self._constants}
+        values = {**letter_values(letter), **self._constants}
         self._file.write(orjson.dumps(values) + b"\n")
 
     def __exit__(self, *error: Any) -> bool | None:

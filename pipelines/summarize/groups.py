@@ -328,12 +328,6 @@ class GroupSummarizer:
             self._models.bulk.release()
         self._models = Models()
 
-    def summarize(self, candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """The row of a group, but for `run_id`; the argument is that of `choose`."""
-        chosen = self.choose(candidates)
-        self.rewrite([chosen])
-        return chosen.row
-
     def rewrite(self, groups: Sequence[ChosenSentences]) -> None:
         """Rewrites the sentences of groups together, with --rewrite_groups."""
         if isinstance(self._models.bulk, BulkSummarizer):

@@ -2,35 +2,57 @@
 
     ReadCorpus           `--corpus` syntax -> documents, dead letters
     SummarizeDocuments   documents -> summary rows, dead letters
-    WriteSummaries       summary rows -> Parquet files
+    WriteSummaries       summary rows, rows of groups -> Parquet files
 
-The commands use the same functions, once per task instead of per element: a task is
-read by `read_task`, summarized by `WindowSummarizer` and written with `summary_table`.
+Elements are documents and dicts in Python, rows with a schema in Beam YAML
+(`beam_rows`). The commands use the same functions, once per task instead of per
+element: a task is read by `read_task`, summarized by `WindowSummarizer` and written
+with `summary_table`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import apache_beam as beam
+import pyarrow as pa
 from apache_beam.io.parquetio import WriteToParquetBatched
+from apache_beam.typehints.typehints import is_consistent_with
 from apache_beam.utils.shared import Shared
 
 from precis.model import files
+from precis.model.config import listed_names
 from precis.model.errors import UsageError
 from precis.model.inference.process_limits import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import file_failure_letter
+from precis.pipelines.corpus.kept_fields import kept_columns
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.records import check_fields, to_document
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task, to_article
+from precis.pipelines.corpus.task import (
+    DeadLetter,
+    Fields,
+    FileFailure,
+    Place,
+    Task,
+    to_article,
+)
 from precis.pipelines.engines.remote_checks import refuse_hub_names
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.summarize.summarize import limit_search_processes
 from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
+from precis.pipelines.transforms import beam_rows
 
+# A document as a row, with the names that a corpus has by default.
+_DOCUMENT_SCHEMA = pa.schema(
+    [
+        pa.field(name, pa.string(), nullable=name == "highlights")
+        for name in ("id", "article", "highlights", "split", *Place._fields)
+    ]
+)
 DOCUMENTS = "documents"
 DEAD_LETTERS: Literal["dead_letters"] = "dead_letters"
 TaggedLetter = beam.pvalue.TaggedOutput[Literal["dead_letters"], DeadLetter]
@@ -46,18 +68,25 @@ class ReadCorpus(beam.PTransform):
     The outputs are `documents`, a PCollection of `Document`, and `dead_letters`, a
     PCollection of `DeadLetter`. The corpus is looked at when the pipeline is built, and
     read by its workers.
+
+    In Beam YAML documents are rows with the fields id, article, highlights, split,
+    source_file, source_position, and those of `keep_fields`.
     """
 
-    def __init__(self, corpus: str, **options: Any) -> None:
+    def __init__(
+        self, corpus: str, *, error_handling: Any = None, **options: Any
+    ) -> None:
         """Stores its arguments.
 
         Args:
           corpus: as `--corpus` of `precis summarize`.
+          error_handling: as in Beam YAML; the documents are rows then.
           **options: the other fields of `CorpusOptions`, such as `article_field`.
         """
         super().__init__()
         self._corpus = corpus
         self._corpus_options = options
+        self._errors = beam_rows.error_output(error_handling)
 
     def expand(self, root: beam.pvalue.PBegin) -> Any:
         """Lists the tasks of the corpus and adds their reading.
@@ -68,14 +97,29 @@ class ReadCorpus(beam.PTransform):
         (options,) = read_flags(
             [CorpusOptions], {"corpus": self._corpus, **self._corpus_options}
         )
-        return (
+        tasks = list_tasks(options)
+        read = (
             root
-            | "ListTasks" >> beam.Create(list_tasks(options))
+            | "ListTasks" >> beam.Create(tasks)
             | "ReadTasks"
             >> beam.FlatMap(read_documents, options).with_outputs(
                 DEAD_LETTERS, main=DOCUMENTS
             )
         )
+        # Beam YAML notes what it was told in the annotations of a transform.
+        if not self._errors and "yaml_type" not in self.annotations():
+            return read
+        kept = kept_columns(tasks, taken=_DOCUMENT_SCHEMA.names)
+        schema = pa.schema([*_DOCUMENT_SCHEMA, *kept])
+        rows = read.documents | "MakeRows" >> beam.Map(
+            _document_row, schema
+        ).with_output_types(beam_rows.row_type(schema))
+        return beam_rows.with_errors(rows, read.dead_letters, self._errors)
+
+
+def _document_row(document: Document, schema: pa.Schema) -> beam.Row:
+    values = {**document._asdict(), "id": document.document_id}
+    return beam_rows.to_row({**document.metadata, **values}, schema)
 
 
 def read_documents(
@@ -100,9 +144,8 @@ def read_documents(
 ROWS = "rows"
 
 
-@beam.typehints.with_input_types(Document)
 class SummarizeDocuments(beam.PTransform):
-    """Summarizes a PCollection of `Document`.
+    """Summarizes a PCollection of `Document`, or of rows with a schema.
 
         result = (
             pipeline
@@ -117,6 +160,10 @@ class SummarizeDocuments(beam.PTransform):
     and `dead_letters`, a PCollection of `DeadLetter`. Every document is in one of them;
     a document that cannot be summarized costs its own row only.
 
+    Of rows with a schema, as in Beam YAML, it makes rows with a schema. The outputs are
+    `good` and the one that `error_handling` names; without it the rows are the result,
+    and a document that cannot be summarized fails the pipeline.
+
     Documents are taken `window_documents` at a time, as far as a Beam bundle reaches,
     and those of similar length are searched together. Rows have the Beam window of
     their document, and no timestamp of their own. The column `split` is empty where the
@@ -126,55 +173,145 @@ class SummarizeDocuments(beam.PTransform):
     def __init__(
         self,
         *,
+        article_field: str = "article",
+        highlights_field: str = "",
+        id_field: str = "",
+        split_field: str = "",
+        keep_fields: str | Sequence[str] = "",
         clean: str = "standard",
         run_id: str = "",
+        error_handling: Any = None,
         **options: Any,
     ) -> None:
         """Stores its arguments.
 
         Args:
+          article_field: of rows, the field with the text.
+          highlights_field, id_field, split_field: as the flags of `precis summarize`;
+              without a name highlights, id and split, where the rows have them.
+          keep_fields: of rows, or in the metadata of documents: the fields that travel
+              along as columns of the result.
           clean: as `--clean` of `precis summarize`.
           run_id: the column `run_id`; there is no job that could name it.
+          error_handling: as in Beam YAML, `{output: NAME}`; for rows with a schema.
           **options: the flags of `precis summarize` that concern summaries, such as
               `bundle`, `extractive`, `beam_width` and `min_source_words`. Without a
               bundle there are extractive summaries only, and TensorFlow is not needed.
         """
         super().__init__()
+        self._fields = Fields(article_field, highlights_field, id_field, split_field)
+        if isinstance(keep_fields, str):
+            keep_fields = listed_names(keep_fields)
+        self._kept = tuple(keep_fields)
         self._clean = clean
         self._run_id = run_id
+        self._errors = beam_rows.error_output(error_handling)
         self._summary_options = options
 
     def expand(self, documents: beam.PCollection) -> Any:
         """Checks the options and adds the summaries.
 
         Raises:
-          UsageError: an option or a bundle that cannot be.
+          UsageError: an option or a bundle that cannot be, or elements that are neither
+            documents nor rows with the fields that are named.
         """
         refuse_within_import()
         if "output" in self._summary_options:
             raise UsageError(
                 "SummarizeDocuments takes no output; WriteSummaries writes its rows"
             )
-        refuse_hub_names(documents.pipeline.options, self._summary_options)
-        settings = read_settings(self._summary_options, self._clean)
-        options = limit_search_processes(settings.options, documents.pipeline.options)
-        settings = settings._replace(options=options)
-        size = options.window_documents
-        return (
+        if taken := sorted({*self._kept} & {*SUMMARY_SCHEMA.names}):
+            raise UsageError(
+                f"keep_fields {taken[0]}: the rows have a column of this name already; "
+                "give the field another name"
+            )
+        settings = transform_settings(self._summary_options, self._clean, documents)
+        fields: Fields | None = None
+        kind: Any = dict[str, Any]
+        if not is_consistent_with(documents.element_type, Document):
+            types = beam_rows.fields_of(documents)
+            if types is None:
+                raise _no_documents(documents.element_type)
+            fields = _present_fields(self._fields, self._kept, types)
+            kept = {name: types[name] for name in self._kept}
+            kind = beam_rows.row_type(SUMMARY_SCHEMA, kept)
+        result = (
             documents
-            | "Batch" >> beam.BatchElements(min_batch_size=size, max_batch_size=size)
+            | "Batch" >> in_batches(settings.options.window_documents)
             | "SummarizeBatches"
-            >> beam.ParDo(_SummarizeBatch(settings, self._run_id))
-            .with_output_types(dict[str, Any])
+            >> beam.ParDo(_SummarizeBatch(settings, self._run_id, fields, self._kept))
+            .with_output_types(kind)
             .with_outputs(DEAD_LETTERS, main=ROWS)
         )
+        if fields is None:
+            return result
+        return beam_rows.with_errors(result.rows, result.dead_letters, self._errors)
+
+
+def transform_settings(
+    flags: Mapping[str, Any], clean: str, elements: beam.PCollection
+) -> SummarySettings:
+    """The settings of a transform of these elements.
+
+    Raises:
+      UsageError: as `read_settings`, or a model of the hub for workers elsewhere.
+    """
+    beam_options = elements.pipeline.options
+    refuse_hub_names(beam_options, flags)
+    settings = read_settings(flags, clean)
+    options = limit_search_processes(settings.options, beam_options)
+    return settings._replace(options=options)
+
+
+def in_batches(size: int) -> beam.BatchElements:
+    """Makes lists of so many elements, as far as a bundle reaches."""
+    return beam.BatchElements(min_batch_size=size, max_batch_size=size)
+
+
+def _no_documents(kind: Any) -> UsageError:
+    return UsageError(
+        "SummarizeDocuments takes elements of precis.transforms.Document, or rows with "
+        f"a schema, not {getattr(kind, '__name__', kind)}; make them with beam.Map"
+    )
+
+
+def _present_fields(
+    named: Fields, kept: Sequence[str], types: Mapping[str, Any]
+) -> Fields:
+    """The fields to read of rows, those without a name by their defaults.
+
+    Raises:
+      UsageError: the rows lack one.
+    """
+    names = named.article, *filter(None, named[1:4]), *kept
+    check_fields(types, names, "the PCollection")
+    defaults = zip(named[1:4], ("highlights", "id", "split"), strict=True)
+    highlights, document_id, split = (
+        name or (usual if usual in types else "") for name, usual in defaults
+    )
+    return Fields(named.article, highlights, document_id, split)
 
 
 class _SummarizeBatch(beam.DoFn):
-    """Turns a batch of documents into rows and dead letters."""
+    """Turns a batch of documents, or of rows, into rows and dead letters."""
 
-    def __init__(self, settings: SummarySettings, run_id: str) -> None:
+    def __init__(
+        self,
+        settings: SummarySettings,
+        run_id: str,
+        fields: Fields | None,
+        kept: Sequence[str],
+    ) -> None:
+        """Stores its arguments.
+
+        Args:
+          settings: of the summaries.
+          run_id: the column.
+          fields: of rows with a schema; None of documents.
+          kept: the fields that travel along.
+        """
         self._clean = settings.clean
+        self._fields, self._kept = fields, kept
         self._summarizer = WindowSummarizer(
             settings, run_id=run_id, share=Shared().acquire
         )
@@ -185,15 +322,10 @@ class _SummarizeBatch(beam.DoFn):
     def teardown(self) -> None:
         self._summarizer.close()
 
-    def process(self, documents: Sequence[Document]) -> Iterator[Any]:
+    def process(self, elements: Sequence[Any]) -> Iterator[Any]:
         articles = []
-        for document in documents:
-            if not isinstance(document, Document):
-                raise UsageError(
-                    "SummarizeDocuments takes elements of precis.transforms.Document, "
-                    f"not {type(document).__name__}; make them with beam.Map"
-                )
-            record = to_article(document, clean=self._clean)
+        for element in elements:
+            record = self._read(element)
             if isinstance(record, Article):
                 articles.append(record)
             else:
@@ -201,24 +333,45 @@ class _SummarizeBatch(beam.DoFn):
         for window in self._summarizer.summarize(articles):
             for letter in window.dead_letters:
                 yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
-            yield from window.rows
+            for each in window.documents:
+                if each.failure is None:
+                    metadata = each.article.document.metadata
+                    kept = {name: metadata.get(name) for name in self._kept}
+                    if self._fields is None:
+                        yield {**each.columns, **kept}
+                    else:
+                        yield beam_rows.to_row(each.columns, SUMMARY_SCHEMA, kept)
+
+    def _read(self, element: Any) -> Article | DeadLetter:
+        if self._fields is not None:
+            record = element._asdict()
+            place = (record.get(name) or "" for name in Place._fields)
+            element = to_document(record, self._fields, Place(*map(str, place)))
+            if isinstance(element, DeadLetter):
+                name = record.get(self._fields.document_id)
+                return element._replace(document_id=None if name is None else str(name))
+            element = element._replace(metadata=record)
+        elif not isinstance(element, Document):
+            raise _no_documents(type(element))
+        return to_article(element, clean=self._clean)
 
 
 # A row group holds as many rows, as it does in the files of `precis summarize`.
 _ROW_GROUP_ROWS = 512
 
 
-@beam.typehints.with_input_types(dict[str, Any])
 @beam.typehints.with_output_types(str)
 class WriteSummaries(beam.PTransform):
-    """Writes rows of `SummarizeDocuments` to Parquet and yields the names of the files.
+    """Writes rows of `SummarizeDocuments` or `SummarizeGroups` to Parquet and yields
+    the names of the files.
 
         names = result.rows | WriteSummaries("gs://bucket/summaries")
 
     The files are `part-00000-of-00003.parquet` and so on, in the schema and compression
     of `precis summarize`; `precis evaluate --input 'DIR/*.parquet' --output DIR` scores
-    them. A row with a column too many or too few, or a value of another type, fails the
-    pipeline with an error that names the column.
+    them. Further fields of rows with a schema are further columns. A row with a column
+    too many or too few, or a value of another type, fails the pipeline with an error
+    that names the column.
     """
 
     def __init__(self, output: str, *, num_shards: int = 0) -> None:
@@ -234,20 +387,22 @@ class WriteSummaries(beam.PTransform):
 
     def expand(self, rows: beam.PCollection) -> beam.PCollection:
         """Adds the check of the rows and the files."""
+        schema = beam_rows.table_schema(beam_rows.fields_of(rows))
         return (
             rows
-            | "Batch"
-            >> beam.BatchElements(
-                min_batch_size=_ROW_GROUP_ROWS, max_batch_size=_ROW_GROUP_ROWS
-            )
-            | "MakeTables" >> beam.Map(summary_table).with_output_types(Any)
+            | "Batch" >> in_batches(_ROW_GROUP_ROWS)
+            | "MakeTables" >> beam.Map(_table, schema).with_output_types(Any)
             | "WriteParquet"
             >> WriteToParquetBatched(
                 files.join(self._output, "part"),
-                SUMMARY_SCHEMA,
+                schema,
                 codec="zstd",
                 use_compliant_nested_type=True,
                 file_name_suffix=".parquet",
                 num_shards=self._num_shards,
             )
         )
+
+
+def _table(rows: Sequence[Any], schema: pa.Schema) -> pa.Table:
+    return summary_table(list(map(beam_rows.from_row, rows)), schema)

@@ -112,7 +112,7 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
     p = pipeline()
     untyped = p | beam.Create([{"article": "A."}]).with_output_types(Any)
     _ = untyped | SummarizeDocuments(**LEAD)
-    message = "takes elements of precis.transforms.Document, not dict; make them with"
+    message = "Document, or rows with a schema, not dict; make them with beam.Map"
     with pytest.raises(Exception, match=message):
         p.run()
 

@@ -1,0 +1,192 @@
+"""Elements with a schema of Beam, which Beam YAML and other languages understand.
+
+    Arrow     string   list<struct<start: int64>>   date   timestamp
+    Beam row  str      Sequence[Row(start)]         date   Timestamp
+
+With `error_handling` a transform has the outputs of one of Beam YAML: `good`, and one
+of the name that is given, with the dead letters as rows.
+"""
+
+import datetime
+import functools
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.typehints.arrow_type_compatibility import (
+    arrow_schema_from_beam_schema,
+    beam_schema_from_arrow_schema,
+)
+from apache_beam.typehints.row_type import RowTypeConstraint
+from apache_beam.typehints.schemas import (
+    named_fields_from_element_type,
+    named_fields_from_schema,
+    named_fields_to_schema,
+    named_tuple_from_schema,
+)
+from apache_beam.utils.timestamp import Timestamp
+
+from precis.model.errors import DataError, UsageError
+from precis.pipelines.corpus.dead_letters import letter_values
+from precis.pipelines.corpus.task import DeadLetter
+from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
+
+# What the conversion of Beam does not know.
+_TIMES = {pa.date32(): datetime.date, pa.timestamp("us", tz="UTC"): Timestamp}
+_LETTER_KINDS = {int: pa.int64(), bool: pa.bool_()}
+_LETTER_SCHEMA = pa.schema(
+    [
+        pa.field(name, _LETTER_KINDS.get(kind, pa.string()))
+        for name, kind in DeadLetter.__annotations__.items()
+    ]
+)
+
+
+def row_type(schema: pa.Schema, kept: Mapping[str, Any] = {}) -> RowTypeConstraint:
+    """The type of rows with the columns of a schema.
+
+    Args:
+      schema: of a table.
+      kept: the types of further fields by name.
+    """
+    fields = []
+    for field in schema:
+        if field.type in _TIMES:
+            fields.append((field.name, _optional(_TIMES[field.type])))
+        else:
+            beam_schema = beam_schema_from_arrow_schema(pa.schema([field]))
+            fields += named_fields_from_schema(beam_schema)
+    return RowTypeConstraint.from_fields([*fields, *kept.items()])
+
+
+def _optional(kind: type) -> Any:
+    """The type with None; Beam takes `kind | None` for any value, which it pickles."""
+    return Optional[kind]  # noqa: UP045
+
+
+def fields_of(rows: beam.PCollection) -> dict[str, Any] | None:
+    """The types of the fields of elements that have a schema, by name; else None."""
+    try:
+        return dict(named_fields_from_element_type(rows.element_type or Any))
+    except TypeError:
+        return None
+
+
+def table_schema(fields: Mapping[str, Any] | None) -> pa.Schema:
+    """The Arrow schema of summary rows or of rows of groups, with further fields.
+
+    Args:
+      fields: of the rows; None of dicts.
+
+    Raises:
+      UsageError: a field has a type that Arrow does not have.
+    """
+    fields = fields or {}
+    known = GROUP_SCHEMA if "group_id" in fields else SUMMARY_SCHEMA
+    kept = [_column(*field) for field in fields.items() if field[0] not in known.names]
+    return pa.schema([*known, *kept], known.metadata)
+
+
+def _column(name: str, kind: Any) -> pa.Field:
+    for column, of_time in _TIMES.items():
+        if kind in (of_time, _optional(of_time)):
+            return pa.field(name, column)
+    try:
+        schema = arrow_schema_from_beam_schema(named_fields_to_schema([(name, kind)]))
+    except (NotImplementedError, ValueError) as error:
+        raise UsageError(
+            f"the field {name!r} of the rows is {kind}, for which there is no column; "
+            "make it a text, a number, a date or a time before, or leave it out"
+        ) from error
+    return schema.field(name).with_nullable(True).remove_metadata()
+
+
+def to_row(
+    values: Mapping[str, Any], schema: pa.Schema, kept: Mapping[str, Any] = {}
+) -> beam.Row:
+    """A row of a table as a Beam row.
+
+    Args:
+      values: by column.
+      schema: of the table.
+      kept: values of further fields, which are those of Beam rows already.
+    """
+    row = {field.name: _to_beam(values[field.name], field.type) for field in schema}
+    return beam.Row(**row, **kept)
+
+
+def from_row(row: Any) -> dict[str, Any]:
+    """The values of a row, or of a dict, as Arrow takes them."""
+    values = row if isinstance(row, dict) else row._asdict()
+    return {
+        name: value.to_utc_datetime(has_tz=True)
+        if isinstance(value, Timestamp)
+        else value
+        for name, value in values.items()
+    }
+
+
+def _to_beam(value: Any, kind: pa.DataType) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_list(kind):
+        return [_to_beam(each, kind.value_type) for each in value]
+    if pa.types.is_struct(kind):
+        values = (_to_beam(value[field.name], field.type) for field in kind)
+        return _tuple_type(kind)(*values)
+    return Timestamp.from_utc_datetime(value) if pa.types.is_timestamp(kind) else value
+
+
+@functools.cache
+def _tuple_type(kind: pa.StructType) -> Any:
+    """A named tuple, which Arrow takes for a struct; Beam's Row it does not."""
+    return named_tuple_from_schema(beam_schema_from_arrow_schema(pa.schema([*kind])))
+
+
+def error_output(error_handling: Any) -> str:
+    """The name of the output for dead letters; "" without one.
+
+    Raises:
+      UsageError: something else than a name is given.
+    """
+    if not error_handling:
+        return ""
+    # The provider `pythonPackage` gives a row.
+    given = getattr(error_handling, "_asdict", lambda: error_handling)()
+    if [*given] != ["output"]:
+        raise UsageError(
+            "error_handling takes the name of the output for dead letters alone, as in "
+            f"{{output: dead_letters}}, not {', '.join(given)}"
+        )
+    return str(given["output"])
+
+
+def with_errors(good: beam.PCollection, letters: beam.PCollection, name: str) -> Any:
+    """The outputs of a transform of rows.
+
+    Args:
+      good: the rows.
+      letters: of `DeadLetter`.
+      name: of the output for them; "" fails the pipeline at the first.
+    """
+    if not name:
+        _ = letters | "RefuseDeadLetters" >> beam.Map(_refuse)
+        return good
+    rows = letters | "MakeErrors" >> beam.Map(
+        lambda letter: to_row(letter_values(letter), _LETTER_SCHEMA)
+    ).with_output_types(row_type(_LETTER_SCHEMA))
+    return {"good": good, name: rows}
+
+
+def _refuse(letter: DeadLetter) -> None:
+    """Fails.
+
+    Raises:
+      DataError: with the reason of the letter.
+    """
+    raise DataError(
+        f"{letter.stage}/{letter.reason}: {letter.detail} (document "
+        f"{letter.document_id}, {letter.source_file} {letter.source_position}); "
+        "error_handling: {output: NAME} gives such records an output of their own"
+    )

@@ -1,0 +1,248 @@
+"""Tests of the transforms with rows that have a schema, as in Beam YAML, and of groups:
+the rows of the commands, also after a shuffle, which encodes them.
+"""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.testing import test_pipeline
+from apache_beam.testing.util import assert_that, equal_to
+from support.command_line import write_jsonl
+from support.incremental_runs import without_run
+from support.summarize_runs import place_of, rows_of
+
+from precis.model.errors import UsageError
+from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
+from precis.pipelines.transforms.beam_rows import row_type
+from precis.transforms import (
+    Document,
+    ReadCorpus,
+    SummarizeDocuments,
+    SummarizeGroups,
+    WriteSummaries,
+)
+
+FAILED = {"error_handling": {"output": "failed"}}
+LEAD = {"extractive": "lead", "min_source_words": 0}
+WIRE = "The minister opened the new harbour of the capital on Monday morning."
+
+
+class Item(NamedTuple):
+    """A row of a source of the user's own."""
+
+    url: str
+    body: str | None
+    topic: str
+
+
+def pipeline():
+    return test_pipeline.TestPipeline("FnApiRunner")
+
+
+def read(folder):
+    parts = sorted(Path(folder).glob("*.parquet"))
+    return pa.concat_tables(map(pq.read_table, parts))
+
+
+def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_path):
+    with pipeline() as p:
+        documents = p | ReadCorpus(corpus=corpus, task_bytes=4_000, **FAILED)
+        rows = documents["good"] | SummarizeDocuments(min_source_words=0, **FAILED)
+        _ = rows["good"] | beam.Reshuffle() | WriteSummaries(str(tmp_path))
+        failed = (documents["failed"], rows["failed"]) | beam.Flatten()
+        shuffled = failed | "ShuffleErrors" >> beam.Reshuffle()
+        reasons = shuffled | beam.Map(lambda row: row.reason)
+        expected = ["invalid_json", "empty_article", "empty_article", "invalid_utf8"]
+        assert_that(reasons, equal_to(expected))
+    table = read(tmp_path)
+    assert table.schema.equals(SUMMARY_SCHEMA, check_metadata=True)
+    of_run = dict.fromkeys(("run_id", "duplicate_of"))
+    rows, expected = (
+        [{**row, **of_run} for row in sorted(rows, key=place_of)]
+        for rows in (table.to_pylist(), rows_of(extractive))
+    )
+    assert rows == expected
+
+
+def lines():
+    """Documents of which every fifth begins with the same sentence."""
+    for n in range(60):
+        texts = [f"The {n}th ship of line {m * n} left harbour {m}." for m in range(5)]
+        if n % 5 == 0:
+            texts[0] = WIRE
+        topic = ("storm", "storm", "größe", None)[n % 4]
+        date = f"2015-0{1 + n % 2}-{1 + n % 27:02}"
+        yield {
+            **{"id": f"d{n}", "article": " ".join(texts), "topic": topic},
+            **{"n": n % 3, "day": date, "time": f"{date}T23:30:00.000001Z"},
+        }
+
+
+@pytest.fixture(scope="module")
+def news(tmp_path_factory):
+    return write_jsonl(tmp_path_factory.mktemp("news") / "1.jsonl", list(lines()))
+
+
+@pytest.mark.parametrize(
+    ("kept", "flags"),
+    [
+        ("topic,time:timestamp", {"group_by": "topic", "order_by": "time"}),
+        ("day:date", {"group_by": "month(day)", "max_group_candidates": 7}),
+    ],
+)
+def test_the_rows_of_groups_are_those_of_the_command(news, tmp_path, kept, flags):
+    """Fields of the source keep their types on the way."""
+    names = [name.split(":")[0] for name in kept.split(",")]
+    with pipeline() as p:
+        documents = p | ReadCorpus(
+            corpus=news, keep_fields=kept, task_bytes=3_000, **FAILED
+        )
+        made = documents["good"] | SummarizeDocuments(
+            keep_fields=names, **LEAD, **FAILED
+        )
+        rows = made["good"] | beam.Reshuffle()
+        _ = rows | "Write" >> WriteSummaries(str(tmp_path / "rows"))
+        groups = rows | SummarizeGroups(**flags, **LEAD) | "Again" >> beam.Reshuffle()
+        _ = groups | WriteSummaries(str(tmp_path / "groups"), num_shards=1)
+    summarize(corpus=news, output=tmp_path / "run", keep_fields=kept, **flags, **LEAD)
+    expected = pq.read_table(tmp_path / "run" / "data")
+    found = read(tmp_path / "rows")
+    assert found.schema == expected.schema
+    for name in names:
+        ids = ["document_id", name]
+        assert sorted(found.select(ids).to_pylist(), key=str) == sorted(
+            expected.select(ids).to_pylist(), key=str
+        )
+    expected = pq.read_table(tmp_path / "run" / "groups")
+    found = read(tmp_path / "groups").sort_by("group_id")
+    assert found.schema.equals(GROUP_SCHEMA, check_metadata=True)
+    assert without_run(found.to_pylist()) == without_run(
+        expected.sort_by("group_id").to_pylist()
+    )
+
+
+def test_rows_of_documents_make_groups_in_any_bundle(news, tmp_path):
+    """Documents with the field among their metadata, whose rows are dicts."""
+    documents = [
+        Document(each["id"], article=each["article"], metadata={"n": each["n"]})
+        for each in lines()
+    ]
+    with pipeline() as p:
+        result = (
+            p
+            | beam.Create(documents)
+            | SummarizeDocuments(keep_fields="n", window_documents=7, **LEAD)
+        )
+        rows = result.rows | SummarizeGroups("n", **LEAD)
+        said = rows | beam.Map(lambda row: (row.group_id, row.members, row.summary))
+        summarize(corpus=news, output=tmp_path / "run", group_by="n", **LEAD)
+        expected = pq.read_table(tmp_path / "run" / "groups").to_pylist()
+        names = ("group_id", "members", "summary")
+        assert_that(said, equal_to([tuple(map(row.get, names)) for row in expected]))
+
+
+def test_beam_yaml_is_given_rows_also_without_an_output_for_errors(news):
+    """It notes what it was told in the annotations, as here."""
+    read = ReadCorpus(corpus=news)
+    read.annotations = lambda: {"yaml_type": "ReadCorpus"}
+    with pipeline() as p:
+        ids = p | read | beam.Map(lambda row: row.id)
+        assert_that(ids, equal_to([each["id"] for each in lines()]))
+
+
+ITEMS = [Item("u1", "Rain fell. It was cold.", "a"), Item("u2", None, "b")]
+FIELDS = {"article_field": "body", "id_field": "url", "keep_fields": "topic", **LEAD}
+
+
+def test_a_row_without_a_text_has_an_output_of_its_own_or_fails_the_pipeline():
+    with pipeline() as p:
+        items = p | beam.Create(ITEMS).with_output_types(Item)
+        result = items | SummarizeDocuments(**FIELDS, **FAILED)
+        kept = result["good"] | beam.Map(lambda row: (row.document_id, row.topic))
+        assert_that(kept, equal_to([("u1", "a")]), label="rows")
+        errors = result["failed"] | "E" >> beam.Map(
+            lambda row: (row.document_id, row.stage, row.reason, row.detail)
+        )
+        detail = "'body' is missing or null"
+        expected = [("u2", "read", "missing_field", detail)]
+        assert_that(errors, equal_to(expected), label="errors")
+    p = pipeline()
+    _ = p | beam.Create(ITEMS).with_output_types(Item) | SummarizeDocuments(**FIELDS)
+    with pytest.raises(Exception, match=rf"{detail} \(document u2.*{{output: NAME}} g"):
+        p.run()
+
+
+def test_rows_of_other_settings_make_no_group():
+    with pipeline() as p:
+        rows = (
+            p
+            | beam.Create(ITEMS[:1]).with_output_types(Item)
+            | SummarizeDocuments(**FIELDS)
+        )
+        result = rows | SummarizeGroups("topic", extractive="frequency", **FAILED)
+        details = result["failed"] | beam.Map(lambda row: (row.document_id, row.detail))
+        text = "the options here make .*; give both transforms the same ones"
+        assert_that(details, matches([("u1", text)]))
+        assert_that(result["good"], equal_to([]), label="none")
+
+
+def matches(expected):
+    """A check that elements are ids with texts that fit patterns."""
+
+    def check(found):
+        assert [name for name, _ in found] == [name for name, _ in expected]
+        for (_, text), (_, pattern) in zip(found, expected, strict=True):
+            assert re.search(pattern, text), text
+
+    return check
+
+
+@pytest.mark.parametrize(
+    ("transform", "message"),
+    [
+        (
+            SummarizeDocuments(id_field="url"),
+            "has no field 'article', it has 'url', 'body', 'topic'",
+        ),
+        (
+            SummarizeDocuments(article_field="body", id_field="urls"),
+            "no field 'urls'.*did you mean url",
+        ),
+        (
+            SummarizeDocuments(article_field="body", keep_fields=["language"]),
+            "keep_fields language: the rows have a column of this name already; give",
+        ),
+        (
+            SummarizeGroups("topik"),
+            "SummarizeGroups: the PCollection has no field 'document_id', it has 'url'",
+        ),
+        (
+            WriteSummaries("out"),
+            "the field 'body' of the rows is .*Any.*, for which there is no col",
+        ),
+    ],
+)
+def test_what_rows_lack_is_said_when_the_pipeline_is_built(transform, message):
+    items = pipeline() | beam.Create(ITEMS).with_output_types(Item)
+    with pytest.raises(UsageError, match=message):
+        items | transform
+
+
+def test_what_makes_no_groups_and_no_errors_is_refused():
+    rows = pipeline() | beam.Create([{"n": 1}])
+    with pytest.raises(UsageError, match="takes elements of .*Document, or rows with"):
+        rows | SummarizeDocuments()
+    with pytest.raises(UsageError, match="name of the output for dead letters alone,"):
+        ReadCorpus("sample:", error_handling={"main_tag": "x"})
+    kind = row_type(SUMMARY_SCHEMA, {"x": float})
+    rows = pipeline() | beam.Create([]).with_output_types(kind)
+    with pytest.raises(UsageError, match="double, and fractions make no groups"):
+        rows | SummarizeGroups("x")
+    with pytest.raises(UsageError, match="order_by x: the field is double"):
+        rows | "Ordered" >> SummarizeGroups("language", order_by="x")
