@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.command_line import write_jsonl
 from support.damaged_results import findings
-from support.incremental_runs import without_run
+from support.incremental_runs import CountedRuns, without_run
 
 import precis
 from precis.model.errors import JobError, UsageError
@@ -164,7 +164,10 @@ def test_the_result_depends_on_the_documents_alone(reduced, tmp_path, flags, fil
     assert rows["storm"]["flags"] == ["reduced"] and rows["storm"]["candidates"] == 20
 
 
-def test_a_row_is_taken_over_where_no_member_has_changed(whole, tmp_path):
+def test_a_row_is_taken_over_where_no_member_has_changed(whole, tmp_path, monkeypatch):
+    """One group has a changed member and a new one. It is summarized from the rows of
+    the others, whose texts are not summarized again.
+    """
     folder, manifest = whole
     lines = [
         {**line(151), **{key: each.get(key) for key in ("id", "topic")}}
@@ -172,11 +175,15 @@ def test_a_row_is_taken_over_where_no_member_has_changed(whole, tmp_path):
         else each
         for each in LINES
     ]
-    corpus = write(tmp_path / "corpus", [*lines[1:], lines[0], *BROKEN])
+    lines = [*lines[1:], lines[0], line(200, topic=TOPICS[1])]
+    corpus = write(tmp_path / "corpus", [*lines, *BROKEN])
     flags = {"corpus": corpus, "group_by": "topic", **FLAGS}
     summarize(output=tmp_path / "fresh", **flags)
-    again = summarize(output=tmp_path / "again", reuse=folder / "run", **flags)
-    assert again["counts"]["reused"] == 149 and again["counts"]["written"] == 1
+    runs = CountedRuns(monkeypatch)
+    reuse = {"reuse": folder / "run", "deduplicate": False}
+    again = runs.run(tmp_path / "again", **flags, **reuse)
+    assert runs.inferred == ["d001", "d200"]
+    assert again["counts"]["reused"] == 149 and again["counts"]["written"] == 2
     rows = group_rows(tmp_path / "again")
     assert {row["reused_from"] for row in rows.values()} == {None, manifest["run_id"]}
     changed = [key for key, row in rows.items() if row["reused_from"] is None]
