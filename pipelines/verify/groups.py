@@ -18,13 +18,16 @@ from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
 from precis.pipelines.verify.folder import Finding
 from precis.pipelines.verify.rows import UNREADABLE, ask, with_places
 
-_COLUMNS = ("group_id", "members", "sentences", "run_id")
+_COLUMNS = ("group_id", "members", "summary", "sentences", "run_id")
 _OF_DOCUMENTS = ("document_id", "source_file", "source_position", "extractive")
 # A key that is no null: the group null has the empty one.
 _KEYED = "SELECT *, coalesce('=' || group_id, '') AS key FROM batch"
 _WRONG_GROUPS = """
     SELECT part, 'run_id is not that of the manifest', row
     FROM group_rows WHERE run_id IS DISTINCT FROM $run_id
+    UNION ALL SELECT part, 'its summary has not one line for each sentence', row
+    FROM group_rows
+    WHERE len(sentences) != if(summary = '', 0, len(string_split(summary, chr(10))))
     UNION ALL SELECT part, 'its group has another row', row FROM (
         FROM group_rows
         QUALIFY row_number() OVER (PARTITION BY key ORDER BY part, row) > 1

@@ -97,6 +97,11 @@ def test_a_damaged_or_missing_file_is_named_once(run):
             ["PART, row 0: a sentence is not in the row of its document"],
         ),
         (
+            lambda rows: rows[2].update(summary=rows[2]["summary"] + "\nMore."),
+            {},
+            ["PART, row 2: its summary has not one line for each sentence"],
+        ),
+        (
             lambda rows: rows[1].update(run_id="0" * 16),
             {},
             ["PART, row 1: run_id is not that of the manifest"],
