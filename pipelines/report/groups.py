@@ -42,8 +42,8 @@ def sample_groups(
       places: on the page, of the documents that are on it by `DOCUMENT_KEY`.
 
     Returns:
-      Each row as it is in the run; a sentence also has the `place` of its document,
-      None where it is not on the page.
+      Each row as it is in the run, with the `lines` of its summary as `group_lines`
+      has them.
     """
     database.execute("CREATE TABLE groups (number BIGINT, members BIGINT, key VARCHAR)")
     first = 0
@@ -54,9 +54,29 @@ def sample_groups(
         first += len(table)
     chosen = [number for (number,) in database.execute(_CHOOSE).fetchall()]
     taken = take_rows(run.group_tables(), chosen)
-    rows: list[dict[str, Any]] = [taken[number] for number in chosen]
-    for row in rows:
-        for sentence in row["sentences"]:
-            key = tuple(sentence[name] for name in DOCUMENT_KEY)
-            sentence["place"] = places.get(key)
-    return rows
+    rows = [taken[number] for number in chosen]
+    return [{**row, "lines": group_lines(row, places)} for row in rows]
+
+
+def group_lines(
+    row: Mapping[str, Any], places: Mapping[tuple[str, ...], int]
+) -> list[dict[str, Any]]:
+    """The lines of the summary of a group, each with the columns of its sentence.
+
+    Args:
+      row: of the group.
+      places: as in `sample_groups`.
+
+    Returns:
+      For each also the `line`; the `source`, the sentence that it was rewritten of,
+      else ""; and the `place` of its document, None where it is not on the page.
+    """
+    lines = []
+    for sentence, line in zip(
+        row["sentences"], row["summary"].split("\n"), strict=False
+    ):
+        text = " ".join(sentence["text"].split())
+        place = places.get(tuple(sentence[name] for name in DOCUMENT_KEY))
+        source = "" if text == line else text
+        lines.append({**sentence, "line": line, "source": source, "place": place})
+    return lines
