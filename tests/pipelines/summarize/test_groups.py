@@ -164,6 +164,65 @@ def test_the_result_depends_on_the_documents_alone(reduced, tmp_path, flags, fil
     assert rows["storm"]["flags"] == ["reduced"] and rows["storm"]["candidates"] == 20
 
 
+FLAGS_BY_SQL = """
+SELECT g.group_id, g.flags, members, members_used, candidates,
+    list_filter([
+        if(len(sentences) = 0, 'empty', NULL),
+        if(members = 1, 'single_member', NULL),
+        if(texts > 20, 'reduced', NULL)
+    ], lambda name: name IS NOT NULL), documents, used, least(texts, 20)
+FROM GROUPS AS g FULL JOIN (
+    SELECT topic AS group_id, count(DISTINCT document_id) AS documents,
+        count(DISTINCT if(text IS NULL, NULL, document_id)) AS used,
+        count(DISTINCT text) AS texts
+    FROM (
+        SELECT topic, document_id,
+            unnest(if(extractive = [], [NULL], extractive)).text AS text
+        FROM ROWS
+    ) GROUP BY topic
+) AS counted ON g.group_id IS NOT DISTINCT FROM counted.group_id
+"""
+PLACES_BY_SQL = """
+SELECT count(*), count_if(substr(article, "start" + 1, "end" - "start") = text),
+    count_if(topic IS NOT DISTINCT FROM group_id)
+FROM (SELECT group_id, unnest(sentences, recursive := true) FROM GROUPS)
+LEFT JOIN read_json('CORPUS', columns = {
+    'id': 'VARCHAR', 'article': 'VARCHAR', 'topic': 'VARCHAR'
+}) AS corpus ON corpus.id = document_id
+"""
+
+
+@pytest.mark.slow
+def test_counts_flags_and_offsets_by_sql(tmp_path):
+    """Of groups with one member, without a sentence that is short enough, and with
+    more candidates than are kept; all against the rows and the corpus.
+    """
+    letter = "\N{WATER WAVE}"  # one character, two units of UTF-16
+    lines = [
+        *({**each, "article": f"{letter} {each['article']}"} for each in LINES),
+        line(201, topic="one", article=f"{letter} One storm. {letter} It was short."),
+        line(202, topic="long", article=" ".join(["word"] * 40) + "."),
+    ]
+    corpus, output = write(tmp_path / "corpus", lines), tmp_path / "run"
+    flags = {"corpus": corpus, "output": output, "max_words": 30, "sentences": 2}
+    summarize(**FEW | flags)
+    rows = sql(FLAGS_BY_SQL, output)
+    assert len(rows) == len({*TOPICS}) + 2
+    for group, flags, *found, expected, documents, used, candidates in rows:
+        members, members_used, kept = found
+        assert (flags, members, kept) == (expected, documents, candidates), group
+        # Those whose only candidates were left out are not counted.
+        is_reduced = "reduced" in flags
+        assert members_used <= used if is_reduced else members_used == used, group
+    found = {group: flags for group, flags, *_ in rows}
+    assert found["one"] == ["single_member"]
+    assert found["long"] == ["empty", "single_member"]
+    assert found["storm"] == ["reduced"]
+    query = PLACES_BY_SQL.replace("CORPUS", f"{tmp_path}/corpus/*.jsonl")
+    ((sentences, in_place, in_group),) = sql(query, output)
+    assert sentences == in_place == in_group > 10
+
+
 def test_a_row_is_taken_over_where_no_member_has_changed(whole, tmp_path, monkeypatch):
     """One group has a changed member and a new one. It is summarized from the rows of
     the others, whose texts are not summarized again.
