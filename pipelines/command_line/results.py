@@ -186,8 +186,14 @@ def warnings_of(row: Values) -> list[str]:
 
 
 def show_scores(result: Any, values: Values) -> None:
-    """`precis evaluate`, which has printed its tables: a page with them."""
-    if files.exists(files.join(str(values["input"]), DESCRIPTION_FILES["summaries"])):
+    """`precis evaluate`, which has printed its tables: a page with them, where the run
+    has rows of documents.
+    """
+    from precis.pipelines.tables.finished_run import open_run
+
+    folder = str(values["input"])
+    has_manifest = files.exists(files.join(folder, DESCRIPTION_FILES["summaries"]))
+    if has_manifest and open_run(folder).rows:
         suggest_next("precis", "report", values["input"])
 
 
