@@ -27,9 +27,8 @@ def parse_address(bundle: str) -> tuple[str, str]:
     parts = _ADDRESS.fullmatch(bundle)
     if not parts:
         raise UsageError(
-            f"--bundle {bundle}: an endpoint is a server and the name that it has for "
-            "a model; write openai://HOST:PORT/v1#MODEL, or openai+https://... for TLS "
-            "on a port other than 443"
+            f"--bundle {bundle}: this is no server with a model; write openai://HOST:"
+            "PORT/v1#MODEL, or openai+https://... for TLS on a port other than 443"
         )
     protocol, host, port, path, model = parts.groups("")
     usual = "+https" if port in ("", ":443") else "+http"

@@ -13,7 +13,6 @@ while a job runs, so that none is paid for twice.
 """
 
 import contextlib
-import hashlib
 import json
 import math
 import os
@@ -26,8 +25,10 @@ from typing import Any, NamedTuple
 import httpx2
 import tenacity
 
-from precis.model.errors import JobError
+from precis.model import files
+from precis.model.errors import JobError, UsageError
 from precis.model.inference.batches import SEARCH
+from precis.model.inference.summarizer import Summary
 from precis.model.isolation import Failure, FailureError
 
 _KEY_VARIABLE = "OPENAI_API_KEY"
@@ -38,32 +39,23 @@ _FIRST_LIMIT = 4
 # pause, ends the job.
 _PATIENCE_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 20.0
-# The first pause before a request is sent again; each further one is twice as long.
-_PAUSE_PER_TIMEOUT = 0.01
-_CONNECT_SECONDS = 10.0
 # No message of a server may hold so many characters of a request on end.
 _QUOTED_CHARACTERS = 30
-# What servers call the length of the context in their list of models.
-_CONTEXT_NAMES = ("max_model_len", "n_ctx", "context_length", "context_window")
 
 
 class Answer(NamedTuple):
     """What a server wrote, in place of a hypothesis.
 
     Attributes:
-      text: the answer.
-      finish_reason: `stop`, or `length` where it was cut.
+      summary: the answer as it is; its log-probabilities are NaN where the server gives
+        none.
       prompt_tokens, written_tokens: as the server counts them; 0 where it does not.
-      mean_log_prob, min_log_prob: of the written tokens; NaN where it gives none.
       seconds: from the request to the answer.
     """
 
-    text: str
-    finish_reason: str
+    summary: Summary
     prompt_tokens: int
     written_tokens: int
-    mean_log_prob: float
-    min_log_prob: float
     seconds: float
 
     @property
@@ -152,7 +144,6 @@ class ChatClient:
         self,
         url: str,
         parameters: Mapping[str, Any],
-        *,
         requests: int,
         timeout: float,
         journal: str,
@@ -165,17 +156,21 @@ class ChatClient:
           requests: those that run at once, at most.
           timeout: seconds that the server may be silent during a request.
           journal: the file of SQLite that keeps the answers; "" is a temporary one.
+
+        Raises:
+          UsageError: the key in the environment is none.
         """
         self._url, self._parameters, self._timeout = url, parameters, timeout
         # A server that asks for no key takes any.
         self._key = os.environ.get(_KEY_VARIABLE, "").strip() or "EMPTY"
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise UsageError(
+                f"{_KEY_VARIABLE} holds characters that no key has; set it again"
+            )
         self._http = httpx2.Client(
             base_url=url,
-            headers={
-                "Authorization": f"Bearer {self._key}",
-                "Content-Type": "application/json",
-            },
-            timeout=httpx2.Timeout(timeout, connect=_CONNECT_SECONDS),
+            headers={"Authorization": f"Bearer {self._key}"},
+            timeout=httpx2.Timeout(timeout, connect=10.0),
             limits=httpx2.Limits(max_connections=None),
         )
         self.requests, self.closing = requests, threading.Event()
@@ -186,25 +181,6 @@ class ChatClient:
         )
         self._keep("CREATE TABLE IF NOT EXISTS answers (request PRIMARY KEY, answer)")
 
-    def context_tokens(self) -> int:
-        """Those that the model reads and writes, as the server lists them; 0 where it
-        does not.
-
-        Raises:
-          JobError: the server does not answer.
-        """
-        try:
-            response = self._exchange("GET", "models")
-        except Unanswered as error:
-            raise self._dead(error) from None
-        with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError):
-            models = {each["id"]: each for each in response.json()["data"]}
-            # A server of a single model may have another name for it.
-            name = [*models][0] if len(models) == 1 else self._parameters["model"]
-            facts = models[name] | (models[name].get("meta") or {})  # of llama.cpp
-            return max(int(facts.get(name) or 0) for name in _CONTEXT_NAMES)
-        return 0
-
     def ask(self, prompt: str) -> Answer:
         """The answer to a prompt.
 
@@ -213,10 +189,11 @@ class ChatClient:
           JobError: no prompt is.
         """
         body = self._body(prompt)
-        key = hashlib.sha256(body.encode()).hexdigest()
+        key = files.sha256_json(body)
         for (known,) in self._keep("SELECT answer FROM answers WHERE request = ?", key):
-            return Answer(*json.loads(known))
-        first = self._timeout * _PAUSE_PER_TIMEOUT
+            summary, *cost = json.loads(known)
+            return Answer(Summary(*summary), *cost)
+        first = self._timeout / 100  # Each further pause is twice as long.
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(
                 lambda error: not getattr(error, "is_final", True)
@@ -234,71 +211,53 @@ class ChatClient:
             try:
                 self._post(self._body("Say yes."))
             except Unanswered:
-                raise self._dead(error) from None
+                raise JobError(
+                    f"{self._url} answers no request: {error.failure.detail}; check "
+                    f"the server, the key in {_KEY_VARIABLE} and its account, and the "
+                    f"path and the model {self._parameters['model']!r} of --bundle; "
+                    "the same command goes on, and pays for no answer again"
+                ) from None
             raise
         self._keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
         return answer
 
-    def _body(self, prompt: str) -> str:
+    def _body(self, prompt: str) -> dict[str, Any]:
         messages = [{"role": "user", "content": prompt}]
-        return json.dumps({**self._parameters, "messages": messages}, sort_keys=True)
+        return {**self._parameters, "messages": messages}
 
     def _gives_up(self, state: Any) -> bool:
         """Whether a request is not sent again, for tenacity."""
         if state.outcome.exception().failure.reason == "http_429":
             since = max(self._throttle.answered_at, state.start_time)
             return bool(time.monotonic() - since > _PATIENCE_SECONDS)
-        # Requests that were answered 429 do not count, as they do for tenacity.
-        state.failures = getattr(state, "failures", 0) + 1
-        return bool(state.failures >= _TRIES)
+        return bool(state.attempt_number >= _TRIES)
 
-    def _dead(self, error: Unanswered) -> JobError:
-        return JobError(
-            f"{self._url} answers no request: {error.failure.detail}; check the "
-            f"server, the key in {_KEY_VARIABLE} and its account, and the path and the "
-            f"model {self._parameters['model']!r} of --bundle; the same command goes "
-            "on, and pays for no answer again"
-        )
-
-    def _post(self, body: str) -> Answer:
+    def _post(self, body: Mapping[str, Any]) -> Answer:
         """Sends a request once, when its turn comes.
 
         Raises:
           Unanswered, FailureError: there is no answer.
         """
         with self._throttle.turn():
-            response = self._exchange("POST", "chat/completions", body)
+            try:
+                response = self._http.post("chat/completions", json=body)
+            except httpx2.RequestError as error:
+                is_late = isinstance(error, httpx2.TimeoutException)
+                reason = "timeout" if is_late else "cut_answer"
+                raise Unanswered(reason, f"no answer ({error!r})") from None
             status, pause = response.status_code, 0.0
             if status == 200:
                 return _read_answer(response)
             # Some servers repeat the key.
-            message = _message(response, body).replace(self._key, "***")
+            message = _message(response).replace(self._key, "***")
             detail = f"HTTP {status} {message[:300]}".rstrip()
             with contextlib.suppress(ValueError):
                 pause = float(response.headers.get("Retry-After", ""))
-            is_final = pause > _PATIENCE_SECONDS or "insufficient_quota" in message
-            # What no document causes: a wrong key, account, path or name of a model.
-            is_final |= status < 408 and status != 400
-            if is_final or status in (408, 409, 425, 429) or status >= 500:
-                raise Unanswered(f"http_{status}", detail, pause, is_final)
-            raise FailureError(Failure(SEARCH, "refused", detail))
-
-    def _exchange(self, method: str, path: str, body: str = "") -> httpx2.Response:
-        """Sends a request.
-
-        Raises:
-          Unanswered: there is no response, or a part of it.
-        """
-        try:
-            return self._http.request(method, path, content=body)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            raise Unanswered("unreachable", f"no connection ({error!r})") from None
-        except httpx2.TimeoutException:
-            late = f"no answer within {self._timeout:g} s"
-            raise Unanswered("timeout", late) from None
-        except httpx2.RequestError as error:
-            name = type(error).__name__
-            raise Unanswered("cut_answer", f"the connection ended ({name})") from None
+            # No document causes a wrong key, account, path or name of a model, and a
+            # document that is refused once is refused again.
+            is_final = status < 500 and status not in (408, 409, 425, 429)
+            is_final |= pause > _PATIENCE_SECONDS or "insufficient_quota" in message
+            raise Unanswered(f"http_{status}", detail, pause, is_final)
 
     def _keep(self, statement: str, *values: str) -> list[Any]:
         """Reads or writes the journal: answers by the checksums of their requests."""
@@ -307,8 +266,7 @@ class ChatClient:
                 return self._journal.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise JobError(
-                f"the answers cannot be kept ({error}); make room below --output, and "
-                "the same command goes on"
+                f"an answer is not kept ({error}); make room below --output, and go on"
             ) from error
 
 
@@ -322,7 +280,7 @@ def _read_answer(response: httpx2.Response) -> Answer:
     try:
         body = response.json()
         choice, usage = body["choices"][0], body.get("usage") or {}
-        message, reason = choice["message"], str(choice.get("finish_reason"))
+        message, reason = choice["message"], choice.get("finish_reason")
         text = message.get("content") or ""
         if not isinstance(text, str):  # It has parts, of text and other kinds.
             text = "".join(part.get("text", "") for part in text)
@@ -337,16 +295,19 @@ def _read_answer(response: httpx2.Response) -> Answer:
         raise FailureError(Failure(SEARCH, "content_filter", detail))
     if not log_probs or not all(map(math.isfinite, log_probs)):
         log_probs = [math.nan]
-    mean, seconds = sum(log_probs) / len(log_probs), response.elapsed.total_seconds()
-    return Answer(text, reason, read, written, mean, min(log_probs), seconds)
+    mean, least = sum(log_probs) / len(log_probs), min(log_probs)
+    is_finished = reason != "length"
+    summary = Summary(text, mean, mean, None, least, is_finished=is_finished)
+    return Answer(summary, read, written, response.elapsed.total_seconds())
 
 
-def _message(response: httpx2.Response, body: str) -> str:
+def _message(response: httpx2.Response) -> str:
     """What a server says of an error, as JSON in ASCII; "" where that quotes a request,
     of which the escapes may be escaped once more.
     """
     with contextlib.suppress(ValueError):
-        message, asked = json.dumps(response.json())[:3000], body.replace("\\", "")
+        message = json.dumps(response.json())[:3000]
+        asked = json.dumps(json.loads(response.request.content)).replace("\\", "")
         parts = message.replace("\\", "")
         ends = range(_QUOTED_CHARACTERS, len(parts) + 1)
         if not any(parts[end - _QUOTED_CHARACTERS : end] in asked for end in ends):

@@ -52,9 +52,7 @@ class Utf8:
 class Endpoint:
     """Summarizes documents by requests, each in a thread."""
 
-    def __init__(
-        self, client: ChatClient, instruction: str, *, most_bytes: int
-    ) -> None:
+    def __init__(self, client: ChatClient, instruction: str, most_bytes: int) -> None:
         """Stores its arguments.
 
         Args:
@@ -64,8 +62,7 @@ class Endpoint:
         """
         self.source_tokenizer: Any = Utf8()
         self.max_source_tokens = most_bytes
-        self._client = client
-        self._instruction = instruction
+        self._client, self._instruction = client, instruction
         self._lock = threading.Lock()
         self._users = 0
 
@@ -118,18 +115,13 @@ def read_summary(answer: Answer) -> Summary:
     Raises:
       FailureError: it holds no word.
     """
-    text = _THOUGHTS.sub("", answer.text.encode(errors="ignore").decode(), count=1)
+    text, is_finished = answer.summary.text, answer.summary.is_finished
+    text = _THOUGHTS.sub("", text.encode(errors="ignore").decode(), count=1)
     sentences = split_sentences(text, language=language_of(text) or ENGLISH)
     if not sentences:
-        detail = f"the answer holds no word, and ends with {answer.finish_reason}"
-        if answer.finish_reason == "length":
+        detail = "the answer holds no word"
+        if not is_finished:
             detail += "; a larger --max_summary_tokens lets the model write on"
         raise FailureError(Failure(SEARCH, "empty_answer", detail))
-    return Summary(
-        "\n".join(one_line(each.text) for each in sentences),
-        answer.mean_log_prob,
-        answer.mean_log_prob,
-        None,
-        answer.min_log_prob,
-        is_finished=answer.finish_reason != "length",
-    )
+    lines = "\n".join(one_line(each.text) for each in sentences)
+    return answer.summary._replace(text=lines)

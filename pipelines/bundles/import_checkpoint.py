@@ -7,6 +7,8 @@ import dataclasses
 import os
 from typing import Any
 
+from filelock import FileLock
+
 from precis.model import files
 from precis.model.bundle.checkpoints.bert import read_checker
 from precis.model.bundle.checkpoints.importer import (
@@ -54,13 +56,19 @@ def import_checkpoint(**flags: Any) -> str:
     (options,) = read_flags(IMPORT, flags)
     if not hub.is_hub_name(options.checkpoint):
         return _import_folder(options.checkpoint, options.output, options)
-    model = hub.resolve(options.checkpoint)
-    folder = hub.download(model)
-    options = dataclasses.replace(options, checkpoint=model.name)
+    name = hub.resolve(options.checkpoint)
+    folder = hub.download(name)
+    options = dataclasses.replace(options, checkpoint=name)
     if options.output:
         return _import_folder(folder, options.output, options)
-    hub.publish(model, lambda output: _import_folder(folder, output, options))
-    return str(read_manifest(model.folder)["model_id"])
+    output = hub.bundle_folder(name)
+    os.makedirs(os.path.dirname(output), exist_ok=True)
+    # Of several processes one imports the model, and the others wait for it.
+    with FileLock(f"{output}.lock"):
+        if not hub.is_imported(output):
+            files.remove(output)
+            _import_folder(folder, output, options)
+    return str(read_manifest(output)["model_id"])
 
 
 def _import_folder(folder: str, output: str, options: ImportOptions) -> str:

@@ -9,18 +9,16 @@ its commit needs no network.
 """
 
 import contextlib
-import functools
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
-
-from filelock import FileLock
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from typing import Any
 
 from precis.model import files
-from precis.model.bundle.manifest import read_manifest
+from precis.model.bundle.manifest import MANIFEST_FILE, read_manifest
 from precis.model.config import installed_version
 from precis.model.errors import JobError, PrecisError, UsageError
 from precis.model.progress.stages import stage
@@ -34,22 +32,17 @@ _SCHEME = "hf://"
 _NAME = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([\w.-][\w./-]*))?")
 
 
-class HubModel(NamedTuple):
-    """A repository of the hub, as it was at a commit."""
+def bundle_folder(name: str) -> str:
+    """Where the bundle of a model lies, whose name has a commit; each version of precis
+    has its own.
+    """
+    place = name.removeprefix(_SCHEME).replace("@", "/")
+    return files.join(_cache_folder(), f"{place}-{installed_version()}")
 
-    repository: str
-    commit: str
 
-    @property
-    def name(self) -> str:
-        """As a flag names it."""
-        return f"{_SCHEME}{self.repository}@{self.commit}"
-
-    @property
-    def folder(self) -> str:
-        """Of its bundle in the cache; each version of precis has its own."""
-        place = f"{self.commit}-{installed_version()}"
-        return files.join(_cache_folder(), self.repository, place)
+def is_imported(folder: str) -> bool:
+    """Whether the bundle in a folder of the cache is complete."""
+    return files.exists(files.join(folder, MANIFEST_FILE))
 
 
 def is_hub_name(value: Any) -> bool:
@@ -67,15 +60,14 @@ def hub_name(path: str) -> str:
 
 
 def _cache_folder() -> str:
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    own = os.environ.get("PRECIS_CACHE") or files.join(caches, "precis")
-    return files.join(os.path.abspath(own), "hub")
+    place = os.environ.get("PRECIS_CACHE") or "~/.cache/precis"
+    return files.join(os.path.abspath(os.path.expanduser(place)), "hub")
 
 
 def with_local_bundles(flags: Mapping[str, Any]) -> dict[str, Any]:
     """The flags, with the folders of bundles in place of names of the hub."""
-    named = hub_flags(flags).items()
-    return {**flags, **{flag: local_bundle(name) for flag, name in named}}
+    named = {flag: local_bundle(name) for flag, name in hub_flags(flags).items()}
+    return {**flags, **named}
 
 
 def hub_flags(flags: Mapping[str, Any]) -> dict[str, str]:
@@ -83,7 +75,7 @@ def hub_flags(flags: Mapping[str, Any]) -> dict[str, str]:
     return {flag: flags[flag] for flag in BUNDLE_FLAGS if is_hub_name(flags.get(flag))}
 
 
-@functools.cache
+@cache
 def local_bundle(name: str) -> str:
     """The folder of the bundle of a model of the hub, which is made when it is first
     asked for; another path as it is. A process keeps to the commit that it saw first.
@@ -98,40 +90,23 @@ def local_bundle(name: str) -> str:
     """
     if not is_hub_name(name):
         return name
-    model = resolve(name)
-    if not os.path.exists(model.folder):
-        command = [sys.executable, "-P", "-m", "precis", "import", model.name]
-        command.append("--quiet")
-        with stage("download and import", note=model.name):
+    name = resolve(name)
+    folder = bundle_folder(name)
+    if not is_imported(folder):
+        command = [sys.executable, "-P", "-m", "precis", "import", name, "--quiet"]
+        with stage("download and import", note=name):
             done = subprocess.run(command, capture_output=True, text=True)
         if code := done.returncode:
             killed = f"{name}: the import ended with {code}; most often memory is out"
             message = [killed, *done.stderr.strip().splitlines()][-1]
             error = UsageError if code == UsageError.exit_code else JobError
             raise error(message.removeprefix("precis import: "))
-    return model.folder
+    return folder
 
 
-def publish(model: HubModel, make: Callable[[str], object]) -> None:
-    """Makes the bundle of a model, which is in the cache only when it is complete; of
-    several processes one makes it, and the others wait for it.
-
-    Args:
-      model: of the hub.
-      make: makes the bundle in the folder that it is given.
-    """
-    folder, aside = model.folder, f"{model.folder}{files.ASIDE}"
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        if not os.path.exists(folder):
-            files.remove(aside)
-            make(aside)
-            os.replace(aside, folder)
-
-
-def resolve(name: str) -> HubModel:
-    """The commit that a name stands for: of the hub, or of its cache where the hub is
-    not reached.
+def resolve(name: str) -> str:
+    """The name of a model with the commit that it stands for: of the hub, or of its
+    cache where the hub is not reached.
 
     Raises:
       UsageError: the name is none, or there is no such model.
@@ -143,10 +118,10 @@ def resolve(name: str) -> HubModel:
             raise errors.HFValidationError("this names no model of the hub")
         repository, revision = written.groups()
         found = HfApi().resolve_revision(repository, revision=revision)
-    return HubModel(repository, found.resolved)
+    return f"{_SCHEME}{repository}@{found.resolved}"
 
 
-def download(model: HubModel) -> str:
+def download(name: str) -> str:
     """Downloads the files of a checkpoint that an import reads.
 
     Returns:
@@ -159,28 +134,20 @@ def download(model: HubModel) -> str:
     from huggingface_hub import snapshot_download
     from tqdm import tqdm
 
-    from precis.model.bundle.checkpoints.importer import (
-        DESCRIPTION_FILES,
-        WEIGHTS_FILE,
-        read_settings,
-        weight_files,
-    )
+    from precis.model.bundle.checkpoints import importer
     from precis.model.tokenization.imported import read_tokenizer
 
-    fetch = functools.partial(
-        snapshot_download,
-        repo_id=model.repository,
-        revision=model.commit,
-        tqdm_class=functools.partial(tqdm, disable=True),  # type: ignore[arg-type]
-    )
-    with stage("download", note=model.name), _naming_refusals(model.name):
-        folder = str(fetch(allow_patterns=[*DESCRIPTION_FILES]))
+    repository, commit = name.removeprefix(_SCHEME).split("@")
+    bar: Any = partial(tqdm, disable=True)
+    fetch = partial(snapshot_download, repository, revision=commit, tqdm_class=bar)
+    with stage("download", note=name), _naming_refusals(name):
+        folder = str(fetch(allow_patterns=[*importer.DESCRIPTION_FILES]))
         try:
-            read_tokenizer(folder, read_settings(folder))
-            fetch(allow_patterns=WEIGHTS_FILE)
-            return str(fetch(allow_patterns=weight_files(folder)))
+            read_tokenizer(folder, importer.read_settings(folder))
+            fetch(allow_patterns=importer.WEIGHTS_FILE)
+            return str(fetch(allow_patterns=importer.weight_files(folder)))
         except PrecisError as error:
-            raise type(error)(str(error).replace(folder, model.name)) from error
+            raise type(error)(str(error).replace(folder, name)) from error
 
 
 @contextlib.contextmanager

@@ -32,11 +32,7 @@ FAILURE = "summary_failure"
 
 
 def summarize_frame(
-    frame: Any,
-    text: str,
-    *,
-    clean: str = "standard",
-    **flags: Any,
+    frame: Any, text: str, *, clean: str = "standard", **flags: Any
 ) -> Any:
     """Summarizes the texts of a data frame.
 
@@ -58,29 +54,21 @@ def summarize_frame(
     Raises:
       UsageError: an invalid flag or bundle, no such column, or a new column that the
         frame has.
+      TypeError: this is no data frame.
       JobError: all rows fail alike.
     """
     import narwhals as nw
 
     refuse_within_import()
-    try:
-        table = nw.from_native(frame, eager_only=True)
-    except TypeError as error:
-        raise UsageError(
-            "summarize_frame takes a data frame of pandas, polars or Arrow, not "
-            f"{type(frame).__name__}; precis.summarize takes a corpus"
-        ) from error
     if "output" in flags:
         raise UsageError("summarize_frame takes no output; precis.summarize does")
+    table = nw.from_native(frame, eager_only=True)
     names = [name for name in SUMMARY_SCHEMA.names if name not in _NOT_ADDED]
     if text not in table.columns:
         way_out = suggestion(text, table.columns) or "name one that it has"
         raise UsageError(f"the frame has no column {text!r}; {way_out}")
     for name in {*names, FAILURE} & {*table.columns}:
-        raise UsageError(
-            f"the frame has a column {name!r} already, as one of those that are added "
-            "is called; rename it"
-        )
+        raise UsageError(f"the frame has the added column {name!r} already; rename it")
     column, missing = table[text], table[text].is_null().to_list()
     # None in a text is what is missing in any form, as NaN.
     texts = [

@@ -63,10 +63,9 @@ class SummarizeOptions:
     )
     bundle: str = flag(
         "",
-        "network, the --output of `precis train` or `precis import`; a model of the "
-        "hub, as hf://facebook/bart-large-cnn; or openai://HOST:PORT/v1#MODEL, what a "
-        "server with the chat protocol of OpenAI has; without it only extractive "
-        "summaries are written",
+        "network, the --output of `precis train` or `precis import`; hf://ORG/NAME, a "
+        "model of the hub; or openai://HOST:PORT/v1#MODEL, one behind an endpoint; "
+        "without it only extractive summaries are written",
         metavar="DIR",
         is_common=True,
     )
@@ -137,24 +136,17 @@ class SummarizeOptions:
     # Sentences of an article that write=sentences rewrites, at most.
     written_sentences: int = setting(6)
     requests: int = flag(
-        16,
-        "requests to an endpoint that each worker process runs at once, at most; fewer "
-        "where it turns some away",
+        16, "requests of each worker process to an endpoint that run at once, at most"
     )
     request_timeout: float = flag(
-        120.0,
-        "seconds that an endpoint may be silent; then a request is sent again",
-        metavar="SECONDS",
+        120.0, "seconds that an endpoint may be silent", metavar="SECONDS"
     )
     request_json: str = flag(
-        "",
-        "parameters of each request to an endpoint, as JSON, beside those that precis "
-        'sets: {"temperature": 0.7, "seed": null} changes one and leaves one out',
-        metavar="JSON",
+        "", "parameters of each request to an endpoint, as JSON", metavar="JSON"
     )
-    # Tokens that the model of an endpoint reads and writes, which long documents are
-    # cut by; 0 is what the server says in its list of models, or else a usual one.
-    context_tokens: int = setting(0)
+    context_tokens: int = flag(
+        4096, "tokens that the model of an endpoint reads and writes, at most"
+    )
     precision: str = flag(
         "float32",
         "number format of the network's layers; others than float32 may change a "
@@ -172,8 +164,7 @@ class SummarizeOptions:
                 "0 is the square root of the number of passages"
             )
         check_at_least(self, 0, "search_processes", way_out="0 is one per core")
-        check_at_least(self, 1, "requests", "request_timeout")
-        check_at_least(self, 0, "context_tokens")
+        check_at_least(self, 1, "requests", "request_timeout", "context_tokens")
 
     @property
     def uses_tensorflow(self) -> bool:

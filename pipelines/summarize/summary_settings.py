@@ -65,8 +65,6 @@ _NOT_OF_AN_ENDPOINT = (
     *({*option_names([SearchConfig])} - {"max_summary_tokens"}),
     *("precision", "write", "written_sentences", "min_confidence", "task_prefix"),
 )
-# What precis sets itself, or the flags in words.
-_FIXED_PARAMETERS = ("model", "messages", "stream", "n", "max_tokens")
 MODEL_COLUMNS = (
     *("model_id", "extractive_model_id", "keyphrase_model_id"),
     "checker_model_id",
@@ -143,20 +141,19 @@ class SummarySettings(NamedTuple):
         """Those of each request to an endpoint, beside its messages.
 
         Raises:
-          UsageError: `request_json` is no object of JSON, or sets what others say.
+          UsageError: `request_json` is no object of JSON.
         """
-        text, given = self.options.request_json or "{}", None
+        given, text = None, self.options.request_json
         with contextlib.suppress(ValueError):
-            given = json.loads(text)
-        if not isinstance(given, dict) or any(map(given.get, _FIXED_PARAMETERS)):
+            given = json.loads(text or "{}")
+        if not isinstance(given, dict):
             raise UsageError(
-                f"--request_json {text}: is no object of JSON, or sets what precis or "
-                f"--max_summary_tokens do: {', '.join(_FIXED_PARAMETERS)}; write it as "
-                """in '{"temperature": 0.7}'"""
+                f"--request_json {text}: this is no object of JSON; write it as in "
+                """'{"temperature": 0.7}'"""
             )
         every = {"temperature": 0, "seed": 0, "logprobs": True}
         every |= {"max_tokens": self.decoding.max_summary_tokens, **given}
-        return {name: every[name] for name in every if every[name] is not None}
+        return {name: value for name, value in every.items() if value is not None}
 
     @property
     def search(self) -> ModelSearch:
@@ -212,19 +209,12 @@ def summary_settings(
         raise UsageError(f"clean is one of {', '.join(CLEANINGS)}, not {clean!r}")
     check_methods(options)
     check_writing(options, decoding)
-    check_endpoint(options, fallback, decoding)
-    model_ids = read_model_ids(options, decoding)
     is_instructed = follows_instructions(options.bundle)
-    if options.instruction and not is_instructed:
-        writer = f"--bundle {options.bundle} is none" if options.bundle else ""
-        raise UsageError(
-            "--instruction is for a language model that follows instructions, and "
-            f"{writer or 'no --bundle is given'}; name such a model, or leave "
-            "--instruction out"
-        )
+    model_ids = read_model_ids(options, decoding)
     settings = SummarySettings(
         options, selection, fallback, decoding, model_ids, clean, is_instructed
     )
+    check_writer(settings)
     if options.is_endpoint:
         # It imports packages of an extra; a lack of them is said before work begins.
         importlib.import_module("precis.model.inference.chat_client")
@@ -242,18 +232,18 @@ def follows_instructions(bundle: str) -> bool:
     return "chat" in open_bundle_config(bundle, ABSTRACTIVE).config
 
 
-def check_endpoint(
-    options: SummarizeOptions, fallback: FallbackConfig, decoding: SearchConfig
-) -> None:
+def check_writer(settings: SummarySettings) -> None:
     """Refuses flags that a writer is not told.
 
     Raises:
-      UsageError: the writer is a network, and the flag for an endpoint, or the other
-        way round.
+      UsageError: naming the flag.
     """
-    writer = "an endpoint" if options.is_endpoint else "no endpoint"
-    names = _NOT_OF_AN_ENDPOINT if options.is_endpoint else _OF_AN_ENDPOINT
-    for config in (options, fallback, decoding):
+    writer, names = "no language model", {*_OF_AN_ENDPOINT, "instruction"}
+    if settings.options.is_endpoint:
+        writer, names = "an endpoint", {*_NOT_OF_AN_ENDPOINT}
+    elif settings.is_instructed:
+        writer, names = "no endpoint", {*_OF_AN_ENDPOINT}
+    for config in settings[:4]:
         for field in dataclasses.fields(config):
             value = getattr(config, field.name)
             if field.name in names and value != field.default:

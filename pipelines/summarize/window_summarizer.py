@@ -24,7 +24,6 @@ import pyarrow as pa
 
 from precis.model import files
 from precis.model.bundle.address import parse_address
-from precis.model.errors import UsageError
 from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import (
@@ -57,8 +56,6 @@ if TYPE_CHECKING:  # Of the extra `endpoint`.
 FINISH = "finish"
 CHECK = "check"
 JOURNAL_FILE = "answers.sqlite"
-# Where neither the server nor `context_tokens` says how long its context is.
-_USUAL_CONTEXT = 4096
 # The template of the chat, at most.
 _TEMPLATE_TOKENS = 128
 # Fewer than a token has in nearly every language, so that passages fit.
@@ -299,12 +296,7 @@ def _together(
 
 
 def open_endpoint(settings: SummarySettings) -> "Endpoint":
-    """What writes summaries by requests. A job on this machine keeps the answers.
-
-    Raises:
-      JobError: the server cannot be reached.
-      UsageError: its model has no room for documents.
-    """
+    """What writes summaries by requests. A job on this machine keeps the answers."""
     from precis.model.inference.chat_client import ChatClient
     from precis.model.inference.endpoint import Endpoint
 
@@ -313,23 +305,14 @@ def open_endpoint(settings: SummarySettings) -> "Endpoint":
     is_kept = "://" not in tasks and files.exists(tasks)
     journal = files.join(tasks, JOURNAL_FILE) if is_kept else ""
     url, model = parse_address(options.bundle)
+    parameters = {**settings.parameters, "model": model}
     client = ChatClient(
-        url,
-        {**settings.parameters, "model": model},
-        requests=options.requests,
-        timeout=options.request_timeout,
-        journal=journal,
+        url, parameters, options.requests, options.request_timeout, journal
     )
-    context = options.context_tokens or client.context_tokens() or _USUAL_CONTEXT
-    tokens = context - settings.decoding.max_summary_tokens - _TEMPLATE_TOKENS
+    tokens = options.context_tokens - _TEMPLATE_TOKENS
+    tokens -= settings.decoding.max_summary_tokens
     room = tokens * _BYTES_PER_TOKEN - len(settings.instruction.encode())
-    if room < _LEAST_BYTES:
-        raise UsageError(
-            f"the context of the model, {context:,} tokens, has no room for a document "
-            "beside --instruction and --max_summary_tokens; make one of them smaller, "
-            "or give the server, and the keyword context_tokens, a larger context"
-        )
-    return Endpoint(client, settings.instruction, most_bytes=room)
+    return Endpoint(client, settings.instruction, max(_LEAST_BYTES, room))
 
 
 def open_models(settings: SummarySettings) -> Models:

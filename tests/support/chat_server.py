@@ -33,7 +33,6 @@ class ChatServer:
         self.most_at_once = self._running = 0
         self.headers: list[dict[str, str]] = []
         self.bodies: list[dict[str, Any]] = []
-        self.context: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -41,7 +40,6 @@ class ChatServer:
         """Serves in a thread; gives the `--bundle`."""
 
         class Handler(BaseHTTPRequestHandler):
-            do_GET = lambda request: self._list(request)  # noqa: E731
             do_POST = lambda request: self._answer(request)  # noqa: E731
             log_message = lambda *_: None  # noqa: E731
 
@@ -51,9 +49,6 @@ class ChatServer:
                 yield f"openai://127.0.0.1:{self._server.server_port}/v1#{MODEL}"
             finally:
                 self._server.shutdown()
-
-    def _list(self, request: BaseHTTPRequestHandler) -> None:
-        self._send(request, 200, {"data": [{"id": MODEL, **self.context}]})
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
         body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))

@@ -61,16 +61,18 @@ FAMILIES: Mapping[str, Family] = {
     "distilbert": DISTILBERT,
     "modernbert": MODERNBERT,
 }
+_SERVE = "serve it with llama.cpp or vLLM: --bundle openai://HOST:PORT/v1#MODEL"
+_QUANTIZED = (
+    "Quantized weights (GPTQ, AWQ, GGUF) are not read; take the checkpoint that they "
+    f"were made of, or {_SERVE}"
+)
 # What to take instead of checkpoints of other types, by patterns of model_type.
 _INSTEAD: Mapping[str, str] = {
     "led|longt5|bigbird_pegasus": "for long documents take bart, pegasus or t5: "
     "--long_documents chunk_merge reads all of an article",
     "marian|mbart|m2m_100|nllb-moe": "for other languages than English take a "
     "summarizer of the type mt5",
-    "gemma|gemma2|gemma3|gemma3_text|mistral": "serve it with vLLM, llama.cpp or "
-    "Ollama, and name the server: --bundle openai://HOST:PORT/v1#MODEL",
-    "modernbert-decoder": "take the encoder of that size, of the type modernbert",
-    "prophetnet": "take bart or pegasus, which were trained on the same news",
+    "": f"take one of these, or {_SERVE}",
 }
 # The number formats of safetensors that weights may have.
 _FORMATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
@@ -100,26 +102,16 @@ def read_settings(folder: str) -> dict[str, Any]:
       UsageError: the folder is no checkpoint, or has an unknown model_type.
       DataError: config.json is damaged.
     """
-    is_packed = folder.endswith(".gguf")
-    packed = files.glob(folder if is_packed else files.join(folder, "*.gguf"))
-    if packed and not files.glob(files.join(folder, "*.safetensors")):
-        raise UsageError(
-            f"{packed[0]}: a GGUF file, whose weights are quantized, is not read; take "
-            "the checkpoint that it was made of, with config.json and *.safetensors, "
-            "or serve the file with llama.cpp: --bundle openai://HOST:PORT/v1#MODEL"
-        )
     if not files.exists(files.join(folder, CONFIG_FILE)):
         raise UsageError(
-            f"{folder}: this is no checkpoint (no {CONFIG_FILE}); "
-            "name a folder that a checkpoint was downloaded to"
+            f"{folder}: this is no checkpoint (no {CONFIG_FILE}); name a folder that a "
+            f"checkpoint was downloaded to. {_QUANTIZED}"
         )
     settings = files.read_object(files.join(folder, CONFIG_FILE), way_out=_WAY_OUT)
     model_type = settings.get("model_type")
     if model_type not in list(FAMILIES):  # It may be of any type.
-        instead = "take one of these"
-        for pattern, text in _INSTEAD.items():
-            if re.fullmatch(pattern, str(model_type)):
-                instead = text
+        kinds = (kind for kind in _INSTEAD if re.fullmatch(kind, str(model_type)))
+        instead = _INSTEAD[next(kinds, "")]
         writers = [name for name, family in FAMILIES.items() if family.class_name]
         readers = [name for name in FAMILIES if name not in writers]
         raise UsageError(
@@ -128,12 +120,9 @@ def read_settings(folder: str) -> dict[str, Any]:
             f"which only read; {instead} "
             "(docs/MODELS.md, Checkpoints of other projects)"
         )
-    if quantized := settings.get("quantization_config"):
-        method = isinstance(quantized, Mapping) and quantized.get("quant_method")
+    if "quantization_config" in settings:
         raise UsageError(
-            f"{folder}: {CONFIG_FILE} has a quantization_config ({method or quantized}"
-            "), and only weights of 16, 32 or 64 bits are read; take the checkpoint "
-            "that it was made of"
+            f"{folder}: {CONFIG_FILE} has a quantization_config. {_QUANTIZED}"
         )
     return settings
 
@@ -266,7 +255,8 @@ def weight_files(folder: str) -> list[str]:
         "(pytorch_model.bin) may run any program and is not read; convert it once "
         "where you trust it: transformers' AutoModelForSeq2SeqLM, AutoModel for an "
         "encoder, or AutoModelForSequenceClassification for one that checks claims, "
-        ".from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True)"
+        ".from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True). "
+        f"{_QUANTIZED}"
     )
 
 

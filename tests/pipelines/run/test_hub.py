@@ -18,7 +18,13 @@ import precis
 from precis.model.bundle.manifest import read_manifest
 from precis.model.errors import JobError, UsageError
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
-from precis.pipelines.run.hub import download, hub_name, local_bundle, resolve
+from precis.pipelines.run.hub import (
+    bundle_folder,
+    download,
+    hub_name,
+    local_bundle,
+    resolve,
+)
 
 TINY = "hf://acme/tiny"
 TOKEN = "hf_a_secret"
@@ -106,7 +112,7 @@ def test_what_the_hub_does_not_give_is_refused_before_weights_are_fetched(
 def test_a_damaged_checkpoint_fails_in_its_import(hub: SmallHub):
     with pytest.raises(JobError, match="acme--cut.*model.safetensors: damaged .*again"):
         local_bundle("hf://acme/cut")
-    assert not Path(resolve("hf://acme/cut").folder).exists()
+    assert not Path(bundle_folder(resolve("hf://acme/cut"))).exists()
 
 
 @pytest.mark.slow
@@ -118,7 +124,7 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     doctor = ("doctor", "summarize", "--corpus", corpus, "--output", "o", "--bundle")
     hub.requests.clear()
     assert exit_code(*doctor, TINY, "--instruction", "Be brief.") == 1
-    assert "--instruction is for a language model" in capsys.readouterr().out
+    assert "means nothing where no language model writes" in capsys.readouterr().out
     by_name = precis.summarize(corpus=corpus, bundle=TINY, output=run, **flags)
     # Only what an import reads was asked for.
     served = {each.split("/")[-1] for each in hub.requests if "/resolve/" in each}
@@ -127,9 +133,10 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
         "model.safetensors",
     }
     commit = hub.refs["acme/tiny"]["main"]
-    model = resolve(TINY)
-    assert by_name["provenance"]["flags"]["bundle"] == f"{TINY}@{commit}" == model.name
-    assert hub_name(model.folder) == model.name and hub_name("a/b") == "a/b"
+    name = resolve(TINY)
+    assert by_name["provenance"]["flags"]["bundle"] == f"{TINY}@{commit}" == name
+    cached = bundle_folder(name)
+    assert hub_name(cached) == name and hub_name("a/b") == "a/b"
     # A folder that was imported has the same rows, which are taken over.
     import_checkpoint(checkpoint=hub.commits["acme/tiny"][commit], output=folder)
     assert read_manifest(str(folder))["model_id"] == by_name["model_id"]
@@ -139,10 +146,10 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     assert again["counts"]["reused"] == len(TEXTS)
     assert precis.digest(run=run) == precis.digest(run=tmp_path / "2")
     # Nothing but the request has the token.
-    written = [*contents(run).values(), *contents(Path(model.folder)).values()]
+    written = [*contents(run).values(), *contents(Path(cached)).values()]
     assert not any(TOKEN.encode() in content for content in written)
     with closed_port() as port:
-        _use(monkeypatch, f"http://127.0.0.1:{port}", Path(model.folder).parents[4])
+        _use(monkeypatch, f"http://127.0.0.1:{port}", Path(cached).parents[4])
         with pytest.raises(
             UsageError, match="acme/new.* could not be reached .*; connect this mac"
         ):
@@ -150,8 +157,8 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
         row = precis.summarize_text(TEXTS[0], bundle=TINY, min_source_words=0)
         assert (row["model_id"], row["summary"] != "") == (by_name["model_id"], True)
         assert exit_code("import", TINY) == 0
-        assert f"--bundle {model.name} --output" in capsys.readouterr().out
-        assert exit_code(*doctor, model.name) == 0
+        assert f"--bundle {name} --output" in capsys.readouterr().out
+        assert exit_code(*doctor, name) == 0
 
 
 def test_a_revision_is_imported_by_hand(hub: SmallHub, tmp_path):
@@ -167,20 +174,21 @@ def test_a_revision_is_imported_by_hand(hub: SmallHub, tmp_path):
 
 @pytest.mark.slow
 def test_imports_that_are_killed_or_meet_leave_a_whole_bundle(hub: SmallHub):
-    model = resolve(f"{TINY}@refs/pr/2")
-    download(model)
-    shutil.rmtree(model.folder, ignore_errors=True)
-    command = [sys.executable, "-P", "-m", "precis", "import", model.name]
+    name = resolve(f"{TINY}@refs/pr/2")
+    download(name)
+    folder = bundle_folder(name)
+    shutil.rmtree(folder, ignore_errors=True)
+    command = [sys.executable, "-P", "-m", "precis", "import", name]
     for seconds in (1.5, 3.0, 4.0, 5.0):
         killed = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         time.sleep(seconds)
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
-        if os.path.exists(model.folder):
+        if os.path.exists(folder):
             break
     both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
     assert len({process.communicate()[0] for process in both}) == 1
     assert [process.returncode for process in both] == [0, 0]
-    assert not precis.verify(folder=model.folder).findings
-    left = {str(path) for path in Path(model.folder).parent.glob(f"{model.commit}*")}
-    assert left == {model.folder, f"{model.folder}.lock"}
+    assert not precis.verify(folder=folder).findings
+    left = {str(path) for path in Path(folder).parent.glob(f"{Path(folder).name}*")}
+    assert left == {folder, f"{folder}.lock"}

@@ -92,17 +92,12 @@ def test_a_frame_without_rows():
 @pytest.mark.parametrize(
     ("frame", "flags", "message"),
     [
-        (
-            {"body": ["a"]},
-            {},
-            "takes a data frame of pandas, polars or Arrow, not d",
-        ),
         (pa.table({"bdy": ["a"]}), {}, "has no column 'body'; did you mean bdy?"),
         (pa.table({"x": ["a"]}), {}, "no column 'body'; name one that it has"),
         (
             pa.table({"body": ["a"], "language": ["en"]}),
             {},
-            "has a column 'language' already, .* is called; rename it",
+            "has the added column 'language' already; rename it",
         ),
         (pa.table({"body": ["a"]}), {"output": "o"}, "takes no output"),
         (pa.table({"body": ["a"]}), {"bundle": "b"}, "b: this is no complete bundle"),

@@ -119,11 +119,8 @@ def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
 
 
 def test_an_instruction_is_refused_where_no_model_reads_it(bundle):
-    for flags, reason in (
-        ({}, "no --bundle is given"),
-        ({"bundle": str(bundle)}, f"--bundle {bundle} is none"),
-    ):
-        message = f"follows instructions, and {reason}; name such a model, or leave"
+    message = "^--instruction Be brief. means nothing where no language model writes; l"
+    for flags in ({}, {"bundle": str(bundle)}):
         with pytest.raises(UsageError, match=message):
             settings_of(instruction="Be brief.", **flags)
     told = settings_of(max_words=9)._replace(is_instructed=True).described
