@@ -1,8 +1,11 @@
-"""The configuration of the selection: how scores become an extractive summary."""
+"""The configuration of the selection: how scores become an extractive summary, and how
+long any summary may be.
+"""
 
 import dataclasses
 
-from precis.model.config import check_at_least, flag
+from precis.model.config import check_at_least, check_choices, flag
+from precis.model.text.limit import Limit
 
 # The methods that other methods are measured against. The selection takes their best
 # sentences and does not look for repetitions.
@@ -11,6 +14,9 @@ BASELINES = ("lead", "random", "oracle")
 # many there are.
 _USUAL_SENTENCES = 3
 _MOST_SENTENCES = 5
+SUMMARY, HEADLINE, KEY_POINTS = "summary", "headline", "key_points"  # --form
+_HEADLINE_WORDS = 15
+_LEAST_POINTS = 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,24 +33,60 @@ class SelectionConfig:
     )
     max_words: int = flag(
         0,
-        "words of an extractive summary, at most: sentences that do not fit any more "
-        "are passed over; a language model of --bundle is told the limit; 0 sets none",
+        "words of a summary, at most, whoever writes it: sentences that do not fit any "
+        "more are passed over, a shorter hypothesis or its first sentences are taken, "
+        "a language model of --bundle is told the limit; 0 sets none",
         metavar="WORDS",
+        default_text="no limit; 15 of a headline",
+    )
+    max_chars: int = flag(
+        0,
+        "characters of a summary, at most, as --max_words; line breaks count; 0 sets "
+        "no limit",
+        metavar="CHARACTERS",
         default_text="no limit",
+    )
+    form: str = flag(
+        SUMMARY,
+        "what is written: a summary; a headline, one line of at most 15 words; or "
+        "key_points, three to five sentences, each a line; --sentences, --max_words, "
+        "--max_chars and --instruction change that",
+        choices=(SUMMARY, HEADLINE, KEY_POINTS),
+        is_common=True,
     )
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_at_least(
             self, 0, "sentences", way_out="0 leaves the number to the method"
         )
-        check_at_least(self, 0, "max_words", way_out="0 sets no limit")
+        check_at_least(self, 0, "max_words", "max_chars", way_out="0 sets no limit")
 
     @property
     def count(self) -> int:
         """The sentences that a method takes which does not decide itself."""
-        return self.sentences or _USUAL_SENTENCES
+        return self.limit.lines or self.sentences or _USUAL_SENTENCES
+
+    @property
+    def least(self) -> int:
+        """The sentences that a method takes at least which decides how many."""
+        is_free = self.form == KEY_POINTS and not self.sentences
+        return _LEAST_POINTS if is_free else 1
 
     @property
     def most(self) -> int:
         """The sentences that a method takes at most which decides how many."""
-        return self.sentences or _MOST_SENTENCES
+        return self.limit.lines or self.sentences or _MOST_SENTENCES
+
+    @property
+    def limit(self) -> Limit:
+        """The most that a summary of any kind has."""
+        if self.form == SUMMARY:
+            return Limit(self.max_words, self.max_chars)
+        is_free = self.form == HEADLINE and not (self.max_words or self.max_chars)
+        lines = 1 if self.form == HEADLINE else _MOST_SENTENCES
+        return Limit(
+            _HEADLINE_WORDS if is_free else self.max_words,
+            self.max_chars,
+            self.sentences or lines,
+        )

@@ -26,6 +26,7 @@ from precis.model.extractive.ngrams import Gram, find_ngrams, find_pairs
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.boilerplate import is_page_sentence
+from precis.model.text.limit import NO_LIMIT, Limit, Size, line_size
 from precis.model.text.words import words
 
 # ROUGE-2 differs less between candidates than ROUGE-1 does.
@@ -58,13 +59,13 @@ class Option(NamedTuple):
       place: the place in the document that it speaks of; a summary has at most one
           option of each.
       words: as ROUGE reads them.
-      length: its words as `--max_words` counts them.
+      size: as a limit counts it.
       cost: what speaks against it, in F1; a summary costs the mean of its options.
     """
 
     place: int
     words: Sequence[str]
-    length: int = 0
+    size: Size = Size(0, 0)
     cost: float = 0.0
 
 
@@ -89,7 +90,8 @@ def choose_options(
     reference: ExpectedReference,
     *,
     most: int,
-    max_words: int = 0,
+    least: int = 1,
+    limit: Limit = NO_LIMIT,
     length_cost: float = 0.0,
 ) -> list[int]:
     """The options whose summary has the highest expected ROUGE-1 and ROUGE-2 F1.
@@ -98,7 +100,8 @@ def choose_options(
       options: of a document.
       reference: what is expected of its reference.
       most: options that a summary has at most, at least 1.
-      max_words: the length of a summary, at most; 0 sets no limit.
+      least: options that it has at least, as far as they fit.
+      limit: the length of a summary, at most.
       length_cost: what a summary as long as its reference costs, in F1.
 
     Returns:
@@ -106,7 +109,6 @@ def choose_options(
     """
     values_of = _value_function(options, reference, length_cost)
     places = [option.place for option in options]
-    lengths = [option.length for option in options]
     chosen: list[int] = []
     best = -np.inf
     with single_thread():
@@ -114,13 +116,14 @@ def choose_options(
             changes = [
                 change
                 for change in _changes(chosen, places, most)
-                if not max_words or sum(lengths[each] for each in change) <= max_words
+                if len(change) > min(len(chosen), least - 1)
+                and (not limit or limit.holds(options[each].size for each in change))
             ]
             if not changes:
                 return sorted(chosen)
             scores = values_of(changes)
             number = int(scores.argmax())
-            if scores[number] <= best + _MIN_GAIN:
+            if scores[number] <= best + _MIN_GAIN and len(chosen) >= least:
                 return sorted(chosen)
             best, chosen = float(scores[number]), changes[number]
 
@@ -207,21 +210,25 @@ def select_expected(
       sentences: of the document, at least one.
       scores: float64 [N], of an extractor, from 0 to 1.
       expected: of the reference, by the same extractor.
-      selection: the number of sentences and of words, at most.
+      selection: the number of sentences and their length.
       is_english: as for `best_sentences`.
     """
     options = [
-        Option(place, tokenize(sentences[place]), len(words(sentences[place])))
+        Option(place, tokenize(sentences[place]), line_size(sentences[place]))
         for place in best_sentences(
             sentences,
             scores,
             count=_OPTIONS,
-            max_words=selection.max_words,
+            limit=selection.limit,
             is_english=is_english,
         )
     ]
     chosen = choose_options(
-        options, expected, most=selection.most, max_words=selection.max_words
+        options,
+        expected,
+        most=selection.most,
+        least=selection.least,
+        limit=selection.limit,
     )
     return [options[number].place for number in chosen]
 
@@ -231,7 +238,7 @@ def best_sentences(
     scores: np.ndarray,
     *,
     count: int,
-    max_words: int = 0,
+    limit: Limit = NO_LIMIT,
     is_english: bool = True,
 ) -> list[int]:
     """The indices of the sentences that a summary may be made of, the best first.
@@ -243,14 +250,14 @@ def best_sentences(
       sentences: of the document.
       scores: float64 [N].
       count: how many, at most.
-      max_words: the words of a sentence, at most; 0 sets no limit.
+      limit: the length of a sentence, at most.
       is_english: whether sentences about the web page are recognised.
     """
     lengths = [len(words(sentence)) for sentence in sentences]
     best_first = [
         place
         for place in np.argsort(-scores, kind="stable").tolist()
-        if not max_words or lengths[place] <= max_words
+        if not limit or limit.holds([line_size(sentences[place])])
     ]
     taken = [
         place

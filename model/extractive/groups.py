@@ -27,7 +27,7 @@ from precis.model.extractive.expected import (
 from precis.model.extractive.graph import lexrank
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.terms import TermCache, Terms, find_terms
-from precis.model.text.words import words
+from precis.model.text.limit import line_size
 
 IMPORTANCE = "importance"
 CENTRALITY = "centrality"
@@ -182,17 +182,21 @@ def _select_marginal(
         texts,
         scores,
         count=len(texts),
-        max_words=selection.max_words,
+        limit=selection.limit,
         is_english=is_english,
     )
     similarities = np.zeros(len(texts))
-    words_left: float = selection.max_words or math.inf
+    sizes = [line_size(each) for each in texts]
     chosen: list[int] = []
     while left and len(chosen) < selection.count:
         values = _RELEVANCE * scores[left] - (1 - _RELEVANCE) * similarities[left]
         place = left[int(np.round(values, 9).argmax())]
         chosen.append(place)
-        words_left -= len(words(texts[place]))
         similarities = np.maximum(similarities, _cosines(terms, place))
-        left = [n for n in left if n != place and len(words(texts[n])) <= words_left]
+        left = [
+            n
+            for n in left
+            if n != place
+            and selection.limit.holds(sizes[each] for each in (*chosen, n))
+        ]
     return chosen

@@ -1,6 +1,5 @@
 """Selection: from one score per sentence to the sentences of the summary."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import ExpectedReference, select_expected
 from precis.model.isolation import NotFiniteError
 from precis.model.text.boilerplate import is_page_sentence
+from precis.model.text.limit import Size, line_size
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 
@@ -107,21 +107,24 @@ def select(
     skip_boilerplate = skip_boilerplate and not all(map(is_page_sentence, sentences))
     selected: list[int] = []
     used_trigrams: set[tuple[str, ...]] = set()
-    words_left = selection.max_words or math.inf
+    limit, sizes = selection.limit, list[Size]()
+    is_limited = any(limit)
     for index in np.argsort(-scores, kind="stable").tolist():
         if len(selected) == selection.count:
             break
         if skip_boilerplate and is_page_sentence(sentences[index]):
             continue
-        if not is_baseline or selection.max_words:
-            sentence = words(sentences[index])
-            if len(sentence) > words_left:
+        if is_limited:
+            size = line_size(sentences[index])
+            if not limit.holds([*sizes, size]):
                 continue
-            if not is_baseline:
-                trigrams = set(zip(sentence, sentence[1:], sentence[2:], strict=False))
-                if not used_trigrams.isdisjoint(trigrams):
-                    continue
-                used_trigrams |= trigrams
-            words_left -= len(sentence)
+        if not is_baseline:
+            sentence = words(sentences[index])
+            trigrams = set(zip(sentence, sentence[1:], sentence[2:], strict=False))
+            if not used_trigrams.isdisjoint(trigrams):
+                continue
+            used_trigrams |= trigrams
         selected.append(index)
+        if is_limited:
+            sizes.append(size)
     return selected

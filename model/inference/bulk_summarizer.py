@@ -49,6 +49,7 @@ from precis.model.isolation import (
 )
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
+from precis.model.text.limit import NO_LIMIT, Limit
 
 # A search process imports TensorFlow in `load_search`: silently, and with its number of
 # threads set before it computes anything.
@@ -74,6 +75,7 @@ class ModelSearch(NamedTuple):
       precision: the number format that the network's layers compute in.
       config: the search settings.
       instruction: what a language model is told.
+      limit: of a summary; all hypotheses are kept for it.
     """
 
     bundle: str
@@ -81,6 +83,7 @@ class ModelSearch(NamedTuple):
     precision: str
     config: SearchConfig
     instruction: str = ""
+    limit: Limit = NO_LIMIT
 
 
 class BulkSummarizer:
@@ -360,6 +363,7 @@ def load_searcher(search: ModelSearch) -> "Searcher":
         search.config,
         bundle.special,
         bundle.reader(search.instruction),
+        search.limit,
     )
 
 

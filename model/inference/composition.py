@@ -36,6 +36,7 @@ from precis.model.extractive.ngrams import Gram
 from precis.model.inference.line_confidence import line_confidence
 from precis.model.inference.summarizer import LineSupport, Summary, join_summaries
 from precis.model.rouge import tokenize
+from precis.model.text.limit import NO_LIMIT, Limit, line_size
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.stop_words import STOP_WORDS
@@ -131,6 +132,8 @@ def compose_summary(
     expected: ExpectedReference,
     *,
     most: int,
+    least: int = 1,
+    limit: Limit = NO_LIMIT,
     is_english: bool = True,
 ) -> list[Summary]:
     """Composes the summary of a document.
@@ -139,12 +142,13 @@ def compose_summary(
       rewritten: the sentences that it may speak of, in document order.
       expected: what is expected of its reference: its words and pairs are all those of
           the document.
-      most: lines that it has at most.
+      most, least: lines that it has, at most and at least.
+      limit: its length, at most.
       is_english: whether the rules for English apply to its lines.
 
     Returns:
-      One summary, or none without a sentence. Its score and its mean log-probability
-      are the means over the lines that the network wrote.
+      One summary, or none without a line within the limit. Its score and its mean
+      log-probability are the means over the lines that the network wrote.
     """
     lines = [
         line
@@ -152,10 +156,18 @@ def compose_summary(
         for line in _lines(each, expected.pairs, is_english=is_english)
     ]
     options = [
-        Option(line.sentence.start, line.words, cost=line.cost) for line in lines
+        Option(line.sentence.start, line.words, line_size(line.text), line.cost)
+        for line in lines
     ]
     with_novel = _with_novel(expected, lines)
-    places = choose_options(options, with_novel, most=most, length_cost=_LENGTH_COST)
+    places = choose_options(
+        options,
+        with_novel,
+        most=most,
+        least=least,
+        limit=limit,
+        length_cost=_LENGTH_COST,
+    )
     chosen = [lines[place] for place in places]
     if not chosen:
         return []

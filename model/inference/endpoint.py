@@ -17,11 +17,13 @@ import numpy as np
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import PendingWindow
 from precis.model.inference.chat_client import Answer, ChatClient
-from precis.model.inference.summarizer import Summary
+from precis.model.inference.summarizer import Summary, shorten
 from precis.model.isolation import Failure, FailureError, attempt
 from precis.model.text.language import ENGLISH, language_of
+from precis.model.text.limit import Limit
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
+from precis.model.text.words import words
 
 # The reasoning that a model writes before its answer.
 _THOUGHTS = re.compile(r"\A(?:.*?</think>|\s*<think>.*)", re.DOTALL)
@@ -52,17 +54,22 @@ class Utf8:
 class Endpoint:
     """Summarizes documents by requests, each in a thread."""
 
-    def __init__(self, client: ChatClient, instruction: str, most_bytes: int) -> None:
+    def __init__(
+        self, client: ChatClient, instruction: str, most_bytes: int, limit: Limit
+    ) -> None:
         """Stores its arguments.
 
         Args:
           client: sends the requests.
           instruction: what the model is told before each document.
           most_bytes: of a source.
+          limit: of a summary. The model is asked once more where no sentence that it
+            begins with is within it.
         """
         self.source_tokenizer: Any = Utf8()
         self.max_source_tokens = most_bytes
         self._client, self._instruction = client, instruction
+        self._limit = limit
         self._lock = threading.Lock()
         self._users = 0
 
@@ -95,18 +102,45 @@ class Endpoint:
             [[number] for number in range(len(sources))],
             [submit(self._summarize, source).result for source in sources],
             list(map(len, sources)),
-            lambda answers: list(map(read_summary, answers)),
+            read_summaries,
         )
 
     def _summarize(self, source: np.ndarray) -> SearchedBatch:
         """Asks for the summary of a source."""
         prompt = f"{self._instruction}\n\n{self.source_tokenizer.decode(source)}"
         answer = attempt(prompt, self._client.ask, stage=SEARCH)
+        answers = [] if isinstance(answer, Failure) else [answer]
+        if answers and (size := self._excess(answers[0])):
+            prompt += f"\n\nYour last answer is too long: {size}."
+            further = attempt(prompt, self._client.ask, stage=SEARCH)
+            if not isinstance(further, Failure):
+                # The cost of the best one is that of both.
+                written = answers[0].written_tokens + further.written_tokens
+                answers = [answers[0]._replace(written_tokens=written), further]
         ended = time.monotonic()
-        if isinstance(answer, Failure):
-            return SearchedBatch([answer], 0, 0, ended, ended)
-        read = answer.prompt_tokens
-        return SearchedBatch([[answer]], read, read, ended - answer.seconds, ended)
+        read = sum(each.prompt_tokens for each in answers)
+        started = ended - sum(each.seconds for each in answers)
+        return SearchedBatch([answers or answer], read, read, started, ended)
+
+    def _excess(self, answer: Answer) -> str:
+        """The size of an answer of which nothing is within the limit."""
+        if not self._limit:
+            return ""
+        summary = attempt(answer, read_summary, stage=SEARCH)
+        if isinstance(summary, Failure) or shorten([summary], self._limit):
+            return ""
+        return f"{len(words(summary.text))} words, {len(summary.text)} characters"
+
+
+def read_summaries(answers: Sequence[Answer]) -> list[Summary]:
+    """The first answer as a summary, and a further one that holds a word.
+
+    Raises:
+      FailureError: the first holds none.
+    """
+    further = [attempt(each, read_summary, stage=SEARCH) for each in answers[1:]]
+    others = [each for each in further if not isinstance(each, Failure)]
+    return [read_summary(answers[0]), *others]
 
 
 def read_summary(answer: Answer) -> Summary:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,7 @@ class Searcher:
         pieces: PieceTable | None = None,
         around: tuple[int, int] = (0, 0),
         common: int = 0,
+        shorter: Callable[[list[Hypothesis]], int] | None = None,
     ) -> None:
         """Takes a network and how it is searched.
 
@@ -69,6 +70,8 @@ class Searcher:
             instruction does. They bring no facts.
           common: the first so many pieces of the vocabulary are those of
             `config.common_pieces`, `common_end` of it; 0 where all may be written.
+          shorter: the tokens that a further hypothesis of a document may have, or 0
+            where one of these is short enough. None where none is too long.
         """
         self.config = config.limited_to(network.config.max_target_tokens)
         self.special = special
@@ -77,9 +80,16 @@ class Searcher:
         self._pieces = pieces
         self._around = around
         self._common = common
+        self._shorter = shorter
         self.search_batch = tf.function(
             self._search_batch,
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
+            autograph=False,
+        )
+        bounds = tf.TensorSpec([None], tf.int32)
+        self._search_shorter = tf.function(
+            self._search_batch,
+            input_signature=[*self.search_batch.input_signature, bounds],
             autograph=False,
         )
 
@@ -114,23 +124,48 @@ class Searcher:
 
         Returns:
           The hypotheses; where a document has a score that is no finite number, or no
-          hypothesis at all, a failure in place of them.
+          hypothesis at all, a failure in place of them. Those of a document that are
+          all too long have shorter ones behind them.
         """
         started = time.monotonic()
         padded = pad_sources(sources, self.max_source_tokens)
-        results = [part.numpy() for part in self.search_batch(tf.constant(padded))]
-        failed = _rows_without_scores(*results[1:4])
-        documents = zip(*(part.tolist() for part in results), strict=True)
+        results = self._read(self.search_batch(tf.constant(padded)))
+        size = padded.size
+        bounds = self._bounds(results)
+        if rows := list(bounds):
+            again = padded[rows]
+            longest = tf.constant(list(bounds.values()))
+            further = self._read(self._search_shorter(tf.constant(again), longest))
+            size += again.size
+            for row, shorter in zip(rows, further, strict=True):
+                if not isinstance(shorter, Failure):
+                    results[row] += [each for each in shorter if each.is_finished]
         return SearchedBatch(
-            [
-                _NO_FINITE_SCORE if row in failed else self._hypotheses(*document)
-                for row, document in enumerate(documents)
-            ],
-            sum(map(len, sources)),
-            padded.size,
-            started,
-            time.monotonic(),
+            results, sum(map(len, sources)), size, started, time.monotonic()
         )
+
+    def _bounds(self, results: Sequence[list[Hypothesis] | Failure]) -> dict[int, int]:
+        """The documents that are searched again, with the tokens that they may have.
+
+        A greedy search would find nothing else.
+        """
+        if self._shorter is None or self.config.beam_width == 1:
+            return {}
+        tokens = [
+            0 if isinstance(each, Failure) else self._shorter(each) for each in results
+        ]
+        # The end alone is no summary.
+        return {row: count for row, count in enumerate(tokens) if count > 1}
+
+    def _read(self, found: Sequence[tf.Tensor]) -> list[Any]:
+        """The hypotheses of each document, or why it has none, of `search_batch`."""
+        parts = [part.numpy() for part in found]
+        failed = _rows_without_scores(*parts[1:4])
+        documents = zip(*(part.tolist() for part in parts), strict=True)
+        return [
+            _NO_FINITE_SCORE if row in failed else self._hypotheses(*document)
+            for row, document in enumerate(documents)
+        ]
 
     def _hypotheses(self, *document: list[Any]) -> list[Hypothesis]:
         """The hypotheses of a document, without the padding behind their end tokens."""
@@ -152,9 +187,11 @@ class Searcher:
                 )
         return hypotheses
 
-    def _search_batch(self, source: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        """The graph of `search_batch`."""
-        ranked = self._run_search(source)
+    def _search_batch(
+        self, source: tf.Tensor, longest: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, ...]:
+        """The graph of `search_batch`, with the bounds of `beam_search`."""
+        ranked = self._run_search(source, longest)
         exists = is_possible(ranked.log_probs)
         # The last hypothesis has no next one, and an impossible one does not count.
         next_scores = tf.pad(ranked.scores[:, 1:], [[0, 0], [0, 1]])
@@ -172,7 +209,7 @@ class Searcher:
             )
         )
 
-    def _run_search(self, source: tf.Tensor) -> Hypotheses:
+    def _run_search(self, source: tf.Tensor, longest: tf.Tensor | None) -> Hypotheses:
         """Runs the search, within a shortlist where there are common pieces."""
         memory = self._network.encode(source)
         network: Network = self._network
@@ -197,6 +234,7 @@ class Searcher:
             config=self.config,
             special=self.special,
             support=Support(self._text(source), pieces) if pieces else None,
+            longest=longest,
         )
         return shortlist.restore(hypotheses) if shortlist else hypotheses
 

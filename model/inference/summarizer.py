@@ -3,6 +3,8 @@
 TensorFlow is imported where a network writes them.
 """
 
+import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +15,8 @@ from precis.model.search.config import (
     check_vocabularies,
 )
 from precis.model.search.special import special_tokens
+from precis.model.text.language import ENGLISH
+from precis.model.text.limit import NO_LIMIT, Limit, ends_sentence
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
 
@@ -87,6 +91,7 @@ def make_searcher(
     config: SearchConfig,
     special: SpecialTokens | None = None,
     source_tokenizer: AnyTokenizer | None = None,
+    limit: Limit = NO_LIMIT,
 ) -> "Searcher":
     """What searches the token ids of summaries.
 
@@ -97,6 +102,8 @@ def make_searcher(
       special: the special tokens; by default those of `tokenizer`, which then is a
         tokenizer of this project.
       source_tokenizer: the tokenizer of sources; by default `tokenizer`.
+      limit: of a summary. Where there is one, all hypotheses of the beam are kept, and
+        shorter ones are searched where none is within it.
 
     Raises:
       UsageError: `config.supported` or `config.common_pieces` would mix two
@@ -112,6 +119,10 @@ def make_searcher(
     check_vocabularies(config, has_one_vocabulary=is_one)
     before, behind = map(len, reader.surrounding_ids)
     kinds = config.supported_kinds
+    shorter = None
+    if limit:
+        config = dataclasses.replace(config, n_best=config.beam_width)
+        shorter = functools.partial(_fitting_tokens, tokenizer, limit)
     return Searcher(
         network,
         config=config,
@@ -119,7 +130,21 @@ def make_searcher(
         pieces=fact_pieces(tokenizer, special, kinds) if kinds else None,
         around=(before, behind),
         common=common_end(tokenizer, special, config.common_pieces),
+        shorter=shorter,
     )
+
+
+def _fitting_tokens(
+    tokenizer: AnyTokenizer, limit: Limit, ranked: Sequence[Hypothesis]
+) -> int:
+    """How many tokens of a document's best hypothesis fill the limit; 0 where any
+    hypothesis or its beginning is within it.
+    """
+    summaries = distinct_summaries(ranked, tokenizer)
+    if not summaries or shorten(summaries, limit):
+        return 0
+    tokens = len(ranked[0].tokens)
+    return min(tokens - 1, int(tokens * limit.share(summaries[0].text)))
 
 
 def distinct_summaries(
@@ -144,3 +169,34 @@ def distinct_summaries(
         )
         for text, hypothesis in distinct.items()
     ]
+
+
+def shorten(
+    ranked: Sequence[Summary], limit: Limit, language: str = ENGLISH
+) -> list[Summary]:
+    """The summaries of a document that are within a limit, best first.
+
+    None ends within a clause: where the best one ends as a sentence does, the others
+    do, and the last sentence of one that was cut at the maximum length is left out.
+
+    Args:
+      ranked: the summaries, best first.
+      limit: the most that one of them may have.
+      language: of the document.
+
+    Returns:
+      Where none is within it, the best one that is without its last sentences, with
+      the scores of the whole; nothing where no first sentence is short enough.
+    """
+    marked = bool(ranked) and ends_sentence(ranked[0].text)
+    whole: list[Summary] = []
+    begun: list[Summary] = []
+    for each in ranked:
+        texts = limit.beginnings(each.text, language)
+        is_cut = not ends_sentence(each.text) and (marked or not each.is_finished)
+        fitting = [one for one in texts[is_cut:] if one.strip() and limit.fits(one)]
+        if fitting:
+            is_whole = fitting[0] == texts[0]
+            kept = each._replace(text=fitting[0])
+            (whole if is_whole else begun).append(kept)
+    return whole or begun[:1]

@@ -40,6 +40,10 @@ FLAGS: Mapping[str, str] = {
     "doubtful_line": (
         "a written line whose probability of being right is below --min_confidence"
     ),
+    "over_limit": (
+        "no sentence of what the network wrote, or of the article, is within "
+        "--max_words and --max_chars"
+    ),
     "unfinished": "the model of an endpoint was stopped at --max_summary_tokens",
     "truncated_source": "the network did not read all of the source",
     "markup_source": "the source has tags of HTML",
@@ -59,6 +63,8 @@ SHORT_SOURCE = "short_source"
 # longer than its source is no summary.
 LONGER = "longer_than_source"
 EMPTY = "empty"
+# Nor one with this flag, as long as there is another text within the limit.
+OVER_LIMIT = "over_limit"
 
 _ABSTRACTIVE_FLAGS = [name for name in FLAGS if name != SHORT_SOURCE]
 
@@ -155,7 +161,7 @@ def choose_summary(
     """Decides which summary of a document is shown.
 
     The shown summary never has more words than the source. It is the first of these
-    that applies:
+    that applies, where a source that is over the limit does not count:
 
     1. the source, if the document is short;
     2. the abstractive summary, if there is one, none of its flags rejects it, and
@@ -172,8 +178,11 @@ def choose_summary(
       is_short: whether the document is short enough to be its own summary.
       config: which flags reject an abstractive summary.
     """
-    if is_short:
-        return source()
+    own = source() if is_short or LONGER in extractive.flags else None
+    if own and OVER_LIMIT in own.flags:
+        own = None
+    if own and is_short:
+        return own
     if abstractive:
         is_rejected = config.fallback == "always" or any(
             rejects(name, config) for name in abstractive.flags
@@ -181,11 +190,11 @@ def choose_summary(
         is_usable = not {EMPTY, LONGER} & set(abstractive.flags)
         if not is_rejected or (EMPTY in extractive.flags and is_usable):
             return abstractive
-    return source() if LONGER in extractive.flags else extractive
+    return own or extractive
 
 
 def rejects(name: str, config: FallbackConfig) -> bool:
     """Whether an abstractive summary with this flag is not shown."""
-    if name == LONGER:
+    if name in (LONGER, OVER_LIMIT):
         return True
     return config.fallback == "extractive" and name in config.fallback_flag_names

@@ -290,6 +290,7 @@ def measure(
     mean_log_prob: float | None = None,
     min_mean_log_prob: float = MIN_MEAN_LOG_PROB,
     is_doubtful: bool = False,
+    is_over_limit: bool = False,
     is_truncated: bool = False,
     was_cut: bool = False,
 ) -> Quality:
@@ -301,6 +302,7 @@ def measure(
       mean_log_prob: the mean log-probability of the tokens of an abstractive summary.
       min_mean_log_prob: below it the summary has the flag `low_confidence`.
       is_doubtful: whether one of its lines is too likely to be wrong.
+      is_over_limit: whether it is empty because every text is too long.
       is_truncated: whether the network that wrote the summary read only a part of the
           source.
       was_cut: whether an endpoint cut the summary at its maximum length.
@@ -330,6 +332,7 @@ def measure(
             unsupported,
             is_unsure=mean_log_prob is not None and mean_log_prob < min_mean_log_prob,
             is_doubtful=is_doubtful,
+            is_over_limit=is_over_limit,
             is_truncated=is_truncated,
             was_cut=was_cut,
         ),
@@ -366,13 +369,14 @@ def _flags(
     *,
     is_unsure: bool = False,
     is_doubtful: bool = False,
+    is_over_limit: bool = False,
     is_truncated: bool = False,
     was_cut: bool = False,
 ) -> list[str]:
     """The flags of a summary, in the order of `flags.FLAGS`.
 
     Args:
-      summary, source, is_doubtful, is_truncated, was_cut: as for `measure`.
+      summary, source, is_doubtful, ..., was_cut: as for `measure`.
       unsupported: what the source does not hold.
       is_unsure: whether the log-probability of its tokens is low.
     """
@@ -392,6 +396,7 @@ def _flags(
         "unsupported_name": bool(unsupported.names),
         "low_confidence": is_unsure,
         "doubtful_line": is_doubtful,
+        "over_limit": is_over_limit,
         "unfinished": was_cut,
         "truncated_source": is_truncated,
         "markup_source": source.has_markup,

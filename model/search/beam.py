@@ -29,6 +29,8 @@ from precis.model.search.supported import (
     start_facts,
 )
 
+_LONGEST = "longest"  # the name of the bounds of documents in a cache
+
 
 class Network(Protocol):
     """A network as a search knows it; see `model.network` for shapes and meaning."""
@@ -48,6 +50,7 @@ def beam_search(
     config: SearchConfig,
     special: SpecialTokens,
     support: Support | None = None,
+    longest: Tensor | None = None,
 ) -> Hypotheses:
     """Finds the K most likely summaries of each document.
 
@@ -59,6 +62,8 @@ def beam_search(
       special: the ids of special tokens.
       support: the sources whose numbers and names may be written; None where a search
           may write all.
+      longest: int32 [B], the tokens of a hypothesis, at most; those that have not ended
+        then rank last. None where `config` alone sets a bound.
 
     Returns:
       K hypotheses per document, finished ones first or by score alone, as
@@ -78,11 +83,16 @@ def beam_search(
         written = state.index + 1
         is_done = is_decided(finished, live.log_probs, written, config)
         is_done = ops.logical_or(state.is_done, is_done)
+        if _LONGEST in cache.per_document:
+            is_done = ops.logical_or(is_done, written >= cache.per_document[_LONGEST])
         cache = reorder_beams(cache, parents)
         return BeamState(written, live, finished, is_done, cache)
 
     cache = network.start(memory, config.beam_width, first_room(config))
     cache = start_facts(cache, support, config.beam_width)
+    if longest is not None:
+        bound = {_LONGEST: longest}
+        cache = cache._replace(per_document=cache.per_document | bound)
     return run_in_segments(
         start_state(cache, batch=batch, config=config, special=special),
         advance=advance,

@@ -13,6 +13,7 @@ from precis.model.extractive.oracle import oracle_sentences
 from precis.model.extractive.selection import Extract, extract
 from precis.model.extractive.terms import TermCache, Terms, find_terms
 from precis.model.text.article import Article
+from precis.model.text.limit import line_size
 from precis.model.text.words import join_words, split_chunks
 from precis.pipelines.tables.columns import round_score
 
@@ -102,7 +103,10 @@ def choose_sentences(
     for method in methods:
         if method == ORACLE:
             reference, count = article.document.highlights, selection.count
-            picks = oracle_sentences(texts, reference, count) if reference else ()
+            picks = oracle_sentences(texts, reference, count) if reference else []
+            sizes = [line_size(texts[pick.place]) for pick in picks]
+            while not selection.limit.holds(sizes[: len(picks)]):
+                picks.pop()
             chosen = [
                 Extract(rank, pick.gain, article.sentences[pick.place])
                 for rank, pick in enumerate(picks, start=1)

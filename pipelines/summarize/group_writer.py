@@ -102,9 +102,12 @@ def rewrite(
             stands = Sentence(place, place + 1, sentence["text"])
             rewritten.append(RewrittenSentence(stands, ways))
         if group.expected is not None and rewritten:
-            most, is_english = len(rewritten), group.is_english
             (summary,) = compose_summary(
-                rewritten, group.expected, most=most, is_english=is_english
+                rewritten,
+                group.expected,
+                most=len(rewritten),
+                least=settings.selection.least,
+                is_english=group.is_english,
             )
             _take_lines(group.row, summary, settings)
 
@@ -136,8 +139,11 @@ def _take_lines(
             line = itself
         lines.append(line)
         sentences.append(sentence)
+    text = "\n".join(lines)
+    if not settings.selection.limit.fits(text):
+        return  # The sentences as they stand are within it.
     row |= {
-        "summary": "\n".join(lines),
+        "summary": text,
         "sentences": sentences,
         "method": REWRITTEN if is_rewritten else row["method"],
         "flags": [*row["flags"], *(name for name in FLAGS if name in flags)],

@@ -16,7 +16,12 @@ from precis.model.config import (
     setting,
 )
 from precis.model.errors import UsageError
-from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.config import (
+    HEADLINE,
+    KEY_POINTS,
+    SUMMARY,
+    SelectionConfig,
+)
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import REMOVED_SETTINGS, SearchConfig
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
@@ -29,10 +34,16 @@ LONG_DOCUMENTS = (CHUNK_MERGE, HEAD)
 KEEP, FAIL = "keep", "fail"  # --on_duplicate_id
 WRITE_ARTICLE = "article"
 WRITE_SENTENCES = "sentences"
-INSTRUCTION = (
-    "Summarize the following document in two or three sentences. Use only facts that "
-    "it states. Answer with the summary alone."
-)
+# By --form.
+INSTRUCTIONS = {
+    SUMMARY: "Summarize the following document in two or three sentences. Use only "
+    "facts that it states. Answer with the summary alone.",
+    HEADLINE: "Write a headline for the following document. Use only facts that it "
+    "states. Answer with the headline alone, on one line.",
+    KEY_POINTS: "Write the three to five most important points of the following "
+    "document, each a short sentence on a line of its own. Use only facts that it "
+    "states. Answer with these lines alone.",
+}
 
 
 def decode_id(decoding: SearchConfig, precision: str) -> str:
@@ -80,7 +91,7 @@ class SummarizeOptions:
         "",
         "what a language model of --bundle is told to do with each document",
         metavar="TEXT",
-        default_text="a summary in two or three sentences, of stated facts alone",
+        default_text="what --form says, of stated facts alone",
     )
     extractive: str = flag(
         "frequency,lead",

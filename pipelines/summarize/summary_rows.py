@@ -15,6 +15,7 @@ from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.isolation import Failure, attempt
 from precis.model.quality.flags import (
     ABSTRACTIVE,
+    OVER_LIMIT,
     SHORT_SOURCE,
     SOURCE,
     SummaryText,
@@ -24,6 +25,7 @@ from precis.model.quality.measures import compare, measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.language import ENGLISH
+from precis.model.text.limit import Limit
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
@@ -100,6 +102,11 @@ class SummaryRow:
     passages: "list[Sequence[Summary]]" = dataclasses.field(default_factory=list)
     costs: list[Cost] = dataclasses.field(default_factory=list)
     _expected: ExpectedReference | None = None
+    _is_over_limit: bool = False  # All that the network wrote is too long.
+
+    @property
+    def _limit(self) -> Limit:
+        return self.settings.selection.limit
 
     @property
     def is_short(self) -> bool:
@@ -148,7 +155,8 @@ class SummaryRow:
         text, *others = (
             _one_a_line(item.sentence for item in extracts[name]) for name in methods
         )
-        quality = measure(text, self._index)
+        is_over_limit = bool(article.sentences and not text and self._limit)
+        quality = measure(text, self._index, is_over_limit=is_over_limit)
         self._extractive = SummaryText(methods[0], text, quality.flags)
         reference = article.document.highlights
         self.columns |= {
@@ -222,6 +230,8 @@ class SummaryRow:
         if self.is_short:
             flags.append(SHORT_SOURCE)
         text = _one_a_line(self.article.sentences) or one_line(self.article.body)
+        if not self._limit.fits(text):
+            flags.append(OVER_LIMIT)
         return SummaryText(SOURCE, text, flags)
 
     def _add_keyphrases(self, model: "KeyphraseModel", reference: str | None) -> None:
@@ -247,31 +257,57 @@ class SummaryRow:
         ]
 
     def _summaries(self, source: EncodedDocument) -> "Sequence[Summary]":
-        """The summaries of the document from those of its passages, best first."""
+        """The summaries of the document from those of its passages, best first. Where
+        all are over the limit, there is one without words.
+        """
         if source.method == BEST_SENTENCES:
-            from precis.model.inference.composition import (
-                RewrittenSentence,
-                compose_summary,
-            )
-
-            sentences = [self.article.sentences[place] for place in source.places]
-            rewritten = list(map(RewrittenSentence, sentences, self.passages))
             if self._expected is None:  # ROUGE does not read its alphabet.
                 return []
-            most = self.settings.selection.most
-            return compose_summary(
-                rewritten,
-                self._expected,
-                most=most,
-                is_english=self.article.is_english,
-            )
-        if len(self.passages) == 1:
-            return self.passages[0]
-        from precis.model.inference.merging import merge_summaries
+            written = self._composed(source, self._expected)
+        else:
+            written = self._merged()
+        if written or not self._limit or not any(self.passages):
+            return written
+        from precis.model.inference.summarizer import join_summaries
 
-        length = self.settings.options.merged_length
+        self._is_over_limit = True
+        return [join_summaries("", [ranked[0] for ranked in self.passages if ranked])]
+
+    def _composed(
+        self, source: EncodedDocument, expected: ExpectedReference
+    ) -> "Sequence[Summary]":
+        """The summary of what was written of single sentences."""
+        from precis.model.inference.composition import (
+            RewrittenSentence,
+            compose_summary,
+        )
+
+        sentences = [self.article.sentences[place] for place in source.places]
+        selection = self.settings.selection
+        return compose_summary(
+            list(map(RewrittenSentence, sentences, self.passages)),
+            expected,
+            most=selection.most,
+            least=selection.least,
+            limit=self._limit,
+            is_english=self.article.is_english,
+        )
+
+    def _merged(self) -> "Sequence[Summary]":
+        """The summaries of the only passage, or the one of several."""
+        from precis.model.inference.merging import merge_summaries
+        from precis.model.inference.summarizer import shorten
+
+        passages, limit = self.passages, self._limit
         language = self.article.language or ENGLISH
-        return merge_summaries(self.passages, length=length, language=language)
+        if limit:
+            count = self.settings.decoding.n_best
+            passages = [shorten(each, limit, language)[:count] for each in passages]
+        if len(passages) == 1:
+            return passages[0]
+        length = self.settings.options.merged_length
+        merged = merge_summaries(passages, length=length, language=language)
+        return shorten(merged, limit, language) if limit else merged
 
     def _add_abstractive(
         self, source: EncodedDocument, summaries: "Sequence[Summary]"
@@ -296,6 +332,7 @@ class SummaryRow:
             mean_log_prob=mean_log_prob,
             min_mean_log_prob=fallback.min_mean_log_prob,
             is_doubtful=confidence is not None and confidence < fallback.min_confidence,
+            is_over_limit=self._is_over_limit,
             is_truncated=source.is_truncated,
             was_cut=is_endpoint and not best.is_finished,
         )

@@ -36,12 +36,13 @@ from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import SearchConfig, check_vocabularies
 from precis.model.text.article import CLEANINGS
+from precis.model.text.limit import NO_LIMIT
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.job import WITHOUT_EFFECT
 from precis.pipelines.run.options import option_names, read_flags, recorded_flags
 from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
 from precis.pipelines.summarize.options import (
-    INSTRUCTION,
+    INSTRUCTIONS,
     SUMMARY_OPTIONS,
     WRITE_SENTENCES,
     SummarizeOptions,
@@ -107,6 +108,9 @@ class SummarySettings(NamedTuple):
         if not options.keyphrase_bundle:
             without_effect.add("keyphrases")
         flags = recorded_flags(self[:4])
+        if not any(self.selection.limit):
+            # Earlier versions had neither; their max_words was no limit for all texts.
+            without_effect.update(("form", "max_chars"))
         # The settings of the search stand among the flags, in words.
         models: dict[str, Any] = {name: self.model_ids[name] for name in MODEL_COLUMNS}
         if self.is_instructed:
@@ -131,10 +135,11 @@ class SummarySettings(NamedTuple):
 
     @property
     def instruction(self) -> str:
-        """What a language model is told, a limit of words included."""
-        words = self.selection.max_words
-        limit = f" Write at most {words} words." if words else ""
-        return (self.options.instruction or INSTRUCTION) + limit
+        """What a language model is told, the limit included."""
+        words, chars, _ = self.selection.limit
+        told = self.options.instruction or INSTRUCTIONS[self.selection.form]
+        told += f" Write at most {words} words." * bool(words)
+        return told + f" Write at most {chars} characters." * bool(chars)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -158,16 +163,18 @@ class SummarySettings(NamedTuple):
     @property
     def search(self) -> ModelSearch:
         """The network and how it is searched; for settings with a bundle."""
-        decoding = self.decoding
+        decoding, limit = self.decoding, self.selection.limit
         if self.options.write == WRITE_SENTENCES:
             # A summary is put together from all that the beam holds of a sentence.
             decoding = dataclasses.replace(decoding, n_best=decoding.beam_width)
+            limit = NO_LIMIT
         return ModelSearch(
             self.options.bundle,
             str(self.model_ids["model_id"]),
             self.options.precision,
             decoding,
             self.instruction if self.is_instructed else "",
+            limit,
         )
 
     @property

@@ -312,7 +312,8 @@ def open_endpoint(settings: SummarySettings) -> "Endpoint":
     tokens = options.context_tokens - _TEMPLATE_TOKENS
     tokens -= settings.decoding.max_summary_tokens
     room = tokens * _BYTES_PER_TOKEN - len(settings.instruction.encode())
-    return Endpoint(client, settings.instruction, max(_LEAST_BYTES, room))
+    limit, most_bytes = settings.selection.limit, max(_LEAST_BYTES, room)
+    return Endpoint(client, settings.instruction, most_bytes, limit)
 
 
 def open_models(settings: SummarySettings) -> Models:

@@ -137,8 +137,8 @@ SUMMARY_COLUMNS = _columns(
     extractive_summary   string   sentences of extractive_method, one a line
     extractive_method    string   the method behind extractive_summary
     extractive           list     the sentences that every method chose
-    abstractive_summary  string?  the best candidate; null where no network read the
-                                  article
+    abstractive_summary  string?  the best candidate, empty where all are over the
+                                  limit; null where no network read the article
     abstractive          list?    the candidates, best first, or the merged summary;
                                   null as above
     extractive_quality   struct   measures of extractive_summary
@@ -222,7 +222,8 @@ GROUP_COLUMNS = _columns(
                                   chosen so, with a written line at least; or
                                   centrality, LexRank weighed by position
     sentences            list     the sentences of `summary`, one for each line
-    flags                strings  empty: no member has a sentence; single_member;
+    flags                strings  empty: no member has a sentence (that is within the
+                                  limit); single_member;
                                   reduced: members had more sentences than candidates;
                                   and those of fallback_flags that a written line has
     members_digest       string   of the documents of the group, their sentences and

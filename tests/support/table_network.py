@@ -226,6 +226,7 @@ def search(
     *,
     network: TableNetwork | None = None,
     support: Support | None = None,
+    longest: Any = None,
 ) -> Any:
     """Beam search over tables, as numpy arrays or, within a graph, tensors."""
     memory = tuple(ops.convert_to_tensor(part) for part in tables)
@@ -236,6 +237,7 @@ def search(
         config=config,
         special=special,
         support=support,
+        longest=longest,
     )
 
 

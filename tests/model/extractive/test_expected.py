@@ -24,6 +24,7 @@ from precis.model.extractive.importance import (
     ImportanceNetwork,
     Lexicon,
 )
+from precis.model.text.limit import Limit, Size
 
 
 def value(options, chosen, reference):
@@ -140,7 +141,7 @@ def undecided_model():
 def test_headings_and_sentences_about_the_page_are_no_options():
     assert best_sentences(SENTENCES, SCORES, count=9) == [3, 1, 4]
     assert best_sentences(SENTENCES, SCORES, count=2) == [3, 1]
-    assert best_sentences(SENTENCES, SCORES, count=9, max_words=5) == [1, 4]
+    assert best_sentences(SENTENCES, SCORES, count=9, limit=Limit(words=5)) == [1, 4]
     # There is nothing else.
     assert best_sentences(SENTENCES[:1], SCORES[:1], count=9) == [0]
     in_others = best_sentences(SENTENCES, SCORES, count=9, is_english=False)
@@ -156,6 +157,25 @@ def test_the_sentences_that_share_most_with_the_reference_are_chosen():
     assert select_expected(SENTENCES, SCORES, expected, selection=selection) == [1, 4]
     for limit in (SelectionConfig(sentences=1), SelectionConfig(max_words=5)):
         assert select_expected(SENTENCES, SCORES, expected, selection=limit) == [1]
+
+
+def test_a_limit_and_a_least_number_of_options_hold():
+    """Only `flood` is worth its length."""
+    reference = ExpectedReference({"flood": 0.9}, {}, 2.0)
+    words = "flood rain snow wind".split()
+    options = [
+        Option(place, [word], Size(place + 1, 9)) for place, word in enumerate(words)
+    ]
+
+    def chosen(**limits):
+        return choose_options(options, reference, most=4, **limits)
+
+    assert chosen() == [0]
+    assert chosen(least=3) == [0, 1, 2]
+    assert chosen(least=3, limit=Limit(words=4)) == [0, 1]
+    assert chosen(least=3, limit=Limit(chars=17)) == [0, 1]
+    assert chosen(least=3, limit=Limit(chars=16)) == [0]
+    assert chosen(limit=Limit(chars=7)) == []
 
 
 def test_words_and_pairs_are_expected_where_half_of_the_sentences_have_words():

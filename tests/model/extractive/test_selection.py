@@ -47,6 +47,12 @@ RAW = {"is_baseline": True}
         (LENGTHS, [4, 3, 2, 1], {"max_words": 6}, {}, [0, 3]),
         (LENGTHS, [4, 3, 2, 1], {"max_words": 10, "sentences": 2}, RAW, [0, 1]),
         (LENGTHS[:1], [4], {"max_words": 4}, {}, []),
+        # Of characters too, with the line break between two lines.
+        (LENGTHS, [4, 3, 2, 1], {"max_chars": 29}, {}, [0, 1]),
+        (LENGTHS, [4, 3, 2, 1], {"max_chars": 28}, {}, [0, 3]),
+        (["A  b\xa0c."], [1], {"max_chars": 6}, RAW, [0]),
+        (LENGTHS, [4, 3, 2, 1], {"form": "headline", "max_words": 4}, {}, [1]),
+        (FORTY, range(40), {"form": "key_points"}, {}, [39, 38, 37, 36, 35]),
         # The page is skipped unless there is nothing else.
         (PAGE, [3, 2, 1], {"sentences": 2}, {}, [1]),
         (PAGE, [3, 2, 1], {"sentences": 2}, RAW, [0, 1]),
@@ -122,10 +128,32 @@ def test_sentences_about_the_page_are_told_from_those_of_a_story():
             assert not is_page_sentence(form), form
 
 
-@pytest.mark.parametrize("name", ["sentences", "max_words"])
+@pytest.mark.parametrize("name", ["sentences", "max_words", "max_chars"])
 def test_an_impossible_selection_is_refused(name):
     with pytest.raises(UsageError, match=f"--{name} must not be negative, but is"):
         SelectionConfig(**{name: -1})
+
+
+@pytest.mark.parametrize(
+    ("flags", "limit"),
+    [
+        ({}, (0, 0, 0)),
+        ({"form": "headline"}, (15, 0, 1)),
+        ({"form": "headline", "max_chars": 80}, (0, 80, 1)),
+        ({"form": "headline", "max_words": 9, "sentences": 2}, (9, 0, 2)),
+        ({"form": "key_points", "max_words": 60}, (60, 0, 5)),
+        ({"max_words": 60, "max_chars": 80}, (60, 80, 0)),
+    ],
+)
+def test_a_form_sets_what_no_flag_says(flags, limit):
+    assert SelectionConfig(**flags).limit == limit
+    assert bool(SelectionConfig(**flags).limit) == any(limit)
+
+
+def test_a_form_that_there_is_not_is_refused():
+    message = "--form is one of summary, headline, key_points, not 'title'"
+    with pytest.raises(UsageError, match=message):
+        SelectionConfig(form="title")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from precis.model.inference.composition import (
 from precis.model.inference.line_confidence import line_confidence
 from precis.model.inference.summarizer import Summary
 from precis.model.rouge import tokenize
+from precis.model.text.limit import Limit
 from precis.model.text.sentences import Sentence
 
 EXPECTED = ExpectedReference(
@@ -48,6 +49,28 @@ def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
     assert (summary.score, summary.margin) == pytest.approx((-0.8, 0.25))
     (summary,) = compose_summary(rewritten, EXPECTED, most=1)
     assert [each[:2] for each in summary.support] == [(10, 63)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        (Limit(words=7), "Troops seized the bridge.\nNobody was hurt."),
+        (Limit(words=6), "Troops seized the bridge."),
+        (Limit(words=3), "Nobody was hurt."),
+        (Limit(chars=42), "Troops seized the bridge.\nNobody was hurt."),
+        (Limit(chars=41), "Troops seized the bridge."),
+    ],
+)
+def test_lines_are_chosen_within_a_limit(limit, text):
+    first = sentence(10, "At dawn, on a cold day, troops seized the old bridge.")
+    rewritten = [
+        RewrittenSentence(first, [way("Troops seized the bridge.", -0.4)]),
+        RewrittenSentence(sentence(90, "Nobody was hurt."), []),
+    ]
+    (summary,) = compose_summary(rewritten, EXPECTED, most=3, limit=limit)
+    assert summary.text == text
+    assert len(summary.support) == len(text.split("\n"))
+    assert compose_summary(rewritten, EXPECTED, most=3, limit=Limit(words=2)) == []
 
 
 def test_a_line_is_less_likely_right_the_more_speaks_against_it():

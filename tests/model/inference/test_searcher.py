@@ -4,14 +4,18 @@ batches; lengths and special tokens reach the search.
 
 import dataclasses
 import itertools
+import types
 
 import numpy as np
 import pytest
+from keras import ops
 from support.shared_networks import eagerly
 from support.small_network import PAD, VOCABULARY, make_network
 
+from precis.model.cache import Cache
 from precis.model.inference.searcher import Searcher
 from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.scores import LOWEST_SCORE
 
 START, END = 1, 2
 SPECIAL = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=(START, PAD))
@@ -109,3 +113,47 @@ def test_the_special_tokens_reach_the_search(network):
         assert ranked[0].tokens[:2] == [9, 5]
         assert ranked[0].tokens[-1] == 11
         assert len(ranked[0].tokens) == 6
+
+
+class ChainNetwork:
+    """Writes `3 4 5 END`, or ends sooner with a small probability."""
+
+    config = types.SimpleNamespace(max_source_tokens=8, max_target_tokens=6)
+    logits = np.full((6, 6), LOWEST_SCORE, "float32")
+    logits[START, 3] = logits[5, END] = 0.0
+    logits[3, [4, END]] = np.log([0.9, 0.1])
+    logits[4, [5, END]] = np.log([0.95, 0.05])
+
+    def encode(self, source):
+        return source
+
+    def start(self, memory, beams, length):
+        return Cache({"any": ops.zeros((len(memory), beams))}, {}, {})
+
+    def step(self, tokens, cache, index):
+        return ops.take(self.logits, tokens, axis=0), cache
+
+
+@pytest.mark.parametrize(
+    ("bound", "found"),
+    [
+        (0, [[3, 4, 5, END], [3, 4, END]]),
+        # `3 END` is worse for its length than `3 4 END` and no longer in the beam.
+        (2, [[3, 4, 5, END], [3, 4, END], [3, END]]),
+        (1, [[3, 4, 5, END], [3, 4, END]]),  # Nothing would be left.
+    ],
+)
+def test_a_shorter_hypothesis_is_searched_where_all_are_too_long(bound, found):
+    config = SearchConfig(
+        beam_width=2, n_best=2, no_repeat_ngram=0, length_penalty_form="average"
+    )
+    special = SpecialTokens(start_id=START, end_id=END, pad_id=0, suppressed=(0, START))
+
+    def shorter(ranked):
+        assert [each.tokens for each in ranked] == [[3, 4, 5, END], [3, 4, END]]
+        return bound
+
+    options = {"config": config, "special": special, "shorter": shorter}
+    sources = [np.array([3, 4], "int32"), np.array([4], "int32")]
+    batch = Searcher(ChainNetwork(), **options).search_together(sources)
+    assert tokens_of(batch.results) == [found, found]

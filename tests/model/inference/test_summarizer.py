@@ -1,9 +1,11 @@
 """Hypotheses become distinct texts with their scores."""
 
+import pytest
 from support.small_search import TOKENIZER
 
 from precis.model.inference.batches import Hypothesis
-from precis.model.inference.summarizer import distinct_summaries
+from precis.model.inference.summarizer import Summary, distinct_summaries, shorten
+from precis.model.text.limit import Limit
 
 
 def test_a_summary_that_differs_in_white_space_only_is_left_out():
@@ -29,3 +31,44 @@ def test_a_summary_that_differs_in_white_space_only_is_left_out():
         [("a b", -0.1, -2.0, 0.1), ("b", -0.3, -1.5, 0.1)],
         [("", -0.5, -0.25, 0.1), ("a", -0.7, -0.5, None)],
     ]
+
+
+LONG = Summary("Rain fell all day. Nobody came.", -1.0, -0.5, 0.1)
+SHORT = Summary("Rain fell all night.", -2.0, -0.9, None)
+CUT = SHORT._replace(text="Rain fell all", is_finished=False)
+TITLE = Summary("Rain all day", -1.0, -0.5, None)
+
+
+@pytest.mark.parametrize(
+    ("ranked", "limit", "texts"),
+    [
+        ([LONG, SHORT], Limit(words=6), [LONG.text, SHORT.text]),
+        # A shorter hypothesis before the beginning of a better one.
+        ([LONG, SHORT], Limit(words=5), [SHORT.text]),
+        ([LONG, LONG], Limit(words=5), ["Rain fell all day."]),
+        ([LONG, SHORT], Limit(words=3), []),
+        # No clause is cut, by the limit or by the search.
+        ([LONG, CUT], Limit(words=5), ["Rain fell all day."]),
+        ([LONG, CUT._replace(is_finished=True)], Limit(words=3), []),
+        ([CUT], Limit(words=9), []),
+        (
+            [LONG._replace(text=f"{LONG.text} It", is_finished=False)],
+            Limit(9),
+            [LONG.text],
+        ),
+        # Headlines have no full stop.
+        (
+            [TITLE._replace(text="Rain all day long"), TITLE],
+            Limit(3, 0, 1),
+            [TITLE.text],
+        ),
+        ([LONG], Limit(0, 0, 1), ["Rain fell all day."]),
+        ([LONG], Limit(0, 0, 5), ["Rain fell all day.\nNobody came."]),
+        ([SHORT._replace(text=""), LONG], Limit(words=9), [LONG.text]),
+        ([], Limit(1), []),
+    ],
+)
+def test_a_limit_chooses_among_hypotheses(ranked, limit, texts):
+    kept = shorten(ranked, limit)
+    assert [each.text for each in kept] == texts
+    assert all(each.score in {one.score for one in ranked} for each in kept)

@@ -38,7 +38,8 @@ LONG_LEAD = LEAD._replace(flags=["longer_than_source"])
 EMPTY_LEAD = LEAD._replace(text="", flags=["empty"])
 TOO_LONG = abstract("longer_than_source")
 UNUSED = abstract("repeated", "unsupported_number", "unsupported_name")
-KEPT = abstract(*(set(FLAGS) - {"longer_than_source", "short_source"}))
+NOTHING_FITS = abstract("empty", "over_limit")
+KEPT = abstract(*(set(FLAGS) - {"longer_than_source", "over_limit", "short_source"}))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ KEPT = abstract(*(set(FLAGS) - {"longer_than_source", "short_source"}))
         # No summary longer than its source is shown.
         ({"abstractive": TOO_LONG}, LEAD),
         ({"abstractive": TOO_LONG, "config": FallbackConfig()}, LEAD),
+        ({"abstractive": NOTHING_FITS, "config": FallbackConfig()}, LEAD),
         ({"abstractive": TOO_LONG, "extractive": LONG_LEAD}, SOURCE),
         ({"abstractive": None, "extractive": LONG_LEAD}, SOURCE),
         # An empty text replaces no other text.

@@ -113,3 +113,22 @@ def test_documents_that_are_done_are_dropped_between_segments(monkeypatch, early
         sum(step > index // 2 * 2 for step in steps) for index in range(max(steps))
     ]
     assert len(set(network.documents)) >= 3, network.documents
+
+
+def test_documents_have_bounds_of_their_own():
+    """What has finished within a bound is what a search of that length finishes."""
+    config = SearchConfig(beam_width=3, max_summary_tokens=6, no_repeat_ngram=2)
+    tables = ending_tables(12, 6, 4, seed=5)
+    longest = [1 + document % 6 for document in range(12)]
+    found = search(tables, config, SPECIAL, longest=tf.constant(longest))
+    tokens, finished = np.asarray(found.tokens), np.asarray(found.finished)
+    some = 0
+    for document, bound in enumerate(longest):
+        bounded = dataclasses.replace(config, max_summary_tokens=bound)
+        expected = plain_search_of(tables, document, bounded, SPECIAL).hypotheses
+        texts = [each.tokens for each in expected if each.finished]
+        written = tokens[document][finished[document]].tolist()
+        padded = [[*each, *[SPECIAL.pad_id] * (6 - len(each))] for each in texts]
+        assert written == padded
+        some += len(texts)
+    assert some > 12

@@ -154,6 +154,56 @@ def test_a_server_that_dies_stops_the_job_and_nothing_is_paid_twice(
     assert server.paid.keys() == ARTICLES.keys()
 
 
+def test_an_endpoint_is_asked_once_more_where_its_answer_is_too_long(stories, tmp_path):
+    long = {"text": "This story " + "goes on and on and " * 5 + "ends."}
+    faults = {
+        0: [{"text": "It is short. " + long["text"]}],
+        1: [long, {"text": "So it goes."}],
+        2: [long, long],
+        3: [long, (400, {"error": "too long"})],
+        4: [{"text": "It goes on and on and on", "finish_reason": "length"}],
+    }
+    server, output = ChatServer(faults), tmp_path / "run"
+    with server.serve() as bundle:
+        limit = {"max_words": 9, "sentences": 1}
+        summarize(bundle=bundle, output=str(output), **stories, **limit)
+    rows = {row["document_id"]: row for row in rows_of(output)}
+    rain = "Rain fell on the coast all day."
+    assert {each: rows[f"d{each}"]["summary"] for each in range(6)} == {
+        **{0: "It is short.", 1: "So it goes.", 2: rain},
+        **{3: rain, 4: "Story 4 is short.\nIt has 4 lines."},
+        5: "Story 5 is short.\nIt has 5 lines.",
+    }
+    assert [server.asked[each] for each in range(6)] == [1, 2, 2, 2, 2, 1]
+    asked = {each["messages"][0]["content"] for each in server.bodies}
+    told = "Your last answer is too long: 28 words, 111 characters."
+    assert sum(each.endswith(told) for each in asked) == 3
+    assert [rows[f"d{each}"]["written_tokens"] for each in range(4)] == [5, 10, 10, 5]
+    for each in (2, 3):
+        row = rows[f"d{each}"]
+        assert row["abstractive_summary"] == "" and row["summary_method"] == "frequency"
+        assert {"empty", "over_limit"} <= {*row["abstractive_quality"]["flags"]}
+        assert "over_limit" not in row["quality_flags"]
+    assert exit_code("verify", str(output)) == 0
+
+
+def test_forms_are_told_and_lists_are_lines():
+    listed = "1. Rain fell on the coast.\n2. It was cold. Very cold."
+    server = ChatServer({1: [{"text": listed}, {"text": f'{listed} "Why?"'}]})
+    lines = [{"id": "a", "article": ARTICLES[1]}]
+    with server.serve() as bundle:
+        flags = {"bundle": bundle, **FLAGS}
+        (points,) = summarized(lines, form="key_points", max_chars=60, **flags).rows
+        (headline,) = summarized(lines, form="headline", **flags).rows
+    assert points["summary"] == "Rain fell on the coast.\nIt was cold.\nVery cold."
+    assert headline["summary"] == "Rain fell on the coast."
+    first, second = (each["messages"][0]["content"] for each in server.bodies)
+    assert first.startswith("Write the three to five most important points of the foll")
+    assert "with these lines alone. Write at most 60 characters.\n\nStory 1" in first
+    assert second.startswith("Write a headline for the following document. Use only")
+    assert "on one line. Write at most 15 words.\n\nStory 1 begins." in second
+
+
 @pytest.mark.parametrize("status", [401, 404])
 def test_a_server_that_knows_no_key_or_model_ends_the_job(stories, tmp_path, status):
     server = ChatServer({n: [(status, {"error": KEY}), ...] for n in (-1, *ARTICLES)})
@@ -224,6 +274,10 @@ def test_the_settings_of_an_endpoint_are_its_model_and_what_it_is_told():
         settings_id(model="n"),
         settings_id(instruction="Be brief."),
         settings_id(max_words=9),
+        settings_id(max_chars=9),
+        settings_id(form="headline"),
+        settings_id(form="headline", max_words=14),
+        settings_id(form="key_points"),
         settings_id(max_summary_tokens=9),
         settings_id(request_json='{"temperature": 1}'),
         settings_id(request_json='{"seed": null}'),

@@ -1,0 +1,105 @@
+"""How long a summary may be. Words are counted by `words`, characters by `len`.
+
+limit of 6 words    Rain fell.  Nobody came on Monday.      within it
+                    Rain fell.  Nobody came here on Monday. cut to `Rain fell.`
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from precis.model.text.language import ENGLISH
+from precis.model.text.normalization import one_line
+from precis.model.text.sentences import split_sentences
+from precis.model.text.words import words
+
+_BULLET = re.compile(r"^[ \t]*[-*•–]\s+", re.MULTILINE)
+_NUMBER = re.compile(r"^[ \t]*\(?(\d{1,2})[.)]\s+", re.MULTILINE)
+_END = re.compile(r"[.!?…。！？][\s\"'”’»)\]]*\Z")
+
+
+class Size(NamedTuple):
+    """The length of a line; those of the lines of a text add up.
+
+    Attributes:
+      words: its words.
+      chars: its characters and a line break.
+    """
+
+    words: int
+    chars: int
+
+
+class Limit(NamedTuple):
+    """The most that a text may have; 0 sets no limit.
+
+    Attributes:
+      words, chars: of the text.
+      lines: its lines, each a sentence.
+    """
+
+    words: int = 0
+    chars: int = 0
+    lines: int = 0
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return any(self)
+
+    @property
+    def most(self) -> tuple[float, float]:
+        """The words, and the characters with a line break behind each line."""
+        return self.words or math.inf, self.chars + 1 if self.chars else math.inf
+
+    def holds(self, lines: Iterable[Size]) -> bool:
+        """Whether lines of these sizes are within it; their number is not counted."""
+        most_words, most_chars = self.most
+        for each in lines:
+            most_words -= each.words
+            most_chars -= each.chars
+        return most_words >= 0 and most_chars >= 0
+
+    def fits(self, text: str) -> bool:
+        """Whether a text is within it."""
+        has_lines = not self.lines or text.count("\n") < self.lines
+        return has_lines and self.holds([Size(len(words(text)), len(text) + 1)])
+
+    def share(self, text: str) -> float:
+        """How much of a text is within it, at most 1 where all is."""
+        most_words, most_chars = self.most
+        return min(most_words / max(len(words(text)), 1), most_chars / (len(text) + 1))
+
+    def beginnings(self, text: str, language: str = ENGLISH) -> list[str]:
+        """The text, and what is left of it without its last sentences, longest first.
+
+        With a limit of lines each sentence is a line, without the mark of a list.
+        """
+        if self.lines:
+            text = _without_marks(text)
+        sentences = split_sentences(text, language=language)
+        if self.lines:
+            lines = [one_line(each.text) for each in sentences]
+            return ["\n".join(lines[:n]) for n in range(len(lines), 0, -1)]
+        return [text, *(text[: each.end] for each in reversed(sentences[:-1]))]
+
+
+NO_LIMIT = Limit()
+
+
+def line_size(sentence: str) -> Size:
+    """The size of a sentence of an article as a line of a summary."""
+    return Size(len(words(sentence)), len(" ".join(sentence.split())) + 1)
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether a text ends as a sentence does, and not within a clause."""
+    return _END.search(text) is not None
+
+
+def _without_marks(text: str) -> str:
+    """A text without the marks of a list: bullets, or the numbers from 1 on."""
+    numbers = list(map(int, _NUMBER.findall(text)))
+    if len(numbers) > 1 and numbers == list(range(1, len(numbers) + 1)):
+        text = _NUMBER.sub("", text)
+    return _BULLET.sub("", text)

@@ -1,0 +1,53 @@
+"""The limit of a text: what it counts, and what is left of a text within it."""
+
+import pytest
+
+from precis.model.text.limit import Limit, line_size
+
+
+@pytest.mark.parametrize(
+    ("limit", "text", "fits"),
+    [
+        (Limit(), "word " * 99, True),
+        (Limit(words=4), "Well-known U.S. firms, don't.", True),
+        (Limit(words=3), "Well-known U.S. firms, don't.", False),
+        (Limit(chars=5), "Ça va", True),
+        (Limit(chars=4), "Ça va", False),
+        (Limit(chars=1), "", True),
+        (Limit(lines=1), "One.\nTwo.", False),
+        (Limit(2, 9, 2), "One.\nTwo.", True),
+        (Limit(1, 9, 2), "One.\nTwo.", False),
+    ],
+)
+def test_words_characters_and_lines_are_counted(limit, text, fits):
+    assert limit.fits(text) == fits
+    # The sizes of lines add up to that of the text.
+    assert fits == (
+        limit.holds(map(line_size, text.split("\n")))
+        and text.count("\n") < (limit.lines or 99)
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "text", "expected"),
+    [
+        (Limit(9), "Rain fell. It  rained ", ["Rain fell. It  rained ", "Rain fell."]),
+        (Limit(9), "", [""]),
+        (Limit(0, 0, 1), "Rain  fell.\nIt did.", ["Rain fell.\nIt did.", "Rain fell."]),
+        (Limit(0, 0, 5), "- Rain\n*  Snow\n", ["Rain\nSnow", "Rain"]),
+        (Limit(0, 0, 5), "1. Rain\n2. Snow", ["Rain\nSnow", "Rain"]),
+        (Limit(0, 0, 5), "1.\nRain\n2.\nSnow", ["Rain\nSnow", "Rain"]),
+        (Limit(0, 0, 5), "5. Juni: Regen", ["5.\nJuni: Regen", "5."]),
+    ],
+)
+def test_a_text_without_its_last_sentences(limit, text, expected):
+    assert limit.beginnings(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "share"),
+    [(Limit(2), 0.5), (Limit(9, 10), 0.5), (Limit(9, 99), 2.25), (Limit(1, 10), 0.25)],
+)
+def test_the_share_of_a_text_that_is_within_it(limit, share):
+    """It has 4 words and 21 characters."""
+    assert limit.share("Rain fell all summer.") == share
