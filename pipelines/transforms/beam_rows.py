@@ -83,7 +83,7 @@ def table_schema(fields: Mapping[str, Any] | None) -> pa.Schema:
       UsageError: a field has a type that Arrow does not have.
     """
     fields = fields or {}
-    known = GROUP_SCHEMA if "group_id" in fields else SUMMARY_SCHEMA
+    known = GROUP_SCHEMA if {*GROUP_SCHEMA.names} <= {*fields} else SUMMARY_SCHEMA
     kept = [_column(*field) for field in fields.items() if field[0] not in known.names]
     return pa.schema([*known, *kept], known.metadata)
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.typehints.schemas import schema_from_element_type
 from support.command_line import write_jsonl
 from support.incremental_runs import without_run
 from support.summarize_runs import place_of, rows_of
@@ -60,6 +61,9 @@ def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_p
         reasons = shuffled | beam.Map(lambda row: row.reason)
         expected = ["invalid_json", "empty_article", "empty_article", "invalid_utf8"]
         assert_that(reasons, equal_to(expected))
+    for each in (*documents.values(), *rows.values()):
+        # Other languages cannot read what Python pickles.
+        assert "python" not in str(schema_from_element_type(each.element_type))
     table = read(tmp_path)
     assert table.schema.equals(SUMMARY_SCHEMA, check_metadata=True)
     of_run = dict.fromkeys(("run_id", "duplicate_of"))
