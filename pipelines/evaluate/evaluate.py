@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
 
 from precis.model import files
 from precis.model.config import suggestion
@@ -32,9 +33,9 @@ from precis.pipelines.evaluate.evaluation_table import (
     combine,
 )
 from precis.pipelines.evaluate.group_references import (
-    GROUP_COLUMNS,
-    joined_references,
-    read_group_rows,
+    JOINED_COLUMNS,
+    JOINED_FILE,
+    join_references,
 )
 from precis.pipelines.evaluate.options import EVALUATE, EvaluateOptions, default_output
 from precis.pipelines.evaluate.scoring import (
@@ -90,24 +91,25 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     folder = output_folder(options)
     if not is_pattern(options.input):
         check_apart(folder, flag="--output", result=options.input)
-    of_groups = bool(options.group_references)
-    ranges = list_ranges(
-        parquet_files(options.input, of_groups=of_groups),
-        needed=GROUP_COLUMNS if of_groups else NEEDED_COLUMNS,
-    )
-    row_count = sum(row_range.rows for row_range in ranges)
-    processes = count_workers(
-        workers.workers,
-        beam_options,
-        tasks=len(ranges),
-        size=row_count,
-        least=_ROWS_FOR_PROCESSES,
-    )
-    worker = ScoreWorker(options, folder, len(ranges))
-    with joined_references(options.group_references, ranges, folder) as missing:
+    source, missing = options.group_references, None
+    paths = parquet_files(options.input, of_groups=bool(source))
+    if source:
+        missing = join_references(source, paths, folder)
+        paths = [files.join(folder, JOINED_FILE)]
+    try:
+        ranges = list_ranges(paths, needed=NEEDED_COLUMNS)
         if options.baseline:
-            check_baseline(worker, ranges)
+            check_baseline(options.baseline, ranges)
+        row_count = sum(row_range.rows for row_range in ranges)
+        processes = count_workers(
+            workers.workers,
+            beam_options,
+            tasks=len(ranges),
+            size=row_count,
+            least=_ROWS_FOR_PROCESSES,
+        )
         pipeline = beam.Pipeline(options=beam_options)
+        worker = ScoreWorker(options, folder, len(ranges))
         _ = (
             pipeline
             | "ListRanges" >> beam.Create(ranges)
@@ -119,9 +121,12 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
         # it.
         for name in (*RESULT_FILES, SCORES_FOLDER):
             files.remove(files.join(folder, name))
-        stage = Stage(name="evaluate", total=row_count, unit="rows")
+        stages = [Stage(name="evaluate", total=row_count, unit="rows")]
         with shown("evaluate"):
-            run_pipeline(pipeline, [stage])
+            run_pipeline(pipeline, stages)
+    finally:
+        if source:
+            files.remove(paths[0])
     result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
     print(as_text(result))
     print(f"\nwrote {folder}: {', '.join((*RESULT_FILES, f'{SCORES_FOLDER}/'))}")
@@ -146,25 +151,19 @@ class ScoreWorker(TaskWorker):
         """Progress is counted in rows."""
         return task.rows
 
-    def rows(self, task: RowRange) -> list[dict[str, Any]]:
-        """The rows of a task, of documents or of groups."""
-        if self.options.group_references:
-            return read_group_rows(task, self.folder)
-        return read_rows(task, (*NEEDED_COLUMNS, *LATER_COLUMNS))
-
     def run(
         self, task: RowRange, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskReport:
         """Scores the rows that have a reference; without any there is no part."""
         del dead_letters
-        rows = self.rows(task)
-        schema = GROUP_SCORES_SCHEMA if self.options.group_references else SCORES_SCHEMA
-        table, scores = score_rows(
-            rows,
-            number=task.number,
-            split_sentences=self.options.split_sentences,
-            schema=schema,
-        )
+        of_groups, schema = bool(self.options.group_references), SCORES_SCHEMA
+        columns = JOINED_COLUMNS if of_groups else (*NEEDED_COLUMNS, *LATER_COLUMNS)
+        rows = read_rows(task, columns)
+        is_split = self.options.split_sentences
+        table, scores = score_rows(rows, number=task.number, split_sentences=is_split)
+        if of_groups:
+            schema = GROUP_SCORES_SCHEMA
+            table = pa.table(table.columns, schema=schema)
         scored = scores.counts["scored"]
         if scored:
             part = f"part-{task.number:05d}-of-{self.tasks:05d}.parquet"
@@ -185,15 +184,15 @@ def output_folder(options: EvaluateOptions) -> str:
     return options.output or folder
 
 
-def check_baseline(worker: ScoreWorker, ranges: Iterable[RowRange]) -> None:
+def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
     """Looks for a row that has a summary of the baseline, usually the first.
 
     Raises:
       UsageError: no row has one.
     """
-    baseline, systems = worker.options.baseline, set[str]()
+    systems: set[str] = set()
     for row_range in ranges:
-        for row in worker.rows(row_range):
+        for row in read_rows(row_range, [*NEEDED_COLUMNS, "summary", "group_method"]):
             if has_reference(row):
                 systems.update(system_texts(row))
         if baseline_system(baseline) in systems - {REFERENCE}:
@@ -207,7 +206,7 @@ def publish(
     reports: Iterable[TaskReport],
     options: EvaluateOptions,
     folder: str,
-    missing: Mapping[str, Any],
+    missing: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes rouge.json and rouge.md.
 
@@ -215,7 +214,7 @@ def publish(
       reports: of all tasks.
       options: of the evaluation.
       folder: where it goes.
-      missing: as of `joined_references`; empty where documents are scored.
+      missing: as of `join_references`; None where documents are scored.
 
     Raises:
       UsageError: no row has a reference.
@@ -223,11 +222,11 @@ def publish(
     scores = [report.figures for report in reports]
     if not any(part.counts["scored"] for part in scores):
         if missing:
-            ids = missing["without_reference"]["first"], missing["without_row"]["first"]
+            first = [missing[name]["first"] for name in missing]
             raise UsageError(
                 f"no group of {options.input} has a reference: its groups begin with "
-                f"{ids[0]}, those of --group_references {options.group_references} "
-                f"with {ids[1]}; write the same group_id there"
+                f"{first[0]}, those of --group_references {options.group_references} "
+                f"with {first[1]}; write the same group_id there"
             )
         raise UsageError(
             f"no row of {options.input} has a reference summary; run "

@@ -47,6 +47,10 @@ _MEASURE_ROWS = {
     "facts_of_reference_percent": "facts of the reference %",
     "flagged_percent": "any flag %",
 }
+_MISSING = {
+    "without_reference": "groups without a reference, and the first of them",
+    "without_row": "references without a group, and the first of them",
+}
 
 # Of rows, from the lowest expected ROUGE-2 to the highest.
 _GROUPS = 10
@@ -386,23 +390,13 @@ def notes(result: Mapping[str, Any]) -> list[str]:
             f"several sentences on one line ({counts}); --split_sentences cuts them"
         )
     if groups := result.get("groups"):
-        missing = [
-            f"{title}: {ids['count']}"
-            + (
-                f" (first: {', '.join(map(repr, ids['first']))})"
-                if ids["first"]
-                else ""
-            )
-            for title, ids in (
-                ("without a reference", groups["without_reference"]),
-                ("references without a group", groups["without_row"]),
-            )
-        ]
-        return [
-            *lines,
-            "several references of a group: the best counts, for each measure",
-            f"groups scored: {result['rows_scored']}; {'; '.join(missing)}",
-        ]
+        lines.append("several references of a group: the best counts, for each measure")
+        lines.append(f"groups scored: {result['rows_scored']}")
+        for name, title in _MISSING.items():
+            ids = groups[name]["first"]
+            named = f" ({', '.join(map(repr, ids))})" if ids else ""
+            lines.append(f"{title}: {groups[name]['count']}{named}")
+        return lines
     truncated, share = "no network ran", result["truncated_share"]
     if share is not None:
         truncated = f"{100 * share:.1f} % of the documents were cut for the network"

@@ -87,27 +87,21 @@ class RangeScores(NamedTuple):
 
 
 def score_rows(
-    rows: Sequence[Row],
-    *,
-    number: int,
-    split_sentences: bool,
-    schema: pa.Schema = SCORES_SCHEMA,
+    rows: Sequence[Row], *, number: int, split_sentences: bool
 ) -> tuple[pa.Table, RangeScores]:
     """Scores the summaries of each system in the rows that have a reference.
 
     Args:
       rows: with `NEEDED_COLUMNS` and those of `LATER_COLUMNS` that they have; or of
-          groups, as `read_group_rows` gives them.
+          groups, with the columns that `join_references` gives them.
       number: the position of the range.
       split_sentences: whether texts with several sentences and no line break are cut
           before they are scored.
-      schema: of the scores; its first column names the document or the group.
 
     Returns:
-      A row of the schema for each scored document and system, and for each reference
-      that is measured; and what the evaluation is made from.
+      A row of `SCORES_SCHEMA` for each scored document and system, and for each
+      reference that is measured; and what the evaluation is made from.
     """
-    key = schema.names[0]
     scored_rows = [row for row in rows if has_reference(row)]
     chosen = [item for row in scored_rows for item in row["extractive"] or ()]
     most_sentences: Counter[str] = Counter()
@@ -144,7 +138,7 @@ def score_rows(
     phrase_methods = {phrase["method"] for phrase in phrases}
     table = [
         {
-            key: row[key],
+            "document_id": row["document_id"],
             "run_id": row["run_id"],
             "system": system,
             **of_row.get(system, {}),
@@ -153,7 +147,7 @@ def score_rows(
         for row, of_row, measures in zip(scored_rows, scores, measured, strict=True)
         for system in (*of_row, *({REFERENCE} & measures.keys()))
     ]
-    return pa.Table.from_pylist(table, schema=schema), RangeScores(
+    return pa.Table.from_pylist(table, schema=SCORES_SCHEMA), RangeScores(
         number,
         counts,
         most_sentences,
@@ -175,7 +169,8 @@ def system_texts(row: Row, methods: Iterable[str] = ()) -> dict[str, str]:
         if row.get(column) is not None
     }
     extracts = extractive_summaries(row["extractive"] or ())
-    extracts |= row.get("summaries") or {}  # of a group, by its method
+    if "group_method" in row:
+        extracts = {row["group_method"]: row["summary"]}
     return {**dict.fromkeys(methods, ""), **extracts, **written}
 
 
@@ -202,15 +197,13 @@ def one_sentence_a_line(text: str, language: str = ENGLISH) -> str:
 
 
 def _score(
-    texts: Mapping[str, str], other_references: Iterable[str] = ()
+    texts: Mapping[str, str], other_references: Iterable[str]
 ) -> dict[str, dict[str, float]]:
     """The F1 of `rouge.MEASURES` for every system of a row: of each measure that of the
     reference for which it is highest (Lin 2004, section 2.1), as in `score_multi` of
     rouge-score.
     """
-    references = [
-        rouge.Reference(each) for each in (texts[REFERENCE], *other_references)
-    ]
+    references = list(map(rouge.Reference, (texts[REFERENCE], *other_references)))
     scores = {}
     for system, text in texts.items():
         if system != REFERENCE:

@@ -83,8 +83,9 @@ def test_each_group_has_the_scores_of_rouge_score(run, tmp_path, capsys, is_spli
         "without_row": {"count": 1, "first": ["lost"]},
     }
     assert (
-        "groups scored: 3; without a reference: 2 (first: 'match', 'vote'); references "
-        "without a group: 1 (first: 'lost')\n"
+        "groups scored: 3\n"
+        "groups without a reference, and the first of them: 2 ('match', 'vote')\n"
+        "references without a group, and the first of them: 1 ('lost')\n"
     ) in capsys.readouterr().out
 
 
@@ -140,7 +141,7 @@ def test_the_command_scores_groups_of_a_flat_run_alone(run, tmp_path, capsys):
         (
             [{"group_id": "vote", "highlights": ["a", "b"]}],
             DataError,
-            "a.jsonl, byte 0: 'highlights' holds a value of type list; mend that rec",
+            "a.jsonl, byte 0: 'highlights' holds a value of type list; mend it or le",
         ),
         (
             [{"group_id": "x", "highlights": "b"}],
