@@ -3,9 +3,10 @@ answer.
 
     429                               sent again, for minutes; half as many at once
     5xx, a time-out, a cut answer     sent again, some times; half as many at once
-    400, 401, 404 and such            not sent again
+    401, 403, 404 and such            not sent again
     Retry-After                       all requests wait
     every answer                      slowly more at once
+    400 and such                      the failure of a document
 
 A request that is not sent again is the failure of its document where the server answers
 another one, and the end of the job where it does not. Answers are kept in a journal
@@ -193,13 +194,12 @@ class ChatClient:
         for (known,) in self._keep("SELECT answer FROM answers WHERE request = ?", key):
             summary, *cost = json.loads(known)
             return Answer(Summary(*summary), *cost)
-        first = self._timeout / 100  # Each further pause is twice as long.
+        first = self._timeout / 100  # Each further pause may be twice as long.
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(
                 lambda error: not getattr(error, "is_final", True)
             ),
-            wait=tenacity.wait_exponential(first, _LONGEST_PAUSE_SECONDS)
-            + tenacity.wait_random(0, first),
+            wait=tenacity.wait_random_exponential(first, _LONGEST_PAUSE_SECONDS),
             stop=self._gives_up,
             sleep=tenacity.sleep_using_event(self.closing),
             reraise=True,
@@ -230,7 +230,9 @@ class ChatClient:
         if state.outcome.exception().failure.reason == "http_429":
             since = max(self._throttle.answered_at, state.start_time)
             return bool(time.monotonic() - since > _PATIENCE_SECONDS)
-        return bool(state.attempt_number >= _TRIES)
+        # Requests that were answered 429 do not count, as they do for tenacity.
+        state.failures = getattr(state, "failures", 0) + 1
+        return bool(state.failures >= _TRIES)
 
     def _post(self, body: Mapping[str, Any]) -> Answer:
         """Sends a request once, when its turn comes.
@@ -253,11 +255,12 @@ class ChatClient:
             detail = f"HTTP {status} {message[:300]}".rstrip()
             with contextlib.suppress(ValueError):
                 pause = float(response.headers.get("Retry-After", ""))
-            # No document causes a wrong key, account, path or name of a model, and a
-            # document that is refused once is refused again.
-            is_final = status < 500 and status not in (408, 409, 425, 429)
-            is_final |= pause > _PATIENCE_SECONDS or "insufficient_quota" in message
-            raise Unanswered(f"http_{status}", detail, pause, is_final)
+            is_final = pause > _PATIENCE_SECONDS or "insufficient_quota" in message
+            # What no document causes: a wrong key, account, path or name of a model.
+            is_final |= status < 408 and status != 400
+            if is_final or status in (408, 409, 425, 429) or status >= 500:
+                raise Unanswered(f"http_{status}", detail, pause, is_final)
+            raise FailureError(Failure(SEARCH, "refused", detail))
 
     def _keep(self, statement: str, *values: str) -> list[Any]:
         """Reads or writes the journal: answers by the checksums of their requests."""

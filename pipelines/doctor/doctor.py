@@ -21,7 +21,7 @@ from precis.pipelines.doctor.packages import (
     offered_extras,
     wrong_packages,
 )
-from precis.pipelines.run.hub import with_local_bundles
+from precis.pipelines.run.hub import local_bundle
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.summarize.options import split_document
 from precis.pipelines.training.recipes import RECIPES
@@ -183,8 +183,7 @@ def _check_inputs(
     from precis.model.records.dataset import load_dataset
 
     read_flags(option_groups, {**RECIPES.get(flags.get("recipe", ""), {}), **flags})
-    flags = with_local_bundles(flags)
-    for path in filter(None, map(flags.get, _BUNDLE_FLAGS)):
+    for path in map(local_bundle, filter(None, map(flags.get, _BUNDLE_FLAGS))):
         manifest = read_manifest(path)
         found = f"{path}: {manifest.get('kind', '')} model {manifest['model_id']}"
         yield Diagnosis(OK, "bundle", found)

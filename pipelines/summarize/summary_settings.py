@@ -194,8 +194,7 @@ def read_settings(flags: Mapping[str, Any], clean: str) -> SummarySettings:
       UsageError: a flag that there is not, or an invalid value or bundle.
     """
     # The command's folder, which must have a name. Nothing is written here.
-    flags = with_local_bundles(flags)
-    values = {**with_flags_of_bundle(flags), "output": os.devnull}
+    values = {**with_flags_of_bundle(with_local_bundles(flags)), "output": os.devnull}
     return summary_settings(*read_flags(SUMMARY_OPTIONS, values), clean=clean)
 
 
