@@ -12,6 +12,7 @@ from precis.model.search.config import SearchConfig
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.normalization import one_line
+from precis.model.text.words import words
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.summarize.options import SummarizeOptions
 from precis.pipelines.summarize.summary_settings import check_writing
@@ -50,6 +51,16 @@ def test_every_line_names_the_sentence_that_it_was_written_of(tmp_path):
             assert set(tokenize(line)) & set(tokenize(sentence))
             lines += 1
             unchanged += line == sentence
+    limits = {"max_words": 14, "max_chars": 80, "group_by": "split"}
+    flags |= {"form": "key_points", "rewrite_groups": True, **limits}
+    assert not precis("summarize", output=tmp_path / "short", **flags)
+    short = pq.read_table(tmp_path / "short" / "data").to_pylist()
+    groups = pq.read_table(tmp_path / "short" / "groups").to_pylist()
+    for row in [*short, *groups]:
+        texts = [row["summary"], row.get("abstractive_summary") or ""]
+        assert max(map(len, texts)) <= 80
+        assert max(len(words(text)) for text in texts) <= 14
+    assert sum(row["summary_method"] == "abstractive" for row in short) > 10
     # A writer of 60 steps writes little that is complete, so sentences stand as is.
     assert 2 * unchanged > lines > len(rows)
     assert exit_code("verify", str(tmp_path / "run")) == 0
