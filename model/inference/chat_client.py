@@ -294,13 +294,11 @@ def _read_answer(response: httpx2.Response) -> Answer:
     except (ValueError, TypeError, LookupError, AttributeError):
         raise Unanswered("cut_answer", "the answer is cut, or no answer") from None
     if reason == "content_filter" or message.get("refusal"):
-        detail = "the server holds its answer back"
-        raise FailureError(Failure(SEARCH, "content_filter", detail))
+        raise FailureError(Failure(SEARCH, "content_filter", "the answer is held back"))
     if not log_probs or not all(map(math.isfinite, log_probs)):
         log_probs = [math.nan]
     mean, least = sum(log_probs) / len(log_probs), min(log_probs)
-    is_finished = reason != "length"
-    summary = Summary(text, mean, mean, None, least, is_finished=is_finished)
+    summary = Summary(text, mean, mean, None, least, None, reason != "length")
     return Answer(summary, read, written, response.elapsed.total_seconds())
 
 
