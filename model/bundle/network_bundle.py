@@ -156,18 +156,15 @@ def save_bundle(
     else:
         kind = ABSTRACTIVE
         config = {"architecture": architecture_of(shape), "network": fields}
-    if decoding is not None:
-        config["decoding"] = dataclasses.asdict(decoding)
-    if special is not None:
-        config["special"] = stored_fields(special)
-    if any(task_prefixes):
-        config["task_prefixes"] = list(task_prefixes)
-    if min_mean_log_prob is not None:
-        config[_LIMIT] = min_mean_log_prob
-    if checker:
-        config["checker"] = checker
-    if chat is not None:
-        config["chat"] = chat
+    optional = {
+        "decoding": decoding and dataclasses.asdict(decoding),
+        "special": special and stored_fields(special),
+        "task_prefixes": list(task_prefixes) if any(task_prefixes) else None,
+        _LIMIT: min_mean_log_prob,
+        "checker": checker or None,
+        "chat": chat,
+    }
+    config |= {name: value for name, value in optional.items() if value is not None}
     return save_bundle_files(
         folder,
         kind=kind,

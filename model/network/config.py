@@ -7,7 +7,7 @@ architectures and sizes.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 from precis.model.config import check_at_least, later
 from precis.model.errors import UsageError
@@ -95,15 +95,14 @@ class StackConfig:
         for name, known in (("positions", POSITIONS), ("activation", ACTIVATIONS)):
             if (value := getattr(self, name)) not in known:
                 raise UsageError(f"{name} is one of {', '.join(known)}, not {value!r}")
-        if self.positions == "sinusoidal" and self.width % 2:
-            raise UsageError(
-                f"the width must be even for sinusoidal positions, not {self.width}"
-            )
-        if self.positions == "rotary" and self.width_of_head % 2:
-            raise UsageError(
-                "the width of a head must be even for rotary positions, not "
-                f"{self.width_of_head}"
-            )
+        for kind, name, width in (
+            ("sinusoidal", "width", self.width),
+            ("rotary", "width of a head", self.width_of_head),
+        ):
+            if self.positions == kind and width % 2:
+                raise UsageError(
+                    f"the {name} must be even for {kind} positions, not {width}"
+                )
         buckets_per_direction = self.relative_buckets // 2
         if (
             self.positions == "relative"
@@ -223,6 +222,7 @@ class RecurrentConfig:
     pointer: bool = True
     max_source_tokens: int = 512
     max_target_tokens: int = 128
+    scaled_embedding: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_counts(self)

@@ -39,21 +39,12 @@ class DecoderOnly(BlockGenerator):
     def __init__(self, config: DecoderOnlyConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         stack = config.decoder
-        self.embedding = TokenEmbedding(
-            stack.vocabulary_size,
-            stack.width,
-            is_scaled=stack.scaled_embedding,
-            name="embedding",
-        )
+        self.embedding = TokenEmbedding(stack, name="embedding")
         # The start token stands between source and summary.
         max_tokens = config.max_source_tokens + config.max_target_tokens + 1
-        (self.input_layer, self.relative_positions, self.blocks, self.last_norm) = (
-            make_stack(
-                stack,
-                names=("input_layer", "relative_positions", "block", "last_norm"),
-                blocks=config.layers,
-                max_tokens=max_tokens,
-            )
+        names = ("input_layer", "relative_positions", "block", "last_norm")
+        self.input_layer, self.relative_positions, self.blocks, self.last_norm = (
+            make_stack(stack, names=names, blocks=config.layers, max_tokens=max_tokens)
         )
         self.add_output(self.embedding, memory_width=stack.width, has_bias=stack.biases)
 
@@ -78,8 +69,7 @@ class DecoderOnly(BlockGenerator):
         tokens = source_tokens(source, self.config.pad_id)
         positions = ops.arange(length, dtype="int32")
         visible = ops.logical_and(look_ahead_mask(length), mask)  # [B, 1, S, S]
-        bias = self.with_positions(score_bias(visible), positions, positions)
-        views = self.views(bias, bias, positions, positions)
+        views = self.views(score_bias(visible), mask, positions, positions)
         states = self.input_layer(self.embedding(tokens), training=training)
         keys_values, maps = [], []
         for layer, block in enumerate(self.blocks):
@@ -118,16 +108,6 @@ class DecoderOnly(BlockGenerator):
         """As in `BlockGenerator`: the number of tokens of each source."""
         return ops.sum(ops.cast(source_mask[:, 0, 0], "int32"), axis=1)[:, None]
 
-    def source_bias(self, source_mask: Tensor, positions: Tensor) -> Tensor:
+    def source_places(self, source_mask: Tensor) -> Tensor:
         """As in `BlockGenerator`."""
-        bias = score_bias(source_mask)
-        return self.with_positions(bias, positions, _places(bias))
-
-    def local_source_bias(self, bias: Tensor, positions: Tensor) -> Tensor:
-        """As in `BlockGenerator`: here the window reaches into the source."""
-        return self.within_window(bias, positions, _places(bias))
-
-
-def _places(bias: Tensor) -> Tensor:
-    """The positions of the source that a bias [..., S] is for, int32 [1, S]."""
-    return ops.arange(ops.shape(bias)[3], dtype="int32")[None]
+        return ops.arange(ops.shape(source_mask)[3], dtype="int32")[None]

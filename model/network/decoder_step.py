@@ -63,54 +63,44 @@ class BlockGenerator(Generator):
         """The position of the start token, int32 [B, 1] or a number."""
         return 0
 
-    def source_bias(self, source_mask: Tensor, positions: Tensor) -> Tensor:
-        """What is added to the scores of queries over the source.
-
-        Args:
-          source_mask: bool [B, 1, 1, S].
-          positions: int32 [B or 1, T], of the queries.
-
-        Returns:
-          float32 [B, 1 or H, 1 or T, S].
+    def source_places(self, source_mask: Tensor) -> Tensor | None:
+        """The positions of the tokens of the source, int32 [1, S], where it stands
+        before the target; None where it is apart from it.
         """
-        return score_bias(source_mask)
-
-    def with_positions(self, bias: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-        """A bias [..., 1, T, S], and where positions are relative what they add to the
-        scores of queries at some positions over keys at others, [..., H, T, S].
-        """
-        if not self.relative_positions:
-            return bias
-        return bias + self.relative_positions(queries, keys)
-
-    def within_window(self, bias: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-        """A bias that masks what stands before the window of the queries too; arguments
-        as in `with_positions`.
-        """
-        distances = queries[..., :, None] - keys[..., None, :]
-        is_near = distances < self.input_layer.config.window
-        return bias + score_bias(is_near)[..., None, :, :]
-
-    def local_source_bias(self, bias: Tensor, positions: Tensor) -> Tensor:
-        """A `source_bias` of the blocks that read a window, of which it is no part."""
-        return bias
+        return None
 
     def views(
-        self, self_bias: Tensor, source_bias: Tensor, queries: Tensor, keys: Tensor
+        self, self_bias: Tensor, source_mask: Tensor, queries: Tensor, keys: Tensor
     ) -> list[tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]]:
-        """What each block adds to its scores over the target and over the source, and
-        the rotation of its queries; arguments as in `with_positions`.
+        """What each block adds to its scores over the target and over the source, each
+        float32 [B or 1, H or 1, T or 1, S], and the rotation of its queries.
+
+        Args:
+          self_bias: of the target, MASKED where nothing may be read.
+          source_mask: bool [B, 1, 1, S].
+          queries: the positions of the queries, int32 [..., T].
+          keys: those of the target, int32 [..., S].
         """
-        config = self.input_layer.config
-        view = self_bias, source_bias, rotation_at(config, queries)
-        if "l" not in config.reach:
-            return [view] * len(self.blocks)
-        local = (
-            self.within_window(self_bias, queries, keys),
-            self.local_source_bias(source_bias, queries),
-            rotation_at(config, queries, config.local_rotary_base),
-        )
-        return [local if letter == "l" else view for letter in config.reach]
+        config, places = self.input_layer.config, self.source_places(source_mask)
+
+        def with_places(bias: Tensor, keys: Tensor, is_local: bool) -> Tensor:
+            if self.relative_positions:
+                bias = bias + self.relative_positions(queries, keys)
+            if is_local:
+                distances = queries[..., :, None] - keys[..., None, :]
+                bias = bias + score_bias(distances < config.window)[..., None, :, :]
+            return bias
+
+        def view(is_local: bool) -> tuple[Any, Any, Any]:
+            source_bias = score_bias(source_mask)
+            if places is not None:
+                source_bias = with_places(source_bias, places, is_local)
+            rotation = rotation_at(config, queries, is_local=is_local)
+            return with_places(self_bias, keys, is_local), source_bias, rotation
+
+        reach = config.reach or "g" * len(self.blocks)
+        by_letter = {letter: view(letter == "l") for letter in sorted({*reach})}
+        return [by_letter[letter] for letter in reach]
 
     def decode(
         self, target: Tensor, memory: Memory, training: bool = False
@@ -120,9 +110,7 @@ class BlockGenerator(Generator):
         first = self.first_position(memory.mask)
         positions = first + ops.arange(length, dtype="int32")[None]  # [B or 1, T]
         mask_bias = score_bias(look_ahead_mask(length))
-        self_bias = self.with_positions(mask_bias, positions, positions)
-        source_bias = self.source_bias(memory.mask, positions)
-        views = self.views(self_bias, source_bias, positions, positions)
+        views = self.views(mask_bias, memory.mask, positions, positions)
         past: Sequence[Any] = [None] * len(self.blocks)
         read = "target"
         if not self.blocks[0].cross_attention:
@@ -184,13 +172,11 @@ class BlockGenerator(Generator):
         positions = ops.reshape(first + index, (-1, 1))  # [B or 1, 1]
         self_bias = score_bias(attention_mask)[:, None]  # [B, 1, K, M]
         slots = first + kv_cache.positions  # [B, M]
-        self_bias = self.with_positions(self_bias, positions, slots)
         attention = self.blocks[0].self_attention
         if attention.kv_heads < attention.heads:  # Queries of a group stand in a row.
             groups = attention.heads // attention.kv_heads
             self_bias = ops.tile(self_bias, (1, 1, groups, 1))
-        source_bias = self.source_bias(source_mask, positions)
-        views = self.views(self_bias, source_bias, positions, slots)
+        views = self.views(self_bias, source_mask, positions, slots)
         inputs = self.input_layer.at(self.target_embedding(tokens), positions)
         states = ops.reshape(inputs, (batch * beams, inputs.shape[-1]))
         self_keys, self_values = [], []

@@ -72,11 +72,7 @@ class Classifier(Encoder):
 
 
 def add_encoder(
-    network: Any,
-    config: EncoderConfig | TransformerConfig,
-    *,
-    has_logits_bias: bool = False,
-    has_scaled_output: bool = False,
+    network: Any, config: EncoderConfig | TransformerConfig, **output: bool
 ) -> None:
     """Sets the layers of an encoder on a network: embedding, source_input,
     encoder_positions, encoder and encoder_norm.
@@ -84,18 +80,9 @@ def add_encoder(
     Args:
       network: a model under construction.
       config: its shape.
-      has_logits_bias: whether the embedding is also an output layer with a bias per
-          piece.
-      has_scaled_output: whether it is also an output layer that reads scaled states.
+      **output: of the embedding, where it is an output layer too.
     """
-    network.embedding = TokenEmbedding(
-        config.vocabulary_size,
-        config.width,
-        is_scaled=config.scaled_embedding,
-        has_logits_bias=has_logits_bias,
-        has_scaled_output=has_scaled_output,
-        name="embedding",
-    )
+    network.embedding = TokenEmbedding(config, name="embedding", **output)
     (
         network.source_input,
         network.encoder_positions,
@@ -130,7 +117,7 @@ def read_tokens(
     config, length = network.config, ops.shape(source)[1]
     positions = ops.arange(length, dtype="int32")
     rotation = rotation_at(config, positions)
-    local_rotation = rotation_at(config, positions, config.local_rotary_base)
+    local_rotation = rotation_at(config, positions, is_local=True)
     # By the letters of `reach`.
     views = {
         "": (rotation, None),

@@ -227,15 +227,10 @@ def attend_within(
     """
     before, behind = window
     batch, heads, length, depth = ops.shape(query)
-    count = (length + _CHUNK - 1) // _CHUNK
-    # The last query is repeated to the end of its chunk.
-    places = ops.minimum(ops.arange(count * _CHUNK, dtype="int32"), length - 1)
-    chunks = ops.reshape(
-        ops.take(query, places, axis=2), (batch, heads, count, _CHUNK, depth)
-    )
 
-    def mix(part: tuple[Tensor, Tensor]) -> Tensor:
-        queries, places = part
+    def mix(first: Tensor) -> Tensor:
+        # The last query is repeated to the end of its chunk.
+        places = ops.minimum(first + ops.arange(_CHUNK, dtype="int32"), length - 1)
         low = ops.maximum(places[0] - before, 0)
         high = ops.minimum(places[-1] + behind + 1, length)
         distances = ops.arange(low, high, dtype="int32") - places[:, None]
@@ -243,14 +238,11 @@ def attend_within(
         near = score_bias(is_near)  # [C, S]
         keys = ops.swapaxes(key[:, :, low:high], -1, -2)
         read = (keys, value[:, :, low:high], bias[..., low:high] + near)
-        return mix_values(queries, [read], scale)[0]
+        return mix_values(ops.take(query, places, axis=2), [read], scale)[0]
 
-    places = ops.reshape(places, (count, _CHUNK))
-    mixed = ops.map(mix, (ops.moveaxis(chunks, 2, 0), places))  # [S/C, B, H, C, D/H]
-    mixed = ops.reshape(
-        ops.moveaxis(mixed, 0, 2), (batch, heads, count * _CHUNK, depth)
-    )
-    return mixed[:, :, :length]
+    chunks = ops.arange(0, length, _CHUNK, dtype="int32")
+    mixed = ops.moveaxis(ops.map(mix, chunks), 0, 2)  # [B, H, S/C, C, D/H]
+    return ops.reshape(mixed, (batch, heads, -1, depth))[:, :, :length]
 
 
 class MultiHeadAttention(keras.layers.Layer):
@@ -381,9 +373,8 @@ class Residual(keras.layers.Layer):
         self.norm = keras.layers.Identity(name="norm")
         if has_norm:
             self.norm = make_norm(config, name="norm")
-        self.update_norm = None
-        if config.both_norms:
-            self.update_norm = make_norm(config, name="update_norm")
+        has_both = config.both_norms
+        self.update_norm = make_norm(config, name="update_norm") if has_both else None
 
     def build(self, shape: Any) -> None:
         build_parts([self.norm, self.update_norm], shape[-1])

@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from precis.model.backend import Tensor
-from precis.model.network.config import StackConfig
+from precis.model.network.config import RecurrentConfig, StackConfig
 from precis.model.network.layers import Dropout, make_norm
 
 
@@ -31,7 +31,7 @@ def sinusoidal_positions(
 
 
 def rotation_at(
-    config: StackConfig, positions: Tensor, base: float = 0.0
+    config: StackConfig, positions: Tensor, *, is_local: bool = False
 ) -> tuple[Tensor, Tensor] | None:
     """What `place_heads` turns the queries and keys at some positions by; None where
     positions are not rotary.
@@ -41,7 +41,7 @@ def rotation_at(
     Args:
       config: of the stack.
       positions: int32 [..., T].
-      base: theta, where it is not that of the stack.
+      is_local: whether theta is that of the blocks that read a window.
 
     Returns:
       Cosines and sines, float32 [..., 1, T, D/H].
@@ -51,7 +51,8 @@ def rotation_at(
     # Rounded where PyTorch rounds, as an error grows with the position.
     depth = config.width_of_head
     exponents = (np.arange(0, depth, 2, dtype="float32") / depth).astype("float64")
-    frequencies = 1 / ((base or config.rotary_base) ** exponents).astype("float32")
+    theta = config.local_rotary_base if is_local else config.rotary_base
+    frequencies = 1 / (theta**exponents).astype("float32")
     if config.rotary_scaling:
         factor, low, high, length = config.rotary_scaling
         turns = frequencies * length / (2 * math.pi)
@@ -69,23 +70,20 @@ class TokenEmbedding(keras.layers.Layer):
 
     def __init__(
         self,
-        vocabulary_size: int,
-        width: int,
+        config: StackConfig | RecurrentConfig,
         *,
-        is_scaled: bool = True,
         has_logits_bias: bool = False,
         has_scaled_output: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype="float32", **kwargs)
-        self.vocabulary_size = vocabulary_size
-        self.width = width
+        self.vocabulary_size, self.width = config.vocabulary_size, config.width
         self.has_logits_bias = has_logits_bias
-        self.scale = math.sqrt(width) if is_scaled else 1.0
+        self.scale = math.sqrt(self.width) if config.scaled_embedding else 1.0
         # With standard deviation D^-0.5 the values of a scaled embedding are about as
         # large as those of a position code, and tied logits are about 1. A scaled
         # output brings that factor itself (Raffel et al. 2020).
-        self.deviation = 1.0 if has_scaled_output else width**-0.5
+        self.deviation = 1.0 if has_scaled_output else self.width**-0.5
 
     def build(self, _: Any = None) -> None:
         self.table = self.add_weight(

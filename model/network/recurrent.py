@@ -47,7 +47,7 @@ class Recurrent(Generator):
     def __init__(self, config: RecurrentConfig, **kwargs: Any) -> None:
         super().__init__(config, **kwargs)
         width, dropout = config.width, config.dropout
-        self.embedding = TokenEmbedding(config.vocabulary_size, width, name="embedding")
+        self.embedding = TokenEmbedding(config, name="embedding")
         self.input_dropout = Dropout(dropout, name="input_dropout", dtype="float32")
         gru = functools.partial(
             keras.layers.GRU,

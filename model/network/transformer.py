@@ -48,18 +48,9 @@ class Transformer(BlockGenerator):
         target_embedding = self.embedding
         if not has_one_embedding:
             target_embedding = TokenEmbedding(
-                decoder.vocabulary_size,
-                decoder.width,
-                is_scaled=decoder.scaled_embedding,
-                has_logits_bias=config.logits_bias,
-                name="target_embedding",
+                decoder, has_logits_bias=config.logits_bias, name="target_embedding"
             )
-        (
-            self.input_layer,
-            self.relative_positions,
-            self.blocks,
-            self.last_norm,
-        ) = make_stack(
+        stack = make_stack(
             decoder,
             names=("target_input", "decoder_positions", "decoder", "decoder_norm"),
             blocks=config.decoder_layers,
@@ -67,6 +58,7 @@ class Transformer(BlockGenerator):
             max_tokens=config.max_target_tokens + 1,
             memory_width=None if config.merged_attention else config.width,
         )
+        self.input_layer, self.relative_positions, self.blocks, self.last_norm = stack
         self.add_output(
             target_embedding,
             memory_width=config.width,

@@ -19,7 +19,7 @@ from precis.model.bundle.checkpoints.importer import (
     read_settings,
     weight_files,
 )
-from precis.model.bundle.checkpoints.llama import CHAT_FILES, read_chat
+from precis.model.bundle.checkpoints.rotary import CHAT_FILES, read_chat
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     ENCODER,

@@ -9,10 +9,15 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from precis.model.bundle.checkpoints.family import Family, Field, attention_names
+from precis.model.bundle.checkpoints.family import (
+    BLOCK,
+    CROSS,
+    Family,
+    Field,
+    block_names,
+)
+from precis.model.network.architectures import LAYOUTS
 from precis.model.network.config import TransformerConfig
-
-_PARTS = ("q_proj", "k_proj", "v_proj", "out_proj")
 
 
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,12 +58,7 @@ BART = Family(
         Field("max_source_tokens", "max_position_embeddings"),
         Field("tied_output", "tie_word_embeddings", True),
     ),
-    fixed={
-        "positions": "learned",
-        "embedding_norm": True,
-        "norm_epsilon": 1e-5,
-        "pointer": False,
-    },
+    fixed=LAYOUTS["bart"],
     read=_read,
     write=_write,
     names={
@@ -68,33 +68,18 @@ BART = Family(
         "output_layer/bias": "final_logits_bias",
         "source_input/positions": "encoder.embed_positions.weight",
         "source_input/norm": "encoder.layernorm_embedding",
-        **attention_names("encoder_#/attention", "encoder.layers.#.self_attn", *_PARTS),
-        "encoder_#/attention_residual/norm": "encoder.layers.#.self_attn_layer_norm",
-        "encoder_#/feed_forward/inner": "encoder.layers.#.fc1",
-        "encoder_#/feed_forward/outer": "encoder.layers.#.fc2",
-        "encoder_#/feed_forward_residual/norm": "encoder.layers.#.final_layer_norm",
         "target_input/positions": "decoder.embed_positions.weight",
         "target_input/norm": "decoder.layernorm_embedding",
-        **attention_names(
-            "decoder_#/self_attention", "decoder.layers.#.self_attn", *_PARTS
+        **block_names(
+            "{encoder,decoder}_#/",
+            "{encoder,decoder}.layers.#.",
+            BLOCK + CROSS,
+            "self_attn.{q,k,v,out}_proj self_attn_layer_norm {fc1,fc2} final_layer_norm"
+            " encoder_attn.{q,k,v,out}_proj encoder_attn_layer_norm",
         ),
-        "decoder_#/self_residual/norm": "decoder.layers.#.self_attn_layer_norm",
-        **attention_names(
-            "decoder_#/cross_attention", "decoder.layers.#.encoder_attn", *_PARTS
-        ),
-        "decoder_#/cross_residual/norm": "decoder.layers.#.encoder_attn_layer_norm",
-        "decoder_#/feed_forward/inner": "decoder.layers.#.fc1",
-        "decoder_#/feed_forward/outer": "decoder.layers.#.fc2",
-        "decoder_#/feed_forward_residual/norm": "decoder.layers.#.final_layer_norm",
     },
     prefix="model.",
     without_prefix=("final_logits_bias", "lm_head.weight"),
-    embedding=(
-        "shared.weight",
-        "encoder.embed_tokens.weight",
-        "decoder.embed_tokens.weight",
-        "lm_head.weight",
-    ),
     optional=("final_logits_bias",),
     ignored=r"(en|de)coder\.version",
     first_position=2,
@@ -105,12 +90,7 @@ PEGASUS = dataclasses.replace(
     title="PEGASUS",
     class_name="PegasusForConditionalGeneration",
     fields=(Field("pad_id", "pad_token_id", 0), *BART.fields[:1], *BART.fields[2:]),
-    fixed={
-        "positions": "sinusoidal_halves",
-        "norm_first": True,
-        "norm_epsilon": 1e-5,
-        "pointer": False,
-    },
+    fixed=LAYOUTS["pegasus"],
     names={
         **BART.names,
         "encoder_norm": "encoder.layer_norm",

@@ -12,8 +12,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from precis.model.bundle.checkpoints.family import Family, Field
-from precis.model.errors import DataError
+from precis.model.bundle.checkpoints.family import (
+    BLOCK,
+    HIDDEN,
+    Family,
+    Field,
+    block_names,
+)
 
 _ROBERTA_PAD = 1
 # Names of the label that says that the first of two texts supports the second.
@@ -23,43 +28,14 @@ _HEADS = (
     r"(pooler|cls|classifier|qa_outputs|lm_head|pre_classifier"
     r"|vocab_(transform|layer_norm|projector))\.|embeddings\.position_ids"
 )
-# The parts of a block.
-_PARTS = (
-    *("attention/query", "attention/key", "attention/value", "attention/output"),
-    *("attention_residual/norm", "feed_forward/inner", "feed_forward/outer"),
-    "feed_forward_residual/norm",
-)
 _POSITIONS = "embeddings.position_embeddings.weight"
-
-
-def _check_encoder(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Refuses what no encoder here computes."""
-    positions = settings.get("position_embedding_type") or "absolute"
-    if positions != "absolute":
-        raise DataError(
-            f"config.json: position_embedding_type is {positions!r}, "
-            "and only absolute positions can be imported"
-        )
-    if settings.get("is_decoder"):
-        raise DataError(
-            "config.json: is_decoder is true, and only an encoder can be imported; "
-            "take a checkpoint of one"
-        )
-    return {}
 
 
 def _read_roberta(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The first position of RoBERTa is the id of the padding plus 1. The rows before it
     are never read.
     """
-    pad = settings.get("pad_token_id", _ROBERTA_PAD)
-    if pad != _ROBERTA_PAD:
-        raise DataError(
-            f"config.json: pad_token_id is {pad}, and of RoBERTa only checkpoints with "
-            f"{_ROBERTA_PAD} can be imported"
-        )
-    rows = settings["max_position_embeddings"]
-    return {**_check_encoder(settings), "max_source_tokens": rows - _ROBERTA_PAD - 1}
+    return {"max_source_tokens": settings["max_position_embeddings"] - _ROBERTA_PAD - 1}
 
 
 def read_checker(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,46 +67,34 @@ def read_checker(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"labels": len(names), "support": support, "pattern": pattern}
 
 
-def _names(block: str, parts: str) -> dict[str, str]:
-    """The names of tensors by the paths of weights.
-
-    Args:
-      block: the name of a block, with # for its number.
-      parts: the names in a block, in the order of `_PARTS`.
-    """
-    return {
-        "embedding/table": "embeddings.word_embeddings.weight",
-        "source_input/positions": _POSITIONS,
-        "source_input/norm": "embeddings.LayerNorm",
-        **{
-            f"encoder_#/{here}": f"{block}.{there}"
-            for here, there in zip(_PARTS, parts.split(), strict=True)
-        },
-    }
+_INPUT = {
+    "embedding/table": "embeddings.word_embeddings.weight",
+    "source_input/positions": _POSITIONS,
+    "source_input/norm": "embeddings.LayerNorm",
+}
+_NAMES = (
+    "attention.{self.query,self.key,self.value,output.dense} "
+    "attention.output.LayerNorm {intermediate,output}.dense output.LayerNorm"
+)
+_DISTILBERT = (
+    "attention.{q,k,v,out}_lin sa_layer_norm ffn.{lin1,lin2} output_layer_norm"
+)
 
 
 BERT = Family(
     title="BERT",
     fields=(
         Field("pad_id", "pad_token_id", 0),
-        Field("vocabulary_size", "vocab_size"),
+        *HIDDEN,
         Field("encoder_layers", "num_hidden_layers"),
-        Field("width", "hidden_size"),
-        Field("feed_forward", "intermediate_size"),
-        Field("heads", "num_attention_heads"),
         Field("dropout", "hidden_dropout_prob", 0.1),
         Field("max_source_tokens", "max_position_embeddings"),
         Field("activation", "hidden_act", "gelu"),
         Field("norm_epsilon", "layer_norm_eps", 1e-12),
     ),
     fixed={"positions": "learned", "scaled_embedding": False, "embedding_norm": True},
-    read=_check_encoder,
-    names=_names(
-        "encoder.layer.#",
-        "attention.self.query attention.self.key attention.self.value "
-        "attention.output.dense attention.output.LayerNorm "
-        "intermediate.dense output.dense output.LayerNorm",
-    ),
+    known={"position_embedding_type": ("absolute",), "is_decoder": (False,)},
+    names={**_INPUT, **block_names("encoder_#/", "encoder.layer.#.", BLOCK, _NAMES)},
     prefix="bert.",
     ignored=_HEADS,
     added={_POSITIONS: "embeddings.token_type_embeddings.weight"},
@@ -140,7 +104,9 @@ BERT = Family(
 ROBERTA = dataclasses.replace(
     BERT,
     title="RoBERTa",
-    fields=(Field("pad_id", "pad_token_id", _ROBERTA_PAD), *BERT.fields[1:]),
+    fields=BERT.fields[1:],
+    fixed={**BERT.fixed, "pad_id": _ROBERTA_PAD},
+    known={**BERT.known, "pad_token_id": (_ROBERTA_PAD,)},
     read=_read_roberta,
     prefix="roberta.",
     first_position=_ROBERTA_PAD + 1,
@@ -170,12 +136,11 @@ DISTILBERT = Family(
         Field("activation", "activation", "gelu"),
     ),
     fixed={**BERT.fixed, "norm_epsilon": 1e-12},
-    read=_check_encoder,
-    names=_names(
-        "transformer.layer.#",
-        "attention.q_lin attention.k_lin attention.v_lin attention.out_lin "
-        "sa_layer_norm ffn.lin1 ffn.lin2 output_layer_norm",
-    ),
+    known=BERT.known,
+    names={
+        **_INPUT,
+        **block_names("encoder_#/", "transformer.layer.#.", BLOCK, _DISTILBERT),
+    },
     prefix="distilbert.",
     ignored=_HEADS,
 )

@@ -4,7 +4,7 @@ config.json and of the tensors, beside those of a network.
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,13 @@ _LEAVES = {
 }
 _NEEDED = object()
 _DECODER = "decoder."
+# The layers of a block, as `block_names` takes them.
+BLOCK = (
+    "attention/{query,key,value,output} attention_residual/norm "
+    "feed_forward/{inner,outer} feed_forward_residual/norm "
+)
+GATED = BLOCK.replace("inner", "inner,gate")
+CROSS = "cross_attention/{query,key,value,output} cross_residual/norm "
 
 
 class Field(NamedTuple):
@@ -50,6 +57,15 @@ class Field(NamedTuple):
     default: Any = _NEEDED
 
 
+# As most checkpoints after BERT name them.
+HIDDEN = (
+    Field("vocabulary_size", "vocab_size"),
+    Field("width", "hidden_size"),
+    Field("feed_forward", "intermediate_size"),
+    Field("heads", "num_attention_heads"),
+)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Family:
     """The checkpoints of one model_type.
@@ -60,7 +76,9 @@ class Family:
       config: the class of the configuration of a network that writes.
       is_general: as in `read_generation`.
       fields: what config.json says of a network field by field.
-      fixed: the fields of a network that all its checkpoints share.
+      fixed: the fields of a network that all its checkpoints share. No checkpoint of
+          a network that writes has a pointer.
+      known: settings and their values, as in `check_known`.
       read: config.json -> fields of a network that no single field gives. It raises
           KeyError where a field is missing.
       write: a network -> fields of config.json that no single field gives.
@@ -80,8 +98,8 @@ class Family:
       norm_offset: what is added to the scales of norms that only scale.
       added: name of a tensor -> name of a tensor whose first row is added to each row.
       older: ends of tensor names in older checkpoints -> ends in current ones.
-      joined: end of the name of a layer -> ends of those whose rows it stands for, one
-          below the other.
+      joined: end of the name of a layer -> what is behind it in the names of those
+          whose rows it stands for, one below the other.
     """
 
     title: str
@@ -90,12 +108,18 @@ class Family:
     is_general: bool = False
     fields: tuple[Field, ...]
     fixed: Mapping[str, Any]
+    known: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     read: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda _: {}
     write: Callable[[TransformerConfig], dict[str, Any]] = lambda _: {}
     names: Mapping[str, str]
     prefix: str = ""
     without_prefix: tuple[str, ...] = ()
-    embedding: tuple[str, ...] = ()
+    embedding: tuple[str, ...] = (
+        "shared.weight",
+        "encoder.embed_tokens.weight",
+        "decoder.embed_tokens.weight",
+        "lm_head.weight",
+    )
     optional: tuple[str, ...] = ()
     omitted: str = r"\Z"
     ignored: str = r"\Z"
@@ -112,17 +136,12 @@ class Family:
           DataError: no network is like that.
           KeyError: a field is missing.
         """
-        values = dict(self.fixed)
-        for here, there, default in self.fields:
-            value = (
-                settings[there] if default is _NEEDED else settings.get(there, default)
-            )
-            if here == "activation":
-                value = activation(value, there)
-            values[here] = value
+        check_known(settings, self.known)
+        values = {**self.fixed, **read_fields(self.fields, settings)}
         values |= self.read(settings)
         if not self.class_name:
             return EncoderConfig(**values)
+        values["pointer"] = False
         if self.config is not TransformerConfig:
             return self.config(**values)
         stack = {field.name for field in dataclasses.fields(StackConfig)}
@@ -156,6 +175,9 @@ class Family:
         """
         path = path.split("/", 1)[1]
         pattern = re.sub(r"_\d+/", "_#/", path)
+        # In the blocks of a decoder the attention has a longer name.
+        pattern = pattern.replace("/self_attention/", "/attention/")
+        pattern = pattern.replace("/self_residual/", "/attention_residual/")
         layer = re.search(r"_(\d+)/", path)
         if pattern in self.names:
             name = self.names[pattern]
@@ -176,7 +198,7 @@ class Family:
         for end, parts in self.joined.items():
             if layer.endswith(end):
                 rows = np.array_split(values, len(parts))
-                names = [f"{layer.removesuffix(end)}{part}.{leaf}" for part in parts]
+                names = [f"{layer}.{part}.{leaf}" for part in parts]
                 return dict(zip(names, rows, strict=True))
         return {name: values}
 
@@ -201,19 +223,63 @@ def _with_end(name: str, ends: Mapping[str, str]) -> str:
     return name
 
 
-def attention_names(path: str, name: str, *parts: str) -> dict[str, str]:
-    """The names of the linear layers of an attention, by path.
+def block_names(path: str, name: str, layers: str, stored: str) -> dict[str, str]:
+    """The names of the layers of a block, by path. Of the words of two texts each is
+    one layer, or several where it has a list in braces:
+
+        attention/{query,key}    self_attn.{q,k}_proj
 
     Args:
-      path: the path of the attention.
-      name: the name of the attention in a checkpoint.
-      *parts: the names of query, key, value and output in a checkpoint.
+      path: the beginning of the paths, with a list where there are several blocks.
+      name: the beginning of the names in a checkpoint.
+      layers: the paths in the block.
+      stored: the names in the block.
     """
-    layers = ("query", "key", "value", "output")
+    pairs = [*zip(layers.split(), stored.split(), strict=True)]
     return {
-        f"{path}/{layer}": f"{name}.{part}"
-        for layer, part in zip(layers, parts, strict=True)
+        block + here: stored_block + there
+        for block, stored_block in zip(_listed(path), _listed(name), strict=True)
+        for pair in pairs
+        for here, there in zip(*map(_listed, pair), strict=True)
     }
+
+
+def _listed(word: str) -> list[str]:
+    before, _, rest = word.partition("{")
+    each, _, behind = rest.partition("}")
+    return [f"{before}{part}{behind}" for part in each.split(",")]
+
+
+def read_fields(fields: Iterable[Field], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a network by name, from the settings in a config.json.
+
+    Raises:
+      DataError: no network has such an activation.
+      KeyError: a field is missing.
+    """
+    values = {}
+    for here, there, default in fields:
+        value = settings[there] if default is _NEEDED else settings.get(there, default)
+        values[here] = activation(value, there) if here == "activation" else value
+    return values
+
+
+def check_known(
+    settings: Mapping[str, Any],
+    known: Mapping[str, Sequence[Any]],
+    way_out: str = "take another checkpoint",
+) -> None:
+    """Refuses settings that no network here computes; the values by name are `known`.
+
+    Raises:
+      DataError: naming the setting.
+    """
+    for name, values in known.items():
+        if (value := settings.get(name)) not in (None, *values):
+            raise DataError(
+                f"config.json: {name} is {value!r}, and only "
+                f"{' or '.join(map(repr, values))} is computed here; {way_out}"
+            )
 
 
 def activation(name: Any, field: str) -> str:

@@ -24,10 +24,15 @@ from precis.model.bundle.checkpoints.bert import (
 )
 from precis.model.bundle.checkpoints.family import Family
 from precis.model.bundle.checkpoints.generation import read_generation, task_settings
-from precis.model.bundle.checkpoints.llama import CHAT_FILES, LLAMA, QWEN2, QWEN3
-from precis.model.bundle.checkpoints.modernbert import MODERNBERT
+from precis.model.bundle.checkpoints.rotary import (
+    CHAT_FILES,
+    LLAMA,
+    MODERNBERT,
+    QWEN2,
+    QWEN3,
+    T5GEMMA2,
+)
 from precis.model.bundle.checkpoints.t5 import MT5, T5
-from precis.model.bundle.checkpoints.t5gemma2 import T5GEMMA2
 from precis.model.bundle.manifest import check_finite
 from precis.model.errors import DataError, UsageError
 from precis.model.network.config import DecoderOnlyConfig, TransformerConfig
@@ -164,20 +169,14 @@ def load_checkpoint(
         if has_sides and not are_learned:
             longest = max(config.max_target_tokens, search[0].max_summary_tokens)
             config = dataclasses.replace(config, max_target_tokens=longest)
-    if are_learned and max_source_tokens > config.max_source_tokens:
-        raise UsageError(
-            f"{folder}: --max_source_tokens is {max_source_tokens}, "
-            f"and this checkpoint has learned {config.max_source_tokens} positions; "
-            "ask for no more, or leave it at 0 for all of them"
-        )
-    if family.config is DecoderOnlyConfig and max_source_tokens:
+    room = config.max_source_tokens if are_learned else max_source_tokens
+    if family.config is DecoderOnlyConfig:  # The summary stands behind the source.
         room = settings.get("max_position_embeddings", 2048) - config.max_target_tokens
-        if max_source_tokens > room:
-            raise UsageError(
-                f"{folder}: --max_source_tokens is {max_source_tokens}, and of its "
-                f"positions {room} are left beside the {config.max_target_tokens} that "
-                "it writes; ask for no more"
-            )
+    if max_source_tokens > room:
+        raise UsageError(
+            f"{folder}: --max_source_tokens is {max_source_tokens}, and this "
+            f"checkpoint has {room} positions for a source; ask for no more"
+        )
     tensors = read_tensors(folder, family)
     with _naming(folder):
         if max_source_tokens:

@@ -10,20 +10,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from precis.model.bundle.checkpoints.family import (
+    CROSS,
+    GATED,
     Family,
     Field,
     activation,
     activation_name,
-    attention_names,
+    block_names,
 )
 from precis.model.errors import DataError
+from precis.model.network.architectures import LAYOUTS
 from precis.model.network.config import TransformerConfig
 
 # The source length of the published checkpoints in training. Positions are relative, so
 # longer sources are possible.
 _TRAINED_TOKENS = 512
-_PARTS = ("q", "k", "v", "o")
-_RELATIVE = "relative_attention_bias.weight"
+_RELATIVE = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+_NAMES = (
+    "0.SelfAttention.{q,k,v,o} 0.layer_norm "
+    "LAST.DenseReluDense.{wi_0,wi_1,wo} LAST.layer_norm "
+    "1.EncDecAttention.{q,k,v,o} 1.layer_norm"
+)
 
 
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,13 +83,13 @@ def _write(config: TransformerConfig) -> dict[str, Any]:
     }
 
 
-def _feed_forward(side: str, layer: int) -> dict[str, str]:
-    name = f"{side}.block.#.layer.{layer}"
+def _names(side: str, last: str) -> dict[str, str]:
+    """Those of a side; `last` is the number of the feed-forward network in a block."""
+    blocks, stored = f"{side}.block.#.layer.", _NAMES.replace("LAST", last)
     return {
-        f"{side}_#/feed_forward/inner": f"{name}.DenseReluDense.wi_0",
-        f"{side}_#/feed_forward/gate": f"{name}.DenseReluDense.wi_1",
-        f"{side}_#/feed_forward/outer": f"{name}.DenseReluDense.wo",
-        f"{side}_#/feed_forward_residual/norm": f"{name}.layer_norm",
+        f"{side}_positions/table": f"{side}.{_RELATIVE}",
+        **block_names(f"{side}_#/", blocks, GATED + CROSS, stored),
+        f"{side}_norm": f"{side}.final_layer_norm",
     }
 
 
@@ -102,48 +109,16 @@ T5 = Family(
         Field("relative_distance", "relative_attention_max_distance", 128),
         Field("norm_epsilon", "layer_norm_epsilon", 1e-6),
     ),
-    fixed={
-        "positions": "relative",
-        "biases": False,
-        "norm_first": True,
-        "rms_norm": True,
-        "scaled_scores": False,
-        "scaled_embedding": False,
-        "tied_output": True,  # Unless the checkpoint holds a separate output layer.
-        "pointer": False,
-    },
+    # The output layer is tied unless the checkpoint holds a separate one.
+    fixed=LAYOUTS["t5"],
     read=_read,
     write=_write,
     names={
         "embedding/table": "shared.weight",
         "output_layer/kernel": "lm_head.weight",
-        "encoder_positions/table": f"encoder.block.0.layer.0.SelfAttention.{_RELATIVE}",
-        **attention_names(
-            "encoder_#/attention", "encoder.block.#.layer.0.SelfAttention", *_PARTS
-        ),
-        "encoder_#/attention_residual/norm": "encoder.block.#.layer.0.layer_norm",
-        **_feed_forward("encoder", 1),
-        "encoder_norm": "encoder.final_layer_norm",
-        "decoder_positions/table": f"decoder.block.0.layer.0.SelfAttention.{_RELATIVE}",
-        **attention_names(
-            "decoder_#/self_attention", "decoder.block.#.layer.0.SelfAttention", *_PARTS
-        ),
-        "decoder_#/self_residual/norm": "decoder.block.#.layer.0.layer_norm",
-        **attention_names(
-            "decoder_#/cross_attention",
-            "decoder.block.#.layer.1.EncDecAttention",
-            *_PARTS,
-        ),
-        "decoder_#/cross_residual/norm": "decoder.block.#.layer.1.layer_norm",
-        **_feed_forward("decoder", 2),
-        "decoder_norm": "decoder.final_layer_norm",
+        **_names("encoder", "1"),
+        **_names("decoder", "2"),
     },
-    embedding=(
-        "shared.weight",
-        "encoder.embed_tokens.weight",
-        "decoder.embed_tokens.weight",
-        "lm_head.weight",
-    ),
     # All blocks of a side share the table of the first. Older files repeat it for each
     # block, and hold tables of the cross-attention that no network reads.
     ignored=(

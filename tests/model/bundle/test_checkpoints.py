@@ -229,7 +229,7 @@ def test_learned_positions_are_cut_at_the_source_length(tmp_path):
     whole = load_checkpoint(bert).network
     np.testing.assert_allclose(encoder(ids), whole(ids), atol=1e-6)
     for folder, learned in ((bart, 40), (bert, 24)):
-        message = f"{folder}: --max_source_tokens is 41, .* learned {learned} positions"
+        message = f"{folder}: --max_source_tokens is 41, .* has {learned} positions for"
         with pytest.raises(UsageError, match=message):
             load_checkpoint(folder, max_source_tokens=41)
 
@@ -418,8 +418,11 @@ def test_joined_layers_of_a_modernbert_are_taken_apart(tmp_path):
         ),
         ({"global_attn_every_n_layers": 0}, r"config.json: damaged \(.*; download the"),
         ({"attention_bias": True}, "lacks layers.0.attn.Wo.bias, layers.0.attn.Wqkv.k"),
-        ({"rope_parameters": SCALED}, "rope_type is 'yarn', and only rotary positions"),
-        ({"rope_scaling": {"type": "linear"}}, "rope_type is 'linear', and only rotar"),
+        ({"rope_parameters": SCALED}, "rope_type is 'yarn', and only 'default' is co"),
+        (
+            {"rope_scaling": {"type": "linear"}},
+            "rope_type is 'linear', and only 'defaul",
+        ),
         ({"hidden_activation": "mish"}, "hidden_activation 'mish' is not one of gelu"),
         ({"num_attention_heads": 8}, "width of a head must be even for rotary positio"),
         (
@@ -605,9 +608,13 @@ DOUBLE = {"feed_forward_proj": "double-gated-gelu"}
         ("t5", {TASKS: {"summarization": {"prefix": 3}}}, "is {'prefix': 3}, and must"),
         ("t5", HALF, "diversity_penalty is 0.5, and no search here has it; take it ou"),
         ("bert", {"position_embedding_type": "relative_key"}, "is 'relative_key', and"),
-        ("bert", {"is_decoder": True}, "is_decoder is true, and only an encoder can b"),
+        (
+            "bert",
+            {"is_decoder": True},
+            "is_decoder is True, and only False is .*; take",
+        ),
         ("bert", {"hidden_act": "mish"}, "hidden_act 'mish' is not one of gelu, .*; i"),
-        ("roberta", {"pad_token_id": 0}, "pad_token_id is 0, and of RoBERTa only chec"),
+        ("roberta", {"pad_token_id": 0}, "pad_token_id is 0, and only 1 is computed"),
         ("distilbert", {"activation": "mish"}, "activation 'mish' is not one of gelu"),
     ],
 )

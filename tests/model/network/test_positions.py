@@ -36,9 +36,8 @@ def test_first_values_are_as_large_as_published():
     learned, relative = (
         dataclasses.replace(config, positions=kind) for kind in ("learned", "relative")
     )
-    embedding = positions.TokenEmbedding(
-        vocabulary_size=500, width=64, name="embedding"
-    )
+    large = dataclasses.replace(config, vocabulary_size=500)
+    embedding = positions.TokenEmbedding(large, name="embedding")
     codes = positions.PositionedInput(config=learned, max_tokens=200, name="input")
     biases = positions.RelativePositions(
         config=relative, is_bidirectional=True, name="n"

@@ -7,7 +7,7 @@ import pytest
 from support.small_checkpoint import write_tokenizer
 from tokenizers import ByteLevelBPETokenizer
 
-from precis.model.bundle.checkpoints.llama import read_chat
+from precis.model.bundle.checkpoints.rotary import read_chat
 from precis.model.errors import DataError
 from precis.model.inference.passages import PassageCutter
 from precis.model.tokenization.imported import ImportedTokenizer
