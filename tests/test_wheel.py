@@ -53,7 +53,7 @@ LINES = {
     "summarize --text article.txt --bundle bundle": "train",
     "summarize --corpus sample:5 --extractive lead --output OUT/lead": "beam",
     "summarize --corpus sample:5 --bundle bundle --output OUT/run": "beam train",
-    f"summarize --text article.txt --bundle {SERVER}": "endpoint",
+    f"summarize --text article.txt --bundle {SERVER} --min_source_words 1": "endpoint",
     f"summarize --corpus sample:5 --bundle {SERVER} --output OUT/e": "beam endpoint",
     "summarize --corpus tfds:cnn_dailymail --output OUT/tfds": "beam tfds",
     "evaluate --input summaries --output OUT/scores": "beam",

@@ -86,7 +86,7 @@ class Throttle:
 
     Attributes:
       limit: how many run now, at most.
-      answered_at: when the last answer came, or the start.
+      answered_at: when the last answer came; before the first minus infinity.
     """
 
     def __init__(self, most: int, closing: threading.Event) -> None:
@@ -96,7 +96,7 @@ class Throttle:
         self._running = 0
         self._paused_until = self._slowed_at = -math.inf
         self._changed = threading.Condition()
-        self.answered_at = time.monotonic()
+        self.answered_at = -math.inf
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
@@ -246,7 +246,11 @@ class ChatClient:
             except httpx2.RequestError as error:
                 is_late = isinstance(error, httpx2.TimeoutException)
                 reason = "timeout" if is_late else "cut_answer"
-                raise Unanswered(reason, f"no answer ({error!r})") from None
+                # One that never answered does not come back: its address is wrong.
+                is_final = isinstance(error, httpx2.ConnectError)
+                is_final &= self._throttle.answered_at == -math.inf
+                detail = f"no answer ({error!r})"
+                raise Unanswered(reason, detail, is_final=is_final) from None
             status, pause = response.status_code, 0.0
             if status == 200:
                 return _read_answer(response)
