@@ -6,17 +6,17 @@ table and in every row.
 An evaluation starts anew each time, so its tasks leave no receipts.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
-import pyarrow as pa
 
 from precis.model import files
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
-from precis.model.progress.stages import Stage
+from precis.model.progress.stages import Stage, stage
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.engines.beam_runner import (
@@ -32,11 +32,7 @@ from precis.pipelines.evaluate.evaluation_table import (
     baseline_system,
     combine,
 )
-from precis.pipelines.evaluate.group_references import (
-    JOINED_COLUMNS,
-    JOINED_FILE,
-    join_references,
-)
+from precis.pipelines.evaluate.group_references import JOINED_FILE, join_references
 from precis.pipelines.evaluate.options import EVALUATE, EvaluateOptions, default_output
 from precis.pipelines.evaluate.scoring import (
     LATER_COLUMNS,
@@ -58,11 +54,7 @@ from precis.pipelines.tables.part_files import (
     list_ranges,
     read_rows,
 )
-from precis.pipelines.tables.schema import (
-    GROUP_SCORES_SCHEMA,
-    SCORES_SCHEMA,
-    write_parquet,
-)
+from precis.pipelines.tables.schema import write_parquet
 
 RESULT_FILES = ("rouge.json", "rouge.md")
 # Starting worker processes takes about as long as scoring this many rows of ten
@@ -70,6 +62,7 @@ RESULT_FILES = ("rouge.json", "rouge.md")
 _ROWS_FOR_PROCESSES = 16_384
 
 
+@shown("evaluate")
 def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
     """Scores the summaries of a run, writes rouge.json, rouge.md and scores/, and
     prints the table.
@@ -93,11 +86,13 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
         check_apart(folder, flag="--output", result=options.input)
     source, missing = options.group_references, None
     paths = parquet_files(options.input, of_groups=bool(source))
-    if source:
-        missing = join_references(source, paths, folder)
-        paths = [files.join(folder, JOINED_FILE)]
-    try:
-        ranges = list_ranges(paths, needed=NEEDED_COLUMNS)
+    with contextlib.ExitStack() as at_end:
+        if source:
+            with stage("join", is_brief=True):
+                missing = join_references(source, paths, folder)
+            paths = [files.join(folder, JOINED_FILE)]
+            at_end.callback(files.remove, paths[0])
+        ranges = list_ranges(paths, needed=() if source else NEEDED_COLUMNS)
         if options.baseline:
             check_baseline(options.baseline, ranges)
         row_count = sum(row_range.rows for row_range in ranges)
@@ -122,11 +117,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
         for name in (*RESULT_FILES, SCORES_FOLDER):
             files.remove(files.join(folder, name))
         stages = [Stage(name="evaluate", total=row_count, unit="rows")]
-        with shown("evaluate"):
-            run_pipeline(pipeline, stages)
-    finally:
-        if source:
-            files.remove(paths[0])
+        run_pipeline(pipeline, stages)
     result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
     print(as_text(result))
     print(f"\nwrote {folder}: {', '.join((*RESULT_FILES, f'{SCORES_FOLDER}/'))}")
@@ -156,19 +147,16 @@ class ScoreWorker(TaskWorker):
     ) -> TaskReport:
         """Scores the rows that have a reference; without any there is no part."""
         del dead_letters
-        of_groups, schema = bool(self.options.group_references), SCORES_SCHEMA
-        columns = JOINED_COLUMNS if of_groups else (*NEEDED_COLUMNS, *LATER_COLUMNS)
+        of_documents = (*NEEDED_COLUMNS, *LATER_COLUMNS)
+        columns = None if self.options.group_references else of_documents
         rows = read_rows(task, columns)
         is_split = self.options.split_sentences
         table, scores = score_rows(rows, number=task.number, split_sentences=is_split)
-        if of_groups:
-            schema = GROUP_SCORES_SCHEMA
-            table = pa.table(table.columns, schema=schema)
         scored = scores.counts["scored"]
         if scored:
             part = f"part-{task.number:05d}-of-{self.tasks:05d}.parquet"
             path = files.join(self.folder, SCORES_FOLDER, part)
-            write_parquet(path, [table], schema)
+            write_parquet(path, [table], table.schema)
         progress.advance_to(Position(records=len(rows), share=1.0))
         outcomes = {"read": len(rows), "written": scored, "skipped": len(rows) - scored}
         return TaskReport({task.path: outcomes}, [], scores)
@@ -192,7 +180,7 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
     """
     systems: set[str] = set()
     for row_range in ranges:
-        for row in read_rows(row_range, [*NEEDED_COLUMNS, "summary", "group_method"]):
+        for row in read_rows(row_range, [*NEEDED_COLUMNS, "summary"]):
             if has_reference(row):
                 systems.update(system_texts(row))
         if baseline_system(baseline) in systems - {REFERENCE}:
@@ -222,11 +210,11 @@ def publish(
     scores = [report.figures for report in reports]
     if not any(part.counts["scored"] for part in scores):
         if missing:
-            first = [missing[name]["first"] for name in missing]
+            given, other, *_ = (each["first"] for each in missing.values())
             raise UsageError(
                 f"no group of {options.input} has a reference: its groups begin with "
-                f"{first[0]}, those of --group_references {options.group_references} "
-                f"with {first[1]}; write the same group_id there"
+                f"{given}, those of --group_references {options.group_references} with "
+                f"{other}; write the same group_id there"
             )
         raise UsageError(
             f"no row of {options.input} has a reference summary; run "

@@ -47,10 +47,6 @@ _MEASURE_ROWS = {
     "facts_of_reference_percent": "facts of the reference %",
     "flagged_percent": "any flag %",
 }
-_MISSING = {
-    "without_reference": "groups without a reference, and the first of them",
-    "without_row": "references without a group, and the first of them",
-}
 
 # Of rows, from the lowest expected ROUGE-2 to the highest.
 _GROUPS = 10
@@ -392,10 +388,10 @@ def notes(result: Mapping[str, Any]) -> list[str]:
     if groups := result.get("groups"):
         lines.append("several references of a group: the best counts, for each measure")
         lines.append(f"groups scored: {result['rows_scored']}")
-        for name, title in _MISSING.items():
-            ids = groups[name]["first"]
-            named = f" ({', '.join(map(repr, ids))})" if ids else ""
-            lines.append(f"{title}: {groups[name]['count']}{named}")
+        for name, missing in groups.items():
+            named = f" ({', '.join(map(repr, missing['first']))})"
+            title = f"{name.replace('_', ' ')}, and the first of them"
+            lines.append(f"{title}: {missing['count']}{named * bool(missing['count'])}")
         return lines
     truncated, share = "no network ran", result["truncated_share"]
     if share is not None:

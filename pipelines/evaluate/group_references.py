@@ -7,46 +7,46 @@ references nor the groups need fit the memory. Lines with one `group_id` are sev
 references of that group.
 """
 
+import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from precis.model.errors import DataError, UsageError
-from precis.model.text.article import Article
+from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.schemes import SCHEMES, scheme_of
-from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import EMPTY_ARTICLE, MISSING_FIELD, FileFailure
+from precis.pipelines.corpus.source import list_tasks
+from precis.pipelines.corpus.task import MISSING_FIELD, FileFailure
+from precis.pipelines.corpus.task_reader import read_records
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database, publish_keys
 from precis.pipelines.tables.part_files import list_ranges, read_part
 
-if TYPE_CHECKING:
-    import duckdb
-
-_COLUMNS = ("group_id", "run_id", "method", "summary")
-# In the folder of an evaluation while it runs, and its columns.
+# In the folder of an evaluation while it runs.
 JOINED_FILE = "groups.parquet"
-JOINED_COLUMNS = (
-    *("document_id", "run_id", "group_method", "summary", "reference_summary"),
-    *("other_references", "extractive", "abstractive_summary", "truncated"),
-)
-_SHOWN_GROUPS = 5
+_COLUMNS = ("group_id", "run_id", "summary")
+# A line without highlights is skipped, and known by its place alone.
+_GIVEN = pa.schema([(n, pa.string()) for n in ("group_id", "reference", "skipped")])
+_TABLES = """
+CREATE TABLE groups (group_id VARCHAR, run_id VARCHAR, summary VARCHAR);
+CREATE TABLE given (group_id VARCHAR, reference VARCHAR, skipped VARCHAR);
+CREATE VIEW ids AS SELECT group_id FROM given WHERE skipped IS NULL
+"""
 _JOIN = """
-SELECT groups.group_id AS document_id, run_id, method AS group_method, summary,
-    texts[1] AS reference_summary, texts[2:] AS other_references,
-    NULL AS extractive, NULL AS abstractive_summary, NULL AS truncated
+SELECT groups.group_id, run_id, summary,
+    texts[1] AS reference_summary, texts[2:] AS other_references
 FROM groups LEFT JOIN (
     SELECT group_id, list(reference ORDER BY reference) AS texts
-    FROM given GROUP BY group_id
+    FROM given WHERE skipped IS NULL GROUP BY group_id
 ) AS given ON groups.group_id IS NOT DISTINCT FROM given.group_id
 ORDER BY groups.group_id, run_id
 """
-_MISSING = """
-SELECT group_id FROM (SELECT DISTINCT group_id FROM {}) AS rows ANTI JOIN {} AS others
-    ON rows.group_id IS NOT DISTINCT FROM others.group_id
-ORDER BY group_id NULLS FIRST
-"""
+# EXCEPT takes nulls for equal.
+_MISSING = {
+    "groups_without_reference": "SELECT group_id FROM groups EXCEPT FROM ids",
+    "references_without_group": "FROM ids EXCEPT SELECT group_id FROM groups",
+    "references_without_highlights": "SELECT skipped FROM given WHERE skipped NOT NULL",
+}
 
 
 def join_references(source: str, parts: Sequence[str], folder: str) -> dict[str, Any]:
@@ -54,74 +54,64 @@ def join_references(source: str, parts: Sequence[str], folder: str) -> dict[str,
     columns that `score_rows` reads.
 
     Args:
-      source: of the references, a path or as in `--corpus`.
+      source: of the references, as in `--corpus`.
       parts: the Parquet files with the rows.
       folder: of the evaluation.
 
     Returns:
-      For `without_reference`, the groups that have none, and `without_row`, those that
-      only the references have: their `count`, and the `first` of their ids.
+      For each of `_MISSING` the `count`, and the `first` ids, or places of lines.
 
     Raises:
       UsageError: the source cannot be read, or lacks a field.
-      DataError: a reference is damaged.
+      DataError: a reference is damaged, or one does not name its group.
     """
     list_ranges(parts, needed=_COLUMNS)  # It names what has no rows of groups.
+    rows = (rows for path in parts for rows in read_part(path, _COLUMNS))
     with open_database() as connection:
-        columns = ", ".join(f"{name} VARCHAR" for name in _COLUMNS)
-        connection.execute(f"CREATE TABLE groups ({columns})")
-        connection.execute("CREATE TABLE given (group_id VARCHAR, reference VARCHAR)")
-        for path in parts:
-            for rows in read_part(path, _COLUMNS):
-                connection.register("batch", rows)
-                connection.execute("INSERT INTO groups FROM batch")
-        for references in _read_references(source):
-            connection.register("batch", references)
-            connection.execute("INSERT INTO given FROM batch")
+        connection.execute(_TABLES)
+        for table, batches in ("groups", rows), ("given", _read_references(source)):
+            for batch in batches:
+                connection.register("batch", batch)
+                connection.execute(f"INSERT INTO {table} FROM batch")
         joined = connection.sql(_JOIN).to_arrow_reader(ROWS_AT_ONCE)
         publish_keys(folder, JOINED_FILE, joined)
-        return {
-            "without_reference": _missing(connection, "groups", "given"),
-            "without_row": _missing(connection, "given", "groups"),
-        }
-
-
-def _missing(
-    connection: "duckdb.DuckDBPyConnection", table: str, other: str
-) -> dict[str, Any]:
-    query = _MISSING.format(table, other)
-    first = connection.sql(f"{query} LIMIT {_SHOWN_GROUPS}").fetchall()
-    return {
-        "count": len(connection.sql(query)),
-        "first": [group for (group,) in first],
-    }
+        missing = {}
+        for name, query in _MISSING.items():
+            found = connection.sql(query)
+            first = found.order("ALL NULLS FIRST").limit(5).fetchall()
+            missing[name] = {"count": len(found), "first": [each for (each,) in first]}
+        return missing
 
 
 def _read_references(source: str) -> Iterator[pa.Table]:
-    """The groups and texts of the references, a table for each task of their files."""
-    scheme = "" if source.split(":")[0] in SCHEMES else scheme_of(source)
+    """The references, with the columns of `_GIVEN`, a table for each task."""
     try:
         options = CorpusOptions(
-            corpus=f"{scheme}:{source}" if scheme else source,
-            article_field="highlights",
-            keep_fields="group_id:string",
+            corpus=source, article_field="highlights", keep_fields="group_id:string"
         )
         for task in list_tasks(options):
             rows = []
-            for record in read_task(task, options):
-                if isinstance(record, Article):
-                    document = record.document
-                    rows.append([document.metadata["group_id"], document.article])
-                elif record.reason not in (EMPTY_ARTICLE, MISSING_FIELD):
-                    place = f"{record.source_file}, {record.source_position}"
+            for content, _, raw in read_records(task, options):
+                place = f"{content.source_file}, {content.source_position}"
+                if isinstance(content, Document) and content.article.strip():
+                    group = content.metadata["group_id"]
+                    # Only lines of JSON can leave out a field that others have.
+                    if group is None and task.scheme == "jsonl":
+                        if "group_id" not in json.loads(raw):
+                            raise DataError(
+                                f"{place}: 'group_id' is missing; name the group, or "
+                                "write null for the group null"
+                            )
+                    rows.append({"group_id": group, "reference": content.article})
+                elif isinstance(content, Document) or content.reason == MISSING_FIELD:
+                    rows.append({"skipped": place})
+                else:
                     raise DataError(
-                        f"{place}: {record.detail}; mend it or leave it out"
+                        f"{place}: {content.detail}; mend it or leave it out"
                     )
-            columns = [pa.array([row[n] for row in rows], pa.string()) for n in (0, 1)]
-            yield pa.table(columns, ["group_id", "reference"])
+            yield pa.Table.from_pylist(rows, _GIVEN)
     except UsageError as error:
-        reason, *_ = str(error).split(" (--article_field")
         way_out = "a reference has the fields group_id and highlights"
-        raise UsageError(f"--group_references: {reason}; {way_out}") from error
+        raise UsageError(f"--group_references: {error}; {way_out}") from error
     except (DataError, FileFailure) as error:
         raise DataError(f"--group_references: {error}") from error

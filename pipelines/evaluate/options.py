@@ -38,10 +38,10 @@ class EvaluateOptions:
     )
     group_references: str = flag(
         "",
-        "score the summaries of groups and not of documents: a file with the fields "
-        "group_id and highlights, or several as --corpus names them; lines with one "
-        "group_id are several references, of which the best counts",
-        metavar="FILE",
+        "score the summaries of groups and not of documents: files, named as in "
+        "--corpus, with the fields group_id and highlights; lines with one group_id "
+        "are several references, of which the best counts",
+        metavar="SCHEME:WHERE",
         default_text="none",
     )
     split_sentences: bool = flag(

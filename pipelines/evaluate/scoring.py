@@ -18,7 +18,7 @@ from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.normalization import normalise
 from precis.model.text.sentences import split_sentences
 from precis.pipelines.tables.part_files import has_reference
-from precis.pipelines.tables.schema import SCORES_SCHEMA
+from precis.pipelines.tables.schema import GROUP_SCORES_SCHEMA, SCORES_SCHEMA
 
 REFERENCE = "reference"
 SUMMARY = "summary"
@@ -93,23 +93,25 @@ def score_rows(
 
     Args:
       rows: with `NEEDED_COLUMNS` and those of `LATER_COLUMNS` that they have; or of
-          groups, with the columns that `join_references` gives them.
+          groups, as `join_references` writes them.
       number: the position of the range.
       split_sentences: whether texts with several sentences and no line break are cut
           before they are scored.
 
     Returns:
-      A row of `SCORES_SCHEMA` for each scored document and system, and for each
+      A row of `SCORES_SCHEMA` for each scored document and system (of groups, of
+      `GROUP_SCORES_SCHEMA`), and for each
       reference that is measured; and what the evaluation is made from.
     """
     scored_rows = [row for row in rows if has_reference(row)]
-    chosen = [item for row in scored_rows for item in row["extractive"] or ()]
+    chosen = [item for row in scored_rows for item in row.get("extractive") or ()]
     most_sentences: Counter[str] = Counter()
     for item in chosen:
         method = item["method"]
         most_sentences[method] = max(most_sentences[method], item["rank"])
     texts = [system_texts(row, sorted(most_sentences)) for row in scored_rows]
-    judged = [row["truncated"] for row in scored_rows if row["truncated"] is not None]
+    truncated = [row.get("truncated") for row in scored_rows]
+    judged = [each for each in truncated if each is not None]
     counts = Counter(
         rows=len(rows),
         scored=len(scored_rows),
@@ -138,7 +140,7 @@ def score_rows(
     phrase_methods = {phrase["method"] for phrase in phrases}
     table = [
         {
-            "document_id": row["document_id"],
+            **{name: row[name] for name in ("document_id", "group_id") if name in row},
             "run_id": row["run_id"],
             "system": system,
             **of_row.get(system, {}),
@@ -147,7 +149,9 @@ def score_rows(
         for row, of_row, measures in zip(scored_rows, scores, measured, strict=True)
         for system in (*of_row, *({REFERENCE} & measures.keys()))
     ]
-    return pa.Table.from_pylist(table, schema=SCORES_SCHEMA), RangeScores(
+    of_groups = any("group_id" in row for row in rows)
+    schema = GROUP_SCORES_SCHEMA if of_groups else SCORES_SCHEMA
+    return pa.Table.from_pylist(table, schema=schema), RangeScores(
         number,
         counts,
         most_sentences,
@@ -168,9 +172,7 @@ def system_texts(row: Row, methods: Iterable[str] = ()) -> dict[str, str]:
         for system, column in TEXT_COLUMNS.items()
         if row.get(column) is not None
     }
-    extracts = extractive_summaries(row["extractive"] or ())
-    if "group_method" in row:
-        extracts = {row["group_method"]: row["summary"]}
+    extracts = extractive_summaries(row.get("extractive") or ())
     return {**dict.fromkeys(methods, ""), **extracts, **written}
 
 

@@ -137,8 +137,8 @@ def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange
     return ranges
 
 
-def read_rows(rows: RowRange, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """The rows of a task, with those of the columns that the file has."""
+def read_rows(rows: RowRange, columns: Sequence[str] | None) -> list[dict[str, Any]]:
+    """The rows of a task, with those of the columns that the file has; all if None."""
     with files.open_read(rows.path) as file:
         table = read_row_group(pq.ParquetFile(file), rows.group, columns)
     return table.slice(rows.first, rows.rows).to_pylist()

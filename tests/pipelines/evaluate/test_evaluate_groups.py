@@ -5,6 +5,7 @@ what is missing on either side, and what is refused.
 import json
 import os
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -40,6 +41,7 @@ def run(tmp_path_factory):
         for n in range(15)
     ]
     flags = {"extractive": "lead", "min_source_words": 0, "sentences": 2}
+    flags |= {"flat": True, "rows": "groups"}
     corpus = write_jsonl(folder / "news.jsonl", lines)
     summarize(corpus=corpus, output=folder / "run", group_by="topic", **flags)
     return folder / "run"
@@ -50,13 +52,25 @@ def write(path, references=REFERENCES):
     return write_jsonl(path, lines)
 
 
-@pytest.mark.parametrize("is_split", [False, True])
-def test_each_group_has_the_scores_of_rouge_score(run, tmp_path, capsys, is_split):
-    corpus = write(tmp_path / "a.jsonl")
-    flags = {"group_references": corpus, "split_sentences": is_split}
-    result = evaluate(input=run, resamples=5, **flags)
-    output = f"{run}-evaluation/groups"
+@pytest.mark.parametrize(("is_split", "of_parquet"), [(False, 0), (True, 3)])
+def test_each_group_has_the_scores_of_rouge_score(
+    run, tmp_path, capsys, is_split, of_parquet
+):
+    """The first references are in Parquet, the others in lines."""
+    source = write(tmp_path / "a.jsonl", REFERENCES[of_parquet:])
+    places = np.cumsum([0, *map(len, open(tmp_path / "a.jsonl", "rb"))])
+    if of_parquet:
+        first = [(group and str(group), text) for group, text in REFERENCES[:3]]
+        columns = [pa.array(column) for column in zip(*first, strict=True)]
+        table = pa.table(columns, ["group_id", "highlights"])
+        pq.write_table(table, tmp_path / "b.parquet")
+        source = f"parquet:{tmp_path}/b.parquet,{source}"
+    words = ["evaluate", "--input", str(run), "--resamples", "5"]
+    words += ["--group_references", source]
+    assert exit_code(*words, *["--split_sentences"] * is_split) == 0
+    output = run.parent / "run-evaluation" / "groups"
     assert sorted(os.listdir(output)) == ["rouge.json", "rouge.md", "scores"]
+    result = json.loads((output / "rouge.json").read_bytes())
     summaries = {
         row["group_id"]: row for row in pq.read_table(run / "groups").to_pylist()
     }
@@ -66,67 +80,33 @@ def test_each_group_has_the_scores_of_rouge_score(run, tmp_path, capsys, is_spli
             text = text.replace(". ", ".\n") if is_split else text
             given.setdefault(group and str(group), []).append(text)
     scorer = rouge_scorer.RougeScorer(list(rouge.MEASURES), use_stemmer=True)
-    rows = pq.read_table(f"{output}/scores").to_pylist()
+    rows = pq.read_table(output / "scores").to_pylist()
     named = {(row["group_id"], row["system"]) for row in rows}
-    groups = ("storm", "2015", None)
-    systems = ("centrality", "summary")
-    assert named == {(group, name) for group in groups for name in systems}
+    # The method of a group is no system: others would be judged by other groups.
+    assert named == {(group, "summary") for group in ("storm", "2015", None)}
     for row in rows:
         summary = summaries[row["group_id"]]["summary"]
         expected = scorer.score_multi(given[row["group_id"]], summary)
         found = [row[name] for name in rouge.MEASURES]
         assert found == [expected[name].fmeasure for name in rouge.MEASURES]
     assert {row["run_id"] for row in rows} == {summaries["storm"]["run_id"]}
-    assert [each["rows"] for each in result["systems"]] == [3, 3]
+    assert [each["rows"] for each in result["systems"]] == [3]
+    lines = [places[number - of_parquet] for number in (4, 6)]
+    without = sorted(f"{tmp_path}/a.jsonl, byte {line}" for line in lines)
     assert result["groups"] == {
-        "without_reference": {"count": 2, "first": ["match", "vote"]},
-        "without_row": {"count": 1, "first": ["lost"]},
+        "groups_without_reference": {"count": 2, "first": ["match", "vote"]},
+        "references_without_group": {"count": 1, "first": ["lost"]},
+        "references_without_highlights": {"count": 2, "first": without},
     }
+    printed = capsys.readouterr().out
     assert (
         "groups scored: 3\n"
-        "groups without a reference, and the first of them: 2 ('match', 'vote')\n"
-        "references without a group, and the first of them: 1 ('lost')\n"
-    ) in capsys.readouterr().out
-
-
-def test_references_of_several_files_and_formats(run, tmp_path):
-    """Parquet by its name, and as a part of a list of corpora."""
-    flags = {"input": run, "resamples": 5}
-    whole = evaluate(group_references=write(tmp_path / "a.jsonl"), **flags)
-    rows = [
-        {"group_id": str(group) if group else None, "highlights": text}
-        for group, text in REFERENCES
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
-    pq.write_table(pa.Table.from_pylist(rows[:3]), tmp_path / "b.parquet")
-    write(tmp_path / "c.jsonl", REFERENCES[3:])
-    for source in (
-        f"{tmp_path}/a.parquet",
-        f"parquet:{tmp_path}/b.parquet,jsonl:{tmp_path}/c.jsonl",
-    ):
-        other = evaluate(group_references=source, output=tmp_path / "out", **flags)
-        assert other["systems"] == whole["systems"]
-        assert other["groups"] == whole["groups"]
-
-
-@pytest.mark.slow
-def test_the_command_scores_groups_of_a_flat_run_alone(run, tmp_path, capsys):
-    references = write(tmp_path / "a.jsonl")
-    flags = {"extractive": "lead", "min_source_words": 0, "flat": True}
-    flags |= {"group_by": "topic", "rows": "groups", "sentences": 2}
-    corpus = f"jsonl:{run.parent}/news.jsonl"
-    summarize(corpus=corpus, output=tmp_path / "run", **flags)
-    words = ("evaluate", "--input", str(tmp_path / "run"), "--resamples", "5")
-    assert exit_code(*words, "--group_references", references) == 0
-    output = tmp_path / "run-evaluation" / "groups"
-    printed = capsys.readouterr().out
+        "groups without reference, and the first of them: 2 ('match', 'vote')\n"
+        "references without group, and the first of them: 1 ('lost')\n"
+        f"references without highlights, and the first of them: 2 ('{without[0]}', "
+    ) in printed
     # Without rows of documents `precis report` makes no page.
     assert f"wrote {output}: rouge.json" in printed and "next:" not in printed
-    whole = evaluate(input=run, group_references=references, resamples=5)
-    assert (
-        json.loads((output / "rouge.json").read_bytes())["systems"]
-        == (whole["systems"])
-    )
 
 
 @pytest.mark.parametrize(
@@ -143,6 +123,12 @@ def test_the_command_scores_groups_of_a_flat_run_alone(run, tmp_path, capsys):
             DataError,
             "a.jsonl, byte 0: 'highlights' holds a value of type list; mend it or le",
         ),
+        (
+            [{"group_id": None, "highlights": "a"}, {"highlights": "b"}],
+            DataError,
+            "a.jsonl, byte 38: 'group_id' is missing; name the group, or write null fo",
+        ),
+        ([], UsageError, "--group_references: .* holds no documents; its files are em"),
         (
             [{"group_id": "x", "highlights": "b"}],
             UsageError,
@@ -168,6 +154,6 @@ def test_a_run_without_groups_and_a_path_without_a_format_are_refused(run, tmp_p
         evaluate(input=tmp_path / "run", group_references="a.jsonl")
     with pytest.raises(UsageError, match="--group_references: unknown corpus 'a.bin'"):
         evaluate(input=run, group_references="a.bin")
-    with pytest.raises(UsageError, match="no system 'lead'; there are centrality, su"):
+    with pytest.raises(UsageError, match="no system 'lead'; there are summary"):
         references = write(tmp_path / "a.jsonl")
         evaluate(input=run, group_references=references, baseline="lead")
