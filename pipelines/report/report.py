@@ -149,11 +149,11 @@ def _sections(
         },
         "group_count": sum(part.rows for part in run.run.group_parts),
         "group_tables": all_tables(of_groups) if of_groups else [],
+        "group_notes": notes(of_groups) if of_groups else [run.groups_note],
         "flag_counts": manifest["quality_flags"],
         "run_facts": facts.run_facts(run),
         "accounts": facts.accounts(run),
         "dead_letters": facts.dead_letters(run),
-        "evaluation_note": run.evaluation_note.replace("`", ""),
         "tables": all_tables(evaluation) if evaluation else [],
-        "notes": notes(evaluation) if evaluation else [],
+        "notes": notes(evaluation) if evaluation else [run.evaluation_note],
     }

@@ -23,9 +23,10 @@ class ReportedRun(NamedTuple):
     Attributes:
       run: the run.
       evaluation: the content of rouge.json; None without an evaluation of this run.
-      evaluation_note: why there is none; "" where there is.
+      evaluation_note: a sentence that says why there is none; "" where there is.
       score_files: the scores of the evaluation.
       of_groups: the content of rouge.json of its groups; None without.
+      groups_note: a sentence that says why there is none; "" where there is.
     """
 
     run: FinishedRun
@@ -33,6 +34,7 @@ class ReportedRun(NamedTuple):
     evaluation_note: str
     score_files: Sequence[str]
     of_groups: Mapping[str, Any] | None
+    groups_note: str
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -61,28 +63,27 @@ def open_reported_run(folder: str) -> ReportedRun:
             f"{SCHEMA_VERSION}; run `precis summarize` again"
         )
     place = default_output(folder)
-    of_groups, *_ = _read_evaluation(run, files.join(place, GROUPS_FOLDER))
-    return ReportedRun(run, *_read_evaluation(run, place), of_groups)
+    of_groups, groups_note, _ = _read_evaluation(
+        run, files.join(place, GROUPS_FOLDER), " --group_references jsonl:FILE"
+    )
+    return ReportedRun(run, *_read_evaluation(run, place), of_groups, groups_note)
 
 
 def _read_evaluation(
-    run: FinishedRun, place: str
+    run: FinishedRun, place: str, flags: str = ""
 ) -> tuple[Mapping[str, Any] | None, str, Sequence[str]]:
     """What `ReportedRun` holds of an evaluation in a folder: its content, why there is
-    none, and the files of its scores.
+    none, and the files of its scores. The flags make one of its kind.
     """
     score_files = files.glob(files.join(place, SCORES_FOLDER, "*.parquet"))
     path = files.join(place, "rouge.json")
     result, note = None, ""
+    way_out = f"precis evaluate --input {run.folder}{flags} makes one of this run."
     if not files.exists(path):
-        note = (
-            f"there is no evaluation; `precis evaluate --input {run.folder}` makes one"
-        )
+        note = f"ROUGE is not shown: there is no evaluation; {way_out}"
     elif _run_of(score_files) not in (run.run_id, ""):
-        note = (
-            f"{place} is the evaluation of another run; `precis evaluate --input "
-            f"{run.folder}` makes one of this run"
-        )
+        other = f"{place} is the evaluation of another run"
+        note = f"ROUGE is not shown: {other}; {way_out}"
     else:
         result = files.read_object(
             path,

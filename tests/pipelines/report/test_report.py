@@ -145,6 +145,7 @@ def test_groups_stand_with_the_documents_of_their_sentences(folder, page):
     sizes = sorted((row["members"] for row in rows), reverse=True)
     assert [int(count) for _, count in shown[:10]] == sizes[:10]
     assert "h0 13 members, 13 of them with a candidate; centrality" in text
+    assert "scored: 1 groups without reference, and the first of them: 22 (" in text
     buttons = re.findall(
         r'data-number="(\d+)">\s*<span>(.*?)</span>\s*<small>(.*?) · \S+, byte \d+, '
         r"characters ([\d,]+) to ([\d,]+)(?: · in (\d+) documents)?<",
@@ -161,6 +162,7 @@ def test_groups_stand_with_the_documents_of_their_sentences(folder, page):
         assert list(map(int, offsets)) == [sentence["start"], sentence["end"]]
         assert int(copies or 1) == sentence["copies"]
     assert "Scores of groups: system" in page
+    assert "ROUGE is not shown" not in page
 
 
 def test_a_rewritten_line_stands_with_its_sentence():
@@ -229,12 +231,15 @@ def test_articles_that_are_gone_are_named(folder, tmp_path, capsys):
 def test_another_evaluation_is_not_shown(folder, tmp_path):
     shutil.copytree(folder / "run", tmp_path / "run")
     scores = shutil.copytree(folder / "run-evaluation", tmp_path / "run-evaluation")
-    part = next((scores / "scores").glob("*.parquet"))
-    table = pq.read_table(part)
-    rows = [{**row, "run_id": "other"} for row in table.to_pylist()]
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), part)
+    for part in scores.rglob("*.parquet"):
+        table = pq.read_table(part)
+        rows = [{**row, "run_id": "other"} for row in table.to_pylist()]
+        pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), part)
     page = Path(report(run=tmp_path / "run", documents=4).path).read_text()
-    assert "run-evaluation is the evaluation of another run; precis evaluate" in page
+    other = "is the evaluation of another run; precis evaluate --input"
+    assert f"not shown: {scores} {other} {tmp_path}/run makes one" in page
+    command = f"{other} {tmp_path}/run --group_references jsonl:FILE makes one"
+    assert f"not shown: {scores}/groups {command}" in page
 
 
 def test_what_is_no_run_is_refused(folder, tmp_path):
