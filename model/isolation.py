@@ -152,7 +152,9 @@ class FailureWatch:
     corpus of fewer documents ends with its dead letters.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, noun: str = "document") -> None:
+        """Takes the noun of what is watched."""
+        self._noun = noun
         self._passed: set[str] = set()
         self._failures: Counter[tuple[str, str]] = Counter()
 
@@ -176,7 +178,7 @@ class FailureWatch:
             self._failures[stage, kind] += 1
             if self._failures[stage, kind] == MOST_FIRST_FAILURES:
                 raise JobError(
-                    f"the first {MOST_FIRST_FAILURES} documents all failed in the "
+                    f"the first {MOST_FIRST_FAILURES} {self._noun}s all failed in the "
                     f"stage {stage} with {kind} ({failure.detail}), so the cause is "
-                    "no single document; see to it and run the command again"
+                    f"no single {self._noun}; see to it and run the command again"
                 )

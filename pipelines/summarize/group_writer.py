@@ -7,14 +7,16 @@
 A line has one sentence, so that the row names where each line comes from.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from precis.model.errors import UsageError
 from precis.model.extractive.expected import ExpectedReference
+from precis.model.inference.batches import SEARCH
 from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.inference.summarizer import Summary
-from precis.model.isolation import Failure
+from precis.model.isolation import Failure, FailureWatch
 from precis.model.quality.flags import FLAGS, rejects
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
@@ -75,8 +77,11 @@ def check_rewriting(settings: SummarySettings) -> None:
 
 
 def rewrite(
-    groups: Sequence[ChosenSentences], bulk: BulkSummarizer, settings: SummarySettings
-) -> None:
+    groups: Sequence[ChosenSentences],
+    bulk: BulkSummarizer,
+    settings: SummarySettings,
+    watch: FailureWatch,
+) -> dict[str, int]:
     """Changes rows of groups: `summary` has lines of the network, and `sentences` those
     that the lines are written of, in the same order.
 
@@ -84,6 +89,13 @@ def rewrite(
       groups: those of a task.
       bulk: writes.
       settings: of the run.
+      watch: of the sentences.
+
+    Returns:
+      The sentences that could not be searched and stand as they are, by `stage/reason`.
+
+    Raises:
+      JobError: all sentences so far could not be searched, for the same reason.
     """
     from precis.model.inference.composition import RewrittenSentence, compose_summary
 
@@ -93,7 +105,10 @@ def rewrite(
     texts = [one_line(each["text"]) for group in groups for each in group.sentences]
     sources = [source.ids for source in encoder.encode_texts(texts)]
     in_processes = bulk.pays_for_processes(sources)
-    written = iter(bulk.begin(sources, in_processes=in_processes).summaries())
+    searched = bulk.begin(sources, in_processes=in_processes).summaries()
+    watch.check(SEARCH, searched)
+    failures = [each for each in searched if isinstance(each, Failure)]
+    written = iter(searched)
     for group in groups:
         rewritten = []
         for place, sentence in enumerate(group.sentences):
@@ -110,6 +125,7 @@ def rewrite(
                 is_english=group.is_english,
             )
             _take_lines(group.row, summary, settings)
+    return dict(Counter(f"{each.stage}/{each.reason}" for each in failures))
 
 
 def _take_lines(

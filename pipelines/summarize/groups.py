@@ -23,6 +23,7 @@ from precis.model.extractive.groups import Candidate, choose_of_group
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.terms import TermCache
 from precis.model.inference.bulk_summarizer import BulkSummarizer
+from precis.model.isolation import FailureWatch
 from precis.model.progress.counters import enter_step
 from precis.model.text.language import is_english
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
@@ -308,6 +309,7 @@ class GroupSummarizer:
             check_rewriting(settings)
         self._settings, self._groups, self._share = settings, groups, share
         self._models = Models()
+        self._watch = FailureWatch("sentence")
         self._importance: ImportanceModel | None = None
         self._settings_id = group_settings_id(settings, groups)
 
@@ -328,10 +330,15 @@ class GroupSummarizer:
             self._models.bulk.release()
         self._models = Models()
 
-    def rewrite(self, groups: Sequence[ChosenSentences]) -> None:
-        """Rewrites the sentences of groups together, with --rewrite_groups."""
-        if isinstance(self._models.bulk, BulkSummarizer):
-            rewrite(groups, self._models.bulk, self._settings)
+    def rewrite(self, groups: Sequence[ChosenSentences]) -> dict[str, int]:
+        """Rewrites the sentences of groups together, with --rewrite_groups.
+
+        Returns, Raises: as `group_writer.rewrite`.
+        """
+        bulk = self._models.bulk
+        if not isinstance(bulk, BulkSummarizer):
+            return {}
+        return rewrite(groups, bulk, self._settings, self._watch)
 
     def choose(self, candidates: Sequence[dict[str, Any]]) -> ChosenSentences:
         """The row of a group, but for `run_id`, of sentences as they stand.
@@ -416,7 +423,7 @@ class GroupWorker(TaskWorker):
                 row = new[-1].row
             row["run_id"] = run.job.run_id
             rows.append(row)
-        self._summarizer.rewrite(new)
+        failures = self._summarizer.rewrite(new)
         table = summary_table(rows, GROUP_SCHEMA)
         if run.layout.is_flat:
             table = flatten(table)
@@ -426,7 +433,10 @@ class GroupWorker(TaskWorker):
         return TaskReport(
             source_counts(),
             [describe_file(output, name, rows=len(rows))],
-            {"group_members": sum(row["members"] for row in rows)},
+            {
+                "group_members": sum(row["members"] for row in rows),
+                "group_failures": failures,
+            },
         )
 
 

@@ -306,6 +306,7 @@ def describe_groups(
             "groups": sum(file["rows"] for file in published),
             "members": members,
         },
+        "failures": sum_counts(report.figures["group_failures"] for report in reports),
         "files": published,
     }
 

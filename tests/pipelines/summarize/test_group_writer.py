@@ -4,13 +4,13 @@ refused. `tests/pipelines/training/test_train_summarizer.py` has it end to end.
 
 import pytest
 
-from precis.model.errors import UsageError
+from precis.model.errors import JobError, UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.inference.batches import SEARCH
 from precis.model.inference.endpoint import Utf8
 from precis.model.inference.summarizer import Summary
-from precis.model.isolation import Failure
+from precis.model.isolation import Failure, FailureWatch
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import SearchConfig
 from precis.pipelines.summarize.group_writer import (
@@ -69,7 +69,9 @@ def rewritten(expected=EXPECTED, **fallback):
     row |= {"flags": ["reduced"]}
     texts = [TROOPS, NOBODY] if expected else []
     settings = settings_of(FallbackConfig(**fallback))
-    rewrite([ChosenSentences(row, expected, True)], Bulk(texts), settings)
+    groups = [ChosenSentences(row, expected, True)]
+    failures = rewrite(groups, Bulk(texts), settings, FailureWatch())
+    assert failures == ({"search/error": 1} if expected else {})
     assert row["sentences"] == sentences
     return row["summary"], row["method"], row["flags"]
 
@@ -86,6 +88,20 @@ def test_a_line_that_would_not_be_shown_gives_way_to_its_sentence():
         ["reduced"],
     )
     assert rewritten(None) == ("", "importance", ["reduced"])
+
+
+def test_a_search_that_fails_for_every_sentence_ends_the_job():
+    watch = FailureWatch("sentence")
+
+    def task():
+        row = {"summary": "", "method": "importance", "flags": []}
+        row["sentences"] = [{"text": NOBODY, "start": 0}] * 8
+        group = ChosenSentences(row, EXPECTED, True)
+        return rewrite([group], Bulk([NOBODY] * 8), settings_of(), watch)
+
+    assert [task() for _ in range(3)] == [{"search/error": 8}] * 3
+    with pytest.raises(JobError, match="first 32 sentences all .* no single sentence"):
+        task()
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ def test_a_corpus_becomes_summaries(finished, tmp_path, capsys):
             assert {*tokenize(line)} & {*tokenize(sentence["text"])}
     assert exit_code("verify", str(tmp_path / "run")) == 0
     run = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert run["groups"]["failures"] == {}
     for name, part in (("model_id", "writer"), ("extractive_model_id", "extractor")):
         inner = json.loads((finished / part / "manifest.json").read_text())
         assert run[name] == inner["model_id"]
