@@ -147,9 +147,8 @@ class ScoreWorker(TaskWorker):
     ) -> TaskReport:
         """Scores the rows that have a reference; without any there is no part."""
         del dead_letters
-        of_documents = (*NEEDED_COLUMNS, *LATER_COLUMNS)
-        columns = None if self.options.group_references else of_documents
-        rows = read_rows(task, columns)
+        of_groups = bool(self.options.group_references)
+        rows = read_rows(task, None if of_groups else NEEDED_COLUMNS + LATER_COLUMNS)
         is_split = self.options.split_sentences
         table, scores = score_rows(rows, number=task.number, split_sentences=is_split)
         scored = scores.counts["scored"]

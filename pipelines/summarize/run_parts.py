@@ -306,7 +306,9 @@ def describe_groups(
             "groups": sum(file["rows"] for file in published),
             "members": members,
         },
-        "failures": sum_counts(report.figures["group_failures"] for report in reports),
+        "failures": sum_counts(
+            report.figures.get("group_failures", {}) for report in reports
+        ),
         "files": published,
     }
 
