@@ -20,10 +20,9 @@ from precis.model.inference.chat_client import Answer, ChatClient
 from precis.model.inference.summarizer import Summary, shorten
 from precis.model.isolation import Failure, FailureError, attempt
 from precis.model.text.language import ENGLISH, language_of
-from precis.model.text.limit import Limit
+from precis.model.text.limit import Limit, count_words
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
-from precis.model.text.words import words
 
 # The reasoning that a model writes before its answer.
 _THOUGHTS = re.compile(r"\A(?:.*?</think>|\s*<think>.*)", re.DOTALL)
@@ -107,10 +106,11 @@ class Endpoint:
 
     def _summarize(self, source: np.ndarray) -> SearchedBatch:
         """Asks for the summary of a source."""
-        prompt = f"{self._instruction}\n\n{self.source_tokenizer.decode(source)}"
+        text = self.source_tokenizer.decode(source)
+        prompt = f"{self._instruction}\n\n{text}"
         answer = attempt(prompt, self._client.ask, stage=SEARCH)
         answers = [] if isinstance(answer, Failure) else [answer]
-        if answers and (size := self._excess(answers[0])):
+        if answers and (size := self._excess(answers[0], text)):
             prompt += f"\n\nYour last answer is too long: {size}."
             further = attempt(prompt, self._client.ask, stage=SEARCH)
             if not isinstance(further, Failure):
@@ -122,14 +122,15 @@ class Endpoint:
         started = ended - sum(each.seconds for each in answers)
         return SearchedBatch([answers or answer], read, read, started, ended)
 
-    def _excess(self, answer: Answer) -> str:
-        """The size of an answer of which nothing is within the limit."""
+    def _excess(self, answer: Answer, text: str) -> str:
+        """The size of an answer to a text, if nothing of it is within the limit."""
         if not self._limit:
             return ""
         summary = attempt(answer, read_summary, stage=SEARCH)
-        if isinstance(summary, Failure) or shorten([summary], self._limit):
+        language = language_of(text) or ENGLISH
+        if isinstance(summary, Failure) or shorten([summary], self._limit, language):
             return ""
-        return f"{len(words(summary.text))} words, {len(summary.text)} characters"
+        return f"{count_words(summary.text)} words, {len(summary.text)} characters"
 
 
 def read_summaries(answers: Sequence[Answer]) -> list[Summary]:

@@ -15,8 +15,8 @@ from precis.model.search.config import (
     check_vocabularies,
 )
 from precis.model.search.special import special_tokens
-from precis.model.text.language import ENGLISH
-from precis.model.text.limit import NO_LIMIT, Limit, ends_sentence
+from precis.model.text.language import ENGLISH, language_of
+from precis.model.text.limit import NO_LIMIT, Limit, ends_sentence, is_closed
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
 
@@ -141,7 +141,10 @@ def _fitting_tokens(
     hypothesis or its beginning is within it.
     """
     summaries = distinct_summaries(ranked, tokenizer)
-    if not summaries or shorten(summaries, limit):
+    if not summaries:
+        return 0
+    language = language_of(summaries[0].text) or ENGLISH
+    if shorten(summaries, limit, language):
         return 0
     tokens = len(ranked[0].tokens)
     return min(tokens - 1, int(tokens * limit.share(summaries[0].text)))
@@ -176,8 +179,9 @@ def shorten(
 ) -> list[Summary]:
     """The summaries of a document that are within a limit, best first.
 
-    None ends within a clause: where the best one ends as a sentence does, the others
-    do, and the last sentence of one that was cut at the maximum length is left out.
+    None ends within a clause or a quotation: where the best one has the end of a
+    sentence, the others end so, and the last sentence of one that was cut at the
+    maximum length is left out.
 
     Args:
       ranked: the summaries, best first.
@@ -188,13 +192,23 @@ def shorten(
       Where none is within it, the best one that is without its last sentences, with
       the scores of the whole; nothing where no first sentence is short enough.
     """
-    marked = bool(ranked) and ends_sentence(ranked[0].text)
+    first = limit.beginnings(ranked[0].text, language) if ranked else []
+    marked = any(map(ends_sentence, first))
     whole: list[Summary] = []
     begun: list[Summary] = []
     for each in ranked:
         texts = limit.beginnings(each.text, language)
         is_cut = not ends_sentence(each.text) and (marked or not each.is_finished)
-        fitting = [one for one in texts[is_cut:] if one.strip() and limit.fits(one)]
+        fitting = [
+            one
+            for one in texts[is_cut:]
+            if one.strip()
+            and limit.fits(one)
+            and (
+                one is texts[0]
+                or (is_closed(one) and (ends_sentence(one) or not marked))
+            )
+        ]
         if fitting:
             is_whole = fitting[0] == texts[0]
             kept = each._replace(text=fitting[0])

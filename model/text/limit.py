@@ -1,4 +1,4 @@
-"""How long a summary may be. Words are counted by `words`, characters by `len`.
+"""How long a summary may be: its words, counted by `count_words`, and its characters.
 
 limit of 6 words    Rain fell.  Nobody came on Monday.      within it
                     Rain fell.  Nobody came here on Monday. cut to `Rain fell.`
@@ -14,6 +14,8 @@ from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
 from precis.model.text.words import words
 
+# A line before the text, such as `Here is the headline:`.
+_PREAMBLE = re.compile(r"\A\s*[^\n]*:\**\s*\n(?=.*\w)", re.DOTALL)
 _BULLET = re.compile(r"^[ \t]*[-*•–]\s+", re.MULTILINE)
 _NUMBER = re.compile(r"^[ \t]*\(?(\d{1,2})[.)]\s+", re.MULTILINE)
 _END = re.compile(r"[.!?…。！？][\s\"'”’»)\]]*\Z")
@@ -63,18 +65,20 @@ class Limit(NamedTuple):
     def fits(self, text: str) -> bool:
         """Whether a text is within it."""
         has_lines = not self.lines or text.count("\n") < self.lines
-        return has_lines and self.holds([Size(len(words(text)), len(text) + 1)])
+        return has_lines and self.holds([Size(count_words(text), len(text) + 1)])
 
     def share(self, text: str) -> float:
         """How much of a text is within it, at most 1 where all is."""
         most_words, most_chars = self.most
-        return min(most_words / max(len(words(text)), 1), most_chars / (len(text) + 1))
+        return min(most_words / max(count_words(text), 1), most_chars / (len(text) + 1))
 
     def beginnings(self, text: str, language: str = ENGLISH) -> list[str]:
         """The text, and what is left of it without its last sentences, longest first.
 
-        With a limit of lines each sentence is a line, without the mark of a list.
+        What a language model says before it, and marks of bold type, are left out. With
+        a limit of lines each sentence is a line, without the mark of a list.
         """
+        text = _PREAMBLE.sub("", text).replace("**", "")
         if self.lines:
             text = _without_marks(text)
         sentences = split_sentences(text, language=language)
@@ -87,14 +91,25 @@ class Limit(NamedTuple):
 NO_LIMIT = Limit()
 
 
+def count_words(text: str) -> int:
+    """The words of a text by `words` or, where there are more, between white space."""
+    return max(len(words(text)), len(text.split()))
+
+
 def line_size(sentence: str) -> Size:
     """The size of a sentence of an article as a line of a summary."""
-    return Size(len(words(sentence)), len(" ".join(sentence.split())) + 1)
+    return Size(count_words(sentence), len(" ".join(sentence.split())) + 1)
 
 
 def ends_sentence(text: str) -> bool:
     """Whether a text ends as a sentence does, and not within a clause."""
     return _END.search(text) is not None
+
+
+def is_closed(text: str) -> bool:
+    """Whether a text ends within no quotation and no brackets."""
+    is_quoted = sum(map(text.count, '"„“”')) % 2
+    return not is_quoted and text.count("(") <= text.count(")")
 
 
 def _without_marks(text: str) -> str:

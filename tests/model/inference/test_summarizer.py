@@ -56,6 +56,10 @@ TITLE = Summary("Rain all day", -1.0, -0.5, None)
             Limit(9),
             [LONG.text],
         ),
+        ([LONG._replace(text=f"{LONG.text} It fell, which")], Limit(9), [LONG.text]),
+        # No quotation and no brackets are cut.
+        ([LONG._replace(text='"Go home. Stay there." It rained.')], Limit(3), []),
+        ([LONG._replace(text="Rain (some. Not all.) fell.")], Limit(3), []),
         # Headlines have no full stop.
         (
             [TITLE._replace(text="Rain all day long"), TITLE],

@@ -189,7 +189,8 @@ def test_an_endpoint_is_asked_once_more_where_its_answer_is_too_long(stories, tm
 
 def test_forms_are_told_and_lists_are_lines():
     listed = "1. Rain fell on the coast.\n2. It was cold. Very cold."
-    server = ChatServer({1: [{"text": listed}, {"text": f'{listed} "Why?"'}]})
+    second = f"Here is **the headline**:\n\n{listed}"
+    server = ChatServer({1: [{"text": listed}, {"text": second}]})
     lines = [{"id": "a", "article": ARTICLES[1]}]
     with server.serve() as bundle:
         flags = {"bundle": bundle, **FLAGS}
