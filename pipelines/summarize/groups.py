@@ -152,7 +152,8 @@ FROM groups JOIN tasks USING (number) LEFT JOIN used USING (number) LEFT JOIN (
     SELECT number, kept.place AS candidate, copies, language, moment, document_id,
         source_file, source_position, score, "start", "end", text
     QUALIFY row_number() OVER (PARTITION BY number, words ORDER BY
-        rank, document_id, source_file, source_position, "start", score) = 1
+        moment NULLS LAST, rank, document_id, source_file, source_position, "start",
+        score) = 1
 ) USING (number)
 ORDER BY number, candidate
 """

@@ -7,6 +7,7 @@ import json
 import random
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import write_jsonl
@@ -18,6 +19,7 @@ from precis.model.errors import JobError, UsageError
 from precis.pipelines.command_line.results import show_run
 from precis.pipelines.summarize.run_parts import describe_groups
 from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.tables.group_field import check_order
 
 TOPICS = ("storm", "größe \u4e0b", "", None, "storm", "storm", "a/b=c'\x1f")
 FLAGS = {
@@ -299,12 +301,14 @@ def test_what_makes_groups(whole, tmp_path, flags, ids):
 
 
 def test_sentences_stand_in_the_order_of_a_field(tmp_path):
-    """Days run against the numbers of the documents; one has none and stands last. A
-    changed day is a changed member.
+    """Days run against the numbers of the documents; some have none and stand last. The
+    first day of a sentence that several have places it. A changed day is a changed
+    member.
     """
     lines = [line(n, day=f"2015-01-{30 - n % 25:02}") for n in range(60)]
-    lines[4]["day"] = None
     lines[4]["article"] = f"{WIRE} {WIRE[:-1]} again. And the mayor sang a song."
+    for n in (4, 16, 43, 46):
+        lines[n]["day"] = None
     flags = {"group_by": "n", "keep_fields": "day:date", "order_by": "day", **FLAGS}
     flags |= {"sentences": 9, "min_source_words": 0}
     first = {"corpus": write(tmp_path / "first", lines), "output": tmp_path / "run"}
@@ -315,6 +319,8 @@ def test_sentences_stand_in_the_order_of_a_field(tmp_path):
     for row in rows.values():
         order = [(days[e["document_id"]], e["start"]) for e in row["sentences"]]
         assert order == sorted(order) and len(order) > 5
+    (wire,) = [e for e in rows["1"]["sentences"] if e["text"] == WIRE]
+    assert wire["document_id"] == "d040"  # on the 15th, after d010 on the 20th
     assert findings(tmp_path / "run") == []
     lines[0]["day"] = "2016-01-01"
     second = {"corpus": write(tmp_path / "again", lines), "output": tmp_path / "two"}
@@ -322,6 +328,13 @@ def test_sentences_stand_in_the_order_of_a_field(tmp_path):
     rows = group_rows(tmp_path / "two")
     reused = {key: row["reused_from"] for key, row in rows.items()}
     assert reused == dict.fromkeys("12", manifest["run_id"]) | {"0": None}
+
+
+def test_times_of_a_day_order_no_groups():
+    schema = pa.schema({"hour": pa.time32("s")})
+    message = r"--order_by hour: the field is time32\[s\], no date, timestamp or whole"
+    with pytest.raises(UsageError, match=message):
+        check_order("hour", schema)
 
 
 @pytest.mark.parametrize(
