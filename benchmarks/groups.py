@@ -10,9 +10,8 @@ one text. So the figures rank methods; they are not those of a set with referenc
 people, such as DUC 2004. Similar references make groups that agree more than those of a
 real field do, and no method sees a reference.
 
-Every summary has at most `--max_words` words. Importance takes fewer where it expects a
-higher ROUGE of them, so a second table has baselines of its lengths. It is learned from
-the other documents, the first time; `--output` keeps it. The baselines choose from all
+Every summary has at most `--max_words` words. The extractor of salience learns from the
+other documents, the first time; `--output` keeps it. The baselines choose from all
 sentences: lead of each is the first sentence of each member, then the second;
 centroid (Radev et al. 2004, without its weight of positions), LexRank (Erkan and Radev
 2004) and random have the trigram blocking of `precis summarize`.
@@ -59,29 +58,26 @@ def main(argv: Sequence[str] | None = None) -> None:
         ("max_words", 100, "words of a summary"),
         ("cosine", 0.35, "of two references of a group, at least"),
         ("epochs", 6, "of the extractor"),
-        ("importance_articles", 16_000, "of the extractor"),
+        ("extractor", "", "bundle that knows no document of the corpus; all are tests"),
     ):
         text = f"{what} (default: {default})"
         parser.add_argument(f"--{name}", type=type(default), default=default, help=text)
     flags = parser.parse_args(argv)
     corpus = {"corpus": flags.corpus, "limit": flags.limit, "test_share": 0.4}
-    records, extractor = f"{flags.output}/records", f"{flags.output}/extractor"
-    precis.prepare(output=records, oracle_sentences=5, **corpus)
-    precis.train_extractor(
-        records=records,
-        output=extractor,
-        epochs=flags.epochs,
-        importance_articles=flags.importance_articles,
-    )
+    extractor = flags.extractor or f"{flags.output}/extractor"
+    if flags.extractor:
+        corpus |= {"test_share": 1.0, "validation_share": 0.0}
+    else:
+        records = f"{flags.output}/records"
+        precis.prepare(output=records, oracle_sentences=5, **corpus)
+        precis.train_extractor(records=records, output=extractor, epochs=flags.epochs)
     articles = list(read_test_articles(CorpusOptions(**corpus)))
     groups = list(itertools.islice(find_groups(articles, flags.cosine), flags.groups))
-    ours = {"extractive_bundle": extractor, "extractive": "neural"}
-    importance = summarize(groups, flags.max_words, ours)
-    centrality = summarize(groups, flags.max_words, {})
-    limits = [flags.max_words] * len(groups), list(map(count_words, importance))
-    for limit, other in zip(limits, ({"centrality": centrality}, {}), strict=True):
-        summaries = baselines(groups, limit) | other | {"importance": importance}
-        print("\n".join(table(groups, summaries)), end="\n\n", flush=True)
+    neural = {"extractive_bundle": extractor, "extractive": "neural"}
+    summaries = baselines(groups, flags.max_words)
+    for method, settings in (("centrality", {}), ("salience", neural)):
+        summaries[method] = summarize(groups, flags.max_words, settings)
+    print("\n".join(table(groups, summaries)))
 
 
 def read_test_articles(options: CorpusOptions) -> Iterator[Article]:
@@ -110,12 +106,12 @@ def find_groups(articles: Sequence[Article], least_cosine: float) -> Iterator[Gr
                 yield [articles[each] for each in members]
 
 
-def baselines(groups: Sequence[Group], limits: Sequence[int]) -> dict[str, list[str]]:
+def baselines(groups: Sequence[Group], max_words: int) -> dict[str, list[str]]:
     """The summary of each group by each of `METHODS`, of so many words at most."""
     cache = TermCache()
     summaries: dict[str, list[str]] = {method: [] for method in METHODS}
-    for group, limit in zip(groups, limits, strict=True):
-        selection = SelectionConfig(sentences=limit, max_words=max(limit, 1))
+    selection = SelectionConfig(sentences=max_words, max_words=max_words)
+    for group in groups:
         members = [[each.text for each in article.sentences] for article in group]
         # All first sentences, then all second ones.
         in_turn = itertools.chain.from_iterable(itertools.zip_longest(*members))

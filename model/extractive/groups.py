@@ -2,14 +2,15 @@
 
 The candidates are the sentences that were chosen of each document. Nearly equal ones
 (wire copies, quotations) count as one candidate, which weighs more. What remains is
-scored by how central it is to the group:
+scored, and sentences are chosen by maximal marginal relevance (Carbonell and Goldstein
+1998):
 
-    importance   with an extractor that knows it: what it expects of a reference of all
-                 candidates; the sentences are then chosen together, as for a document
-    centrality   else: LexRank over the candidates (Erkan and Radev 2004), up to twice
-                 as much for the beginning of a document, as MEAD weighs positions
-                 (Radev et al. 2004); sentences are chosen by maximal marginal relevance
-                 (Carbonell and Goldstein 1998)
+    centrality   LexRank over the candidates (Erkan and Radev 2004), up to twice as much
+                 for the beginning of a document, as MEAD weighs positions (Radev et al.
+                 2004)
+    salience     with an extractor: centrality times its score of the sentence, a
+                 product of the relevance in the document and the centrality in the
+                 group
 """
 
 import math
@@ -19,18 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.expected import (
-    ExpectedReference,
-    best_sentences,
-    select_expected,
-)
+from precis.model.extractive.expected import best_sentences
 from precis.model.extractive.graph import lexrank
-from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.terms import TermCache, Terms, find_terms
 from precis.model.text.limit import line_size
 
-IMPORTANCE = "importance"
 CENTRALITY = "centrality"
+SALIENCE = "salience"
 # Two sentences of which the cosine of their sets of terms is so high say the same.
 _NEARLY_EQUAL = 0.8
 # Behind so many characters, the beginning of a document weighs less by a factor of e.
@@ -62,7 +58,7 @@ class GroupChoice(NamedTuple):
 
     Attributes:
       place: among the candidates.
-      score: how central it is, 1 for the most central candidate.
+      score: its centrality or salience, 1 for the highest of the candidates.
       copies: the documents that have it or nearly the same, by their candidates.
     """
 
@@ -77,10 +73,9 @@ def choose_of_group(
     selection: SelectionConfig,
     cache: TermCache,
     is_english: bool = True,
-    importance: ImportanceModel | None = None,
-) -> tuple[str, list[GroupChoice], ExpectedReference | None]:
-    """The method, the sentences of a group's summary, and what is expected of its
-    reference if the extractor expects anything.
+    method: str = CENTRALITY,
+) -> list[GroupChoice]:
+    """The sentences of a group's summary.
 
     The sentences come in the order of the moments of their documents, those without one
     last, and then of their places in them; equal places by score.
@@ -90,7 +85,7 @@ def choose_of_group(
       selection: how many sentences and words, at most.
       cache: of the terms of words.
       is_english: whether English stop words and stems are known.
-      importance: of the extractor that scored the candidates; None without one.
+      method: `SALIENCE` where the extractor scored the candidates.
     """
     cache = cache if is_english else cache.of_other_languages
     (terms,) = find_terms([[each.text for each in candidates]], cache)
@@ -99,24 +94,15 @@ def choose_of_group(
     texts = [each.text for each in kept]
     weights = 1.0 + np.log(copies)
     chosen: list[int] = []
-    method, expected = CENTRALITY, None
-    if importance is not None and texts:
-        scores = _relative(np.array([each.score for each in kept]) * weights)
-        # A document says the important things first, and the features know that.
-        order = sorted(range(len(kept)), key=lambda n: kept[n].start)
-        in_order = [texts[n] for n in order]
-        expected = importance.expect_reference(in_order, scores[order])
-    if expected is not None:
-        method = IMPORTANCE
-        chosen = select_expected(
-            texts, scores, expected, selection=selection, is_english=is_english
-        )
-    elif texts:
+    if texts:
         if len(texts) < len(candidates):
             (terms,) = find_terms([texts], cache)
         starts = np.array([each.start for each in kept])
         positions = 1.0 + np.exp(-starts / _BEGINNING)
-        scores = _relative(lexrank(terms) * positions * weights)
+        scores = lexrank(terms) * positions * weights
+        if method == SALIENCE:
+            scores *= [each.score for each in kept]
+        scores = _relative(scores)
         chosen = _select_marginal(texts, scores, terms, selection, is_english)
     choices = [GroupChoice(firsts[n], float(scores[n]), int(copies[n])) for n in chosen]
 
@@ -125,7 +111,7 @@ def choose_of_group(
         moment = math.inf if candidate.moment is None else candidate.moment
         return moment, candidate.start, -choice.score
 
-    return method, sorted(choices, key=place_in_time), expected
+    return sorted(choices, key=place_in_time)
 
 
 def _merge(

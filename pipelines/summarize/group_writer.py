@@ -121,7 +121,7 @@ def rewrite(
                 rewritten,
                 group.expected,
                 most=len(rewritten),
-                least=settings.selection.least,
+                least=len(rewritten),
                 is_english=group.is_english,
             )
             _take_lines(group.row, summary, settings)

@@ -15,11 +15,17 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from precis.model import files
 from precis.model.bundle.importance_tensors import load_importance
-from precis.model.extractive.groups import Candidate, choose_of_group
+from precis.model.extractive.groups import (
+    CENTRALITY,
+    SALIENCE,
+    Candidate,
+    choose_of_group,
+)
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.terms import TermCache
 from precis.model.inference.bulk_summarizer import BulkSummarizer
@@ -233,8 +239,8 @@ def join_candidates(
 
 
 def _methods(settings: SummarySettings) -> Sequence[str]:
-    """The methods whose sentences are candidates: neural alone, whose scores are those
-    that importance was learned with; else all that read the text.
+    """The methods whose sentences are candidates: neural alone, whose scores salience
+    is a product of; else all that read the text.
     """
     methods = settings.options.methods
     if NEURAL in methods:
@@ -315,12 +321,11 @@ class GroupSummarizer:
         self._settings_id = group_settings_id(settings, groups)
 
     def load(self) -> None:
-        """Opens what knows the importance of words, and what writes."""
+        """Opens what writes, and what knows the importance of words for it."""
         options = self._settings.options
         self._terms = TermCache()
-        if NEURAL in options.methods:
-            self._importance = load_importance(options.extractive_bundle)
         if self._groups.rewrite_groups:
+            self._importance = load_importance(options.extractive_bundle)
             self._models = self._share(lambda: open_models(self._settings))
             assert self._models.bulk is not None
             self._models.bulk.retain()
@@ -351,7 +356,9 @@ class GroupSummarizer:
         candidates = [each for each in candidates if each["text"] is not None]
         english = sum(is_english(each["language"]) for each in candidates)
         of_english = 2 * english >= len(candidates)
-        method, choices, expected = choose_of_group(
+        is_neural = NEURAL in self._settings.options.methods
+        method = SALIENCE if is_neural else CENTRALITY
+        choices = choose_of_group(
             [
                 Candidate(*(each[name] for name in Candidate._fields))
                 for each in candidates
@@ -359,7 +366,7 @@ class GroupSummarizer:
             selection=self._settings.selection,
             cache=self._terms,
             is_english=of_english,
-            importance=self._importance,
+            method=method,
         )
         sentences = []
         for choice in choices:
@@ -384,6 +391,13 @@ class GroupSummarizer:
             "reused_from": None,
             "schema_version": GROUP_SCHEMA_VERSION,
         }
+        expected = None
+        if self._importance is not None and candidates:
+            # A document says the important things first, and the features know that.
+            candidates.sort(key=lambda each: each["start"])
+            scores = np.array([each["score"] for each in candidates])
+            texts = [each["text"] for each in candidates]
+            expected = self._importance.expect_reference(texts, scores)
         return ChosenSentences(row, expected, of_english)
 
 

@@ -218,9 +218,9 @@ GROUP_COLUMNS = _columns(
                                   them at most
     summary              string   the sentences, one a line; with --rewrite_groups what
                                   was written of each
-    method               string   importance, as an extractor has learned it; rewritten:
-                                  chosen so, with a written line at least; or
-                                  centrality, LexRank weighed by position
+    method               string   centrality, LexRank weighed by position; salience, it
+                                  times the score of the extractor; or rewritten: chosen
+                                  so, with a written line at least
     sentences            list     the sentences of `summary`, one for each line
     flags                strings  empty: no member has a sentence (that is within the
                                   limit); single_member;

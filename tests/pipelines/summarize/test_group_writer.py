@@ -65,7 +65,7 @@ def settings_of(fallback=None, **options):
 def rewritten(expected=EXPECTED, **fallback):
     """The summary, method and flags of a group of two documents."""
     sentences = [{"text": TROOPS, "start": 0}, {"text": NOBODY, "start": 0}]
-    row = {"summary": "", "method": "importance", "sentences": sentences}
+    row = {"summary": "", "method": "salience", "sentences": sentences}
     row |= {"flags": ["reduced"]}
     texts = [TROOPS, NOBODY] if expected else []
     settings = settings_of(FallbackConfig(**fallback))
@@ -84,17 +84,17 @@ def test_a_line_that_would_not_be_shown_gives_way_to_its_sentence():
     assert rewritten(**doubtful) == (f"{LINE}\n{NOBODY}", "rewritten", flags)
     assert rewritten(fallback="extractive", **doubtful) == (
         f"{stands}\n{NOBODY}",
-        "importance",
+        "salience",
         ["reduced"],
     )
-    assert rewritten(None) == ("", "importance", ["reduced"])
+    assert rewritten(None) == ("", "salience", ["reduced"])
 
 
 def test_a_search_that_fails_for_every_sentence_ends_the_job():
     watch = FailureWatch("sentence")
 
     def task():
-        row = {"summary": "", "method": "importance", "flags": []}
+        row = {"summary": "", "method": "salience", "flags": []}
         row["sentences"] = [{"text": NOBODY, "start": 0}] * 8
         group = ChosenSentences(row, EXPECTED, True)
         return rewrite([group], Bulk([NOBODY] * 8), settings_of(), watch)
