@@ -16,7 +16,6 @@ _USUAL_SENTENCES = 3
 _MOST_SENTENCES = 5
 SUMMARY, HEADLINE, KEY_POINTS = "summary", "headline", "key_points"  # --form
 _HEADLINE_WORDS = 15
-_LEAST_POINTS = 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,7 +48,7 @@ class SelectionConfig:
     form: str = flag(
         SUMMARY,
         "what is written: a summary; a headline, one line of at most 15 words; or "
-        "key_points, three to five sentences, each a line; --sentences, --max_words, "
+        "key_points, up to five sentences, each a line; --sentences, --max_words, "
         "--max_chars and --instruction change that",
         choices=(SUMMARY, HEADLINE, KEY_POINTS),
         is_common=True,
@@ -68,12 +67,6 @@ class SelectionConfig:
         return self.limit.lines or self.sentences or _USUAL_SENTENCES
 
     @property
-    def least(self) -> int:
-        """The sentences that a method takes at least which decides how many."""
-        is_free = self.form == KEY_POINTS and not self.sentences
-        return _LEAST_POINTS if is_free else 1
-
-    @property
     def most(self) -> int:
         """The sentences that a method takes at most which decides how many."""
         return self.limit.lines or self.sentences or _MOST_SENTENCES
@@ -81,12 +74,8 @@ class SelectionConfig:
     @property
     def limit(self) -> Limit:
         """The most that a summary of any kind has."""
-        if self.form == SUMMARY:
-            return Limit(self.max_words, self.max_chars)
-        is_free = self.form == HEADLINE and not (self.max_words or self.max_chars)
-        lines = 1 if self.form == HEADLINE else _MOST_SENTENCES
-        return Limit(
-            _HEADLINE_WORDS if is_free else self.max_words,
-            self.max_chars,
-            self.sentences or lines,
-        )
+        limit = Limit(self.max_words, self.max_chars)
+        if self.form == HEADLINE and not limit:
+            limit = Limit(_HEADLINE_WORDS)
+        lines = {SUMMARY: 0, HEADLINE: 1, KEY_POINTS: _MOST_SENTENCES}[self.form]
+        return limit._replace(lines=lines and (self.sentences or lines))

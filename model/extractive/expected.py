@@ -227,7 +227,6 @@ def select_expected(
         options,
         expected,
         most=selection.most,
-        least=selection.least,
         limit=selection.limit,
     )
     return [options[number].place for number in chosen]

@@ -117,6 +117,8 @@ def select(
         if is_limited:
             size = line_size(sentences[index])
             if not limit.holds([*sizes, size]):
+                if is_baseline and selected:
+                    break  # It takes no scraps from the rest of the document.
                 continue
         if not is_baseline:
             sentence = words(sentences[index])

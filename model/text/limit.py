@@ -80,7 +80,9 @@ class Limit(NamedTuple):
         """
         text = _PREAMBLE.sub("", text).replace("**", "")
         if self.lines:
-            text = _without_marks(text)
+            text = _BULLET.sub("", text)
+            if _NUMBER.findall(text)[:2] == ["1", "2"]:
+                text = _NUMBER.sub("", text)
         sentences = split_sentences(text, language=language)
         if self.lines:
             lines = [one_line(each.text) for each in sentences]
@@ -110,11 +112,3 @@ def is_closed(text: str) -> bool:
     """Whether a text ends within no quotation and no brackets."""
     is_quoted = sum(map(text.count, '"„“”')) % 2
     return not is_quoted and text.count("(") <= text.count(")")
-
-
-def _without_marks(text: str) -> str:
-    """A text without the marks of a list: bullets, or the numbers from 1 on."""
-    numbers = list(map(int, _NUMBER.findall(text)))
-    if len(numbers) > 1 and numbers == list(range(1, len(numbers) + 1)):
-        text = _NUMBER.sub("", text)
-    return _BULLET.sub("", text)

@@ -20,6 +20,7 @@ from precis.model.isolation import Failure, FailureWatch
 from precis.model.quality.flags import FLAGS, rejects
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
+from precis.model.text.limit import line_size
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.pipelines.summarize.document_encoder import DocumentEncoder
@@ -148,18 +149,17 @@ def _take_lines(
         )
         is_held_back = any(rejects(flag, fallback) for flag in quality.flags)
         # Longer lines could make a summary longer than its limit.
-        if line != itself and not is_held_back and len(line) <= len(itself):
+        sizes = zip(line_size(line), line_size(itself), strict=True)
+        is_longer = any(new > old for new, old in sizes)
+        if line != itself and not is_held_back and not is_longer:
             is_rewritten = True
             flags.update({*quality.flags} & {*fallback.fallback_flag_names})
         else:
             line = itself
         lines.append(line)
         sentences.append(sentence)
-    text = "\n".join(lines)
-    if not settings.selection.limit.fits(text):
-        return  # The sentences as they stand are within it.
     row |= {
-        "summary": text,
+        "summary": "\n".join(lines),
         "sentences": sentences,
         "method": REWRITTEN if is_rewritten else row["method"],
         "flags": [*row["flags"], *(name for name in FLAGS if name in flags)],

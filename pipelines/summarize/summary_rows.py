@@ -25,7 +25,7 @@ from precis.model.quality.measures import compare, measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.language import ENGLISH
-from precis.model.text.limit import Limit
+from precis.model.text.limit import Limit, line_size
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
@@ -102,7 +102,6 @@ class SummaryRow:
     passages: "list[Sequence[Summary]]" = dataclasses.field(default_factory=list)
     costs: list[Cost] = dataclasses.field(default_factory=list)
     _expected: ExpectedReference | None = None
-    _is_over_limit: bool = False  # All that the network wrote is too long.
 
     @property
     def _limit(self) -> Limit:
@@ -155,7 +154,9 @@ class SummaryRow:
         text, *others = (
             _one_a_line(item.sentence for item in extracts[name]) for name in methods
         )
-        is_over_limit = bool(article.sentences and not text and self._limit)
+        sizes = [line_size(each.text) for each in article.sentences]
+        any_fits = any(self._limit.holds([each]) for each in sizes)
+        is_over_limit = bool(sizes) and not any_fits
         quality = measure(text, self._index, is_over_limit=is_over_limit)
         self._extractive = SummaryText(methods[0], text, quality.flags)
         reference = article.document.highlights
@@ -266,12 +267,9 @@ class SummaryRow:
             written = self._composed(source, self._expected)
         else:
             written = self._merged()
-        if written or not self._limit or not any(self.passages):
+        if written or not self._limit:
             return written
-        from precis.model.inference.summarizer import join_summaries
-
-        self._is_over_limit = True
-        return [join_summaries("", [ranked[0] for ranked in self.passages if ranked])]
+        return [each[0]._replace(text="") for each in self.passages if each][:1]
 
     def _composed(
         self, source: EncodedDocument, expected: ExpectedReference
@@ -288,7 +286,6 @@ class SummaryRow:
             list(map(RewrittenSentence, sentences, self.passages)),
             expected,
             most=selection.most,
-            least=selection.least,
             limit=self._limit,
             is_english=self.article.is_english,
         )
@@ -332,7 +329,7 @@ class SummaryRow:
             mean_log_prob=mean_log_prob,
             min_mean_log_prob=fallback.min_mean_log_prob,
             is_doubtful=confidence is not None and confidence < fallback.min_confidence,
-            is_over_limit=self._is_over_limit,
+            is_over_limit=bool(self._limit) and not best.text,
             is_truncated=source.is_truncated,
             was_cut=is_endpoint and not best.is_finished,
         )

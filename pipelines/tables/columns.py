@@ -115,7 +115,9 @@ SUMMARY_COLUMNS = _columns(
                                   instructions; null as above, or where an endpoint does
                                   not say
     written_tokens       int32?   tokens of the best hypothesis of each passage, their
-                                  end tokens included; null as above
+                                  end tokens included; null as above. Where a limit
+                                  makes a beam search again, those of the first search
+                                  count, and of an endpoint those of both answers
     writing_seconds      double?  time of the requests, or the part of the searches by
                                   read and written tokens; null as above, and where
                                   SOURCE_DATE_EPOCH asks for rows without times

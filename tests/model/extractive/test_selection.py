@@ -47,6 +47,9 @@ RAW = {"is_baseline": True}
         (LENGTHS, [4, 3, 2, 1], {"max_words": 6}, {}, [0, 3]),
         (LENGTHS, [4, 3, 2, 1], {"max_words": 10, "sentences": 2}, RAW, [0, 1]),
         (LENGTHS[:1], [4], {"max_words": 4}, {}, []),
+        # A baseline does so for its first sentence only.
+        (LENGTHS, [4, 3, 2, 1], {"max_words": 6}, RAW, [0]),
+        (LENGTHS, [4, 3, 2, 1], {"max_words": 4}, RAW, [1]),
         # Of characters too, with the line break between two lines.
         (LENGTHS, [4, 3, 2, 1], {"max_chars": 29}, {}, [0, 1]),
         (LENGTHS, [4, 3, 2, 1], {"max_chars": 28}, {}, [0, 3]),
