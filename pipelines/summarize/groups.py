@@ -159,7 +159,7 @@ FROM groups JOIN tasks USING (number) LEFT JOIN used USING (number) LEFT JOIN (
         source_file, source_position, score, "start", "end", text
     QUALIFY row_number() OVER (PARTITION BY number, words ORDER BY
         moment NULLS LAST, rank, document_id, source_file, source_position, "start",
-        score) = 1
+        score, text) = 1
 ) USING (number)
 ORDER BY number, candidate
 """

@@ -116,15 +116,15 @@ def to_row(
     return beam.Row(**row, **kept)
 
 
-def from_row(row: Any) -> dict[str, Any]:
-    """The values of a row, or of a dict, as Arrow takes them."""
-    values = row if isinstance(row, dict) else row._asdict()
-    return {
-        name: value.to_utc_datetime(has_tz=True)
-        if isinstance(value, Timestamp)
-        else value
-        for name, value in values.items()
-    }
+def from_row(value: Any) -> Any:
+    """A row, a dict or a value of one as Arrow takes it, at any depth."""
+    if isinstance(value, Timestamp):
+        return value.to_utc_datetime(has_tz=True)
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: from_row(each) for name, each in value.items()}
+    return list(map(from_row, value)) if isinstance(value, list | tuple) else value
 
 
 def _to_beam(value: Any, kind: pa.DataType) -> Any:
@@ -148,18 +148,19 @@ def error_output(error_handling: Any) -> str:
     """The name of the output for dead letters; "" without one.
 
     Raises:
-      UsageError: something else than a name is given.
+      UsageError: something else than a name is given, or that of the rows.
     """
     if not error_handling:
         return ""
     # The provider `pythonPackage` gives a row.
     given = getattr(error_handling, "_asdict", lambda: error_handling)()
-    if [*given] != ["output"]:
-        raise UsageError(
-            "error_handling takes the name of the output for dead letters alone, as in "
-            f"{{output: dead_letters}}, not {', '.join(given)}"
-        )
-    return str(given["output"])
+    match given:
+        case {"output": str(name)} if len(given) == 1 and name not in ("", "good"):
+            return name
+    raise UsageError(
+        "error_handling takes the name of the output for dead letters alone, as in "
+        f"{{output: dead_letters}}, and good is that of the rows, not {given!r}"
+    )
 
 
 def with_errors(good: beam.PCollection, letters: beam.PCollection, name: str) -> Any:

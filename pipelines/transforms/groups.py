@@ -8,15 +8,14 @@ number of workers and the size of Beam's bundles. Large groups are reduced in th
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.utils.shared import Shared
 
-from precis.pipelines.corpus.records import check_fields
-from precis.pipelines.corpus.task import DeadLetter
+from precis.model.errors import UsageError
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database
 from precis.pipelines.run.options import option_names, read_flags
 from precis.pipelines.summarize.groups import (
@@ -29,33 +28,25 @@ from precis.pipelines.summarize.groups import (
 from precis.pipelines.summarize.options import GroupOptions
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.group_field import check_order
-from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
+from precis.pipelines.tables.schema import GROUP_SCHEMA
 from precis.pipelines.transforms import beam_rows
-from precis.pipelines.transforms.beam_transforms import (
-    DEAD_LETTERS,
-    ROWS,
-    in_batches,
-    transform_settings,
-)
+from precis.pipelines.transforms.beam_transforms import in_batches, transform_settings
 
 # More than an engine has workers; each costs the time to open a database.
 _SHARDS = 128
 _REWRITTEN_TOGETHER = 256
-_MEMBER_SCHEMA = as_members(
-    SUMMARY_SCHEMA.empty_table(), GroupOptions(group_by="split"), 0
-).schema
 
 
 class SummarizeGroups(beam.PTransform):
     """Summarizes the groups of a PCollection of summary rows.
 
-        groups = result.rows | SummarizeGroups("topic", extractive="lead")
+        groups = rows | SummarizeGroups("topic", extractive="lead")
         texts = groups | beam.Map(lambda row: (row.group_id, row.summary))
 
-    The rows are those of `SummarizeDocuments`, dicts or with a schema, with the field
-    that makes the groups among them. The result is Beam rows with the columns of
-    `GROUP_SCHEMA`. A row that was summarized with other settings than the options here
-    is a dead letter; without `error_handling` it fails the pipeline.
+    The rows are those that `SummarizeDocuments` makes of rows with a schema, with the
+    field that makes the groups in its `keep_fields`. The result is Beam rows with the
+    columns of `GROUP_SCHEMA`. A row that was summarized with other settings than the
+    options here fails the pipeline.
 
     A group is that of a Beam window. Its members come together at one worker, where
     DuckDB spills to disk what does not fit its memory.
@@ -67,7 +58,6 @@ class SummarizeGroups(beam.PTransform):
         *,
         clean: str = "standard",
         run_id: str = "",
-        error_handling: Any = None,
         **options: Any,
     ) -> None:
         """Stores its arguments.
@@ -75,7 +65,6 @@ class SummarizeGroups(beam.PTransform):
         Args:
           group_by: as `--group_by` of `precis summarize`: a field, or day(FIELD).
           clean, run_id: as of `SummarizeDocuments`.
-          error_handling: as in Beam YAML, `{output: NAME}`.
           **options: those of `SummarizeDocuments`, with the values that it has, and
               the other flags of groups, such as `max_group_candidates`.
         """
@@ -87,9 +76,8 @@ class SummarizeGroups(beam.PTransform):
         self._summary_options = options
         self._clean = clean
         self._run_id = run_id
-        self._errors = beam_rows.error_output(error_handling)
 
-    def expand(self, rows: beam.PCollection) -> Any:
+    def expand(self, rows: beam.PCollection) -> beam.PCollection:
         """Checks the options and adds the groups.
 
         Raises:
@@ -98,68 +86,58 @@ class SummarizeGroups(beam.PTransform):
         """
         (groups,) = read_flags([GroupOptions], self._group_options)
         settings = transform_settings(self._summary_options, self._clean, rows)
-        fields, schema = beam_rows.fields_of(rows), SUMMARY_SCHEMA
-        if fields is not None:
-            _check_fields(fields, groups)
-            of_members = {name: fields[name] for name in member_columns(groups)}
-            schema = beam_rows.table_schema(of_members)
-            _check_types(schema, groups)
-        members = (
+        schema = _column_types(beam_rows.fields_of(rows) or {}, groups)
+        return (
             rows
             | "Batch" >> in_batches(ROWS_AT_ONCE)
             | "FindGroups"
-            >> beam.FlatMap(_find_groups, groups, settings.settings_id, schema)
-            .with_output_types(tuple[int, dict[str, Any]])
-            .with_outputs(DEAD_LETTERS, main=ROWS)
-        )
-        made = (
-            members.rows
+            >> beam.FlatMap(
+                _find_groups, groups, settings.settings_id, schema
+            ).with_output_types(tuple[int, dict[str, Any]])
             | "ShuffleMembers" >> beam.GroupByKey()
             | "SummarizeShards"
             >> beam.ParDo(
-                _SummarizeShard(settings, groups, self._run_id)
+                _SummarizeShard(settings, groups, schema, self._run_id)
             ).with_output_types(beam_rows.row_type(GROUP_SCHEMA))
         )
-        return beam_rows.with_errors(made, members.dead_letters, self._errors)
 
 
-def _check_fields(present: Iterable[str], groups: GroupOptions) -> None:
-    needed = (*member_columns(groups), "settings_id")
-    check_fields(present, needed, "SummarizeGroups: the PCollection")
+def _column_types(fields: Mapping[str, Any], groups: GroupOptions) -> pa.Schema:
+    """The columns that the groups are made of, which the fields of rows become.
 
-
-def _check_types(schema: pa.Schema, groups: GroupOptions) -> None:
+    Raises:
+      UsageError: the rows lack one, or its type makes no groups or no order.
+    """
+    names = member_columns(groups)
+    missing = [name for name in (*names, "settings_id") if name not in fields]
+    if missing:
+        raise UsageError(
+            f"SummarizeGroups: the elements have no schema with {', '.join(missing)}; "
+            "it takes the rows that SummarizeDocuments makes of rows with a schema, "
+            "and keep_fields there takes the fields for groups along"
+        )
+    schema = beam_rows.table_schema({name: fields[name] for name in names})
     groups.field.check(schema)
     if groups.order_by:
         check_order(groups.order_by, schema)
+    return pa.schema([schema.field(name) for name in names])
 
 
 def _find_groups(
     rows: Sequence[Any], groups: GroupOptions, settings_id: str, schema: pa.Schema
-) -> Iterator[Any]:
-    """The members of groups by shard, and dead letters."""
-    kept = []
-    for row in map(beam_rows.from_row, rows):
-        _check_fields(row, groups)
-        if row["settings_id"] == settings_id:
-            kept.append(row)
-            continue
-        detail = (
-            f"the row has the settings {row['settings_id']}, and the options here make "
-            f"{settings_id}; give both transforms the same ones"
-        )
-        place = row["document_id"], row["source_file"], row["source_position"]
-        letter = DeadLetter("group", "other_settings", detail, *place)
-        yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
-    columns = {}
-    for name in member_columns(groups):
-        kind = schema.field(name).type if name in schema.names else None
-        column = pa.array([row[name] for row in kept], kind)
-        # Values that are all missing may be of any type.
-        is_null = pa.types.is_null(column.type)
-        columns[name] = column.cast(pa.timestamp("us")) if is_null else column
-    table = pa.table(columns)
-    _check_types(table.schema, groups)
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The members of groups by shard.
+
+    Raises:
+      UsageError: a row was made with other settings.
+    """
+    for row in rows:
+        if row.settings_id != settings_id:
+            raise UsageError(
+                f"SummarizeGroups: a row has the settings {row.settings_id}, and the "
+                f"options here make {settings_id}; give SummarizeDocuments the same"
+            )
+    table = pa.Table.from_pylist(list(map(beam_rows.from_row, rows)), schema)
     for member in as_members(table, groups, 0).to_pylist():
         key = hashlib.blake2b(repr(member["group_id"]).encode(), digest_size=8)
         yield int.from_bytes(key.digest()) % _SHARDS, member
@@ -169,9 +147,14 @@ class _SummarizeShard(beam.DoFn):
     """Summarizes the groups of a shard."""
 
     def __init__(
-        self, settings: SummarySettings, groups: GroupOptions, run_id: str
+        self,
+        settings: SummarySettings,
+        groups: GroupOptions,
+        schema: pa.Schema,
+        run_id: str,
     ) -> None:
         self._settings, self._groups, self._run_id = settings, groups, run_id
+        self._schema = as_members(schema.empty_table(), groups, 0).schema
         self._summarizer = GroupSummarizer(settings, groups, share=Shared().acquire)
 
     def setup(self) -> None:
@@ -184,7 +167,7 @@ class _SummarizeShard(beam.DoFn):
         self, shard: tuple[int, Iterable[dict[str, Any]]]
     ) -> Iterator[beam.Row]:
         with open_database() as connection:
-            load_members(connection, _tables(shard[1]), self._settings)
+            load_members(connection, _tables(shard[1], self._schema), self._settings)
             batches = join_candidates(connection, self._groups)
             candidates = (each for batch in batches for each in batch.to_pylist())
             groups = itertools.groupby(candidates, key=lambda each: each["place"])
@@ -196,8 +179,8 @@ class _SummarizeShard(beam.DoFn):
                     yield beam_rows.to_row(row, GROUP_SCHEMA)
 
 
-def _tables(members: Iterable[dict[str, Any]]) -> Iterator[pa.Table]:
+def _tables(members: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:
     """Members as tables, each with a number of its own."""
     numbered = ({**each, "member": n} for n, each in enumerate(members))
     while batch := list(itertools.islice(numbered, ROWS_AT_ONCE)):
-        yield pa.Table.from_pylist(batch, _MEMBER_SCHEMA)
+        yield pa.Table.from_pylist(batch, schema)
