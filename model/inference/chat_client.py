@@ -14,6 +14,7 @@ while a job runs, so that none is paid for twice.
 """
 
 import contextlib
+import email.utils
 import json
 import math
 import os
@@ -40,6 +41,7 @@ _FIRST_LIMIT = 4
 # pause, ends the job.
 _PATIENCE_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 20.0
+_MOST_BYTES = 1 << 24  # of a response
 # No message of a server may hold so many characters of a request on end.
 _QUOTED_CHARACTERS = 30
 
@@ -113,22 +115,22 @@ class Throttle:
             else:
                 raise Unanswered("stopped", "the job ends", is_final=True)
             self._running += 1
-        failure = None
         try:
             yield
         except Unanswered as error:
-            failure = error
-            raise
-        finally:
-            with self._changed:
-                now = time.monotonic()
-                if failure is None:
-                    self.answered_at = now
-                    self.limit = min(self._most, self.limit + 1 / self.limit)
-                elif not failure.is_final:
-                    self._paused_until = max(self._paused_until, now + failure.pause)
+            if not error.is_final:
+                with self._changed:
+                    now = time.monotonic()
+                    self._paused_until = max(self._paused_until, now + error.pause)
                     if begun > self._slowed_at:
                         self.limit, self._slowed_at = max(1.0, self.limit / 2), now
+            raise
+        else:
+            with self._changed:
+                self.answered_at = time.monotonic()
+                self.limit = min(self._most, self.limit + 1 / self.limit)
+        finally:
+            with self._changed:
                 self._running -= 1
                 self._changed.notify_all()
 
@@ -155,22 +157,21 @@ class ChatClient:
           url: of the server, up to `/v1`.
           parameters: of each request beside its messages.
           requests: those that run at once, at most.
-          timeout: seconds that the server may be silent during a request.
+          timeout: seconds in which a request is answered.
           journal: the file of SQLite that keeps the answers; "" is a temporary one.
 
         Raises:
           UsageError: the key in the environment is none.
         """
         self._url, self._parameters, self._timeout = url, parameters, timeout
-        # A server that asks for no key takes any.
-        self._key = os.environ.get(_KEY_VARIABLE, "").strip() or "EMPTY"
+        self._key = os.environ.get(_KEY_VARIABLE, "").strip()
         if not (self._key.isascii() and self._key.isprintable()):
             raise UsageError(
                 f"{_KEY_VARIABLE} holds characters that no key has; set it again"
             )
         self._http = httpx2.Client(
             base_url=url,
-            headers={"Authorization": f"Bearer {self._key}"},
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
             timeout=httpx2.Timeout(timeout, connect=10.0),
             limits=httpx2.Limits(max_connections=None),
         )
@@ -199,7 +200,9 @@ class ChatClient:
             retry=tenacity.retry_if_exception(
                 lambda error: not getattr(error, "is_final", True)
             ),
-            wait=tenacity.wait_random_exponential(first, _LONGEST_PAUSE_SECONDS),
+            # Together long enough for a server that starts again.
+            wait=tenacity.wait_exponential(first, _LONGEST_PAUSE_SECONDS)
+            + tenacity.wait_random(0, first),
             stop=self._gives_up,
             sleep=tenacity.sleep_using_event(self.closing),
             reraise=True,
@@ -207,17 +210,20 @@ class ChatClient:
         try:
             answer: Answer = again(self._post, body)
         except Unanswered as error:
-            # Does the server answer another one?
-            try:
-                self._post(self._body("Say yes."))
+            failure = error.failure
+            try:  # Does the server answer another one?
+                self._post({**self._body("Say yes."), "max_tokens": 1})
             except Unanswered:
                 raise JobError(
-                    f"{self._url} answers no request: {error.failure.detail}; check "
+                    f"{self._url} answers no request: {failure.detail}; check "
                     f"the server, the key in {_KEY_VARIABLE} and its account, and the "
                     f"path and the model {self._parameters['model']!r} of --bundle; "
                     "the same command goes on, and pays for no answer again"
                 ) from None
-            raise
+            except FailureError:
+                pass  # It answers: this one is refused.
+            detail = f"{failure.detail}; other requests are answered"
+            raise FailureError(failure._replace(detail=detail)) from None
         self._keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
         return answer
 
@@ -241,8 +247,17 @@ class ChatClient:
           Unanswered, FailureError: there is no answer.
         """
         with self._throttle.turn():
+            begun, content = time.monotonic(), bytearray()
             try:
-                response = self._http.post("chat/completions", json=body)
+                with self._http.stream(
+                    "POST", "chat/completions", json=body
+                ) as response:
+                    for chunk in response.iter_bytes():
+                        content += chunk
+                        if time.monotonic() - begun > self._timeout:
+                            raise httpx2.ReadTimeout("a part of it came in time")
+                        if len(content) > _MOST_BYTES:
+                            raise httpx2.ReadError(f"more than {_MOST_BYTES} bytes")
             except httpx2.RequestError as error:
                 is_late = isinstance(error, httpx2.TimeoutException)
                 reason = "timeout" if is_late else "cut_answer"
@@ -253,12 +268,17 @@ class ChatClient:
                 raise Unanswered(reason, detail, is_final=is_final) from None
             status, pause = response.status_code, 0.0
             if status == 200:
-                return _read_answer(response)
-            # Some servers repeat the key.
-            message = _message(response).replace(self._key, "***")
+                return _read_answer(content, time.monotonic() - begun)
+            message = _message(content, body)
+            if self._key:  # Some servers repeat it.
+                message = message.replace(self._key, "***")
             detail = f"HTTP {status} {message[:300]}".rstrip()
+            after = response.headers.get("Retry-After", "")
             with contextlib.suppress(ValueError):
-                pause = float(response.headers.get("Retry-After", ""))
+                pause = float(after)
+            with contextlib.suppress(ValueError):
+                pause = email.utils.parsedate_to_datetime(after).timestamp()
+                pause -= time.time()
             is_final = pause > _PATIENCE_SECONDS or "insufficient_quota" in message
             # What no document causes: a wrong key, account, path or name of a model.
             is_final |= status < 408 and status != 400
@@ -277,15 +297,15 @@ class ChatClient:
             ) from error
 
 
-def _read_answer(response: httpx2.Response) -> Answer:
-    """The answer in a response.
+def _read_answer(content: bytearray, seconds: float) -> Answer:
+    """The answer in the body of a response.
 
     Raises:
       Unanswered: the body is cut.
       FailureError: a filter of the server holds the answer back.
     """
     try:
-        body = response.json()
+        body = json.loads(content)
         choice, usage = body["choices"][0], body.get("usage") or {}
         message, reason = choice["message"], choice.get("finish_reason")
         text = message.get("content") or ""
@@ -303,16 +323,16 @@ def _read_answer(response: httpx2.Response) -> Answer:
         log_probs = [math.nan]
     mean, least = sum(log_probs) / len(log_probs), min(log_probs)
     summary = Summary(text, mean, mean, None, least, None, reason != "length")
-    return Answer(summary, read, written, response.elapsed.total_seconds())
+    return Answer(summary, read, written, seconds)
 
 
-def _message(response: httpx2.Response) -> str:
+def _message(content: bytearray, body: Mapping[str, Any]) -> str:
     """What a server says of an error, as JSON in ASCII; "" where that quotes a request,
     of which the escapes may be escaped once more.
     """
     with contextlib.suppress(ValueError):
-        message = json.dumps(response.json())[:3000]
-        asked = json.dumps(json.loads(response.request.content)).replace("\\", "")
+        message = json.dumps(json.loads(content))[:3000]
+        asked = json.dumps(body).replace("\\", "")
         parts = message.replace("\\", "")
         ends = range(_QUOTED_CHARACTERS, len(parts) + 1)
         if not any(parts[end - _QUOTED_CHARACTERS : end] in asked for end in ends):

@@ -150,7 +150,7 @@ class SummarizeOptions:
         16, "requests of each worker process to an endpoint that run at once, at most"
     )
     request_timeout: float = flag(
-        120.0, "seconds that an endpoint may be silent", metavar="SECONDS"
+        120.0, "seconds in which an endpoint answers a request", metavar="SECONDS"
     )
     request_json: str = flag(
         "", "parameters of each request to an endpoint, as JSON", metavar="JSON"

@@ -22,7 +22,7 @@ class ChatServer:
       lives: answers after which no request is answered any more.
       asked, paid: requests, and complete answers, by story.
       most_at_once: requests that ran at the same time.
-      headers, bodies: of all requests.
+      headers, bodies, times: of all requests, in seconds of `time.time`.
     """
 
     def __init__(self, faults: dict[int, list[Any]], *, lives: float = 1e9) -> None:
@@ -33,6 +33,7 @@ class ChatServer:
         self.most_at_once = self._running = 0
         self.headers: list[dict[str, str]] = []
         self.bodies: list[dict[str, Any]] = []
+        self.times: list[float] = []
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -57,6 +58,7 @@ class ChatServer:
         with self._lock:
             self.headers.append(dict(request.headers))
             self.bodies.append(body)
+            self.times.append(time.time())
             self.asked[story] += 1
             self._running += 1
             self.most_at_once = max(self.most_at_once, self._running)
@@ -72,6 +74,9 @@ class ChatServer:
             self._running -= 1
         if fault == "stall":
             time.sleep(1.5)
+        elif fault == "drip":
+            with contextlib.suppress(ConnectionError):
+                self._send(request, 200, completion(story), "drip")
         elif isinstance(fault, tuple):
             self._send(request, *fault)
         else:
@@ -85,8 +90,12 @@ class ChatServer:
         request.send_response(status)
         if status == 429:
             request.send_header("Retry-After", how or "0.05")
-        request.send_header("Content-Length", str(len(content)))
+        size = len(content) + 8 * (how == "drip")
+        request.send_header("Content-Length", str(size))
         request.end_headers()
+        for _ in range(8 * (how == "drip")):
+            request.wfile.write(b" ")
+            time.sleep(0.2)
         request.wfile.write(content[: -len(content) // 2] if how == "cut" else content)
 
 

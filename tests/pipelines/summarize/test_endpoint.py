@@ -1,21 +1,24 @@
 """Tests of summaries by a server with the chat protocol of OpenAI."""
 
+import email.utils
 import gzip
 import importlib.util
 import json
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
 import duckdb
 import pytest
-from support.chat_server import ChatServer
+from support.chat_server import ChatServer, completion
 from support.command_line import exit_code, precis, write_jsonl
 from support.summarize_runs import manifest_of, rows_of, settings_of, summarized
 
 from precis.model.bundle.address import parse_address
 from precis.model.errors import JobError, UsageError
-from precis.model.inference.chat_client import Throttle, Unanswered
+from precis.model.inference.chat_client import ChatClient, Throttle, Unanswered
+from precis.model.isolation import FailureError
 from precis.pipelines.summarize.summarize import summarize
 
 # Each has 40 words.
@@ -46,11 +49,13 @@ def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
     refusal = {"error": {"message": "the prompt is too long", "code": "too_long"}}
     quoting = {"error": {"message": f"bad\ninput: {ARTICLES[6]}"}}
     parts = [{"type": "thinking"}, {"type": "text", "text": "Story 15 is short."}]
+    long = completion(3) | {"padding": "x" * (1 << 24)}
     faults = {
+        -1: [(400, {"error": "too short a prompt"})],  # the question whether it answers
         0: [*[(429, {})] * 6, (500, {})],
         1: [(500, {}), (503, {})],
-        2: ["stall"],
-        3: [(200, {"choices": []}, "cut"), (200, {"no": "answer"})],
+        2: ["stall", "drip"],
+        3: [(200, {"choices": []}, "cut"), (200, {"no": "answer"}), (200, long)],
         4: [(400, refusal | {"key": KEY}), ...],
         5: [(200, {"choices": []}, "cut"), ...],
         6: [(422, quoting)],
@@ -78,14 +83,15 @@ def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
     answered = json.dumps(refusal | {"key": "***"})
     assert letters["d4"]["detail"] == f"HTTP 400 {answered}"
     assert letters["d6"]["detail"] == "HTTP 422"  # It quotes the document.
-    assert letters["d11"]["detail"] == "HTTP 500 {}"
+    assert letters["d11"]["detail"] == "HTTP 500 {}; other requests are answered"
     assert {n for n in letters if letters[n]["retryable"]} == {"d5", "d11"}
     assert {*rows, *letters} == {f"d{number}" for number in ARTICLES}
     # Each written document is paid once.
     assert {n: server.paid[n] for n in ARTICLES if f"d{n}" in rows} == dict.fromkeys(
         (n for n in ARTICLES if f"d{n}" in rows), 1
     )
-    assert [server.asked[n] for n in (0, 1, 11)] == [8, 3, 6]
+    assert [server.asked[n] for n in (0, 1, 2, 3, 11)] == [8, 3, 3, 4, 6]
+    assert [each["max_tokens"] for each in server.bodies].count(1) == 4
     assert server.asked[13] == server.asked[14] == 1
     assert server.most_at_once <= 3
     written = "Story 1 is short.\nIt has 1 lines."
@@ -124,6 +130,34 @@ def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
     assert exit_code("verify", str(output)) == 0
     page = str(tmp_path / "page.html")
     assert exit_code("report", str(output), "--output", page) == 0
+
+
+def test_a_client_waits_as_the_server_says_and_sends_no_key_that_is_not_there(
+    monkeypatch,
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    date = email.utils.formatdate(int(time.time()) + 3, usegmt=True)
+    refusal = {"error": "the messages are EMPTY"}
+    server = ChatServer(
+        {
+            0: [(429, {}, "1"), (429, {}, date)],
+            1: [(500, {}), ...],
+            2: [(400, refusal)],
+        }
+    )
+    with server.serve() as bundle:
+        client = ChatClient(parse_address(bundle)[0], {}, 1, 2.0, "")
+        assert client.ask("Story 0").written_tokens == 5
+        with pytest.raises(FailureError, match="HTTP 500"):
+            client.ask("Story 1")
+        with pytest.raises(FailureError, match=json.dumps(refusal)):
+            client.ask("Story 2")
+    first, second, third, *tries = server.times
+    assert second - first > 1
+    assert third > email.utils.parsedate_to_datetime(date).timestamp()
+    # Five pauses, the first of 0.02 s, each twice as long as the one before it.
+    assert tries[5] - tries[0] > 0.62
+    assert not any("Authorization" in each for each in server.headers)
 
 
 def test_a_server_that_dies_stops_the_job_and_nothing_is_paid_twice(
@@ -319,6 +353,9 @@ def test_the_requests_at_once_halve_at_a_failure_and_grow_by_one_a_round():
     for _ in range(3):  # one answer, then two
         with throttle.turn():
             pass
+    assert throttle.limit == 2.0 + 1 / 2 + 1 / 2.5
+    with pytest.raises(MemoryError), throttle.turn():
+        raise MemoryError  # This is no answer.
     assert throttle.limit == 2.0 + 1 / 2 + 1 / 2.5
     for _ in range(100):
         with throttle.turn():
