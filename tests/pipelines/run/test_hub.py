@@ -109,7 +109,9 @@ def test_what_the_hub_does_not_give_is_refused_before_weights_are_fetched(
 
 
 @pytest.mark.slow
-def test_a_damaged_checkpoint_fails_in_its_import(hub: SmallHub):
+def test_a_job_says_what_its_import_says(hub: SmallHub):
+    with pytest.raises(UsageError, match="^hf://acme/led@[0-9a-f]{40}: model_type is"):
+        local_bundle("hf://acme/led")
     with pytest.raises(JobError, match="acme--cut.*model.safetensors: damaged .*again"):
         local_bundle("hf://acme/cut")
     assert not Path(bundle_folder(resolve("hf://acme/cut"))).exists()

@@ -106,3 +106,5 @@ def test_a_frame_without_rows():
 def test_what_cannot_be_summarized_is_refused(frame, flags, message):
     with pytest.raises(UsageError, match=message):
         precis.summarize_frame(frame, "body", **flags)
+    with pytest.raises(TypeError, match=r"Unsupported dataframe type.*<class 'dict'>"):
+        precis.summarize_frame({"body": ["a"]}, "body")
