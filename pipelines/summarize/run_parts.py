@@ -239,7 +239,9 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     options = run.settings.options
     # How much of the corpus `--limit` read, from 0 to 1; 0 without it.
     shares = [report.figures.get("share", 0) for report in reports]
-    search = sum_counts([SearchCost().sums, sums("search")])
+    search = None
+    if options.bundle:
+        search = describe(sum_counts([SearchCost().sums, sums("search")]))
     manifest = {
         "kind": "summaries",
         "schema_version": SCHEMA_VERSION,
@@ -269,7 +271,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
         "summary_methods": sums("summary_methods"),
         "quality_flags": sums("quality_flags"),
         "fallbacks": sums("fallbacks"),
-        "search": describe(search) if options.bundle else None,
+        "search": search,
         "limited_to_share": max(shares, default=0) or None,
         "partition_by": run.layout.partition_types,
         "files": published,

@@ -232,7 +232,7 @@ class SummarizeWorker(TaskWorker):
         """Writes the part of a task."""
         run = self._run
         reader = read_task(task, run.corpus)
-        search = SearchCost()
+        search = SearchCost() if run.settings.options.bundle else None
 
         def count_batch(position: Position, part: float, batch: SearchedBatch) -> None:
             progress.add_tokens(batch.source_tokens + summary_tokens(batch))
@@ -253,7 +253,8 @@ class SummarizeWorker(TaskWorker):
                 for letter in window.dead_letters:
                     dead_letters.write(letter)
                 searched = sum(row["chunks"] is not None for row in window.rows)
-                search.add(window.batches, documents=searched)
+                if search:
+                    search.add(window.batches, documents=searched)
                 progress.advance_to(window.position)
             waiting = known.finish()
             published = part.finish()
@@ -268,7 +269,7 @@ class SummarizeWorker(TaskWorker):
             counts={"truncated": part.truncated},
             files=[*published, *waiting],
             figures=part.figures(
-                search=search.sums,
+                search=search.sums if search else {},
                 has_duplicates=bool(waiting),
                 share=reader.share if run.corpus.limit else 0.0,
             ),
