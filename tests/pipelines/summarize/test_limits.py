@@ -64,7 +64,10 @@ def check(texts, settings):
         assert not most_lines or text.count("\n") < most_lines
 
 
-@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize(
+    "limit",
+    [LIMITS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in LIMITS[1:])],
+)
 def test_no_summary_of_ten_thousand_rows_is_longer(limit):
     """2,500 rows for each of four limits."""
     lines = [document(number) for number in range(2_500)]

@@ -94,7 +94,10 @@ def news(tmp_path_factory):
 @pytest.mark.parametrize(
     ("kept", "flags"),
     [
-        ("topic,time:timestamp", {"group_by": "topic", "order_by": "time"}),
+        pytest.param(
+            *("topic,time:timestamp", {"group_by": "topic", "order_by": "time"}),
+            marks=pytest.mark.slow,
+        ),
         ("day:date", {"group_by": "month(day)", "max_group_candidates": 7}),
     ],
 )
