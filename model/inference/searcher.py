@@ -157,9 +157,9 @@ class Searcher:
         # The end alone is no summary.
         return {row: count for row, count in enumerate(tokens) if count > 1}
 
-    def _read(self, found: Sequence[tf.Tensor]) -> list[Any]:
+    def _read(self, ranked: Sequence[tf.Tensor]) -> list[Any]:
         """The hypotheses of each document, or why it has none, of `search_batch`."""
-        parts = [part.numpy() for part in found]
+        parts = [part.numpy() for part in ranked]
         failed = _rows_without_scores(*parts[1:4])
         documents = zip(*(part.tolist() for part in parts), strict=True)
         return [

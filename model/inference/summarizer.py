@@ -200,13 +200,13 @@ def shorten(
         texts = limit.beginnings(each.text, language)
         is_cut = not ends_sentence(each.text) and (marked or not each.is_finished)
         fitting = [
-            one
-            for one in texts[is_cut:]
-            if one.strip()
-            and limit.fits(one)
+            text
+            for text in texts[is_cut:]
+            if text.strip()
+            and limit.fits(text)
             and (
-                one is texts[0]
-                or (is_closed(one) and (ends_sentence(one) or not marked))
+                text is texts[0]
+                or (is_closed(text) and (ends_sentence(text) or not marked))
             )
         ]
         if fitting:

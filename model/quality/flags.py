@@ -178,11 +178,11 @@ def choose_summary(
       is_short: whether the document is short enough to be its own summary.
       config: which flags reject an abstractive summary.
     """
-    own = source() if is_short or LONGER in extractive.flags else None
-    if own and OVER_LIMIT in own.flags:
-        own = None
-    if own and is_short:
-        return own
+    whole = source() if is_short or LONGER in extractive.flags else None
+    if whole and OVER_LIMIT in whole.flags:
+        whole = None
+    if whole and is_short:
+        return whole
     if abstractive:
         is_rejected = config.fallback == "always" or any(
             rejects(name, config) for name in abstractive.flags
@@ -190,7 +190,7 @@ def choose_summary(
         is_usable = not {EMPTY, LONGER} & set(abstractive.flags)
         if not is_rejected or (EMPTY in extractive.flags and is_usable):
             return abstractive
-    return own or extractive
+    return whole or extractive
 
 
 def rejects(name: str, config: FallbackConfig) -> bool:

@@ -77,9 +77,9 @@ def join_references(source: str, parts: Sequence[str], folder: str) -> dict[str,
         publish_keys(folder, JOINED_FILE, joined)
         missing = {}
         for name, query in _MISSING.items():
-            found = connection.sql(query)
-            first = found.order("ALL NULLS FIRST").limit(5).fetchall()
-            missing[name] = {"count": len(found), "first": [each for (each,) in first]}
+            ids = connection.sql(query)
+            first = ids.order("ALL NULLS FIRST").limit(5).fetchall()
+            missing[name] = {"count": len(ids), "first": [each for (each,) in first]}
         return missing
 
 
