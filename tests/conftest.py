@@ -10,12 +10,16 @@ from support import summarize_runs
 from support.command_line import write_jsonl
 from support.records import MAX_TARGET_TOKENS, write_records
 
+from precis.model.garbage_collection import collect_rarely
 from precis.model.records.dataset import load_dataset
 from precis.model.records.example import Example
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
+
+# As the process of a command does.
+collect_rarely()
 
 # In the background of a shell SIGINT is ignored, and so it would be by the commands
 # that the tests start and interrupt.
