@@ -10,6 +10,8 @@ SERVICES := $(VENV)/.installed-services
 DOCS := $(VENV)/.installed-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 UV := $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
+# Where Python must not write bytecode, each process would compile the modules, and each worker the tests, anew.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 PIP_GROUPS := $(PIP) 'pip>=25.1' && $(PIP)
 DOCUMENTS := 16000
 PEER_FLAG := $(if $(PEERS),--peers $(PEERS))
@@ -63,19 +65,19 @@ run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summar
 	$(BIN)/precis report $(RUN)/summaries
 
 test: $(INSTALLED) ## The tests to run at every change: every module, three to five minutes on two cores
-	$(BIN)/python -m pytest -m "not slow and not parity and not engines and not services" -n 2 --dist loadfile --timeout 300
+	$(PYTEST) -m "not slow and not parity and not engines and not services" -n 2 --dist loadfile --timeout 300
 
 test-slow: $(PARITY) ## The slower proofs, and imported networks against transformers
-	$(BIN)/python -m pytest -m "(slow or parity) and not engines and not services" -n 2 --timeout 1200 --durations 20
+	$(PYTEST) -m "(slow or parity) and not engines and not services" -n 2 --dist worksteal --timeout 1200 --durations 20
 
 test-services: $(SERVICES) $(DOCS) ## The report in a browser, loaders in databases; needs Debian's chromium and postgresql
-	$(BIN)/python -m pytest tests/services -m services --timeout 600 --durations 10
+	$(PYTEST) tests/services -m services --timeout 600 --durations 10
 
 test-engines: $(DATAFLOW) ## The jobs on Flink and Prism, object stores, the job for Dataflow; needs Java 17, Maven and Go
-	$(BIN)/python -m pytest tests/engines -m engines --timeout 1800 --durations 10
+	$(PYTEST) tests/engines -m engines --timeout 1800 --durations 10
 
 test-engines-short: $(DATAFLOW) ## One job on each engine, with a kill in its middle
-	$(BIN)/python -m pytest tests/engines -m engines --timeout 1800 --durations 10 -k "without_a_killed_worker or waits_on_prism"
+	$(PYTEST) tests/engines -m engines --timeout 1800 --durations 10 -k "without_a_killed_worker or waits_on_prism"
 
 test-all: test test-slow ## All tests but those of engines and services; installs PyTorch beside the locked versions
 
