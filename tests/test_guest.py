@@ -98,7 +98,8 @@ def check_host(flags: dict[str, dict[str, object]]) -> None:
     assert json.loads(done.stdout.splitlines()[-1]) == {}
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_program_that_summarizes_finds_everything_as_it_was(tmp_path, workers):
     run = tmp_path / "run"
     flags = {"corpus": "sample:40", "extractive": "lead,lexrank", "output": run}

@@ -163,6 +163,7 @@ def test_sources_and_targets_are_counted_without_their_own_padding():
         assert float(step(batch)["tokens"]) == 37 + 18
 
 
+@pytest.mark.slow
 def test_a_batch_of_one_row_is_worked_in_two_parts(monkeypatch):
     """The first of which is empty, as only a compiled step allows."""
     batch = {name: rows[:1] for name, rows in make_batch().items()}

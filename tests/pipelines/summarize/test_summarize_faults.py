@@ -70,8 +70,9 @@ def last_unfinished(job, name):
     return max(n for n, state in states if name in state and "_SUCCESS" not in state)
 
 
-# The second job has the steps of the first, and others in between.
-CASES = [("new", 1), ("grown", 2)]
+# The second job has the steps of the first, and others in between; its three runs are
+# for the slow tests.
+CASES = [("new", 1), pytest.param("grown", 2, marks=pytest.mark.slow)]
 JOBS = pytest.mark.parametrize(("job", "every"), CASES, indirect=["job"])
 
 
@@ -115,9 +116,8 @@ def test_a_damaged_file_is_made_again_or_named(file, new):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["new", "grown"], indirect=True)
-def test_damage_after_any_step_changes_nothing(job):
-    problems = job.damage_files()
+def test_damage_after_any_step_changes_nothing(grown):
+    problems = grown.damage_files()
     assert not problems, "\n".join(problems)
 
 
@@ -132,6 +132,7 @@ def test_a_changed_digit_of_a_receipt_is_noticed(new):
     new.check_finishes()
 
 
+@pytest.mark.slow
 def test_a_reused_part_that_is_damaged_since_its_keys_were_read_is_named(grown):
     part, *_ = sorted((grown.output.parent / "earlier" / "data").iterdir())
     whole = part.read_bytes()

@@ -92,11 +92,11 @@ def _check_in_new_folder(draft: Any, flags: dict[str, Any]) -> None:
     assert MARKER not in said.getvalue()
 
 
-@pytest.mark.parametrize("examples", [1, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.usefixtures("one_time")
-def test_every_record_of_a_random_corpus_is_accounted_for(scheme, examples):
-    @settings(_COMMON, max_examples=examples)
+def test_every_record_of_a_random_corpus_is_accounted_for(scheme):
+    @settings(_COMMON, max_examples=20)
     @given(corpora(scheme), flag_sets())
     def check(draft, flags):
         _check_in_new_folder(draft, flags)
