@@ -82,18 +82,18 @@ def test_ids_highlights_and_byte_order_mark(tmp_path):
 def test_a_longer_line_is_unreadable_and_never_in_memory(tmp_path):
     with open(tmp_path / "a.jsonl", "wb") as file:
         file.write(b'{"id": "x", "article": "a"}\n')
-        for _ in range(200):
+        for _ in range(60):
             file.write(b"x" * 1_000_000)
         file.write(b'\n{"id": "y", "article": "b"}')
     tracemalloc.start()
     corpus = f"jsonl:{tmp_path}/a.jsonl"
-    first, long, last = read_corpus(corpus, task_bytes=50_000_000)[1]
+    first, long, last = read_corpus(corpus, task_bytes=15_000_000)[1]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (first.document_id, last.document_id) == ("x", "y")
     assert place_and_reason(long)[1:] == ("byte 28", "record_too_large")
     assert long.detail == (
-        "the line has 200,000,001 bytes, more than 8,388,608 (--max_record_mb)"
+        "the line has 60,000,001 bytes, more than 8,388,608 (--max_record_mb)"
     )
     assert len(long.raw) == 65536
     assert peak < 30_000_000
@@ -128,9 +128,9 @@ def test_what_a_damaged_member_held_is_lost_whatever_the_tasks(tmp_path, damage)
 
 
 @pytest.mark.parametrize("blank", [b"\n", b" \r\n"])
-def test_millions_of_blank_lines_in_a_small_file_are_skipped_at_once(tmp_path, blank):
+def test_a_million_blank_lines_in_a_small_file_are_skipped_at_once(tmp_path, blank):
     record = b'{"article": "A."}'
-    content = b"\n" + blank * 5_000_000 + record + b"\n" + blank * 3 + record
+    content = b"\n" + blank * 1_000_000 + record + b"\n" + blank * 3 + record
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(content))
     read = lines.read_lines(str(path), max_bytes=1 << 20, spaces_are_blank=True)
@@ -138,6 +138,6 @@ def test_millions_of_blank_lines_in_a_small_file_are_skipped_at_once(tmp_path, b
     assert len(sizes) < 50 and sum(sizes) == len(content)
     tasks, documents = read_corpus(f"jsonl:{path}", task_bytes=1_000_000)
     assert len(tasks) == 1
-    first = 1 + len(blank) * 5_000_000
+    first = 1 + len(blank) * 1_000_000
     second = first + len(record) + 1 + 3 * len(blank)
     assert [d.source_position for d in documents] == [f"byte {first}", f"byte {second}"]
