@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from support.command_line import exit_code, precis, write_jsonl
 from support.corpus_records import story
+from support.shared_networks import eagerly
 from support.small_checkers import LABELLED, LENGTH, head, write_checker
 from support.small_checkpoint import TEXTS
 from support.small_encoder_checkpoint import write_encoder, write_pieces
@@ -68,6 +69,7 @@ def test_a_score_is_the_mean_over_lines_of_their_best_chunk(kind, checkers):
     assert 0 < checker.score(SENTENCES, " ".join(SENTENCES)) < 1
 
 
+@eagerly()
 def test_a_run_has_the_support_of_both_summaries(checkers, search, tmp_path):
     folder, output, lines = checkers["roberta"], tmp_path / "run", [story(0), story(1)]
     corpus = write_jsonl(tmp_path / "c.jsonl", lines)

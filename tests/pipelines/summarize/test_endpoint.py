@@ -13,6 +13,7 @@ import duckdb
 import pytest
 from support.chat_server import ChatServer, completion
 from support.command_line import exit_code, precis, write_jsonl
+from support.shared_networks import eagerly
 from support.summarize_runs import manifest_of, rows_of, settings_of, summarized
 
 from precis.model.bundle.address import parse_address
@@ -363,6 +364,7 @@ def test_the_requests_at_once_halve_at_a_failure_and_grow_by_one_a_round():
     assert throttle.limit == 8.0
 
 
+@eagerly()
 def test_the_time_of_a_batch_is_shared_by_the_tokens_of_its_documents(bundle):
     lines = [{"id": f"d{n}", "article": ARTICLES[n]} for n in range(4)]
     flags = {"bundle": str(bundle), "long_documents": "head"}
