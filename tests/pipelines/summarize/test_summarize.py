@@ -5,9 +5,11 @@ and number hold.
 from collections import Counter
 
 import pytest
+from support.command_line import precis
 from support.shared_networks import eagerly
 from support.summarize_runs import WRITTEN, id_of, manifest_of, rows_of
 
+from precis.model.errors import UsageError
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.words import words
@@ -61,6 +63,29 @@ def test_search_flags_reach_the_search(undisturbed, gated):
     # The margin is there though one summary is kept.
     margins = [row["abstractive_quality"]["beam_margin"] for row in written]
     assert all(margin > 0 for margin in margins)
+
+
+@pytest.mark.usefixtures("one_time")
+def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, capsys):
+    before = {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")}
+    assert precis("summarize", output=undisturbed, **flags) == 0
+    assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")} == before
+    printed, manifest = capsys.readouterr(), manifest_of(undisturbed)
+    said = printed.out.splitlines()
+    assert any(f"written {len(WRITTEN) - 1}" in line for line in said)
+    for start, name in (
+        (f"rows: {len(WRITTEN)}; ", "summary_methods"),
+        ("quality flags: ", "quality_flags"),
+        ("abstractive summaries held back: ", "fallbacks"),
+    ):
+        counts = ", ".join(f"{key} {count}" for key, count in manifest[name].items())
+        assert start + counts in said
+    new = [row for row in rows_of(undisturbed) if row["duplicate_of"] is None]
+    tokens = sum(row["seen_tokens"] for row in new)
+    search = f"search: {len(new)} documents, {len(new)} passages, {tokens} source tok"
+    assert any(line.startswith(search) for line in said)
+    with pytest.raises(UsageError, match="holds the finished result of another job"):
+        summarize(output=undisturbed, **{**flags, "n_best": 1})
 
 
 def test_one_of_several_workers_searches_in_one_process_unless_asked():

@@ -1,5 +1,5 @@
-"""Tests of runs of `precis summarize`: a killed, full, damaged or repeated one ends as
-an undisturbed one, or in one line.
+"""Tests of runs of `precis summarize`: what makes another run; a killed one
+ends as an undisturbed one.
 """
 
 import json
@@ -11,39 +11,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command_line import command_words, precis, results
-from support.summarize_runs import WRITTEN, manifest_of, rows_of, settings_of
+from support.command_line import command_words, results
+from support.summarize_runs import rows_of, settings_of
 from support.waiting import wait_until
 
-from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.run.options import recorded_flags
 from precis.pipelines.summarize.summarize import run_inputs, summarize
 
 pytestmark = pytest.mark.usefixtures("one_time")
-
-
-def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, capsys):
-    before = {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")}
-    assert precis("summarize", output=undisturbed, **flags) == 0
-    assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")} == before
-    printed, manifest = capsys.readouterr(), manifest_of(undisturbed)
-    said = printed.out.splitlines()
-    assert any(f"written {len(WRITTEN) - 1}" in line for line in said)
-    for start, name in (
-        (f"rows: {len(WRITTEN)}; ", "summary_methods"),
-        ("quality flags: ", "quality_flags"),
-        ("abstractive summaries held back: ", "fallbacks"),
-    ):
-        counts = ", ".join(f"{key} {count}" for key, count in manifest[name].items())
-        assert start + counts in said
-    new = [row for row in rows_of(undisturbed) if row["duplicate_of"] is None]
-    tokens = sum(row["seen_tokens"] for row in new)
-    search = f"search: {len(new)} documents, {len(new)} passages, {tokens} source tok"
-    assert any(line.startswith(search) for line in said)
-    with pytest.raises(UsageError, match="holds the finished result of another job"):
-        summarize(output=undisturbed, **{**flags, "n_best": 1})
 
 
 def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
