@@ -52,13 +52,7 @@ class CompiledSearch(NamedTuple):
     run: Any
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        "decoder_only_relative",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("gelu_tanh", "gru")),
-    ],
-)
+@pytest.fixture(scope="module", params=SEARCHES)
 def compiled(request):
     """A search in one graph, in several segments, so that documents that are done are
     dropped.
@@ -80,6 +74,7 @@ def compiled(request):
     return CompiledSearch(network, config, run)
 
 
+@pytest.mark.slow
 def test_a_network_by_the_definition(compiled):
     network, config, run = compiled
     results = run(SOURCE)
@@ -90,6 +85,7 @@ def test_a_network_by_the_definition(compiled):
         assert len(expected.hypotheses) == config.beam_width
 
 
+@pytest.mark.slow
 def test_padding_and_neighbours_change_nothing(compiled):
     """A graph begins with an empty cache each time: buffers are written in place, and
     one that outlives its call would change the next.
