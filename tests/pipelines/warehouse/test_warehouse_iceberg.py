@@ -40,9 +40,9 @@ def load(folder, run_id, ids, address, **columns):
 
 
 def test_a_run_becomes_one_snapshot_that_duckdb_reads(tmp_path, address):
-    summarize(corpus="sample:200", output=tmp_path / "run")
+    summarize(corpus="sample:40", output=tmp_path / "run")
     result = load_run(str(tmp_path / "run"), address)
-    assert (result.rows, result.replaced, result.was_noop) == (200, 0, False)
+    assert (result.rows, result.replaced, result.was_noop) == (40, 0, False)
     table = iceberg_table(address)
     (snapshot,) = table.snapshots()
     assert str(snapshot.snapshot_id) == result.version
@@ -56,7 +56,7 @@ def test_a_run_becomes_one_snapshot_that_duckdb_reads(tmp_path, address):
     assert {each.name for each in schema.fields if each.required} == KEY
     parts = sorted((tmp_path / "run").rglob("*.parquet"))
     written = [row for part in parts for row in pq.read_table(part).to_pylist()]
-    assert len(written) == 200
+    assert len(written) == 40
     # DuckDB reads the data files themselves.
     read = duckdb.read_parquet([*data_files(table)])
     assert read.columns == list(written[0])
