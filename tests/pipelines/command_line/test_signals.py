@@ -2,6 +2,7 @@
 they leave, and that the same command goes on to the same result.
 """
 
+import contextlib
 import os
 import re
 import resource
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,8 +33,8 @@ from precis.pipelines.verify.digest import digest
 
 pytestmark = pytest.mark.slow
 
-# One task a file.
-SETTINGS = {"extractive": "lexrank", "task_bytes": 100_000}
+# Two tasks a file.
+SETTINGS = {"extractive": "lexrank", "task_bytes": 40_000}
 INT, TERM = signal.SIGINT, signal.SIGTERM
 
 
@@ -69,7 +71,7 @@ def has_done(tasks: Path, count: int) -> Moment:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """4,000 long articles in forty files, which take half a minute to rank."""
+    """1,600 long articles in forty files, each of which takes a while to rank."""
     folder = tmp_path_factory.mktemp("corpus of news")
     sentences = [
         f"The town of number {number} has {number % 7} parks and a river."
@@ -80,7 +82,7 @@ def corpus(tmp_path_factory):
     for part in range(40):
         records = [
             {"id": f"{part}-{number}", "article": article, "highlights": highlights}
-            for number, (article, highlights) in enumerate(texts * 5)
+            for number, (article, highlights) in enumerate(texts * 2)
         ]
         write_jsonl(folder / f"{part:02d}.jsonl", records)
     return f"jsonl:{folder}/*.jsonl"
@@ -141,19 +143,13 @@ def test_search_processes_end_with_their_command(bundle, tmp_path):
     ("command", "library"),
     [
         (("prepare", "--corpus", "sample:60", "--output", "{}"), "grpc"),
-        (("evaluate", "--input", "{run}", "--output", "{}"), "grpc"),
         (("train", "--records", "r", "--output", "{}"), "libtensorflow"),
-        (("train-extractor", "--records", "r", "--output", "{}"), "libtensorflow"),
-        (("train-keyphrases", "--records", "r", "--output", "{}"), "libtensorflow"),
-        (("train-summarizer", "--corpus", "c", "--output", "{}"), "libtensorflow"),
-        (("import", "checkpoint", "--output", "{}"), "libtensorflow"),
         (("attention", "--bundle", "b", "--output", "{}.png"), "libtensorflow"),
         (("verify", "{run}"), "libarrow"),
-        (("digest", "{run}"), "libarrow"),
         (("load", "{run}", "--table", "iceberg+sqlite://{}/a.b"), "libarrow"),
     ],
 )
-def test_every_command_is_stopped_while_libraries_load(command, library, run, tmp_path):
+def test_a_command_is_stopped_while_libraries_load(command, library, run, tmp_path):
     output = tmp_path / "out"
     flags = [word.format(output, run=run) for word in command]
     stop(tmp_path, flags, INT, has_mapped(library))
@@ -198,22 +194,31 @@ def test_an_error_in_a_process_is_one_line(needs_detector, tmp_path):
     assert not (tmp_path / "run" / "_tasks" / "summarize" / "00000.json").exists()
 
 
-@pytest.mark.parametrize("megabytes", [500, 600, 800])
-def test_a_command_ends_where_it_cannot_have_memory(tmp_path, megabytes):
+def test_a_command_ends_where_it_cannot_have_memory(tmp_path):
     """OpenBLAS waits for the memory of its threads, with Python's lock in its hands."""
-    flags = command_words("summarize", corpus="sample:400", output=tmp_path, **SETTINGS)
-    limit = (megabytes << 20, megabytes << 20)
-    process = subprocess.Popen(
-        [sys.executable, "-m", PROGRAM, *flags, "--workers=1"],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+
+    def start(megabytes: int) -> subprocess.Popen:
+        output = tmp_path / str(megabytes)
+        flags = command_words(
+            "summarize", corpus="sample:400", output=output, **SETTINGS
+        )
+        limit = (megabytes << 20, megabytes << 20)
+        return subprocess.Popen(
+            [sys.executable, "-m", PROGRAM, *flags, "--workers=1"],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    processes = [start(megabytes) for megabytes in (500, 600, 800)]
+    until = time.monotonic() + 30
     try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.terminate()
-    try:
-        assert process.wait(LIMIT_SECONDS) in (0, 1, 128 + TERM)
+        for process in processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(until - time.monotonic(), 0))
+            process.terminate()
+        for process in processes:
+            assert process.wait(LIMIT_SECONDS) in (0, 1, 128 + TERM)
     finally:
-        process.kill()
+        for process in processes:
+            process.kill()

@@ -181,7 +181,7 @@ def test_imports_that_are_killed_or_meet_leave_a_whole_bundle(hub: SmallHub):
     folder = bundle_folder(name)
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-P", "-m", "precis", "import", name]
-    for seconds in (1.5, 3.0, 4.0, 5.0):
+    for seconds in (2.0, 4.5):
         killed = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         time.sleep(seconds)
         os.kill(killed.pid, signal.SIGKILL)
