@@ -19,6 +19,7 @@ from support.huggingface_bundles import read_folder, sample_bodies, save_layout
 from support.import_cases import CHECKPOINTS
 from support.import_reference import DOCUMENTS
 from support.modernbert_reference import CASES as MODERNBERTS
+from support.shared_networks import eagerly
 
 from precis.model.bundle.checkpoints.generation import read_generation
 from precis.model.bundle.checkpoints.importer import (
@@ -279,6 +280,7 @@ UNTIED = {"tied_output": False, "scaled_output": False}
         ("t5", {"scaled_output": False}, SHORT),
     ],
 )
+@eagerly()
 def test_a_network_of_a_layout_writes_the_same_beams(
     layout, changes, options, tmp_path
 ):
