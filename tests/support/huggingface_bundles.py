@@ -1,5 +1,6 @@
 """Bundles of tiny networks of every layout, for exports to transformers."""
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ def sample_bodies(count: int) -> list[str]:
     ]
 
 
+@functools.cache
 def sample_tokenizer() -> Tokenizer:
     """A tokenizer of these articles."""
     return Tokenizer(learn(count_words(sample_bodies(40)), size=500))

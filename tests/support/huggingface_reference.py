@@ -1,12 +1,12 @@
-"""Loads a folder of `precis export` with transformers.
+"""Loads folders of `precis export` with transformers.
 
 Run as a program of its own, as two frameworks in one process share threads badly:
 
-    python -m support.huggingface_reference FOLDER TEXTS RESULT
+    python -m support.huggingface_reference TEXTS FOLDER ...
 
-TEXTS is a JSON list of texts. RESULT gets, as JSON, the source ids of each text, the
-ids that `generate` writes without the start token, what they decode to, the class of
-the network and what transformers said of missing or unexpected tensors.
+TEXTS is a JSON list of texts. FOLDER.json gets the source ids of each text, the ids
+that `generate` writes without the start token, what they decode to, the class of the
+network and what transformers said of missing or unexpected tensors.
 """
 
 import json
@@ -53,6 +53,7 @@ def reference(folder: str, texts: list[str]) -> dict:
 
 
 if __name__ == "__main__":
-    folder, texts, result = sys.argv[1:]
-    content = reference(folder, json.loads(Path(texts).read_text()))
-    Path(result).write_text(json.dumps(content))
+    texts, *folders = sys.argv[1:]
+    for folder in folders:
+        content = reference(folder, json.loads(Path(texts).read_text()))
+        Path(f"{folder}.json").write_text(json.dumps(content))

@@ -268,35 +268,46 @@ GATED = {"gated_feed_forward": True, "activation": "gelu_tanh", "head_width": 5}
 UNTIED = {"tied_output": False, "scaled_output": False}
 
 
-@pytest.mark.parametrize(
-    ("layout", "changes", "options"),
-    [
-        ("bart", {}, {}),  # as long as the network can write
-        ("bart", UNLIKE, {**SHORT, "beam_width": 5, "n_best": 3, "length_penalty": 2}),
-        ("pegasus", {"max_source_tokens": 90}, {**SHORT, "early_stopping": "bound"}),
-        ("t5", {}, {**SHORT, "min_summary_tokens": 6, "early_stopping": "first_k"}),
-        ("t5", GATED, {**SHORT, "beam_width": 3, "length_penalty_form": "none"}),
-        ("t5", UNTIED, {**SHORT, "beam_width": 1, "no_repeat_ngram": 2}),
-        ("t5", {"scaled_output": False}, SHORT),
-    ],
-)
-@eagerly()
-def test_a_network_of_a_layout_writes_the_same_beams(
-    layout, changes, options, tmp_path
-):
-    """Random weights have near ties, which each processor may decide otherwise."""
-    bundle, out = save_layout(tmp_path / "bundle", layout, **changes), tmp_path / "out"
-    manifest = export(bundle=bundle, output=out, **options)
+# The layout, what its network has otherwise, and the flags of the export.
+EXPORTS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("bart", {}, {}),  # as long as the network can write
+    ("bart", UNLIKE, {**SHORT, "beam_width": 5, "n_best": 3, "length_penalty": 2}),
+    ("pegasus", {"max_source_tokens": 90}, {**SHORT, "early_stopping": "bound"}),
+    ("t5", {}, {**SHORT, "min_summary_tokens": 6, "early_stopping": "first_k"}),
+    ("t5", GATED, {**SHORT, "beam_width": 3, "length_penalty_form": "none"}),
+    ("t5", UNTIED, {**SHORT, "beam_width": 1, "no_repeat_ngram": 2}),
+    ("t5", {"scaled_output": False}, SHORT),
+]
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory) -> Path:
+    """The bundle, the export and what transformers writes with it, of each of EXPORTS:
+    `0-bundle`, `0`, `0.json` and so on.
+    """
+    folder = tmp_path_factory.mktemp("exports")
+    for number, (layout, changes, options) in enumerate(EXPORTS):
+        bundle = save_layout(folder / f"{number}-bundle", layout, **changes)
+        export(bundle=bundle, output=folder / str(number), **options)
     texts = sample_bodies(20)
     texts += ["[PAD] stands in a text.", "Zwei\u00a0 Zeilen,\r\nja — Café 中文."]
-    (tmp_path / "texts.json").write_text(json.dumps(texts))
-    result = tmp_path / "result.json"
-    run_reference("huggingface_reference", out, tmp_path / "texts.json", result)
-    there = json.loads(result.read_text())
+    (folder / "texts.json").write_text(json.dumps(texts))
+    outputs = [folder / str(number) for number in range(len(EXPORTS))]
+    run_reference("huggingface_reference", folder / "texts.json", *outputs)
+    return folder
+
+
+@pytest.mark.parametrize("case", range(len(EXPORTS)))
+@eagerly()
+def test_a_network_of_a_layout_writes_the_same_beams(case, exports):
+    """Random weights have near ties, which each processor may decide otherwise."""
+    layout, out = EXPORTS[case][0], exports / str(case)
+    manifest = read_folder(out, "manifest.json")
+    there, texts = (read_folder(exports, f"{name}.json") for name in (case, "texts"))
     assert there["class"] == FAMILIES[layout].class_name
     assert there["loading"] == {name: [] for name in there["loading"]}
 
-    loaded = load_bundle(bundle)
+    loaded = load_bundle(str(exports / f"{case}-bundle"))
     limit = loaded.network.config.max_source_tokens
     tokenizer = loaded.source_tokenizer
     encoded = encode_sources(tokenizer, texts, max_source_tokens=limit)
