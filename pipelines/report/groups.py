@@ -47,13 +47,13 @@ def sample_groups(
     """
     database.execute("CREATE TABLE groups (number BIGINT, members BIGINT, key VARCHAR)")
     first = 0
-    for table in run.group_tables(["group_id", "members"]):
+    for table in run.tables(["group_id", "members"], of_groups=True):
         numbers = pa.array(range(first, first + len(table)), pa.int64())
         database.register("added", table.append_column("number", numbers))
         database.execute(_ADD)
         first += len(table)
     chosen = [number for (number,) in database.execute(_CHOOSE).fetchall()]
-    taken = take_rows(run.group_tables(), chosen)
+    taken = take_rows(run.tables(of_groups=True), chosen)
     rows = [taken[number] for number in chosen]
     return [{**row, "lines": group_lines(row, places)} for row in rows]
 

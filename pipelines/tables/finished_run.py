@@ -135,24 +135,18 @@ class FinishedRun:
                     rows = with_partition(stored, part.partition, types).select(names)
                     yield from pa.table(rows.columns, schema=schema).to_batches()
 
-    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    def tables(
+        self, columns: Sequence[str] | None = None, *, of_groups: bool = False
+    ) -> Iterator[pa.Table]:
         """The rows with nested columns, a table for each row group.
 
         Args:
           columns: as in `part_files.read_part`.
+          of_groups: whether the rows of groups are asked for.
         """
-        for part in self.parts:
+        for part in self.group_parts if of_groups else self.parts:
             of_part = {"partition": part.partition, "types": self._partition_types}
             yield from read_part(part.path, columns, **of_part)
-
-    def group_tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The rows of groups, a table for each row group.
-
-        Args:
-          columns: as in `part_files.read_part`.
-        """
-        for part in self.group_parts:
-            yield from read_part(part.path, columns)
 
     def dead_letters(self) -> Iterator[dict[str, Any]]:
         """The dead letters in the order of their files.

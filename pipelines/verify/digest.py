@@ -57,7 +57,7 @@ def digest(**flags: Any) -> str:
     run.check_parts()
     total, count = 0, 0
     with stage("read", total=run.rows, unit="rows") as reading:
-        for table in itertools.chain(run.tables(), run.group_tables()):
+        for table in itertools.chain(run.tables(), run.tables(of_groups=True)):
             for start in range(0, table.num_rows, _BATCH_ROWS):
                 for row in encode_rows(table.slice(start, _BATCH_ROWS)):
                     total += int.from_bytes(hashlib.sha256(row).digest(), "big")
