@@ -47,15 +47,9 @@ class GroupField(NamedTuple):
         from pyarrow import types
 
         kind = schema.field(self.name).type
-        is_time = types.is_date(kind) or types.is_timestamp(kind)
-        if self.unit and not is_time:
-            way_out = f"--keep_fields {self.name}:timestamp reads it as such"
-            if self.name in OF_A_ROW:
-                way_out = "name a field of the source"
-            raise UsageError(
-                f"--group_by {self.unit}({self.name}): the field is {kind}, no date or "
-                f"timestamp; {way_out}"
-            )
+        if self.unit and not _is_time(kind):
+            flag = f"--group_by {self.unit}({self.name})"
+            raise _not_of_times(flag, self.name, kind, "date or timestamp")
         if types.is_floating(kind):
             raise UsageError(
                 f"--group_by {self.name}: the field is {kind}, and fractions make no "
@@ -77,15 +71,23 @@ def check_order(name: str, schema: "pa.Schema") -> None:
     from pyarrow import types
 
     kind = schema.field(name).type
-    is_time = types.is_date(kind) or types.is_timestamp(kind)
-    if not (is_time or types.is_integer(kind)):
-        way_out = f"--keep_fields {name}:timestamp reads it as a time"
-        if name in OF_A_ROW:
-            way_out = "name a field of the source"
-        raise UsageError(
-            f"--order_by {name}: the field is {kind}, no date, timestamp or whole "
-            f"number; {way_out}"
-        )
+    if not (_is_time(kind) or types.is_integer(kind)):
+        kinds = "date, timestamp or whole number"
+        raise _not_of_times(f"--order_by {name}", name, kind, kinds)
+
+
+def _is_time(kind: "pa.DataType") -> bool:
+    from pyarrow import types
+
+    return types.is_date(kind) or types.is_timestamp(kind)
+
+
+def _not_of_times(flag: str, name: str, kind: "pa.DataType", kinds: str) -> UsageError:
+    """Says that a flag names a column of another kind."""
+    way_out = f"--keep_fields {name}:timestamp reads it as a time"
+    if name in OF_A_ROW:
+        way_out = "name a field of the source"
+    return UsageError(f"{flag}: the field is {kind}, no {kinds}; {way_out}")
 
 
 def order_of(values: "pa.ChunkedArray") -> "pa.ChunkedArray":
