@@ -102,7 +102,8 @@ def choose_of_group(
         scores = lexrank(terms) * positions * weights
         if method == SALIENCE:
             scores *= [each.score for each in kept]
-        scores = _relative(scores)
+        # In units of the largest, to nine digits.
+        scores = np.round(scores / (scores.max() or 1.0), 9)
         chosen = _select_marginal(texts, scores, terms, selection, is_english)
     choices = [GroupChoice(firsts[n], float(scores[n]), int(copies[n])) for n in chosen]
 
@@ -144,11 +145,6 @@ def _cosines(terms: Terms, place: int) -> np.ndarray:
     shared = np.bincount(rows, is_shared[columns], terms.sentences)
     # A rounding error must not decide what is nearly equal.
     return np.round(shared / np.sqrt(sizes * sizes[place]), 9)
-
-
-def _relative(scores: np.ndarray) -> np.ndarray:
-    """Scores in units of the largest, to nine digits: from 0 to 1."""
-    return np.round(scores / (scores.max(initial=0.0) or 1.0), 9)
 
 
 def _select_marginal(

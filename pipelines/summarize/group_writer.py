@@ -7,6 +7,7 @@
 A line has one sentence, so that the row names where each line comes from.
 """
 
+import operator
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -109,14 +110,13 @@ def rewrite(
     searched = bulk.begin(sources, in_processes=in_processes).summaries()
     watch.check(SEARCH, searched)
     failures = [each for each in searched if isinstance(each, Failure)]
-    written = iter(searched)
+    # Of a sentence that cannot be searched there are no ways to write it.
+    written = iter([() if isinstance(each, Failure) else each for each in searched])
     for group in groups:
-        rewritten = []
-        for place, sentence in enumerate(group.sentences):
-            # Of a sentence that cannot be searched there are no ways to write it.
-            ways = () if isinstance(each := next(written), Failure) else each
-            stands = Sentence(place, place + 1, sentence["text"])
-            rewritten.append(RewrittenSentence(stands, ways))
+        rewritten = [
+            RewrittenSentence(Sentence(place, place + 1, each["text"]), next(written))
+            for place, each in enumerate(group.sentences)
+        ]
         if group.expected is not None and rewritten:
             (summary,) = compose_summary(
                 rewritten,
@@ -134,7 +134,7 @@ def _take_lines(
 ) -> None:
     """Makes the columns of a group whose summary was put together."""
     fallback, flags = settings.fallback, set()
-    lines, sentences, is_rewritten = [], [], False
+    lines, sentences = [], []
     for line, support in zip(
         summary.text.split("\n"), summary.support or (), strict=True
     ):
@@ -147,20 +147,17 @@ def _take_lines(
             min_mean_log_prob=fallback.min_mean_log_prob,
             is_doubtful=round_score(support.confidence) < fallback.min_confidence,
         )
-        is_held_back = any(rejects(flag, fallback) for flag in quality.flags)
         # Longer lines could make a summary longer than its limit.
-        sizes = zip(line_size(line), line_size(itself), strict=True)
-        is_longer = any(new > old for new, old in sizes)
-        if line != itself and not is_held_back and not is_longer:
-            is_rewritten = True
-            flags.update({*quality.flags} & {*fallback.fallback_flag_names})
-        else:
+        is_longer = any(map(operator.gt, line_size(line), line_size(itself)))
+        if is_longer or any(rejects(flag, fallback) for flag in quality.flags):
             line = itself
+        if line != itself:
+            row["method"] = REWRITTEN
+            flags.update({*quality.flags} & {*fallback.fallback_flag_names})
         lines.append(line)
         sentences.append(sentence)
     row |= {
         "summary": "\n".join(lines),
         "sentences": sentences,
-        "method": REWRITTEN if is_rewritten else row["method"],
         "flags": [*row["flags"], *(name for name in FLAGS if name in flags)],
     }

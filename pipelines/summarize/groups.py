@@ -91,7 +91,7 @@ CREATE TABLE sentences (
     member BIGINT, rank INTEGER, score DOUBLE, "start" BIGINT, "end" BIGINT,
     text VARCHAR, words UBIGINT
 );
-CREATE TABLE earlier (group_id VARCHAR, digest VARCHAR, place STRUCT(
+CREATE TABLE known (group_id VARCHAR, digest VARCHAR, place STRUCT(
     part BIGINT, row_group BIGINT, "row" BIGINT
 ))
 """
@@ -110,21 +110,19 @@ WHERE list_contains(string_split('METHODS', ','), method)
 """
 _EARLIER_COLUMNS = ("group_id", "members_digest", "settings_id")
 _LOAD_EARLIER = """
-INSERT INTO earlier
+INSERT INTO known
 SELECT group_id, members_digest, {'part': $part, 'row_group': $row_group, 'row': row}
 FROM batch WHERE settings_id = $id
 """
 _JOIN = """
-CREATE TABLE numbered AS
-SELECT *, row_number() OVER (ORDER BY group_id NULLS FIRST) - 1 AS number FROM (
+CREATE TABLE groups AS
+SELECT m.*, earlier, row_number() OVER (ORDER BY m.group_id NULLS FIRST) - 1 AS number
+FROM (
     SELECT group_id, count(*) AS members, sum(digest)::VARCHAR AS digest
     FROM members GROUP BY group_id
-);
-CREATE TABLE groups AS
-SELECT number, n.group_id, members, n.digest, min(place) AS earlier
-FROM numbered AS n LEFT JOIN earlier AS e
-    ON n.group_id IS NOT DISTINCT FROM e.group_id AND n.digest = e.digest
-GROUP BY ALL;
+) AS m LEFT JOIN (
+    SELECT group_id, digest, min(place) AS earlier FROM known GROUP BY ALL
+) AS e ON m.group_id IS NOT DISTINCT FROM e.group_id AND m.digest = e.digest;
 CREATE TABLE placed AS
 SELECT m.member, g.number FROM members AS m JOIN groups AS g
     ON m.group_id IS NOT DISTINCT FROM g.group_id;
@@ -192,6 +190,7 @@ def join_groups(reports: Iterable[TaskReport], run: SummaryRun) -> list[GroupTas
     """
     enter_step("join")
     reports = sorted(reports, key=lambda each: each.task)
+    settings_id = group_settings_id(run.settings, run.groups)
     with open_database() as connection:
         load_members(connection, _members(reports, run), run.settings)
         for number, part in enumerate(run.earlier_groups):
@@ -199,8 +198,7 @@ def join_groups(reports: Iterable[TaskReport], run: SummaryRun) -> list[GroupTas
             for group, rows in enumerate(read_part(part.path, _EARLIER_COLUMNS)):
                 numbers = pa.array(range(len(rows)), pa.int64())
                 connection.register("batch", rows.append_column("row", numbers))
-                place = {"part": number, "row_group": group}
-                values = {**place, "id": run.group_settings_id}
+                values = {"part": number, "row_group": group, "id": settings_id}
                 connection.execute(_LOAD_EARLIER, values)
         candidates = join_candidates(connection, run.groups)
         publish_keys(run.job.output, _CANDIDATES_FILE, candidates)
@@ -368,12 +366,14 @@ class GroupSummarizer:
             is_english=of_english,
             method=method,
         )
-        sentences = []
-        for choice in choices:
-            source = candidates[choice.place]
-            sentence = {name: source[name] for name in (*_SENTENCE, *_PLACE)}
-            score = round_score(choice.score)
-            sentences.append({**sentence, "score": score, "copies": choice.copies})
+        sentences = [
+            {
+                **{name: candidates[place][name] for name in (*_SENTENCE, *_PLACE)},
+                "score": round_score(score),
+                "copies": copies,
+            }
+            for place, score, copies in choices
+        ]
         flags = {
             "empty": not sentences,
             "single_member": first["members"] == 1,

@@ -95,11 +95,6 @@ class SummaryRun:
         return Step(self.job, "summarize")
 
     @property
-    def group_settings_id(self) -> str:
-        """Names the settings that the summary of a group depends on."""
-        return group_settings_id(self.settings, self.groups)
-
-    @property
     def has_keys(self) -> bool:
         """Whether keys of the documents are joined before they are summarized."""
         return bool(self.earlier) or self.deduplicates or self.unique_ids
@@ -306,7 +301,7 @@ def describe_groups(
     return {
         "group_by": run.groups.group_by,
         "rows": run.groups.rows,
-        "settings_id": run.group_settings_id,
+        "settings_id": group_settings_id(run.settings, run.groups),
         "schema_version": GROUP_SCHEMA_VERSION,
         "counts": {
             "groups": sum(file["rows"] for file in published),
