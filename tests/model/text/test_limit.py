@@ -48,6 +48,11 @@ def test_a_text_without_its_last_sentences(limit, text, expected):
     assert limit.beginnings(text) == expected
 
 
+def test_sentences_end_as_in_the_language_of_the_text():
+    text = "Am 5. Juni fiel Regen. Es war nass."
+    assert Limit(9).beginnings(text, "de") == [text, "Am 5. Juni fiel Regen."]
+
+
 @pytest.mark.parametrize(
     ("limit", "share"),
     [(Limit(2), 0.5), (Limit(9, 10), 0.5), (Limit(9, 99), 2.25), (Limit(1, 10), 0.25)],
