@@ -1,26 +1,24 @@
-"""The rows of groups in DuckDB, and what is wrong with them: in themselves, and beside
-the rows of their documents.
+"""What is wrong with rows of groups in DuckDB: in themselves, and beside the rows of
+their documents.
 
 The offsets of a sentence hold where the row of its document has the same sentence;
 those of documents are compared with the corpus.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from precis.model import files
+from precis.pipelines.tables.finished_run import read_run
 from precis.pipelines.tables.group_field import parse_group_field
-from precis.pipelines.tables.part_files import read_part
-from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.verify.folder import Finding
-from precis.pipelines.verify.rows import UNREADABLE, ask, with_places
+from precis.pipelines.verify.rows import ask
 
-_COLUMNS = ("group_id", "members", "summary", "sentences", "run_id")
 _OF_DOCUMENTS = ("document_id", "source_file", "source_position", "extractive")
-# A key that is no null: the group null has the empty one.
+# As in the table of the groups.
 _KEYED = "SELECT *, coalesce('=' || group_id, '') AS key FROM batch"
 _WRONG_GROUPS = """
     SELECT part, 'run_id is not that of the manifest', row
@@ -28,6 +26,8 @@ _WRONG_GROUPS = """
     UNION ALL SELECT part, 'its summary has not one line for each sentence', row
     FROM group_rows
     WHERE len(sentences) != if(summary = '', 0, len(string_split(summary, chr(10))))
+    UNION ALL SELECT part, 'a text is longer than the limit of the run', row
+    FROM group_rows WHERE is_too_long
     UNION ALL SELECT part, 'its group has another row', row FROM (
         FROM group_rows
         QUALIFY row_number() OVER (PARTITION BY key ORDER BY part, row) > 1
@@ -60,40 +60,22 @@ def check_groups(
     connection: duckdb.DuckDBPyConnection,
     folder: str,
     manifest: Mapping[str, Any],
-    damaged: Collection[str],
+    damaged: Set[str],
     *,
     are_rows_complete: bool,
 ) -> Iterator[Finding]:
     """What is wrong with the rows of groups of a run.
 
     Args:
-      connection: of `open_database`.
+      connection: with the tables of `rows.read_files`.
       folder: of the run.
       manifest: of a run with groups.
-      damaged: the names of files that are not read.
+      damaged: the names of files that were not read.
       are_rows_complete: whether the rows of all documents can be read.
     """
-    groups = manifest["groups"]
-    of_groups = pa.schema([GROUP_SCHEMA.field(name) for name in _COLUMNS])
-    connection.register("batch", with_places(of_groups.empty_table(), "", 0))
-    connection.execute(f"CREATE TABLE group_rows AS {_KEYED}")
-    is_complete = True
-    for file in groups["files"]:
-        name, count = file["file"], 0
-        try:
-            for batch in read_part(files.join(folder, name), _COLUMNS):
-                connection.register("batch", with_places(batch, name, count))
-                connection.execute(f"INSERT INTO group_rows {_KEYED}")
-                count += len(batch)
-        except UNREADABLE as error:
-            is_complete = False
-            if name not in damaged:
-                yield Finding(name, f"cannot be read as rows of groups: {error!r}")
-            continue
-        if count != file["rows"]:
-            yield Finding(name, f"has {count} rows, and {file['rows']} are listed")
     yield from ask(connection, _WRONG_GROUPS, run_id=str(manifest["run_id"]))
-    if not is_complete:
+    groups = manifest["groups"]
+    if not damaged.isdisjoint(file["file"] for file in groups["files"]):
         return
     query = "SELECT count(*), coalesce(sum(members), 0)::BIGINT FROM group_rows"
     found = connection.execute(query).fetchall()[0]
@@ -120,14 +102,9 @@ def _load_members(
     connection.register("batch", empty)
     connection.execute(f"CREATE TABLE members AS {_KEYED}")
     field = parse_group_field(manifest["groups"]["group_by"])
-    for file in manifest["files"]:
-        for rows in read_part(
-            files.join(folder, file["file"]),
-            list(dict.fromkeys([*_OF_DOCUMENTS, field.name])),
-            partition=file.get("partition", {}),
-            types=manifest["partition_by"],
-        ):
-            ids = field.ids(rows.column(field.name))
-            rows = rows.select(_OF_DOCUMENTS).append_column("group_id", ids)
-            connection.register("batch", rows)
-            connection.execute(f"INSERT INTO members {_KEYED}")
+    names = list(dict.fromkeys([*_OF_DOCUMENTS, field.name]))
+    for rows in read_run(folder).tables(names):
+        ids = field.ids(rows.column(field.name))
+        rows = rows.select(_OF_DOCUMENTS).append_column("group_id", ids)
+        connection.register("batch", rows)
+        connection.execute(f"INSERT INTO members {_KEYED}")

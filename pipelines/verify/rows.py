@@ -1,5 +1,6 @@
-"""The rows and the dead letters of a result as tables of DuckDB, and what is wrong with
-them: in themselves, beside the counts of a description, and beside the corpus.
+"""The rows and the dead letters of a run as tables of DuckDB, and what is wrong with
+those of documents: in themselves, beside the counts of the manifest, and beside the
+corpus.
 
 The tables spill to a temporary folder, so memory does not grow with the rows.
 """
@@ -7,25 +8,32 @@ The tables spill to a temporary folder, so memory does not grow with the rows.
 import itertools
 import os
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from precis.model import files
+from precis.model.extractive.config import SelectionConfig
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
+from precis.model.text.limit import NO_LIMIT, Limit
 from precis.pipelines.corpus.dead_letters import UNCOUNTED, read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import EMPTY_ARTICLE, FileFailure
+from precis.pipelines.run.options import option_names
 from precis.pipelines.tables.part_files import read_part
-from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
 from precis.pipelines.verify.folder import Finding
 
 _COLUMNS = ("document_id", "source_file", "source_position", "duplicate_of", "run_id")
 _COMPARED_COLUMNS = ("content_sha256", "extractive")
+_GROUP_COLUMNS = ("group_id", "members", "summary", "sentences", "run_id")
+# Those that a limit holds for.
+_TEXTS = ("summary", "extractive_summary", "abstractive_summary")
 _LETTERS = pa.schema(
     {
         **dict.fromkeys(("source_file", "source_position", "run_id"), pa.string()),
@@ -33,13 +41,20 @@ _LETTERS = pa.schema(
     }
 )
 _LETTERS_AT_ONCE = 1 << 16
-UNREADABLE = (
+_UNREADABLE = (
     *(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError),
     *(pa.ArrowException, duckdb.Error),
 )
-# What a batch becomes in each table.
+# What a file of each table has, and what a batch becomes there.
+_KINDS = {
+    "rows": "rows of a run",
+    "group_rows": "rows of groups",
+    "dead_letters": "dead letters",
+}
 _ROWS_OF = {
     "rows": "SELECT * FROM batch",
+    # The key is no null: the group null has the empty one.
+    "group_rows": "SELECT *, coalesce('=' || group_id, '') AS key FROM batch",
     "dead_letters": f"""
         SELECT *, if(reason = '{EMPTY_ARTICLE}', 'empty', 'failed') AS outcome
         FROM batch
@@ -51,6 +66,8 @@ _WRONG_ROWS = """
     FROM rows WHERE run_id IS DISTINCT FROM $run_id
     UNION ALL SELECT part, 'run_id is of another run', row
     FROM dead_letters WHERE run_id IS DISTINCT FROM $run_id
+    UNION ALL SELECT part, 'a text is longer than the limit of the run', row
+    FROM rows WHERE is_too_long
     UNION ALL SELECT part, 'its document has another row', row FROM (
         FROM rows QUALIFY row_number() OVER (
             PARTITION BY document_id, source_file, source_position ORDER BY part, row
@@ -111,31 +128,41 @@ _WRONG_DOCUMENTS = f"""
 def read_files(
     connection: duckdb.DuckDBPyConnection,
     folder: str,
-    parts: Sequence[Mapping[str, Any]],
-    dead_letters: Sequence[Mapping[str, Any]],
+    manifest: Mapping[str, Any],
     damaged: Collection[str],
     *,
     is_compared: bool = False,
 ) -> list[Finding]:
-    """Makes the tables `rows` and `dead_letters` of the files of a result.
+    """Makes the tables `rows`, `group_rows` and `dead_letters` of the files of a run.
 
     Args:
       connection: of `open_database`.
-      folder: of the result.
-      parts, dead_letters: its files, as its description lists them.
+      folder: of the run.
+      manifest: lists the files.
       damaged: the names of files that are not read.
       is_compared: whether `compare_documents` comes next.
 
     Returns:
       The files that have no rows, or other ones than are listed.
     """
-    columns = _COLUMNS + _COMPARED_COLUMNS * is_compared
-    of_rows = pa.schema([SUMMARY_SCHEMA.field(name) for name in columns])
-    for table, schema in (("rows", of_rows), ("dead_letters", _LETTERS)):
-        connection.register("batch", with_places(schema.empty_table(), "", 0))
+    limit = _limit_of(manifest)
+    columns = _COLUMNS + _TEXTS * bool(limit) + _COMPARED_COLUMNS * is_compared
+    schemas = {
+        "rows": pa.schema(list(map(SUMMARY_SCHEMA.field, columns))),
+        "dead_letters": _LETTERS,
+        "group_rows": pa.schema(list(map(GROUP_SCHEMA.field, _GROUP_COLUMNS))),
+    }
+    for table, schema in schemas.items():
+        empty = _with_places(schema.empty_table(), "", 0, limit)
+        connection.register("batch", empty)
         connection.execute(f"CREATE TABLE {table} AS {_ROWS_OF[table]}")
-    listed = [("rows", file) for file in parts]
-    listed += [("dead_letters", file) for file in dead_letters]
+    of_groups = manifest.get("groups", {}).get("files", ())
+    lists = (manifest["files"], manifest["dead_letters"], of_groups)
+    listed = [
+        (table, file)
+        for table, of_table in zip(schemas, lists, strict=True)
+        for file in of_table
+    ]
     findings = []
     with stage("read", total=len(listed), unit="files") as reading:
         for table, file in listed:
@@ -143,22 +170,34 @@ def read_files(
             name, count = file["file"], 0
             if name in damaged:
                 continue
-            path, is_part = files.join(folder, name), table == "rows"
+            path, names = files.join(folder, name), schemas[table].names
+            is_part = table != "dead_letters"
             try:
                 for batch in (
-                    read_part(path, columns) if is_part else _letter_tables(path)
+                    read_part(path, names) if is_part else _letter_tables(path)
                 ):
-                    connection.register("batch", with_places(batch, name, count))
+                    batch = _with_places(batch, name, count, limit)
+                    connection.register("batch", batch)
                     connection.execute(f"INSERT INTO {table} {_ROWS_OF[table]}")
                     count += len(batch)
-            except UNREADABLE as error:
-                what = "rows of a run" if is_part else "dead letters"
-                findings.append(Finding(name, f"cannot be read as {what}: {error!r}"))
+            except _UNREADABLE as error:
+                problem = f"cannot be read as {_KINDS[table]}: {error!r}"
+                findings.append(Finding(name, problem))
                 continue
             if count != file["rows"]:
                 problem = f"has {count} rows, and {file['rows']} are listed"
                 findings.append(Finding(name, problem))
     return findings
+
+
+def _limit_of(manifest: Mapping[str, Any]) -> Limit:
+    """The limit of the texts of a run; none where its settings were edited."""
+    settings = manifest["settings"]
+    is_edited = manifest["settings_id"] != files.sha256_json(settings)[:16]
+    if is_edited or "form" not in settings:  # Earlier versions had another max_words.
+        return NO_LIMIT
+    names = option_names([SelectionConfig])
+    return SelectionConfig(**{name: settings[name] for name in names}).limit
 
 
 def _letter_tables(path: str) -> Iterator[pa.Table]:
@@ -167,16 +206,24 @@ def _letter_tables(path: str) -> Iterator[pa.Table]:
         yield pa.Table.from_pylist(batch, _LETTERS)
 
 
-def with_places(table: pa.Table, part: str, first: int) -> pa.Table:
-    """Rows with the file that they are in, and their number in it."""
+def _with_places(table: pa.Table, part: str, first: int, limit: Limit) -> pa.Table:
+    """Rows with the file that they are in, their number in it, and whether one of their
+    texts is longer than a limit.
+    """
+    is_too_long = np.zeros(len(table), bool)
+    for name in {*_TEXTS} & {*table.column_names}:
+        texts = table.column(name).to_pylist()
+        is_long = [bool(text) and not limit.fits(text) for text in texts]
+        is_too_long |= np.array(is_long, bool)
     numbers = pa.array(range(first, first + len(table)), pa.int64())
     table = table.append_column("row", numbers)
+    table = table.append_column("is_too_long", pa.array(is_too_long))
     return table.append_column("part", pa.repeat(part, len(table)))
 
 
 def wrong_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[Finding]:
-    """Rows and dead letters of other runs, and documents with two rows; as a note, how
-    many rows repeat an id.
+    """Rows and dead letters of other runs, texts that are too long, and documents with
+    two rows; as a note, how many rows repeat an id.
     """
     yield from ask(connection, _WRONG_ROWS, run_id=run_id)
     repeated = connection.execute(_REPEATED_IDS).fetchall()

@@ -146,14 +146,14 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
             "groups alone; leave the flag out"
         )
     with open_database() as connection:
-        listed = (manifest["files"], manifest["dead_letters"])
         unread = rows.read_files(
-            connection, folder, *listed, damaged, is_compared=corpus is not None
+            connection, folder, manifest, damaged, is_compared=corpus is not None
         )
         yield from unread
+        damaged |= {finding.file for finding in unread}
+        listed = manifest["files"] + manifest["dead_letters"]
+        is_complete = damaged.isdisjoint(file["file"] for file in listed)
         yield from rows.wrong_rows(connection, str(manifest["run_id"]))
-        names = {file["file"] for each in listed for file in each}
-        is_complete = not unread and not damaged & names
         if is_complete:
             for each in rows.compare_accounts(
                 connection, manifest["sources"], has_rows=has_rows

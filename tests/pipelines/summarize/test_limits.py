@@ -4,14 +4,17 @@ cut within a sentence.
 
 import random
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import write_jsonl
+from support.damaged_results import edit_description, findings
 from support.summarize_runs import rows_of, settings_of, summarized
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.text.sentences import split_sentences
 from precis.model.text.words import words
+from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.summarize.summarize import summarize
 
 WORDS = (
@@ -88,12 +91,25 @@ def test_no_summary_of_ten_thousand_rows_is_longer(limit, rows):
     assert methods == {"source", "frequency"}
 
 
+@pytest.mark.parametrize(
+    ("most", "summary"), [(8, "It fell on Monday."), (4, "It fell on Monday."), (3, "")]
+)
+def test_an_oracle_keeps_the_limit(most, summary):
+    reference = "It fell on Monday."
+    line = {"article": f"Nobody came to town. {reference}", "highlights": reference}
+    flags = {"extractive": "oracle", "min_source_words": 0, "max_words": most}
+    (row,) = summarized([line], **flags).rows
+    assert row["summary"] == summary
+    assert ("over_limit" in row["quality_flags"]) == (not summary)
+
+
 def test_groups_are_within_the_limit(tmp_path):
     lines = list(map(document, range(400)))
     corpus = write_jsonl(tmp_path / "lines.jsonl", lines)
     flags = {"max_words": 12, "max_chars": 70, "extractive": "lead,frequency"}
     output = tmp_path / "run"
     summarize(corpus=corpus, output=output, group_by="n", workers=1, **flags)
+    assert findings(output) == []
     rows = pq.read_table(output / "groups").to_pylist()
     texts = [row["summary"] for row in rows]
     assert len(texts) == 40 and all(texts)
@@ -102,6 +118,22 @@ def test_groups_are_within_the_limit(tmp_path):
     for row in rows:
         lines = [" ".join(each["text"].split()) for each in row["sentences"]]
         assert row["summary"] == "\n".join(lines)
+    for folder in ("data", "groups"):
+        (path,) = (output / folder).glob("*.parquet")
+        table = pq.read_table(path)
+        rows = table.to_pylist()
+        rows[7]["summary"] += " or" * 12
+        pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+        name = f"{folder}/{path.name}"
+        entries = [describe_file(str(output), name, rows=len(rows))]
+
+        def take(manifest, folder=folder, entries=entries):
+            of_kind = manifest if folder == "data" else manifest["groups"]
+            of_kind["files"] = entries
+
+        edit_description(output / "manifest.json", take)
+        problem = "a text is longer than the limit of the run"
+        assert f"{name}, row 7: {problem}" in findings(output)
 
 
 @pytest.fixture(scope="module")
