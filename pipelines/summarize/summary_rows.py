@@ -154,9 +154,10 @@ class SummaryRow:
         text, *others = (
             _one_a_line(item.sentence for item in extracts[name]) for name in methods
         )
-        sizes = [line_size(each.text) for each in article.sentences]
-        any_fits = any(self._limit.holds([each]) for each in sizes)
-        is_over_limit = bool(sizes) and not any_fits
+        # Without a limit no sentence is measured, which would read all words again.
+        is_over_limit = bool(self._limit and article.sentences) and not any(
+            self._limit.holds([line_size(each.text)]) for each in article.sentences
+        )
         quality = measure(text, self._index, is_over_limit=is_over_limit)
         self._extractive = SummaryText(methods[0], text, quality.flags)
         reference = article.document.highlights
