@@ -23,7 +23,13 @@ from precis.model.quality.names import (
     vocabulary_of,
 )
 from precis.model.quality.numerals import SCALES, Value, all_values, stated_numbers
-from precis.model.quality.tokens import is_quoted, plain, readable, token_words
+from precis.model.quality.tokens import (
+    distinct_words,
+    is_quoted,
+    plain,
+    readable,
+    token_words,
+)
 from precis.model.text.normalization import normalise
 
 
@@ -56,17 +62,17 @@ class SourceFacts:
           words: of the number.
           values: that it may have.
         """
-        # Most numbers are one word that stands in the text as it is. A scale there may
-        # be divided, as in `half a million`.
+        # Most numbers are one word that the text has as it is. A scale there may be
+        # divided, as in `half a million`.
         if len(words) == 1 and words[0] not in SCALES:
-            if f" {words[0]} " in self._lower_text:
+            if f" {words[0]} " in self._lower_text or words[0] in self._distinct_words:
                 return True
         return not self.values.isdisjoint(values)
 
     @functools.cached_property
     def vocabulary(self) -> set[str]:
         """`names.vocabulary_of` its words."""
-        return vocabulary_of(self._words)
+        return vocabulary_of(self._distinct_words)
 
     @functools.cached_property
     def mentions(self) -> Mentions:
@@ -82,6 +88,10 @@ class SourceFacts:
     def days(self) -> set[tuple[str, int]]:
         """Its dates, as pairs of a month and a day."""
         return days_of_months(self._words)
+
+    @functools.cached_property
+    def _distinct_words(self) -> set[str]:
+        return distinct_words(self.text)
 
     @functools.cached_property
     def _words(self) -> list[str]:

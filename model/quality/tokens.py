@@ -78,6 +78,17 @@ def token_words(line: str) -> list[str]:
     return words
 
 
+def distinct_words(text: str) -> set[str]:
+    """The different `token_words` of a plain text, without a list of all.
+
+    Each different chunk between spaces is looked at once.
+    """
+    chunks = set(text.split(" "))
+    letters = set(filter(str.isalpha, chunks))
+    others = _TOKEN.findall(" ".join(chunks - letters))
+    return {*map(str.casefold, letters), *map(str.casefold, others)}
+
+
 def _without_accents(match: re.Match[str]) -> str:
     """The base letter of a letter, if it is a single one."""
     character = match[0]
