@@ -22,7 +22,7 @@ import scipy.sparse
 from precis.model.extractive.threads import single_thread
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
-from precis.model.text.words import ChunkCache, Chunks, split_chunks, words
+from precis.model.text.words import ChunkCache, Chunks, joined_words, split_chunks
 
 # The matrices of a document up to this size are dense, at most 8 MB each, and every
 # sentence is compared with every other. Larger documents have sparse matrices.
@@ -164,7 +164,11 @@ class TermCache(ChunkCache[bytes]):
 
     def __init__(self, *, is_english: bool = True) -> None:
         """Stores whether English stop words are left out and stems taken."""
-        super().__init__(functools.partial(_hash_words, is_english=is_english))
+        # `Rain`, `rain` and `rain,` are three chunks of one word.
+        terms = ChunkCache(functools.partial(_hash_term, is_english=is_english))
+        super().__init__(
+            lambda chunk: b"".join(map(terms.__getitem__, joined_words[chunk].split()))
+        )
 
     @functools.cached_property
     def of_other_languages(self) -> "TermCache":
@@ -261,10 +265,6 @@ def _rank_words(
     places = np.arange(words_before[-1]) + np.repeat(shifts, counts)
     words_before = words_before[offsets]
     return ranks[places], words_before[1:] - words_before[:-1]
-
-
-def _hash_words(chunk: str, is_english: bool) -> bytes:
-    return b"".join([_hash_term(word, is_english) for word in words(chunk)])
 
 
 def _sums_before(counts: np.ndarray) -> np.ndarray:

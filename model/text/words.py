@@ -113,7 +113,7 @@ def join_words(chunks: Chunks) -> list[str]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    joined = list(map(_joined_words.__getitem__, chunks.distinct))
+    joined = list(map(joined_words.__getitem__, chunks.distinct))
     has_words = np.fromiter(map(bool, joined), bool, len(joined))
     is_kept = has_words[chunks.numbers]
     kept_before = np.zeros(len(is_kept) + 1, np.int32)
@@ -128,4 +128,5 @@ def join_words(chunks: Chunks) -> list[str]:
     return texts
 
 
-_joined_words = ChunkCache(lambda chunk: " ".join(words(chunk)))
+# The words of a chunk, with a space between them.
+joined_words = ChunkCache(lambda chunk: " ".join(words(chunk)))
