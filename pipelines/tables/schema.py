@@ -90,8 +90,9 @@ def summary_table(
       NotFiniteError: a number that was computed is NaN or infinite. A field that is
         kept from the source may be NaN there.
     """
+    names = {*schema.names}
     for number, row in enumerate(rows):
-        if other := sorted(row.keys() ^ {*schema.names}):
+        if other := sorted(row.keys() ^ names):
             known = f"not in the schema; known: {', '.join(schema.names)}"
             fault = "missing" if other[0] in schema.names else known
             raise DataError(f"row {number}: column {other[0]!r} is {fault}")
