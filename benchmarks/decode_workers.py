@@ -109,8 +109,10 @@ def precis_engine(job: DecodeJob) -> Decode:
     tf.config.threading.set_inter_op_parallelism_threads(job.engine.op_threads)
     from precis.model.bundle.checkpoints.importer import load_checkpoint
     from precis.model.inference.searcher import Searcher
+    from precis.model.own_process import prepare_own_process
     from precis.model.search.config import SearchConfig
 
+    prepare_own_process()  # as a command does
     length = SIZES[job.size].new_tokens
     config = SearchConfig(
         beam_width=BEAM_WIDTH,

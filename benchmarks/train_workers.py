@@ -97,11 +97,13 @@ def precis_training(job: TrainJob) -> StepSetup:
     tf.config.threading.set_inter_op_parallelism_threads(job.threads)
     from precis.model.network.architectures import named_network
     from precis.model.network.build import build_network
+    from precis.model.own_process import prepare_own_process
     from precis.model.training.config import TrainingConfig
     from precis.model.training.optimizer import make_optimizer
     from precis.model.training.strategy import make_strategy
     from precis.model.training.train_step import make_train_step
 
+    prepare_own_process()  # as a command does
     training = TrainingConfig(
         label_smoothing=LABEL_SMOOTHING,
         clip_norm=CLIP_NORM,

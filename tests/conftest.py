@@ -10,7 +10,7 @@ from support import summarize_runs
 from support.command_line import write_jsonl
 from support.records import MAX_TARGET_TOKENS, write_records
 
-from precis.model.garbage_collection import collect_rarely
+from precis.model.own_process import prepare_own_process
 from precis.model.records.dataset import load_dataset
 from precis.model.records.example import Example
 from precis.model.text.normalization import normalise
@@ -19,7 +19,7 @@ from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample.generator import document, hand_written
 
 # As the process of a command does.
-collect_rarely()
+prepare_own_process()
 
 # In the background of a shell SIGINT is ignored, and so it would be by the commands
 # that the tests start and interrupt.

@@ -29,7 +29,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from precis.model.errors import JobError
-from precis.model.garbage_collection import collect_rarely
+from precis.model.own_process import prepare_own_process
 
 Work = Callable[[Any], Any]
 
@@ -183,7 +183,7 @@ def _serve(
 
     The process is prepared for much work, for Ctrl-C, and for the end of its parent.
     """
-    collect_rarely()
+    prepare_own_process()
     os.environ.clear()
     os.environ.update(environment)
     # Ctrl-C reaches the parent too, and the parent reports it.

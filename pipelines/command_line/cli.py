@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from precis.model.credentials import redact
 from precis.model.errors import Interrupted
-from precis.model.garbage_collection import collect_rarely
+from precis.model.own_process import prepare_own_process
 from precis.pipelines.run.interruption import Ending, precis_program
 
 # The commands that go on where they were stopped; the others begin again.
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is not None:
         return _run(list(argv))
-    collect_rarely()
+    prepare_own_process()
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         # Where no memory is left, OpenBLAS waits forever for that of its threads and of
         # its first product, and no signal ends it. So both are asked for now, of the
