@@ -165,10 +165,11 @@ class TermCache(ChunkCache[bytes]):
     def __init__(self, *, is_english: bool = True) -> None:
         """Stores whether English stop words are left out and stems taken."""
         # `Rain`, `rain` and `rain,` are three chunks of one word.
-        terms = ChunkCache(functools.partial(_hash_term, is_english=is_english))
-        super().__init__(
-            lambda chunk: b"".join(map(terms.__getitem__, joined_words[chunk].split()))
-        )
+        self._hashes = ChunkCache(functools.partial(_hash_term, is_english=is_english))
+        super().__init__(self._hash_words)  # A process of a job can be sent it.
+
+    def _hash_words(self, chunk: str) -> bytes:
+        return b"".join(map(self._hashes.__getitem__, joined_words[chunk].split()))
 
     @functools.cached_property
     def of_other_languages(self) -> "TermCache":
