@@ -195,9 +195,7 @@ def _lines(
     for way in rewritten.ways:
         text = one_line(way.text)
         words = tokenize(text)
-        is_allowed = not is_english or (
-            is_complete(text, source) and keeps_words(words, source_words)
-        )
+        is_allowed = not is_english or is_cut(text, words, source, source_words)
         if not (way.is_finished and is_allowed and words):
             continue
         confidence = line_confidence(way.min_log_prob, words, source_words)
@@ -227,6 +225,20 @@ def _with_novel(
                 rarer = min(max(words[word], _RARE_WORD) for word in pair)
                 pairs[pair] = _NOVEL_PAIR * rarer
     return expected._replace(words=words, pairs=pairs)
+
+
+def is_cut(
+    line: str, words: Sequence[str], sentence: str, sentence_words: Sequence[str]
+) -> bool:
+    """Whether a line is complete and only leaves out words of its sentence: it has no
+    others but those that join words, and puts none side by side that stand in another
+    order or far apart.
+
+    Args:
+      line, sentence: their texts.
+      words, sentence_words: their words, as ROUGE reads them.
+    """
+    return is_complete(line, sentence) and keeps_words(words, sentence_words)
 
 
 def is_complete(line: str, sentence: str) -> bool:

@@ -24,7 +24,7 @@ from precis.model.tokenization.folder import (
 
 FORMAT_VERSION = 1
 # A record for each sentence of a reference, in place of one for each article.
-SENTENCE_PAIRS = "sentences"
+SENTENCE_PAIRS = ("sentences", "cuts")
 DATASET_FILE = "dataset.json"
 # The types of the fields that other code computes with.
 _FIELDS = {

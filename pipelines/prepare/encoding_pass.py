@@ -59,7 +59,7 @@ class EncodeWorker(PassWorker):
     ) -> TaskReport:
         """Writes the shards of a task."""
         duplicates = read_duplicates(self.job, task.number)
-        has_numbers = self.options.target == SENTENCE_PAIRS
+        has_numbers = self.options.target in SENTENCE_PAIRS
         outcomes: dict[str, Counter[str]] = collections.defaultdict(Counter)
         reasons: Counter[str] = Counter()
         reader = read_task(task, self.corpus)

@@ -9,7 +9,7 @@ from precis.model.text.normalization import one_line
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
 from precis.pipelines.run.options import WorkerOptions, check_output
 
-TARGETS = ("highlights", "headline", "keyphrases", SENTENCE_PAIRS)
+TARGETS = ("highlights", "headline", "keyphrases", *SENTENCE_PAIRS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,8 @@ class PrepareOptions:
         "highlights",
         "what a network shall learn to write: the highlights, the first of them as a "
         "headline, the phrases of the article they name, or sentences: each of the "
-        "highlights, of the sentence of the article that says it",
+        "highlights, of the sentence of the article that says it; cuts: those of them "
+        "that only leave out words of their sentence",
         choices=TARGETS,
         is_common=True,
     )
@@ -84,10 +85,11 @@ class PrepareOptions:
                 f"--task_prefix {self.task_prefix!r} is not normalised, as articles "
                 f"are; write {normalised!r}"
             )
-        if self.target == SENTENCE_PAIRS and self.oracle_sentences:
+        if self.target in SENTENCE_PAIRS and self.oracle_sentences:
             raise UsageError(
                 "--oracle_sentences labels the sentences of whole articles, and "
-                "--target sentences makes records of single ones; prepare them apart"
+                f"--target {self.target} makes records of single ones; prepare them "
+                "apart"
             )
         check_at_least(self, 0, "oracle_sentences", way_out="0 keeps none")
         check_at_least(self, 1, "max_source_tokens", "max_target_tokens")

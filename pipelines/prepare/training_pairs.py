@@ -7,14 +7,18 @@ Every target is made from the reference:
     keyphrases    rain; nobody                the phrases of the article that it names
     sentences     Rain fell.                  each line, of the sentence that supports
                   Nobody came.                it
+    cuts          Rain fell.                  those that are complete and only leave out
+                                              words of their sentence
 """
 
 import re
 from typing import NamedTuple
 
 from precis.model.extractive.alignment import align_lines
+from precis.model.inference.composition import is_cut
 from precis.model.keyphrases.references import reference_phrases
 from precis.model.records.dataset import SENTENCE_PAIRS
+from precis.model.rouge import tokenize
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise, one_line
 from precis.pipelines.prepare.options import PrepareOptions
@@ -43,7 +47,7 @@ def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] 
     highlights = normalise(article.document.highlights or "")
     if not highlights:
         return "without_highlights"
-    if options.target == SENTENCE_PAIRS:
+    if options.target in SENTENCE_PAIRS:
         pairs = _sentence_pairs(article, highlights, options)
         return pairs or "without_supported_sentences"
     target = highlights
@@ -72,4 +76,11 @@ def _sentence_pairs(
         for aligned in align_lines(sentences, _UPDATE_LABEL.sub("", highlights))
         if aligned.support >= _MIN_SUPPORT
         and len(aligned.line) <= len(sentences[aligned.place])
+        and (
+            options.target != "cuts" or _is_cut(aligned.line, sentences[aligned.place])
+        )
     ]
+
+
+def _is_cut(line: str, sentence: str) -> bool:
+    return is_cut(line, tokenize(line), sentence, tokenize(sentence))

@@ -38,15 +38,20 @@ class SummarizerRecipe(NamedTuple):
     Attributes:
       records: of `precis prepare`, for the extractor.
       extractor: of `precis train-extractor`.
-      pairs: of `precis prepare`, for the writer: lines of the references with the
+      pairs: of `precis prepare`, for the draft: lines of the references with the
           sentences that support them.
-      writer: of `precis train`. The warm-up is shorter where --writer_steps asks for
-          fewer than ten times as many steps.
+      draft: of `precis train`, a network that the writer begins with. The warm-up is
+          shorter where --writer_steps asks for fewer than ten times as many steps.
+      cuts: of `precis prepare`, for the writer: the pairs whose line only leaves out
+          words of its sentence.
+      writer: of `precis train`, on the cuts.
     """
 
     records: Mapping[str, Any]
     extractor: Mapping[str, Any]
     pairs: Mapping[str, Any]
+    draft: Mapping[str, Any]
+    cuts: Mapping[str, Any]
     writer: Mapping[str, Any]
 
 
@@ -60,7 +65,7 @@ NEWS = SummarizerRecipe(
         "max_target_tokens": 48,
         "vocabulary_size": 8_000,
     },
-    writer={
+    draft={
         "network": "tiny",
         "encoder_layers": 3,
         "batch_tokens": 6_144,
@@ -70,6 +75,18 @@ NEWS = SummarizerRecipe(
         "label_smoothing": 0.05,
         "dropout": 0.05,
         "validation_steps": 2_500,
+        "validation_documents": 100,
+        "keep_checkpoints": 1,
+    },
+    cuts={"target": "cuts", "max_source_tokens": 96, "max_target_tokens": 48},
+    writer={
+        "batch_tokens": 6_144,
+        "learning_rate": 0.0006,
+        "warmup_steps": 50,
+        "schedule": "linear",
+        "label_smoothing": 0.05,
+        "dropout": 0.05,
+        "validation_steps": 350,
         "validation_documents": 100,
         "keep_checkpoints": 1,
     },

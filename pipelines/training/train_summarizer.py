@@ -6,7 +6,11 @@
     pairs       prepare          DIR/training/sentence_records   a line of a reference,
                                                                  and the sentence that
                                                                  supports it
-    writer      train            DIR/writer                      trained on them
+    draft       train            DIR/training/draft              trained on them
+    cuts        prepare          DIR/training/cut_records        the pairs whose line
+                                                                 only leaves out words
+    writer      train            DIR/writer                      the draft, trained on
+                                                                 these
     summarizer                   DIR/manifest.json               names both
 
 Each step is the function of a command. `prepare` and the trainings go on where they
@@ -31,6 +35,7 @@ from precis.model.bundle.manifest import (
     refuse_other_kind,
 )
 from precis.model.bundle.summarizer_bundle import save_summarizer_bundle
+from precis.model.errors import DataError
 from precis.model.progress.stages import say
 from precis.model.records.dataset import load_dataset
 from precis.model.training.loop import TrainResult
@@ -43,7 +48,9 @@ from precis.pipelines.training.recipes import NEWS, SummarizerRecipe
 from precis.pipelines.training.train import train, train_extractor
 from precis.pipelines.verify.bundle import check_bundle
 
-_WARMUP_SHARE = 0.1  # of the steps, at most
+_WARMUP_SHARE = 0.1  # of the steps of a training, at most
+_CUTS_SHARE = 0.14  # of all steps
+_FEWEST_CUTS = 100  # records to train on
 
 
 def train_summarizer(**flags: Any) -> TrainResult:
@@ -68,7 +75,7 @@ def train_summarizer(**flags: Any) -> TrainResult:
     output, steps = option_groups[1].output, step_flags(option_groups)
     # What a later step refuses is refused now, and not after an hour.
     for options, each in zip(
-        (PREPARE, TRAIN_EXTRACTOR, PREPARE, TRAIN), steps, strict=True
+        (PREPARE, TRAIN_EXTRACTOR, PREPARE, TRAIN, PREPARE, TRAIN), steps, strict=True
     ):
         read_flags(options, each)
     refuse_other_kind(output, SUMMARIZER)
@@ -80,9 +87,17 @@ def train_summarizer(**flags: Any) -> TrainResult:
         train_extractor(**steps.extractor)
     _begin(3, "pairs")
     prepare(**steps.pairs)
-    if not _is_finished(steps.writer, TRAIN):
-        _begin(4, "writer")
-        train(**steps.writer)
+    if not _is_finished(steps.draft, TRAIN):
+        _begin(4, "draft")
+        train(**steps.draft)
+    _begin(5, "cuts")
+    writer = dict(steps.writer)
+    if not _are_enough(steps.cuts):
+        say("precis train-summarizer: too few cuts; the writer learns from all pairs")
+        writer["records"] = steps.pairs["output"]
+    if not _is_finished(writer, TRAIN):
+        _begin(6, "writer")
+        train(**writer)
     request = {"command": "train-summarizer", "flags": recorded_flags(option_groups)}
     model_id = save_summarizer_bundle(output, provenance=request)
     trained = read_manifest(steps.writer["output"])["provenance"]
@@ -101,6 +116,8 @@ def step_flags(option_groups: Sequence[Any]) -> SummarizerRecipe:
     training = files.join(options.output, TRAINING_FOLDER)
     records = files.join(training, "records")
     pairs = files.join(training, "sentence_records")
+    cuts = files.join(training, "cut_records")
+    draft = files.join(training, "draft")
     corpus_flags = {
         name: value
         for option_group in (corpus, *others)
@@ -109,29 +126,56 @@ def step_flags(option_groups: Sequence[Any]) -> SummarizerRecipe:
     # The seed of the splits stays: with another one, the documents of the test split
     # would be trained on.
     corpus_flags["seed"] = CorpusOptions.seed
-    steps = options.writer_steps
-    most_warmup = max(1, int(_WARMUP_SHARE * steps))
-    writer = {
-        **NEWS.writer,
-        "steps": steps,
-        "warmup_steps": min(NEWS.writer["warmup_steps"], most_warmup),
-    }
-
-    def trained(kind: str, folder: str) -> dict[str, Any]:
-        output = files.join(options.output, SUMMARIZER_PARTS[kind])
-        return {"seed": corpus.seed, "records": folder, "output": output}
+    writer_steps = max(2, int(_CUTS_SHARE * options.writer_steps))
+    draft_steps = max(2, options.writer_steps - writer_steps)
 
     return SummarizerRecipe(
         records={**corpus_flags, **NEWS.records, "output": records},
-        extractor={**NEWS.extractor, **trained(EXTRACTIVE, records)},
+        extractor={
+            **NEWS.extractor,
+            "seed": corpus.seed,
+            "records": records,
+            "output": files.join(options.output, SUMMARIZER_PARTS[EXTRACTIVE]),
+        },
         pairs={**corpus_flags, **NEWS.pairs, "output": pairs},
-        writer={**writer, **trained(ABSTRACTIVE, pairs)},
+        draft={
+            **NEWS.draft,
+            "seed": corpus.seed,
+            "records": pairs,
+            "output": draft,
+            **_steps(draft_steps, NEWS.draft),
+        },
+        cuts={**corpus_flags, **NEWS.cuts, "tokenizer": pairs, "output": cuts},
+        writer={
+            **NEWS.writer,
+            "seed": corpus.seed,
+            "records": cuts,
+            "output": files.join(options.output, SUMMARIZER_PARTS[ABSTRACTIVE]),
+            "init_from": draft,
+            **_steps(writer_steps, NEWS.writer),
+        },
     )
+
+
+def _steps(count: int, flags: Mapping[str, Any]) -> dict[str, int]:
+    """The flags of how long a training is; a short one has a short warm-up."""
+    most_warmup = max(1, int(_WARMUP_SHARE * count))
+    return {"steps": count, "warmup_steps": min(flags["warmup_steps"], most_warmup)}
 
 
 def _begin(number: int, step: str) -> None:
     """Says which step the progress and the messages that follow are of."""
-    say(f"precis train-summarizer: step {number} of 4, {step}")
+    say(f"precis train-summarizer: step {number} of 6, {step}")
+
+
+def _are_enough(cuts: Mapping[str, Any]) -> bool:
+    """Prepares the cuts, and whether there are enough of them to learn from."""
+    try:
+        prepare(**cuts)
+    except DataError:  # No record was written; others would have ended earlier steps.
+        return False
+    info = load_dataset(cuts["output"])
+    return info.records("train") >= _FEWEST_CUTS and info.records("validation") > 0
 
 
 def _is_finished(flags: Mapping[str, Any], option_groups: Sequence[type]) -> bool:
@@ -150,6 +194,7 @@ def _is_finished(flags: Mapping[str, Any], option_groups: Sequence[type]) -> boo
         return False
     made = read_manifest(folder)["provenance"]
     recorded = recorded_flags(read_flags(option_groups, flags))
-    recorded["records"] = made["flags"]["records"]  # The folder may have moved.
+    for name in {"records", "init_from"} & recorded.keys():
+        recorded[name] = made["flags"][name]  # The folder may have moved.
     is_of_records = made["records_fingerprint"] == load_dataset(records).fingerprint
     return bool(is_of_records and made["flags"] == recorded)

@@ -210,6 +210,6 @@ def _check_records(folder: str) -> Iterator[Finding]:
     written = info.counts.get("written", -1)
     # Of single sentences a document makes one record or several.
     is_too_few = records < written
-    if is_too_few or (info.target != SENTENCE_PAIRS and records != written):
+    if is_too_few or (info.target not in SENTENCE_PAIRS and records != written):
         problem = f"counts.written is {written}, and the shards have {records} records"
         yield Finding(DATASET, problem)

@@ -64,6 +64,11 @@ def test_every_supported_line_of_the_highlights_has_its_sentence_as_source():
         ("write: Rain fell on Monday in the old town.", "Rain fell in the town."),
         ("write: Nobody came to the market.", "Nobody came."),
     ]
+    # `Nobody came.` is too short to be a line.
+    pair = pair_of(article, highlights, target="cuts")
+    assert pair.target == "Rain fell in the town."
+    reason = pair_of(article, "Rain fell on Monday in the.", target="cuts")
+    assert reason == "without_supported_sentences"
     in_kent = "Rain fell in Kent."
     pair = pair_of(in_kent, "NEW: Rain fell .", target="sentences")
     assert pair == TrainingPair(in_kent, "Rain fell .")

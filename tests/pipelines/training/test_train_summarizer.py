@@ -92,7 +92,7 @@ def test_no_test_document_is_trained_on_and_other_flags_are_refused(finished):
     assert counts["test"] > 3 and counts["validation"] > 3
     assert sum(counts.values()) == 220
     for changes, message in (
-        ({"writer_steps": 30}, "writer/training .* steps is 20 there and 30 here"),
+        ({"writer_steps": 30}, "draft/training .* steps is 18 there and 26 here"),
         ({"seed": 4}, "extractor/training .* seed is 17 there and 4 here"),
         ({"corpus": "sample:9"}, "records .* corpus is 'sample:220' there and 'sample"),
     ):
@@ -116,12 +116,12 @@ def test_a_killed_training_goes_on_to_the_same_files(
     capsys.readouterr()
     module.train_summarizer(output=tmp_path / "s", **FLAGS)
     # All that was left is the file that names both.
-    steps = re.findall("step . of 4, (.*)", capsys.readouterr().err)
-    assert steps == ["records", "pairs"]
+    steps = re.findall("step . of 6, (.*)", capsys.readouterr().err)
+    assert steps == ["records", "pairs", "cuts"]
     assert result_of(tmp_path / "s") == result_of(finished)
     # Flags that change no result begin no step.
     module.train_summarizer(output=tmp_path / "s", workers=1, **FLAGS)
-    assert re.findall("step . of 4, (.*)", capsys.readouterr().err) == steps
+    assert re.findall("step . of 6, (.*)", capsys.readouterr().err) == steps
 
 
 def result_of(folder: Path) -> dict:
@@ -146,7 +146,7 @@ def result_of(folder: Path) -> dict:
 # The flags of the steps.
 def test_the_steps_have_the_flags_of_the_recipe_and_of_the_corpus(tmp_path):
     steps = steps_of(tmp_path, article_field="article", seed=5, workers=2)
-    for name in ("records", "pairs"):
+    for name in ("records", "pairs", "cuts"):
         flags = getattr(steps, name)
         assert flags.items() >= getattr(NEWS, name).items()
         assert flags["corpus"] == "sample:220" and flags["workers"] == 2
@@ -154,13 +154,20 @@ def test_the_steps_have_the_flags_of_the_recipe_and_of_the_corpus(tmp_path):
         assert flags["seed"] == CorpusOptions.seed
     assert steps.extractor["seed"] == steps.writer["seed"] == 5
     assert steps.extractor["records"] == steps.records["output"]
-    assert steps.writer["records"] == steps.pairs["output"]
+    assert steps.draft["records"] == steps.cuts["tokenizer"] == steps.pairs["output"]
+    assert steps.writer["records"] == steps.cuts["output"]
+    assert steps.writer["init_from"] == steps.draft["output"]
     parts = {steps.extractor["output"], steps.writer["output"]}
     assert parts == {f"{tmp_path}/{name}" for name in SUMMARIZER_PARTS.values()}
     # The warm-up is at most a tenth of fewer steps.
-    for count, warmup in ((5000, 500), (9000, 500), (1000, 100), (2, 1)):
-        writer = steps_of(tmp_path, writer_steps=count).writer
-        assert (writer["steps"], writer["warmup_steps"]) == (count, warmup)
+    for count, draft, writer in (
+        (7000, (6020, 500), (980, 50)),
+        (1000, (860, 86), (140, 14)),
+        (2, (2, 1), (2, 1)),
+    ):
+        steps = steps_of(tmp_path, writer_steps=count)
+        for flags, expected in ((steps.draft, draft), (steps.writer, writer)):
+            assert (flags["steps"], flags["warmup_steps"]) == expected
 
 
 @pytest.mark.parametrize(
