@@ -35,7 +35,13 @@ def allocate_buffer(shape: tuple[Any, ...], dtype: Any) -> Any:
 
 
 def write_rows(buffer: Any, rows: Any, values: Any) -> Any:
-    """Replaces rows int32 [M] of a buffer [N, ...] by values [M, ...], in place."""
+    """Replaces rows int32 [M] of a buffer [N, ...] by values [M, ...], in place.
+
+    XLA does not have that operation. Where it compiles, it finds out by itself that
+    nothing else reads the buffer.
+    """
+    if tf.__internal__.get_enclosing_xla_context() is not None:
+        return tf.tensor_scatter_nd_update(buffer, rows[:, None], values)
     return tf.raw_ops.InplaceUpdate(x=buffer, i=rows, v=values)
 
 

@@ -7,6 +7,7 @@ teacher-forced call, however a search reorders, selects and grows the cache.
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 from support.small_network import EACH, KINDS, make_network, network_of
 from support.walks import (
@@ -36,6 +37,17 @@ def test_steps_equal_teacher_forcing_however_a_search_moves_the_cache(variant):
     )
     assert np.isnan(actual[1, :, 3:]).all()
     assert np.abs(expected[:, 0] - expected[:, 1]).max() > 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["pointer", "decoder_only"])
+def test_a_step_that_xla_compiles_is_the_same(variant):
+    """Its writes into keys and values too, which are other operations there."""
+    network, walk = make_network(variant), random_walk(3)
+    expected = walk_steps(network, SOURCE, walk)
+    network.step = tf.function(network.step, autograph=False, jit_compile=True)
+    actual = walk_steps(network, SOURCE, walk)
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("variant", ["t5", "decoder_only_relative"])
