@@ -64,7 +64,7 @@ run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summar
 	$(BIN)/precis evaluate --input $(RUN)/summaries
 	$(BIN)/precis report $(RUN)/summaries
 
-test: $(INSTALLED) ## The tests to run at every change: every module, three to five minutes on two cores
+test: $(INSTALLED) ## The tests to run at every change: every module, four to eight minutes on two cores
 	$(PYTEST) -m "not slow and not parity and not engines and not services" -n 2 --dist loadfile --timeout 300
 
 test-slow: $(PARITY) ## The slower proofs, and imported networks against transformers
