@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
 BRINGS = {
     "": set(),
     "beam": {"beam"},
+    "ctranslate2": {"ctranslate2"},
     "dataflow": {"beam", "dataflow"},
     "endpoint": {"endpoint"},
     "gcs": {"gcs"},
@@ -51,6 +52,8 @@ LINES = {
     "loaders summaries --for duckdb": "",
     "summarize --text article.txt": "",
     "summarize --text article.txt --bundle bundle": "train",
+    "summarize --text article.txt --bundle imported --engine ctranslate2": "train "
+    "ctranslate2",
     "summarize --corpus sample:5 --extractive lead --output OUT/lead": "beam",
     "summarize --corpus sample:5 --bundle bundle --output OUT/run": "beam train",
     f"summarize --text article.txt --bundle {SERVER} --min_source_words 1": "endpoint",

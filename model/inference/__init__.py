@@ -26,6 +26,8 @@ processes          do one element at a time and may die, forked from one that ha
 search_imports     what search processes need
 process_limits     how many processes and threads there are
 searcher           searches a batch with a network
+ctranslate2_searcher
+                   stands in its place where CTranslate2 computes the network
 shortlist          a network with the common pieces and those of the sources alone
 fact_pieces        which pieces of a vocabulary spell numbers and names
 summarizer         makes a searcher, and turns hypotheses into ranked texts

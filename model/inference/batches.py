@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from precis.model.isolation import Failure
+from precis.model.isolation import NAN, Failure
 from precis.model.network.config import SOURCE_PADDING
 
 # Padded source tokens times beams of a batch in float32, over all its documents: 16
@@ -25,6 +25,7 @@ LENGTH_STEP = 16
 
 # The stage of its failures.
 SEARCH = "search"
+NO_FINITE_SCORE = Failure(SEARCH, NAN, "the network gave its summaries no finite score")
 
 
 class Hypothesis(NamedTuple):
@@ -64,6 +65,11 @@ class Cost(NamedTuple):
     prompt_tokens: int | None
     written_tokens: int | None
     writing_seconds: float
+
+
+# The tokens that a further hypothesis of a document may have, of the hypotheses that it
+# has; 0 where one of these is short enough.
+Shorter = Callable[[list[Hypothesis]], int]
 
 
 class SearchedBatch(NamedTuple):
@@ -145,7 +151,7 @@ def batches_by_length(
     Returns:
       The positions of the documents of each batch.
     """
-    room = BATCH_BEAM_TOKENS if precision == "float32" else 2 * BATCH_BEAM_TOKENS
+    room = BATCH_BEAM_TOKENS * (2 if precision.startswith("mixed_") else 1)
 
     def size(longest: int) -> int:
         by_tokens = room // (beams * padded_length([longest], limit))
@@ -193,6 +199,23 @@ def restore_order(
         for row, result in zip(rows, batch.results, strict=True):
             restored[row] = result
     return restored
+
+
+def shorter_bounds(
+    results: Sequence[list[Hypothesis] | Failure],
+    shorter: Shorter | None,
+) -> dict[int, int]:
+    """The documents that are searched again, with the tokens that they may have.
+
+    Args:
+      results: of the documents of a batch.
+      shorter: as in `Searcher`.
+    """
+    if shorter is None:
+        return {}
+    tokens = [0 if isinstance(each, Failure) else shorter(each) for each in results]
+    # The end alone is no summary.
+    return {row: count for row, count in enumerate(tokens) if count > 1}
 
 
 def join_batches(parts: Sequence[SearchedBatch]) -> SearchedBatch:

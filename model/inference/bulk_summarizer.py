@@ -35,7 +35,7 @@ from precis.model.inference.batches import (
     restore_order,
     shared_costs,
 )
-from precis.model.inference.process_limits import compute_on_one_thread
+from precis.model.inference.process_limits import compute_on_one_thread, usable_cores
 from precis.model.inference.processes import Processes, search_context
 from precis.model.inference.summarizer import Summary, distinct_summaries
 from precis.model.isolation import (
@@ -47,13 +47,14 @@ from precis.model.isolation import (
     failure_of,
     isolate,
 )
-from precis.model.search.config import SearchConfig
+from precis.model.search.config import CTRANSLATE2, TENSORFLOW, SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.limit import NO_LIMIT, Limit
 
 # A search process imports TensorFlow in `load_search`: silently, and with its number of
 # threads set before it computes anything.
 if TYPE_CHECKING:
+    from precis.model.inference.ctranslate2_searcher import CTranslate2Searcher
     from precis.model.inference.searcher import Searcher
 
 # A process needs some seconds before it can search. In that time, this process searches
@@ -76,6 +77,7 @@ class ModelSearch(NamedTuple):
       config: the search settings.
       instruction: what a language model is told.
       limit: of a summary; all hypotheses are kept for it.
+      engine: TENSORFLOW or CTRANSLATE2.
     """
 
     bundle: str
@@ -84,6 +86,7 @@ class ModelSearch(NamedTuple):
     config: SearchConfig
     instruction: str = ""
     limit: Limit = NO_LIMIT
+    engine: str = TENSORFLOW
 
 
 class BulkSummarizer:
@@ -115,7 +118,7 @@ class BulkSummarizer:
         self.source_tokenizer = contents.reader(search.instruction)
         self.max_source_tokens = contents.config.max_source_tokens
         self._lock = threading.Lock()
-        self._searcher: Searcher | None = None
+        self._searcher: Searcher | CTranslate2Searcher | None = None
         self._users = 0
         # One thread for each process waits for its results.
         self._threads: ThreadPoolExecutor | None = None
@@ -345,16 +348,28 @@ def check_model(folder: str, model_id: str, expected: str | None) -> None:
         )
 
 
-def load_searcher(search: ModelSearch) -> "Searcher":
+def load_searcher(
+    search: ModelSearch, *, threads: int = 0
+) -> "Searcher | CTranslate2Searcher":
     """Loads the bundle of a search.
+
+    Args:
+      search: the model and how it is searched.
+      threads: of CTranslate2; 0 is one for each core.
 
     Raises:
       UsageError: the folder is no complete bundle.
       DataError: the bundle is damaged or holds another model.
     """
-    from precis.model.bundle.network_bundle import load_bundle
+    from precis.model.bundle.network_bundle import load_bundle, open_bundle
     from precis.model.inference.summarizer import make_searcher
 
+    if search.engine == CTRANSLATE2:
+        from precis.model.inference.ctranslate2_searcher import CTranslate2Searcher
+
+        contents = open_bundle(search.bundle)
+        check_model(search.bundle, contents.model_id, search.model_id)
+        return CTranslate2Searcher(search, contents, threads=threads or usable_cores())
     bundle = load_bundle(search.bundle, precision=search.precision)
     check_model(search.bundle, bundle.model_id, search.model_id)
     return make_searcher(
@@ -376,10 +391,15 @@ def load_search(search: ModelSearch) -> Search:
     Raises:
       PrecisError: the bundle cannot be loaded.
     """
-    import_tensorflow()
-    compute_on_one_thread()
+    if search.engine == CTRANSLATE2:
+        from precis.model.inference.ctranslate2_searcher import choose_instructions
+
+        choose_instructions()
+    else:
+        import_tensorflow()
+        compute_on_one_thread()
     try:
-        return functools.partial(_search_batch, load_searcher(search))
+        return functools.partial(_search_batch, load_searcher(search, threads=1))
     except PrecisError:
         raise
     except Exception as error:
@@ -389,7 +409,9 @@ def load_search(search: ModelSearch) -> Search:
         ) from error
 
 
-def _search_batch(searcher: "Searcher", sources: Sequence[np.ndarray]) -> SearchedBatch:
+def _search_batch(
+    searcher: "Searcher | CTranslate2Searcher", sources: Sequence[np.ndarray]
+) -> SearchedBatch:
     """Searches a batch; one without sources shows that the bundle could be loaded.
 
     Raises:

@@ -2,21 +2,24 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from precis.model.inference.batches import (
+    NO_FINITE_SCORE,
     Hypothesis,
     SearchedBatch,
+    Shorter,
     batches_by_length,
     pad_sources,
     restore_order,
+    shorter_bounds,
 )
 from precis.model.inference.shortlist import ShortlistedNetwork, make_shortlist
-from precis.model.isolation import NAN, Failure
+from precis.model.isolation import Failure
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
 from precis.model.search.beam import Network, beam_search
@@ -24,10 +27,6 @@ from precis.model.search.config import CANDIDATE_BLOCK, SearchConfig, SpecialTok
 from precis.model.search.hypotheses import Hypotheses
 from precis.model.search.scores import is_possible
 from precis.model.search.supported import PieceTable, Support
-
-_NO_FINITE_SCORE = Failure(
-    "search", NAN, "the network gave its summaries no finite score"
-)
 
 
 class Searcher:
@@ -56,7 +55,7 @@ class Searcher:
         pieces: PieceTable | None = None,
         around: tuple[int, int] = (0, 0),
         common: int = 0,
-        shorter: Callable[[list[Hypothesis]], int] | None = None,
+        shorter: Shorter | None = None,
     ) -> None:
         """Takes a network and how it is searched.
 
@@ -70,8 +69,7 @@ class Searcher:
             instruction does. They bring no facts.
           common: the first so many pieces of the vocabulary are those of
             `config.common_pieces`, `common_end` of it; 0 where all may be written.
-          shorter: the tokens that a further hypothesis of a document may have, or 0
-            where one of these is short enough. None where none is too long.
+          shorter: says which documents are searched again; None where none is.
         """
         self.config = config.limited_to(network.config.max_target_tokens)
         self.special = special
@@ -131,7 +129,7 @@ class Searcher:
         padded = pad_sources(sources, self.max_source_tokens)
         results = self._read(self.search_batch(tf.constant(padded)))
         size = padded.size
-        bounds = self._bounds(results)
+        bounds = shorter_bounds(results, self._shorter)
         if rows := list(bounds):
             again = padded[rows]
             longest = tf.constant(list(bounds.values()))
@@ -144,26 +142,13 @@ class Searcher:
             results, sum(map(len, sources)), size, started, time.monotonic()
         )
 
-    def _bounds(self, results: Sequence[list[Hypothesis] | Failure]) -> dict[int, int]:
-        """The documents that are searched again, with the tokens that they may have.
-
-        A greedy search would find nothing else.
-        """
-        if self._shorter is None or self.config.beam_width == 1:
-            return {}
-        tokens = [
-            0 if isinstance(each, Failure) else self._shorter(each) for each in results
-        ]
-        # The end alone is no summary.
-        return {row: count for row, count in enumerate(tokens) if count > 1}
-
     def _read(self, ranked: Sequence[tf.Tensor]) -> list[Any]:
         """The hypotheses of each document, or why it has none, of `search_batch`."""
         parts = [part.numpy() for part in ranked]
         failed = _rows_without_scores(*parts[1:4])
         documents = zip(*(part.tolist() for part in parts), strict=True)
         return [
-            _NO_FINITE_SCORE if row in failed else self._hypotheses(*document)
+            NO_FINITE_SCORE if row in failed else self._hypotheses(*document)
             for row, document in enumerate(documents)
         ]
 

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from precis.model.inference.batches import Hypothesis
+from precis.model.inference.batches import Hypothesis, Shorter
 from precis.model.search.config import (
     SearchConfig,
     SpecialTokens,
@@ -119,10 +119,7 @@ def make_searcher(
     check_vocabularies(config, has_one_vocabulary=is_one)
     before, behind = map(len, reader.surrounding_ids)
     kinds = config.supported_kinds
-    shorter = None
-    if limit:
-        config = dataclasses.replace(config, n_best=config.beam_width)
-        shorter = functools.partial(_fitting_tokens, tokenizer, limit)
+    config, shorter = search_within(limit, tokenizer, config)
     return Searcher(
         network,
         config=config,
@@ -132,6 +129,18 @@ def make_searcher(
         common=common_end(tokenizer, special, config.common_pieces),
         shorter=shorter,
     )
+
+
+def search_within(
+    limit: Limit, tokenizer: AnyTokenizer, config: SearchConfig
+) -> tuple[SearchConfig, Shorter | None]:
+    """A search whose summaries are to be within a limit, and what says which of its
+    results are too long. A greedy search would find nothing else.
+    """
+    if not limit or config.beam_width == 1:
+        return config, None
+    shorter = functools.partial(_fitting_tokens, tokenizer, limit)
+    return dataclasses.replace(config, n_best=config.beam_width), shorter
 
 
 def _fitting_tokens(

@@ -1,10 +1,13 @@
 """The settings of a search; an imported bundle carries its own."""
 
 import dataclasses
+from typing import Any
 
 from precis.model.config import check_at_least, check_choices, flag, later, setting
 from precis.model.errors import UsageError
 
+# What computes a network.
+TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"
 LENGTH_PENALTIES = ("none", "average", "wu")
 REPETITION_PENALTIES = ("log_probs", "logits")
 EARLY_STOPPING = ("never", "first_k", "bound")
@@ -107,6 +110,22 @@ class SearchConfig:
         """The names in `supported`, in order."""
         names = (name.strip() for name in self.supported.split(","))
         return tuple(name for name in names if name)
+
+    def length_divisor(self, length: Any) -> Any:
+        """What the log-probability of a summary is divided by.
+
+        wu ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14); average n^alpha, the
+        convention of Hugging Face; none 1.
+
+        Args:
+          length: n, the number of tokens including the end token, or float32 of any
+            shape.
+        """
+        if self.length_penalty_form == "none":
+            return length**0.0
+        if self.length_penalty_form == "wu":
+            length = (5.0 + length) / 6.0
+        return length**self.length_penalty
 
     def limited_to(self, max_target_tokens: int) -> "SearchConfig":
         """The search with lengths that a network can write.

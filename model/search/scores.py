@@ -32,21 +32,8 @@ def is_possible(log_probs: Tensor) -> Tensor:
 
 
 def length_penalty(length: Tensor, config: SearchConfig) -> Tensor:
-    """The divisor of a hypothesis's log-probability.
-
-    wu ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14); average n^alpha, the
-    convention of Hugging Face; none 1.
-
-    Args:
-      length: n, the number of tokens including the end token.
-      config: alpha and the form.
-    """
-    length = ops.cast(length, "float32")
-    if config.length_penalty_form == "none":
-        return ops.ones_like(length)
-    if config.length_penalty_form == "wu":
-        length = (5.0 + length) / 6.0
-    return ops.power(length, config.length_penalty)
+    """`SearchConfig.length_divisor` of int32 lengths, float32 of the same shape."""
+    return config.length_divisor(ops.cast(length, "float32"))
 
 
 # Of the sizes of a block that divide the vocabulary, the nearest to this is taken, if

@@ -23,7 +23,12 @@ from precis.model.extractive.config import (
     SelectionConfig,
 )
 from precis.model.quality.flags import FallbackConfig
-from precis.model.search.config import REMOVED_SETTINGS, SearchConfig
+from precis.model.search.config import (
+    CTRANSLATE2,
+    REMOVED_SETTINGS,
+    TENSORFLOW,
+    SearchConfig,
+)
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
 from precis.pipelines.run.options import WorkerOptions, check_output, normal_path
 from precis.pipelines.tables.group_field import GroupField, parse_group_field
@@ -31,6 +36,7 @@ from precis.pipelines.tables.group_field import GroupField, parse_group_field
 CHUNK_MERGE = "chunk_merge"
 HEAD = "head"
 LONG_DOCUMENTS = (CHUNK_MERGE, HEAD)
+INT8 = "int8"  # --precision with --engine ctranslate2
 KEEP, FAIL = "keep", "fail"  # --on_duplicate_id
 WRITE_ARTICLE = "article"
 WRITE_SENTENCES = "sentences"
@@ -46,7 +52,7 @@ INSTRUCTIONS = {
 }
 
 
-def decode_id(decoding: SearchConfig, precision: str) -> str:
+def decode_id(decoding: SearchConfig, precision: str, engine: str = TENSORFLOW) -> str:
     """Names a search in every row it writes and in every checkpoint that was exported
     with it: 16 hexadecimal digits.
     """
@@ -60,6 +66,8 @@ def decode_id(decoding: SearchConfig, precision: str) -> str:
         del search["supported"]
     if not decoding.common_pieces:
         del search["common_pieces"]
+    if engine != TENSORFLOW:
+        search["engine"] = engine
     return files.sha256_json(search)[:16]
 
 
@@ -161,8 +169,14 @@ class SummarizeOptions:
     precision: str = flag(
         "float32",
         "number format of the network's layers; others than float32 may change a "
-        "summary",
-        choices=PRECISIONS,
+        "summary. int8 needs --engine ctranslate2, which has no mixed ones",
+        choices=(*PRECISIONS, INT8),
+    )
+    engine: str = flag(
+        TENSORFLOW,
+        "what computes the network of --bundle and searches with it; ctranslate2 is "
+        "for BART, PEGASUS and T5 without a pointer, and has a search of its own",
+        choices=(TENSORFLOW, CTRANSLATE2),
     )
 
     def __post_init__(self) -> None:
@@ -176,6 +190,12 @@ class SummarizeOptions:
             )
         check_at_least(self, 0, "search_processes", way_out="0 is one per core")
         check_at_least(self, 1, "requests", "request_timeout", "context_tokens")
+        has_mixed = self.engine == TENSORFLOW
+        if self.precision in ((INT8,) if has_mixed else PRECISIONS[1:]):
+            raise UsageError(
+                f"--engine {self.engine} has no --precision {self.precision}; take "
+                "float32, or int8 with --engine ctranslate2"
+            )
 
     @property
     def uses_tensorflow(self) -> bool:

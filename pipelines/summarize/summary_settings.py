@@ -34,7 +34,12 @@ from precis.model.inference.bulk_summarizer import ModelSearch
 from precis.model.inference.support import open_checker
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
-from precis.model.search.config import SearchConfig, check_vocabularies
+from precis.model.search.config import (
+    CTRANSLATE2,
+    TENSORFLOW,
+    SearchConfig,
+    check_vocabularies,
+)
 from precis.model.text.article import CLEANINGS
 from precis.model.text.limit import NO_LIMIT
 from precis.pipelines.run.hub import with_local_bundles
@@ -52,6 +57,7 @@ from precis.pipelines.tables.schema import SCHEMA_VERSION
 
 # Flags that change no row without a network.
 _OF_A_NETWORK = (
+    "engine",
     "precision",
     "long_documents",
     "merged_length",
@@ -65,6 +71,7 @@ _OF_AN_ENDPOINT = ("request_json", "context_tokens")
 _NOT_OF_AN_ENDPOINT = (
     *({*option_names([SearchConfig])} - {"max_summary_tokens"}),
     *("precision", "write", "written_sentences", "min_confidence", "task_prefix"),
+    "engine",
 )
 MODEL_COLUMNS = (
     *("model_id", "extractive_model_id", "keyphrase_model_id"),
@@ -111,6 +118,8 @@ class SummarySettings(NamedTuple):
         if not any(self.selection.limit):
             # Earlier versions had neither; their max_words was no limit for all texts.
             without_effect.update(("form", "max_chars"))
+        if options.engine == TENSORFLOW:  # The only one of earlier versions.
+            without_effect.add("engine")
         # The settings of the search stand among the flags, in words.
         models: dict[str, Any] = {name: self.model_ids[name] for name in MODEL_COLUMNS}
         if self.is_instructed:
@@ -175,6 +184,7 @@ class SummarySettings(NamedTuple):
             decoding,
             self.instruction if self.is_instructed else "",
             limit,
+            self.options.engine,
         )
 
     @property
@@ -301,6 +311,11 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
     """
     if options.write != WRITE_SENTENCES:
         return
+    if options.engine == CTRANSLATE2:
+        raise UsageError(
+            "--engine ctranslate2 does not say how likely each token is, by which a "
+            "summarizer (write=sentences) puts lines together; leave --engine out"
+        )
     if decoding.n_best > 1:
         raise UsageError(
             f"--n_best {decoding.n_best}: write=sentences puts one summary together "
@@ -339,9 +354,13 @@ def read_model_ids(
         has_one_vocabulary = network.tokenizer.fingerprint == of_sources
         check_vocabularies(decoding, has_one_vocabulary=has_one_vocabulary)
         check_prefix(options.task_prefix, network)
+        if options.engine == CTRANSLATE2:
+            from precis.model.inference.ctranslate2_searcher import check_engine
+
+            check_engine(network, decoding)
         check_weights(options.bundle)
         ids["model_id"] = read_manifest(options.bundle)["model_id"]
-        ids["decode_id"] = decode_id(decoding, options.precision)
+        ids["decode_id"] = decode_id(decoding, options.precision, options.engine)
     if options.extractive_bundle:
         contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
         check_weights(options.extractive_bundle)

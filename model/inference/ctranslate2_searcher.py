@@ -1,0 +1,164 @@
+"""The search of CTranslate2 in place of `searcher.Searcher`: token ids of documents in,
+ranked hypotheses out.
+
+It has its own beam search: a document is done once as many hypotheses have ended as the
+beam holds, and the probabilities of tokens that a rule forbids are distributed over the
+others. Scores, ranks and margins are made of its log-probabilities as everywhere here.
+"""
+
+import itertools
+import math
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+
+from precis.model.bundle.ctranslate2_model import check_network, converted_bundle
+from precis.model.bundle.network_bundle import Bundle
+from precis.model.errors import UsageError
+from precis.model.inference.batches import (
+    NO_FINITE_SCORE,
+    Hypothesis,
+    SearchedBatch,
+    shorter_bounds,
+)
+from precis.model.inference.summarizer import search_within
+from precis.model.search.config import SearchConfig
+from precis.model.search.special import special_tokens
+
+# It does not choose AVX-512 on every chip that has it.
+_AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
+# The log-probability of what could not be written; far below every real one.
+_IMPOSSIBLE = -5e8
+
+
+def check_engine(bundle: Bundle, config: SearchConfig) -> None:
+    """Refuses what CTranslate2 does not do.
+
+    Raises:
+      UsageError: naming the network or the setting.
+    """
+    check_network(bundle)
+    is_penalised = config.repetition_penalty != 1
+    refused = {
+        "--supported": config.supported_kinds,
+        "common_pieces": config.common_pieces,
+        "a repetition_penalty of log_probs": is_penalised
+        and config.repetition_penalty_form == "log_probs",
+    }
+    for name in filter(refused.get, refused):
+        raise UsageError(
+            f"--engine ctranslate2 cannot search with {name}; leave one of them out"
+        )
+
+
+def choose_instructions() -> None:
+    """Has CTranslate2 compute with AVX-512 where the chip has it; for a process of our
+    own, before its first search.
+    """
+    description = Path("/proc/cpuinfo")
+    if description.exists() and set(description.read_text().split()) >= _AVX512:
+        os.environ.setdefault("CT2_FORCE_CPU_ISA", "AVX512")
+
+
+class CTranslate2Searcher:
+    """Searches summaries with CTranslate2.
+
+    Attributes:
+      config: the search settings; its lengths are limited to what the network can
+        write.
+    """
+
+    def __init__(self, search: Any, bundle: Bundle, *, threads: int) -> None:
+        """Loads a network, which is converted where it was not before.
+
+        Args:
+          search: a `ModelSearch`.
+          bundle: its bundle, without weights.
+          threads: that it computes on.
+        """
+        config, self._shorter = search_within(
+            search.limit, bundle.tokenizer, search.config
+        )
+        self.config = config.limited_to(bundle.config.max_target_tokens)
+        self._special = special_tokens(bundle.tokenizer, bundle.special)
+        settings = {"compute_type": search.precision, "intra_threads": threads}
+        with converted_bundle(search.bundle, bundle, search.precision) as folder:
+            self._translator = ctranslate2.Translator(folder, **settings)
+
+    def search_together(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
+        """As `Searcher.search_together`."""
+        started = time.monotonic()
+        results = self._search(sources, self.config.max_summary_tokens)
+        padded = len(sources) * max(map(len, sources))
+        for row, longest in shorter_bounds(results, self._shorter).items():
+            (further,) = self._search([sources[row]], longest)
+            padded += len(sources[row])
+            if isinstance(further, list):
+                results[row] += [each for each in further if each.is_finished]
+        return SearchedBatch(
+            results, sum(map(len, sources)), padded, started, time.monotonic()
+        )
+
+    def _search(self, sources: Sequence[np.ndarray], longest: int) -> list[Any]:
+        """The hypotheses of each document, or why it has none.
+
+        Args:
+          sources: int32 [S] each.
+          longest: the tokens of a hypothesis, at most.
+        """
+        config, special = self.config, self._special
+        # The token that is written at the last place costs nothing, and is put there.
+        last = []
+        if special.last_id is not None and longest == config.max_summary_tokens:
+            last = [special.last_id]
+        longest = max(1, longest - len(last))
+        alpha = 0.0 if config.length_penalty_form == "none" else config.length_penalty
+        prefix = list(map(str, special.prefix))
+        translated = self._translator.translate_batch(
+            [list(map(str, source)) for source in sources],
+            [prefix] * len(sources) if prefix else None,
+            beam_size=config.beam_width,
+            num_hypotheses=config.beam_width,
+            length_penalty=alpha,
+            repetition_penalty=config.repetition_penalty,
+            no_repeat_ngram_size=config.no_repeat_ngram,
+            suppress_sequences=[[str(token)] for token in special.suppressed] or None,
+            end_token=list(map(str, special.end_ids)),
+            return_end_token=True,
+            return_scores=True,
+            max_input_length=0,
+            max_decoding_length=longest,
+            min_decoding_length=min(config.min_summary_tokens, longest),
+        )
+        results: list[Any] = []
+        for result in translated:
+            found = []
+            for texts, score in zip(result.hypotheses, result.scores, strict=True):
+                tokens = list(map(int, texts))
+                log_prob = score * len(tokens) ** alpha
+                if tokens and tokens[-1] not in special.end_ids:
+                    tokens += last
+                if tokens and log_prob > _IMPOSSIBLE:
+                    found.append(self._hypothesis(tokens, log_prob))
+            results.append(self._rank(found) or NO_FINITE_SCORE)
+        return results
+
+    def _hypothesis(self, tokens: list[int], log_prob: float) -> Hypothesis:
+        score = log_prob / self.config.length_divisor(len(tokens))
+        is_finished = tokens[-1] in self._special.end_ids
+        return Hypothesis(tokens, score, log_prob, None, math.nan, is_finished)
+
+    def _rank(self, beam: list[Hypothesis]) -> list[Hypothesis]:
+        """The n best of a beam, with their margins."""
+        is_behind = self.config.unfinished == "last"
+        beam.sort(key=lambda each: (is_behind and not each.is_finished, -each.score))
+        ranked = [
+            each._replace(margin=below and each.score - below.score)
+            for each, below in itertools.zip_longest(beam, beam[1:])
+        ]
+        return ranked[: self.config.n_best]

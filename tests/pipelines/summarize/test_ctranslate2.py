@@ -1,0 +1,158 @@
+"""`precis summarize --engine ctranslate2`: the rows of TensorFlow from the network that
+CTranslate2 computes, and what it refuses.
+"""
+
+import functools
+import importlib.util
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support.command_line import precis, write_jsonl
+from support.corpus_records import story
+from support.huggingface_bundles import save_layout, write_small_checkpoint
+from support.summarize_runs import manifest_of, rows_of, settings_of
+
+from precis.model.bundle.ctranslate2_model import converted_bundle
+from precis.model.bundle.network_bundle import open_bundle
+from precis.model.errors import UsageError
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+
+pytestmark = [
+    pytest.mark.parity,
+    pytest.mark.skipif(
+        importlib.util.find_spec("ctranslate2") is None,
+        reason="needs ctranslate2; `make test-slow` installs it",
+    ),
+]
+# Where no token is forbidden both engines have the same probabilities, and where a
+# document is done once the beam has ended, the same hypotheses.
+PLAIN = {"no_repeat_ngram": 0, "min_summary_tokens": 0, "early_stopping": "first_k"}
+ENGINE = {"engine": "ctranslate2"}
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """A function that gives the bundle of a kind of network; `own` is one of ours."""
+    made: dict[str, str] = {}
+
+    def make(kind: str) -> str:
+        folder = tmp_path_factory.mktemp(kind)
+        if kind == "own":
+            return save_layout(folder, "bart")
+        write_small_checkpoint(folder, kind)
+        output = str(folder / "bundle")
+        import_checkpoint(checkpoint=str(folder), output=output)
+        return output
+
+    return lambda kind: made.get(kind) or made.setdefault(kind, make(kind))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    lines = [story(number) for number in range(60)]
+    return write_jsonl(tmp_path_factory.mktemp("corpus") / "news.jsonl", lines)
+
+
+def run(corpus, output, bundle, **flags):
+    """The rows that a command writes; two search processes."""
+    flags = {"limit": 12, "workers": 2, "min_source_words": 0, **flags}
+    flags.setdefault("long_documents", "head")
+    flags |= {"extractive": "lead", "output": str(output)}
+    assert precis("summarize", corpus=corpus, bundle=bundle, **flags) == 0
+    return rows_of(output)
+
+
+@pytest.mark.parametrize("kind", ["bart", "pegasus", "t5", "flan"])
+def test_the_rows_are_those_of_tensorflow(kind, bundle, corpus, tmp_path):
+    """With the tokens that BART begins and ends with, and its length penalty."""
+    flags = {**PLAIN, "n_best": 2}
+    close = functools.partial(pytest.approx, abs=2e-3)
+    ours, theirs = (
+        run(corpus, tmp_path / name, bundle(kind), **flags, **engine)
+        for name, engine in (("ours", {}), ("theirs", ENGINE))
+    )
+    for row, other in zip(ours, theirs, strict=True):
+        for one, same in zip(row["abstractive"], other["abstractive"], strict=True):
+            assert same["text"] == one["text"]
+            assert same["score"] == close(one["score"])
+        measures, same = row["abstractive_quality"], other["abstractive_quality"]
+        for name in ("mean_log_prob", "beam_margin"):
+            assert same.pop(name) == close(measures.pop(name))
+        assert same == measures
+        for name in ("settings_id", "decode_id"):
+            assert row[name] != other[name]
+        for name in ("summary", "source_tokens", "written_tokens", "model_id"):
+            assert row[name] == other[name]
+
+
+def test_precisions_are_other_settings_whose_rows_are_not_mixed(
+    bundle, corpus, tmp_path
+):
+    flags = {**ENGINE, "limit": 60}
+    here = [tmp_path / name for name in ("float32", "int8", "again")]
+    rows = [
+        run(corpus, here[0], bundle("own"), **flags),
+        run(corpus, here[1], bundle("own"), **flags, precision="int8", reuse=here[0]),
+        run(corpus, here[2], bundle("own"), **flags, precision="int8", reuse=here[1]),
+    ]
+    assert [manifest_of(each)["counts"]["reused"] for each in here] == [0, 0, 60]
+    assert manifest_of(here[1])["provenance"]["flags"]["engine"] == "ctranslate2"
+    assert len({row["settings_id"] for row in rows[0] + rows[1]}) == 2
+    assert [row["summary"] for row in rows[1]] == [row["summary"] for row in rows[2]]
+    # Eight bits change some of these summaries, and none is empty.
+    same = [a["summary"] == b["summary"] for a, b in zip(*rows[:2], strict=True)]
+    assert not all(same) and all(row["abstractive"][0]["text"] for row in rows[1])
+    converted = os.listdir(bundle("own") + ".ctranslate2")
+    names = sorted(name.rpartition("-")[2] for name in converted)
+    assert names == ["float32", "float32.lock", "int8", "int8.lock"]
+
+
+def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while(
+    bundle, monkeypatch
+):
+    folder = bundle("mt5")
+    contents = open_bundle(folder)
+
+    def convert(precision):
+        with converted_bundle(folder, contents, precision) as converted:
+            return converted, os.stat(f"{converted}/model.bin").st_mtime_ns
+
+    with ThreadPoolExecutor(2) as pool:
+        (first, made), second = pool.map(convert, ["int8"] * 2)
+    assert second == (first, made) == convert("int8")
+    assert os.path.dirname(first) == f"{folder}.ctranslate2"
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert convert("int8") == (first, made)
+    elsewhere, _ = convert("float32")
+    assert not elsewhere.startswith(folder) and not os.path.exists(elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"supported": "numbers"}, "cannot search with --supported; leave one of"),
+        ({"common_pieces": 9}, "cannot search with common_pieces"),
+        ({"repetition_penalty": 1.2}, "with a repetition_penalty of log_probs"),
+        ({"precision": "mixed_bfloat16"}, "ctranslate2 has no --precision mixed_bfl"),
+        ({"write": "sentences"}, "not say how likely each token is, .* leave --eng"),
+        ({"engine": "tensorflow", "precision": "int8"}, "tensorflow has no --precis"),
+        (
+            {"bundle": "openai://h:1/v1#m"},
+            "--engine ctranslate2 means nothing where an",
+        ),
+    ],
+)
+def test_what_ctranslate2_does_not_do_is_refused(flags, message, bundle):
+    with pytest.raises(UsageError, match=message):
+        settings_of(**{"bundle": bundle("bart"), **ENGINE, **flags})
+
+
+def test_networks_of_other_families_are_refused(tmp_path):
+    for changes, words in (
+        ({"pointer": True}, "writes: .* pointer is True here and False there; leave"),
+        ({"positions": "rotary"}, "positions is rotary here"),
+    ):
+        folder = save_layout(tmp_path / str(len(words)), "bart", **changes)
+        with pytest.raises(UsageError, match=f"ctranslate2 computes what .*{words}"):
+            settings_of(bundle=folder, **ENGINE)
