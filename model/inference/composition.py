@@ -1,9 +1,10 @@
 """A summary from sentences that were written one by one.
 
 Each of the best sentences of a document was rewritten, with several results. The
-summary takes at most one of them for each sentence, or the sentence as it stands: those
-that together have the highest expected ROUGE (`extractive.expected`), less what speaks
-against each line. They come in the order of the document.
+summary takes at most one of them for each sentence, or the sentence as it stands or
+without some of its clauses (`clause_cuts`): those that together have the highest
+expected ROUGE (`extractive.expected`), less what speaks against each line. They come in
+the order of the document.
 
     sentence 2    it as it stands, or "Troops seized the bridge.", or ...
     sentence 5    it as it stands, or "Nobody was hurt.", or ...
@@ -33,7 +34,8 @@ from precis.model.extractive.expected import (
     choose_options,
 )
 from precis.model.extractive.ngrams import Gram
-from precis.model.inference.line_confidence import line_confidence
+from precis.model.inference.clause_cuts import cut_sentence
+from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
 from precis.model.inference.summarizer import LineSupport, Summary, join_summaries
 from precis.model.rouge import tokenize
 from precis.model.text.limit import NO_LIMIT, Limit, line_size
@@ -114,7 +116,7 @@ class _Line(NamedTuple):
       sentence: that it is written of.
       text: the line.
       words: as ROUGE reads them.
-      way: what the network wrote; None for the sentence as it stands.
+      way: what the network wrote; None for the sentence, whole or cut.
       cost: what speaks against it.
       confidence: the probability that it is right; 1 for the sentence as it stands.
     """
@@ -206,6 +208,10 @@ def _lines(
         cost -= _NOVELTY_WEIGHT * novel / max(len(words), 1)
         cost += _DOUBT_COST * (1.0 - confidence)
         lines.append(_Line(sentence, text, words, way, cost, confidence))
+    if is_english:
+        for text in cut_sentence(source):
+            words = tokenize(text)
+            lines.append(_Line(sentence, text, words, None, 0.0, CUT_CONFIDENCE))
     unwritten_cost = _UNWRITTEN_COST if lines else 0.0
     return [*lines, _Line(sentence, source, source_words, None, unwritten_cost)]
 

@@ -34,7 +34,7 @@ def way(text, log_prob=-0.5, margin=None, min_log_prob=0.0):
 
 
 def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
-    first = sentence(10, "At dawn, on a cold day, troops seized the old bridge.")
+    first = sentence(10, "Dawn was cold and dark, troops seized the old bridge.")
     second = sentence(90, "Nobody was hurt.")
     ways = way("Troops seized the bridge.", -0.4, 0.25), way("At dawn troops seized.")
     rewritten = [
@@ -62,7 +62,7 @@ def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
     ],
 )
 def test_lines_are_chosen_within_a_limit(limit, text):
-    first = sentence(10, "At dawn, on a cold day, troops seized the old bridge.")
+    first = sentence(10, "Dawn was cold and dark, troops seized the old bridge.")
     rewritten = [
         RewrittenSentence(first, [way("Troops seized the bridge.", -0.4)]),
         RewrittenSentence(sentence(90, "Nobody was hurt."), []),
@@ -93,7 +93,7 @@ def test_a_line_is_less_likely_right_the_more_speaks_against_it():
 
 
 def test_lines_that_are_likely_to_be_wrong_are_not_taken():
-    whole = "At dawn, on a cold day, troops seized the old bridge."
+    whole = "Dawn was cold and dark, troops seized the old bridge."
     best, other = "Troops seized the bridge.", "At dawn troops seized the bridge."
 
     def composed(of_best, of_other):
@@ -115,12 +115,12 @@ def test_lines_that_are_likely_to_be_wrong_are_not_taken():
     [
         ("Troops seized it.", [" "], "Troops seized it."),  # says nothing
         (  # compared in its normal form
-            "At dawn, on a cold day, troops seized Saint-Rene\u0301mie.",
+            "Dawn was cold and dark, troops seized Saint-Rene\u0301mie.",
             ["Troops seized Saint-Ren\u00e9mie."],
             "Troops seized Saint-Ren\u00e9mie.",
         ),
         (  # the first was cut within a clause
-            "At dawn, on a cold day, troops seized the old bridge at Mor.",
+            "Dawn was cold and dark, troops seized the old bridge at Mor.",
             ["Troops seized the bridge of .", "Troops seized the bridge."],
             "Troops seized the bridge.",
         ),
@@ -134,7 +134,7 @@ def test_only_a_line_that_is_complete_is_chosen(article, ways, expected):
 
 
 def test_rules_for_english_apply_to_no_other_language():
-    whole = "At dawn, on a cold day, troops seized the old bridge at Mor."
+    whole = "Dawn was cold and dark, troops seized the old bridge at Mor."
     ways = [way(" "), way("Troops seized the bridge at Mor ganz.")]
     rewritten = [RewrittenSentence(sentence(0, whole), ways)]
     for is_english, text in ((True, whole), (False, ways[1].text)):

@@ -1,0 +1,102 @@
+"""Sentences without the clauses that they can do without."""
+
+import pytest
+
+from precis.model.inference.clause_cuts import cut_sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "cut"),
+    [
+        (
+            "But the mayor left the old town early.",
+            "The mayor left the old town early.",
+        ),
+        (
+            "however , the mayor left the old town early .",
+            "the mayor left the old town early .",
+        ),
+        (
+            "But on Monday, officials left the town with their files.",
+            "Officials left the town with their files.",
+        ),
+        (
+            "Police said Monday that two people left the old town.",
+            "Two people left the old town.",
+        ),
+        (
+            "The mayor (61 this year) left the old town early.",
+            "The mayor left the old town early.",
+        ),
+        (
+            "the mayor , 61 , left the old town early .",
+            "the mayor left the old town early .",
+        ),
+        (
+            "The mayor, who has two sons, left the old town early.",
+            "The mayor left the old town early.",
+        ),
+        (
+            "The mayor, a teacher of mathematics, left the old town early.",
+            "The mayor left the old town early.",
+        ),
+        (
+            "The mayor -- and his dog -- left the old town early.",
+            "The mayor left the old town early.",
+        ),
+        (
+            "The mayor left the old town, although nobody had asked him, police said.",
+            "The mayor left the old town, although nobody had asked him.",
+        ),
+        (
+            "the mayor left the old town , leaving his files , police told a paper .",
+            "the mayor left the old town .",
+        ),
+        (
+            "The mayor left the old town early last Saturday.",
+            "The mayor left the old town early.",
+        ),
+        (
+            "It was the house of the old mayor, a teacher.",
+            "It was the house of the old mayor.",
+        ),
+    ],
+)
+def test_what_is_left_is_a_sentence(sentence, cut):
+    assert cut in cut_sentence(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The mayor left the old town.",
+        "",
+        # A list, and a place: no verb goes on behind the comma.
+        "The mayor, a teacher, and an actor left the old town early.",
+        "It stands in the town, which is in Ohio, Florida and Maine, today.",
+        # The main clause would be left out, or half of a quotation.
+        "When the mayor left the old town, a teacher came.",
+        '"We left the old town, because nobody had asked us to."',
+        "According to the mayor, most of the old town has left.",
+        "The mayor said the old town was the best, and his wife.",
+        "So if the mayor left the old town nobody would know.",
+        "The mayor left, he said.",  # too short
+    ],
+)
+def test_a_sentence_that_needs_its_parts_stays_whole(sentence):
+    assert cut_sentence(sentence) == []
+
+
+def test_parts_are_left_out_together_and_each_text_comes_once():
+    sentence = "But the mayor, 61, left the old town in May, police said."
+    assert sorted(cut_sentence(sentence)) == [
+        "But the mayor left the old town in May, police said.",
+        "But the mayor left the old town in May.",
+        "But the mayor, 61, left the old town in May.",
+        "The mayor left the old town in May, police said.",
+        "The mayor left the old town in May.",
+        "The mayor, 61, left the old town in May, police said.",
+        "The mayor, 61, left the old town in May.",
+    ]
+    # The number of them is bounded, and the time that it takes.
+    assert len(cut_sentence("But the mayor left" + ", as it was (so), " * 5_000)) < 50
