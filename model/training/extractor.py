@@ -275,11 +275,12 @@ class ExtractorTraining(Training):
     def save(self, provenance: dict[str, Any]) -> str:
         """Learns the importance of words, writes the bundle and returns its model_id.
 
-        The learning takes a minute or two, so an interrupted training does it again.
+        The learning takes some minutes, so an interrupted training does it again.
         """
         importance = None
         if self.training.importance_articles:
-            importance = self.learn_importance()
+            with stage("learn importance"):
+                importance = self.learn_importance()
         return save_scorer(
             self.output,
             extractor=self.network,
