@@ -34,8 +34,9 @@ _PAIR_WEIGHT = 3.0
 _MIN_GAIN = 1e-9  # a smaller gain is a rounding error
 # The sentences with the best scores that a summary is made of.
 _OPTIONS = 12
-# A sentence of fewer words is a heading or a remnant.
+# A sentence of fewer words is a heading or a remnant, in any language and in English.
 _MIN_WORDS = 3
+_MIN_ENGLISH_WORDS = 5
 
 
 class ExpectedReference(NamedTuple):
@@ -201,10 +202,8 @@ def select_expected(
     selection: SelectionConfig,
     is_english: bool = True,
 ) -> list[int]:
-    """The indices of the selected sentences, the one with the best score first.
-
-    Sentences about the web page and those of one or two words are left out, unless the
-    document has no others.
+    """The indices of the selected ones of the `best_sentences`, the one with the best
+    score first.
 
     Args:
       sentences: of the document, at least one.
@@ -242,15 +241,15 @@ def best_sentences(
 ) -> list[int]:
     """The indices of the sentences that a summary may be made of, the best first.
 
-    Sentences about the web page and those of one or two words are left out, unless the
-    document has no others.
+    Those of one or two words are left out, and in English questions, sentences about
+    the web page and those of fewer than five words, unless the document has no others.
 
     Args:
       sentences: of the document.
       scores: float64 [N].
       count: how many, at most.
       limit: the length of a sentence, at most.
-      is_english: whether sentences about the web page are recognised.
+      is_english: the language of the document.
     """
     lengths = [len(words(sentence)) for sentence in sentences]
     best_first = [
@@ -261,7 +260,12 @@ def best_sentences(
     taken = [
         place
         for place in best_first
-        if lengths[place] >= _MIN_WORDS
-        and not (is_english and is_page_sentence(sentences[place]))
+        if lengths[place] >= (_MIN_ENGLISH_WORDS if is_english else _MIN_WORDS)
+        and not (is_english and _says_nothing(sentences[place]))
     ]
     return (taken or best_first)[:count]
+
+
+def _says_nothing(sentence: str) -> bool:
+    """Whether a sentence of English tells nothing of a story by itself."""
+    return sentence.rstrip().endswith("?") or is_page_sentence(sentence)

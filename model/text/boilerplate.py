@@ -117,12 +117,16 @@ _BEGINNINGS = "|".join(
         r"for confidential (?:support|help)\b",
         r"ireport(?:\.com)? ?:",
         r"tell us (?:what you think|in the (?:comments|sound off))\b",
+        r"editor ?['’]s note\b",
+        r"the (?:views|opinions) expressed in this\b",
     ]
 )
 _ENDINGS = "|".join(
     [
         r"\bcontributed to this (?:article|report|story)(?: from [\w ,]{1,40})?\W*$",
         r"[,!-] ?click here\W*$",
+        r", (?:pictured|seen|shown) (?:above|here)\b",
+        r"\bthis (?:\w+ )?(?:image|photo|picture) shows\b",
     ]
 )
 _PAGE_SENTENCE = re.compile(
@@ -134,12 +138,15 @@ _HINTS = (
     "scroll down|click here|facebook|twitter|instagram|google|youtube|pinterest"
     "|snapchat|read more|»|to a friend|all rights|copyright|©|share your|subscribe"
     "|sign up|continues below|advertisement|sponsored|accepting comments"
-    "|for confidential|ireport|tell us|contributed to this"
+    "|for confidential|ireport|tell us|contributed to this|s note|expressed in this"
+    "|pictured|seen here|seen above|shown here|shown above| shows "
 ).split("|")
 
 
 def is_page_sentence(sentence: str) -> bool:
-    """Whether a sentence is an invitation, a credit or a notice of the web page."""
+    """Whether a sentence is an invitation, a credit, a caption or a notice of the web
+    page.
+    """
     text = " ".join(sentence.lower().split())
     for hint in _HINTS:  # faster than `any`
         if hint in text:

@@ -119,8 +119,9 @@ SENTENCES = (
     "Follow us on Facebook.",
     "The hall was old, and nobody had ever liked it.",
     "Rain fell for a week.",
+    "Who had built it in that way?",
 )
-SCORES = np.array([0.9, 0.5, 0.8, 0.6, 0.1])
+SCORES = np.array([0.9, 0.5, 0.8, 0.6, 0.1, 0.2])
 
 
 def undecided_model():
@@ -138,14 +139,14 @@ def undecided_model():
     return ImportanceModel(words, pairs, lexicon, lexicon, np.array([2.0, 0.0, 0.0]))
 
 
-def test_headings_and_sentences_about_the_page_are_no_options():
+def test_headings_questions_and_sentences_about_the_page_are_no_options():
     assert best_sentences(SENTENCES, SCORES, count=9) == [3, 1, 4]
     assert best_sentences(SENTENCES, SCORES, count=2) == [3, 1]
     assert best_sentences(SENTENCES, SCORES, count=9, limit=Limit(words=5)) == [1, 4]
     # There is nothing else.
     assert best_sentences(SENTENCES[:1], SCORES[:1], count=9) == [0]
     in_others = best_sentences(SENTENCES, SCORES, count=9, is_english=False)
-    assert in_others == [2, 3, 1, 4]
+    assert in_others == [2, 3, 1, 5, 4]
 
 
 def test_the_sentences_that_share_most_with_the_reference_are_chosen():

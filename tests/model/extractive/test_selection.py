@@ -106,6 +106,10 @@ BOILERPLATE = [
     "For confidential support call the helpline.",
     "Marta Holm, Ada Kern and Jo Reed contributed to this report.",
     "iReport.com: share your pictures of the flood",
+    "Editor's note: Marta Holm is a columnist.",
+    "The views expressed in this column are those of the author.",
+    "The bridge, pictured here in May, is old.",
+    "This rare photo shows the bridge in 1920.",
 ]
 STORIES = [
     "He told them to scroll down the page until the video began.",
@@ -118,6 +122,8 @@ STORIES = [
     "The firm sold advertisement space.",
     "Heavy rain contributed to this report of a record flood, the agency said.",
     "Residents were asked to sign up for shifts.",
+    "The editor noted that this picture of the bridge was sold.",
+    "The study shows that the bridge, seen from above, is old.",
     "",
 ]
 
