@@ -5,14 +5,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import psutil
 
 PRECIS = (sys.executable, "-m", "precis.pipelines.command_line.cli")
 _SECONDS_BETWEEN_LOOKS = 0.2
-_LARGEST_RATIO = 1.3
 
 
 class CommandRun(NamedTuple):
@@ -84,24 +82,6 @@ def _is_tracker(process: psutil.Process) -> bool:
     with contextlib.suppress(psutil.Error):
         return "resource_tracker" in "".join(process.cmdline())
     return True
-
-
-def check_ratios(ratios: Mapping[str, float]) -> None:
-    """Checks the seconds that were predicted, divided by those that were taken.
-
-    Raises:
-      SystemExit: some are not within 1/1.3 to 1.3; the message names them.
-    """
-    missed = [
-        f"{name} {ratio:.2f}"
-        for name, ratio in ratios.items()
-        if not 1 / _LARGEST_RATIO <= ratio <= _LARGEST_RATIO
-    ]
-    if missed:
-        raise SystemExit(
-            f"not within 1/{_LARGEST_RATIO} to {_LARGEST_RATIO} of the seconds taken: "
-            + ", ".join(missed)
-        )
 
 
 def _resident_bytes(process: int) -> int:
