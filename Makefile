@@ -98,18 +98,8 @@ format: $(INSTALLED) ## Format the code and sort the imports
 docs: $(DOCS) ## The documentation as a site that opens from disk: build/site/index.html
 	$(BIN)/python -m docs.site.build
 
-bench: $(INSTALLED) ## The benchmarks behind docs/FIGURES.md; PEERS=an interpreter that has the peers
-	$(BIN)/python benchmarks/encode.py
-	$(BIN)/python benchmarks/memory.py
-	$(BIN)/python benchmarks/overhead.py
-	$(BIN)/python benchmarks/extractive.py
-	$(BIN)/python benchmarks/oracle.py
-	$(BIN)/python benchmarks/quality.py
-	$(BIN)/python benchmarks/evaluate.py
-	$(BIN)/python benchmarks/decode.py --sizes S,qwen3,t5gemma2 $(PEER_FLAG)
-	$(BIN)/python benchmarks/decode.py --sizes B --engines ours,ctranslate2 --rounds 2 $(PEER_FLAG)
-	$(BIN)/python benchmarks/step_profile.py --sizes S
-	$(BIN)/python benchmarks/train.py --rounds 3 --precisions float32,mixed_bfloat16 $(PEER_FLAG)
+bench: $(PARITY) ## One table beside all peers (20 minutes on two cores); PEERS=an interpreter that has more of them
+	$(BIN)/python benchmarks/table.py $(PEER_FLAG)
 
 lock: ## Resolve requirements.lock anew from pyproject.toml; needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --extra all --group dev --generate-hashes --no-annotate \

@@ -36,8 +36,8 @@ from decode_report import (
     result_lines,
     table_rows,
 )
-from decode_workers import DecodeJob, Engine, start
-from machine import REQUIRED_MODULES, chip, find_interpreter, matrix_rate
+from decode_workers import ENGINES, DecodeJob, Engine, start
+from machine import chip, find_interpreter, matrix_rate
 from worker_process import answer, tell
 
 MODES = ("processes", "callers", "op_threads")
@@ -74,8 +74,8 @@ def parse_options(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--engines",
-        default=",".join(REQUIRED_MODULES),
-        help=f"some of {', '.join(REQUIRED_MODULES)} (default: all)",
+        default=",".join(ENGINES),
+        help=f"some of {', '.join(ENGINES)} (default: all)",
     )
     parser.add_argument(
         "--modes",
@@ -108,7 +108,7 @@ def parse_options(argv: Sequence[str] | None) -> argparse.Namespace:
 def _split_lists(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     allowed: Mapping[str, Sequence[str]] = {
         "sizes": tuple(SIZES),
-        "engines": tuple(REQUIRED_MODULES),
+        "engines": tuple(ENGINES),
         "modes": MODES,
     }
     for name, known in allowed.items():

@@ -4,8 +4,9 @@
 
 prints `name value unit` lines: each stage by itself (reading, normalising, encoding and
 writing), the whole chain as a worker of `precis prepare` does it, tf.text alone, their
-ratio, and the stage that bounds the chain. Rates are medians over the runs. The corpus
-is made from a fixed seed.
+ratio, the stage that bounds the chain, and the encoding by Hugging Face's tokenizers
+where they are installed. All take turns; rates are medians over the runs. The corpus is
+made from a fixed seed.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -165,21 +166,22 @@ def measure(path: str, documents: int, runs: int) -> Iterator[str]:
         "encode": lambda: encode_rows(tokenizer, clean),
         "write": lambda: write(examples, output),
     }
-    rates = {
-        name: documents / _median_seconds(stage, runs) for name, stage in stages.items()
+    wholes = {
+        "whole_chain": encode_pass(path, tokenizer, path + ".records"),
+        "tf_text_alone": _tf_text_alone(tokenizer, clean),
     }
+    if importlib.util.find_spec("tokenizers"):
+        wholes["peer_tokenizers"] = _peer(vocabulary, clean)
+    else:
+        yield "peer_tokenizers skipped (not installed)"
+    seconds = _median_seconds(stages | wholes, runs)
+    rates = {name: documents / each for name, each in seconds.items()}
     for name, rate in rates.items():
         yield f"{name} {rate:.0f} documents/s"
-    chain = documents / _median_seconds(
-        encode_pass(path, tokenizer, path + ".records"), runs
-    )
-    yield f"whole_chain {chain:.0f} documents/s"
-    alone = documents / _median_seconds(_tf_text_alone(tokenizer, clean), runs)
-    yield f"tf_text_alone {alone:.0f} documents/s"
-    yield f"tf_text_alone_to_whole_chain {alone / chain:.2f} times"
-    slowest = min(rates, key=lambda name: rates[name])
+    chain = rates["whole_chain"]
+    yield f"tf_text_alone_to_whole_chain {rates['tf_text_alone'] / chain:.2f} times"
+    slowest = min(stages, key=lambda name: rates[name])
     yield f"bound_by_{slowest} {100 * chain / rates[slowest]:.0f} % of the chain's time"
-    yield from _peer(vocabulary, clean, documents, runs)
 
 
 def read(path: str) -> list[CorpusRecord]:
@@ -291,13 +293,8 @@ def _tf_text_alone(
     return lambda: [operation.tokenize(batch).flat_values.numpy() for batch in batches]
 
 
-def _peer(
-    vocabulary: Sequence[str], rows: Sequence[CorpusRecord], documents: int, runs: int
-) -> Iterator[str]:
-    """Hugging Face tokenizers with the same vocabulary and cuts, if installed."""
-    if importlib.util.find_spec("tokenizers") is None:
-        yield "peer_tokenizers skipped (not installed)"
-        return
+def _peer(vocabulary: Sequence[str], rows: Sequence[CorpusRecord]) -> Callable[[], Any]:
+    """Hugging Face tokenizers with the same vocabulary and cuts, on the same texts."""
     import tokenizers
 
     peer = tokenizers.Tokenizer(
@@ -314,24 +311,23 @@ def _peer(
         for text in (row.article, row.highlights)
     ]
     os.environ["RAYON_NUM_THREADS"] = "1"
-
-    def encode() -> list[list[int]]:
-        return [
-            encoding.ids
-            for encoding in peer.encode_batch(texts, add_special_tokens=False)
-        ]
-
-    yield f"peer_tokenizers {documents / _median_seconds(encode, runs):.0f} documents/s"
+    return lambda: [
+        encoding.ids for encoding in peer.encode_batch(texts, add_special_tokens=False)
+    ]
 
 
-def _median_seconds(work: Callable[[], Any], runs: int) -> float:
-    seconds = []
+def _median_seconds(
+    works: Mapping[str, Callable[[], Any]], runs: int
+) -> dict[str, float]:
+    """The median of the seconds of each, which take turns."""
+    seconds: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(runs):
-        gc.collect()
-        started = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - started)
-    return statistics.median(seconds)
+        for name, work in works.items():
+            gc.collect()
+            started = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - started)
+    return {name: statistics.median(each) for name, each in seconds.items()}
 
 
 if __name__ == "__main__":

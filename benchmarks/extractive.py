@@ -1,7 +1,7 @@
 """The speed of extractive summaries: documents a second for each method, beside sumy,
 and seconds for documents of thousands of sentences.
 
-    python benchmarks/extractive.py [--documents 60] [--runs 5]
+    python benchmarks/extractive.py [--documents 60] [--runs 5] [--long 2000,20000]
 
 prints `name value unit` lines. Articles of 700 words are joined from documents of the
 built-in corpus. Both sides begin with the same sentences as strings, split them into
@@ -34,7 +34,6 @@ from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
 
 _ARTICLE_WORDS = 700
-_LONG_SENTENCES = (2_000, 20_000)
 # The module and the class of sumy for each of our methods that it has.
 _PEERS = {
     "lexrank": "lex_rank.LexRankSummarizer",
@@ -68,9 +67,15 @@ def main(argv: Sequence[str] | None = None) -> None:
         default=5,
         help="runs of which the median counts (default: 5)",
     )
+    parser.add_argument(
+        "--long",
+        default="2000,20000",
+        help="sentences of long documents; may be empty (default: 2000,20000)",
+    )
     options = parser.parse_args(argv)
+    lengths = [int(count) for count in options.long.split(",") if count]
     for line in itertools.chain(
-        measure(options.documents, options.runs), measure_long()
+        measure(options.documents, options.runs), measure_long(lengths)
     ):
         print(line, flush=True)
 
@@ -129,18 +134,19 @@ def measure(documents: int, runs: int) -> Iterator[str]:
         yield f"{method}_to_sumy {ratio:.1f} times"
 
 
-def measure_long() -> Iterator[str]:
-    """The lines on long documents: seconds, and the peak of allocated memory.
+def measure_long(lengths: Sequence[int]) -> Iterator[str]:
+    """The lines on documents of so many sentences: seconds, and the peak of allocated
+    memory.
 
     No two documents are equal, so that no cache has their words.
     """
     source = itertools.chain.from_iterable(articles())
-    needed = max(_LONG_SENTENCES) + len(METHODS)
+    needed = max(lengths, default=0) + len(METHODS)
     text = [
         f"{sentence} {number % 7919}x"
         for number, sentence in enumerate(itertools.islice(source, needed))
     ]
-    for count in _LONG_SENTENCES:
+    for count in lengths:
         for first, method in enumerate(METHODS):
             started = time.process_time()
             document = text[first : first + count]

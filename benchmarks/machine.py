@@ -8,15 +8,19 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-# The modules of each engine; CTranslate2 needs the others to convert weights.
+# The modules of each engine and library; CTranslate2 needs the others to convert
+# weights.
 REQUIRED_MODULES = {
     "ours": ("tensorflow", "keras", "precis"),
     "ctranslate2": ("ctranslate2", "transformers", "torch"),
     "transformers": ("transformers", "torch"),
     "keras_hub": ("keras_hub", "tensorflow"),
+    "sumy": ("sumy",),
+    "rouge_score": ("rouge_score",),
+    "tokenizers": ("tokenizers",),
 }
 # The distributions whose name is not that of their module.
-_DISTRIBUTIONS = {"keras_hub": "keras-hub"}
+_DISTRIBUTIONS = {"keras_hub": "keras-hub", "rouge_score": "rouge-score"}
 _VERSIONS_PROGRAM = """
 import importlib.metadata, importlib.util, json, sys
 def version(module, distribution):

@@ -1,0 +1,32 @@
+"""The tables of scripts in `benchmarks/`, with as little work as they take."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def table_of(*arguments):
+    """The rows of the table that a script prints, by their first columns."""
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 0
+    rows = [
+        re.findall(r"\| ([^|]*?) (?=\|)", line) for line in done.stdout.splitlines()
+    ]
+    return [row for row in rows if row]
+
+
+@pytest.mark.slow
+def test_the_table_of_peers():
+    header, row = table_of("benchmarks/table.py", "--only", "evaluate.py")
+    assert header == ["job", "ours", "peer", "of", "unit", "ratio"]
+    job, ours, theirs, peer, unit, ratio = row
+    assert (job, unit) == ("ROUGE", "pairs/s") and peer.startswith("rouge-score 0.1")
+    ours, theirs = (float(rate.replace(",", "")) for rate in (ours, theirs))
+    assert float(ratio) == pytest.approx(ours / theirs, rel=0.01)
