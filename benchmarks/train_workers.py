@@ -36,7 +36,8 @@ class TrainJob(NamedTuple):
       precision: the type that it computes in.
       documents: documents of a step.
       source_tokens, target_tokens: tokens of a document.
-      threads: how many threads it may use.
+      threads: how many threads it may use; for ours 0 is as many as TensorFlow takes.
+      jit_compile: whether XLA compiles the step; of ours alone.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class TrainJob(NamedTuple):
     source_tokens: int = 400
     target_tokens: int = 100
     threads: int = 2
+    jit_compile: bool = False
 
     @property
     def name(self) -> str:
@@ -93,8 +95,9 @@ def precis_training(job: TrainJob) -> StepSetup:
     """The step of this project as `precis train` makes it."""
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(job.threads)
-    tf.config.threading.set_inter_op_parallelism_threads(job.threads)
+    if job.threads:
+        tf.config.threading.set_intra_op_parallelism_threads(job.threads)
+        tf.config.threading.set_inter_op_parallelism_threads(job.threads)
     from precis.model.network.architectures import named_network
     from precis.model.network.build import build_network
     from precis.model.own_process import prepare_own_process
@@ -139,6 +142,8 @@ def precis_training(job: TrainJob) -> StepSetup:
         target_pad_id=PAD,
         batch_spec=spec,
     )
+    if job.jit_compile:
+        step = tf.function(step, jit_compile=True, autograph=False)
     return StepSetup(network.count_params(), lambda: float(step(batch)["loss"]))
 
 

@@ -30,3 +30,15 @@ def test_the_table_of_peers():
     assert (job, unit) == ("ROUGE", "pairs/s") and peer.startswith("rouge-score 0.1")
     ours, theirs = (float(rate.replace(",", "")) for rate in (ours, theirs))
     assert float(ratio) == pytest.approx(ours / theirs, rel=0.01)
+
+
+@pytest.mark.slow
+def test_the_table_of_a_device():
+    _, *rows = table_of("benchmarks/accelerator.py", "--quick")
+    assert [row[:4] for row in rows] == [
+        [job, "float32", step, "2"]
+        for job in ("train", "search")
+        for step in ("graph", "XLA")
+    ]
+    # Room for eight steps, then for twelve.
+    assert [row[7] for row in rows] == ["1", "1", "2", "2"]
