@@ -18,7 +18,9 @@ _CHARACTERS = 500
 # other languages have. Dutch has many others, such as `was` and `over`, and a German
 # text may name `The Lord of the Rings`.
 _MIN_STOP_WORDS = 0.25
-_MIN_CERTAIN = 4
+# How many of the certain ones show English, in the beginning and, where that holds a
+# list or names, in more of the text.
+_MIN_CERTAIN = {_CHARACTERS: 4, 4 * _CHARACTERS: 8}
 _CERTAIN = frozenset(
     "the and that with his from which they this were would their".split()
 )
@@ -32,12 +34,13 @@ def language_of(text: str) -> str | None:
     """The language of a normalised text, of two letters where ISO 639-1 has it; None
     where the text is too short or no language is more likely than all others.
     """
+    for characters, least in _MIN_CERTAIN.items():
+        first = words(text[:characters])
+        certain = sum(map(_CERTAIN.__contains__, first))
+        stop_words = sum(map(STOP_WORDS.__contains__, first))
+        if certain >= least and stop_words >= _MIN_STOP_WORDS * len(first):
+            return ENGLISH
     beginning = text[:_CHARACTERS]
-    first = words(beginning)
-    certain = sum(map(_CERTAIN.__contains__, first))
-    stop_words = sum(map(STOP_WORDS.__contains__, first))
-    if certain >= _MIN_CERTAIN and stop_words >= _MIN_STOP_WORDS * len(first):
-        return ENGLISH
     if len(beginning) < _MIN_CHARACTERS:
         return None
     language, _ = _detector().classify(beginning)

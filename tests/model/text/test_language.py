@@ -5,6 +5,8 @@ import pytest
 from precis.model.text.article import Article
 from precis.model.text.language import is_english, language_of
 
+ENGLISH = "The rain fell on the coast of the island, and they said that it was cold. "
+NAMES = "Wojciech Szczęsny, Łukasz Piszczek, Jakub Błaszczykowski, Kamil Grosicki. " * 7
 GERMAN = (
     "Am 3. Mai kam Dr. Weber nach Berlin. Die Regierung hat den Bau der Brücke bis zum "
     "5. Juni verschoben. J. Groß sagte: Das kostet 4,5 Mio. Euro."
@@ -25,6 +27,9 @@ CROATIAN = (
     ("text", "expected"),
     [
         ("the rain fell on the coast of the island , and it was cold . " * 2, "en"),
+        # A list of names stands before the text; a few words of English behind it.
+        (NAMES + ENGLISH * 4, "en"),
+        (GERMAN * 4 + ENGLISH, "de"),
         ("Council leaders approved new bridge repairs despite rising costs.", "en"),
         (GERMAN, "de"),
         (FRENCH, "fr"),
