@@ -3,6 +3,7 @@ long any summary may be.
 """
 
 import dataclasses
+import functools
 
 from precis.model.config import check_at_least, check_choices, flag
 from precis.model.text.limit import Limit
@@ -71,7 +72,7 @@ class SelectionConfig:
         """The sentences that a method takes at most which decides how many."""
         return self.limit.lines or self.sentences or _MOST_SENTENCES
 
-    @property
+    @functools.cached_property
     def limit(self) -> Limit:
         """The most that a summary of any kind has."""
         limit = Limit(self.max_words, self.max_chars)

@@ -1,5 +1,6 @@
 """Selection: from one score per sentence to the sentences of the summary."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,8 +14,8 @@ from precis.model.text.limit import Size, line_size
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 
-# Scores are rounded to so many digits, in units of the largest.
-_DIGITS = 9
+# Scores are rounded to so many parts of the largest.
+_UNITS = 10**9
 
 
 class Extract(NamedTuple):
@@ -89,28 +90,29 @@ def select(
       ValueError: the scores are not one number per sentence.
       NotFiniteError: a score is not finite.
     """
-    scores = np.asarray(scores, np.float64)
-    if scores.shape != (len(sentences),):
+    if np.shape(scores) != (len(sentences),):
         raise ValueError(
             f"{len(sentences)} sentences need one score each, "
-            f"not scores of shape {scores.shape}"
+            f"not scores of shape {np.shape(scores)}"
         )
-    largest = np.abs(scores).max(initial=0.0)
-    if not np.isfinite(largest):
-        index = int(np.argmin(np.isfinite(scores)))
-        raise NotFiniteError(
-            f"the score of sentence {index} is not a finite number; "
-            "no order can be made of it"
-        )
-    scores = np.round(scores / (largest or 1.0), _DIGITS)
+    # Lists, because arrays of some ten sentences take longer.
+    values: list[float] = np.asarray(scores, np.float64).tolist()
+    for index, value in enumerate(values):
+        if not math.isfinite(value):
+            raise NotFiniteError(
+                f"the score of sentence {index} is not a finite number; "
+                "no order can be made of it"
+            )
+    largest = max(map(abs, values), default=0.0) or 1.0
+    keys = [-round(value / largest * _UNITS) for value in values]
     skip_boilerplate = is_english and not is_baseline
     skip_boilerplate = skip_boilerplate and not all(map(is_page_sentence, sentences))
     selected: list[int] = []
     used_trigrams: set[tuple[str, ...]] = set()
-    limit, sizes = selection.limit, list[Size]()
+    count, limit, sizes = selection.count, selection.limit, list[Size]()
     is_limited = any(limit)
-    for index in np.argsort(-scores, kind="stable").tolist():
-        if len(selected) == selection.count:
+    for index in sorted(range(len(keys)), key=keys.__getitem__):
+        if len(selected) == count:
             break
         if skip_boilerplate and is_page_sentence(sentences[index]):
             continue

@@ -144,7 +144,7 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
         date.text
         for words in words_by_line
         for date in stated_dates(words)
-        if not is_supported(date, facts.vocabulary, facts.days)
+        if not is_supported(date, facts.vocabulary, facts.days if date.day else set())
     ]
     has_capitals = any(line != line.lower() for line in lines)
     if lines and not has_capitals:

@@ -157,11 +157,8 @@ def novel_ngrams(
     for size in sizes:
         total = sum([max(0, len(words) - size + 1) for words in sentences])
         ngrams = [ngram for words in unquoted for ngram in _ngrams(words, size)]
-        novel = set(ngrams)
-        if novel:
-            novel.difference_update(_ngrams(article.words, size))
-        count = sum(map(novel.__contains__, ngrams))
-        percentages.append(100 * count / total if total else None)
+        novel = len(ngrams) - sum(map(article.holds, ngrams))
+        percentages.append(100 * novel / total if total else None)
     return percentages
 
 
@@ -177,8 +174,8 @@ def repetition_rate(words: Sequence[str]) -> float:
     figure 4) count them to show the effect of coverage. Trigrams cross the ends of
     sentences, so that repeated short sentences count too.
     """
-    trigrams = list(_ngrams(words, REPEATED_NGRAM))
-    return 1 - len(set(trigrams)) / len(trigrams) if trigrams else 0.0
+    count = len(words) - REPEATED_NGRAM + 1
+    return 1 - len(set(_ngrams(words, REPEATED_NGRAM))) / count if count > 0 else 0.0
 
 
 def excess_repetition_rate(words: Sequence[str], article: ArticleWords) -> float:

@@ -124,19 +124,22 @@ def mentions_of(text: str) -> Mentions:
     before: re.Match[str] | None = None
     for token in tokens(text):
         key = _key(token[0].casefold())
+        is_name = token[0][0].isupper()
+        if not is_name:
+            ordinary.add(key)
+            if key not in _LINKS:  # as most words
+                before = None
+                continue
         if before is None or not _is_joined(text, before, token):
             mention, is_linked = [], False
         before = token
-        if token[0][0].isupper():
+        if is_name:
             pairs.update((earlier, key) for earlier in mention)
             if is_linked:
                 pairs.update((key, earlier) for earlier in mention)
             mention.append(key)
-            continue
-        ordinary.add(key)
-        is_linked = key in _LINKS
-        if not is_linked:
-            before = None
+        else:
+            is_linked = True
     return Mentions(pairs, ordinary)
 
 
@@ -151,10 +154,12 @@ def names_in_a_row(
     """
     before: re.Match[str] | None = None
     for token in tokens(line):
+        if not token[0][0].isupper():
+            before = None
+            continue
         key = _key(token[0].casefold())
         is_name = (
-            token[0][0].isupper()
-            and len(key) > 1
+            len(key) > 1
             and key in vocabulary
             and key not in NO_NAMES
             and key not in OPENINGS

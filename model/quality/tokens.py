@@ -83,10 +83,13 @@ def distinct_words(text: str) -> set[str]:
 
     Each different chunk between spaces is looked at once.
     """
-    chunks = set(text.split(" "))
+    is_ascii = text.isascii()
+    text = text.lower() if is_ascii else text
+    # No token ends with a point or a comma, so that fewer chunks are different.
+    chunks = set(text.replace(". ", " ").replace(", ", " ").split(" "))
     letters = set(filter(str.isalpha, chunks))
-    others = _TOKEN.findall(" ".join(chunks - letters))
-    return {*map(str.casefold, letters), *map(str.casefold, others)}
+    words = letters.union(_TOKEN.findall(" ".join(chunks - letters)))
+    return words if is_ascii else set(map(str.casefold, words))
 
 
 def _without_accents(match: re.Match[str]) -> str:
