@@ -11,7 +11,6 @@ words of the document.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dposv
 
 from precis.model.extractive.terms import Terms
 from precis.model.extractive.threads import single_thread
@@ -100,6 +99,8 @@ def _walk(edges: np.ndarray) -> np.ndarray:
       edges: float64 [N, N], symmetric, not negative, overwritten. A node without edges
           is reached only by the steps that follow no edge.
     """
+    from scipy.linalg.lapack import dposv  # Here: most jobs do without its 0.3 s.
+
     count = len(edges)
     if not count:
         return np.zeros(0)

@@ -1,10 +1,14 @@
 """Scores from latent semantic analysis."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import scipy.sparse
 
 from precis.model.extractive.terms import Terms
 from precis.model.extractive.threads import single_thread
+
+if TYPE_CHECKING:
+    import scipy.sparse
 
 _SMOOTHING = 0.4
 _MIN_SINGULAR_SHARE = 0.5
@@ -54,7 +58,7 @@ def _topics(products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _topics_by_iteration(
-    matrix: scipy.sparse.csr_array,
+    matrix: "scipy.sparse.csr_array",
 ) -> tuple[np.ndarray, np.ndarray]:
     """As `_topics`, from the matrix itself, for documents with too many pairs of rows.
 

@@ -15,14 +15,17 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse
 
 from precis.model.extractive.threads import single_thread
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import ChunkCache, Chunks, joined_words, split_chunks
+
+if TYPE_CHECKING:  # It takes 0.3 s, and only long documents need it.
+    import scipy.sparse
 
 # The matrices of a document up to this size are dense, at most 8 MB each, and every
 # sentence is compared with every other. Larger documents have sparse matrices.
@@ -121,12 +124,14 @@ class Terms:
             and self.sentences * self.vocabulary <= _SMALL_CELLS
         )
 
-    def matrix(self, values: np.ndarray) -> scipy.sparse.csr_array:
+    def matrix(self, values: np.ndarray) -> "scipy.sparse.csr_array":
         """The sparse matrix of the cells, float64 [N, V].
 
         Args:
           values: of the cells.
         """
+        import scipy.sparse
+
         rows, terms, _ = self.cells
         return scipy.sparse.csr_array(
             (values, (rows, terms)), shape=(self.sentences, self.vocabulary)

@@ -33,4 +33,6 @@ def single_thread(
 
 @functools.cache
 def _controller() -> threadpoolctl.ThreadpoolController:
+    import scipy.linalg  # noqa: F401  # Its own BLAS is limited too.
+
     return threadpoolctl.ThreadpoolController()
