@@ -1,9 +1,9 @@
 """Sentences without the parts that they can do without, by rules for English.
 
-    sentence   But on Monday, the mayor, who is 61, left the town, police said.
-    parts      But | on Monday, | , who is 61, | , police said
-    cuts       The mayor left the town.
-               The mayor, who is 61, left the town, police said.   and so on
+    sentence   But the mayor, 61, left the old town in May, police said.
+    parts      But | , 61, | , police said
+    cuts       The mayor left the old town in May.
+               The mayor, 61, left the old town in May.   and so on
 
 A part stands between two marks or a mark and an end of the sentence, so that what is
 left is a sentence: conjunctions and times before the main clause; brackets, ages,
@@ -23,15 +23,23 @@ _PLAIN = r"[^,;:\"“”()\[\]–—]"  # no mark that could begin or end anothe
 # What goes on behind a part that stood between a subject and its verb.
 _VERB = (
     r"(?=\s+(?:is|are|was|were|has|had|have|will|would|can|could|may|might|did|does|do|"
-    r"said|says|told|became|died|won|made|took|came|went|got|began|left|led|also|"
+    r"said|says|told|became|died|won|made|took|came|went|got|began|left|led|fled|ran|"
+    r"fell|gave|saw|lost|met|held|spent|face|remain|also|"
     r"[a-z]{3,}ed)\b)"
 )
 _PRONOUN = r"(?:he|she|it|they|we|i|you|his|her|its|their|that|this)"
 _REPORTED = r"(?:said|says|reported|added|announced|confirmed)"
 
+# Where it was not said, or is no clause of its own.
+_UNSAID = (
+    r"(?:no|not|never|nobody|none|neither|cannot|\w*n['’]t|falsely|wrongly|to|i|one|"
+    r"would|could|can|may|might|should|if|when|while|as|although|because|who|which|that)"
+)
+
 _BEGINNINGS = (
     # But the mayor left. However, the mayor left.
-    r"(?:but|and|so|yet)\s+(?:,\s+)?(?!for\b|if\b|when\b)",
+    r"(?:but|and|so|yet)\s+(?!,|for\b|if\b|when\b|another\b|to\b|far\b|long\b|many\b|"
+    r"much\b|often\b|too\b|(?:is|are|was|were|do|does|did|has|have)\b)",
     r"(?:however|meanwhile|still|also|now|then|instead|in addition|moreover|"
     r"furthermore|nevertheless|of course|indeed|in fact|ultimately|finally|eventually)"
     r"\s*,\s+",
@@ -39,10 +47,10 @@ _BEGINNINGS = (
     rf"(?:(?:on|in|during|at|by|since)\s+|(?:last|earlier|late|this)\s+(?:{_DAY}|week|"
     rf"month|year|morning|afternoon|evening|summer|spring|fall|winter)\s*)"
     rf"(?:{_WORD}\s+){{0,4}}(?:{_WORD}\s*)?,\s+(?!\w+ing\b|every\b|"
-    rf"(?:a|an|the)\s{_PLAIN}+,)",
+    rf"(?:a|an|the)\s{_PLAIN}+,|{_WORD}(?:\s+{_WORD}){{0,2}}\s*,)",
     # Police said Monday that the mayor left.
-    rf"(?:{_WORD}\s+){{1,6}}?(?:said|says|say)\s+(?:(?:on\s+)?{_DAY}\s+)?that\s+"
-    rf"(?!{_PRONOUN}\b)",
+    rf"(?:(?!{_UNSAID}\b){_WORD}\s+){{1,6}}?(?:said|says|say)\s+"
+    rf"(?:(?:on\s+)?{_DAY}\s+)?that\s+(?!{_PRONOUN}\b)",
 )
 _MIDDLES = (
     r"\s*[(\[][^()\[\]]{1,80}[)\]](?=[\s,.;:])",
@@ -52,22 +60,28 @@ _MIDDLES = (
     r"\s*,\s+(?:a|an|the|one of|now|then|also|however|meanwhile|too)\b"
     rf"{_PLAIN}{{0,90}},{_VERB}",
 )
+# No verb goes on behind a next comma: the part would be one within the sentence.
+_NO_VERB = rf"(?!{_PLAIN}*,(?:{_VERB}|\s+[a-z]+s\b(?!\s+(?:said|say|told)\b)))"
 _ENDS = (
     # The mayor left, although nobody had asked him.
     r"\s*,\s+(?:who|whom|whose|which|where|while|although|though|whereas|with|including|"
-    rf"according to(?={_PLAIN}+$)|after|before|despite|because|since|following|amid|"
-    r"but)\b",
+    rf"according to(?={_PLAIN}+$)|after|before|despite|because|since|following|amid)\b"
+    rf"{_NO_VERB}",
+    # The mayor left, but the town did not care.
+    r"\s*,\s+but\s+(?=(?:he|she|it|they|we|i|you|there|the|a|an|his|her|its|their|this|"
+    r"that)\b)",
     r"\s*,\s+and\s+(?:he|she|it|they|we|i|there|\w+\s+(?:is|are|was|were|has|had|have|"
     r"will|would))\b",
-    r"\s*,\s+(?!according\b|during\b|morning\b|evening\b|king\b|beijing\b)[a-z]{2,}ing\b",
+    r"\s*,\s+(?!according\b|during\b|morning\b|evening\b|king\b|beijing\b)[a-z]{2,}ing\b"
+    rf"(?!\s*,|\s+(?:and|or)\b){_NO_VERB}",
     # The mayor left on Monday.
     rf"(?<!m)(?<!m\.)\s+(?:on\s+|last\s+|this\s+)?{_DAY}$",
     # It is the home of the mayor, a teacher.
-    r"\s*,\s+(?:a|an|the|one of)\b(?!.*(?:,|\band\b|\bor\b))",
+    r"\s*,\s+(?:a|an|the|one of)\b(?!\s+(?:more|less)\b|[^,]*(?:,|\band\b|\bor\b))",
     # The mayor left, police told a newspaper. The mayor left, said the police.
     rf"\s*,\s+(?!who\b|which\b){_PLAIN}{{2,60}}\s(?:told\b{_PLAIN}{{2,60}}|{_REPORTED}"
     rf"(?:\s+(?:in|on|at|to|of|by|during|after|late|early|{_DAY})\b{_PLAIN}{{0,60}})?)$",
-    rf"\s*,\s+(?:said|says)\s+(?!in\b|on\b|{_DAY}|{_PRONOUN}\b)(?!.*\bthat\b)"
+    rf"\s*,\s+(?:said|says)\s+(?!in\b|on\b|{_DAY}|{_PRONOUN}\b)(?!{_PLAIN}*\bthat\b)"
     rf"{_PLAIN}{{2,80}}$",
 )
 _BEGINNING = re.compile("|".join(_BEGINNINGS), re.IGNORECASE)
@@ -76,8 +90,18 @@ _END = re.compile("|".join(_ENDS), re.IGNORECASE)
 
 # What begins so needs another clause.
 _OPENING = re.compile(
-    r"(?:after|although|as|because|before|if|once|since|though|unless|until|what|when|"
+    r"(?:(?:but|and|so|yet)\s+,?\s*)?(?:after|although|as|because|before|if|once|since|though|unless|until|what|when|"
     r"whenever|where|while|who|whoever|in|on|at|by|with|for|from|despite|during)\b[^,]*$",
+    re.IGNORECASE,
+)
+# `Not only` needs its `but`.
+_NOT_ONLY = re.compile(
+    r"\bnot (?:only|just|merely|simply)\b(?!.*\bbut\b)", re.IGNORECASE
+)
+# A word or mark at which no sentence ends.
+_OPEN_END = re.compile(
+    r"(?:,|\b(?:a|an|the|and|or|to|on|until|till|next|by|from|between|black|good|easter|"
+    r"every|each))\s*\.$",
     re.IGNORECASE,
 )
 _MIN_WORDS = 6
@@ -89,7 +113,7 @@ def cut_sentence(sentence: str) -> list[str]:
     """The sentence without one or several of its parts, each text once.
 
     Args:
-      sentence: one line of English.
+      sentence: of English, in the normal form of `one_line`.
     """
     parts = sorted(set(_parts(sentence)))[:_MOST_PARTS]
     cuts = {}
@@ -135,4 +159,6 @@ def _is_sentence(text: str) -> bool:
         and is_closed(text)
         and not text.startswith("'")  # of a quotation
         and _OPENING.match(text) is None
+        and _NOT_ONLY.search(text) is None
+        and _OPEN_END.search(text) is None
     )

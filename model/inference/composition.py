@@ -46,7 +46,7 @@ from precis.model.text.stop_words import STOP_WORDS
 # Chosen on 800 training articles that no network had read. A line is worth less, in
 # F1, by this share of what its score is below that of the best way to write it,
 _SCORE_WEIGHT = 0.2
-# or by this where it stands as in the article: it can nearly always be said shorter.
+# or by this where it stands as in the article, and there is a shorter way to say it.
 _UNWRITTEN_COST = 0.1
 # It is worth more by this share of its pairs of words that the article does not have.
 _NOVELTY_WEIGHT = 0.4
@@ -209,9 +209,10 @@ def _lines(
         cost += _DOUBT_COST * (1.0 - confidence)
         lines.append(_Line(sentence, text, words, way, cost, confidence))
     if is_english:
+        cost = _DOUBT_COST * (1.0 - CUT_CONFIDENCE)
         for text in cut_sentence(source):
             words = tokenize(text)
-            lines.append(_Line(sentence, text, words, None, 0.0, CUT_CONFIDENCE))
+            lines.append(_Line(sentence, text, words, None, cost, CUT_CONFIDENCE))
     unwritten_cost = _UNWRITTEN_COST if lines else 0.0
     return [*lines, _Line(sentence, source, source_words, None, unwritten_cost)]
 

@@ -19,8 +19,8 @@ import operator
 from collections import Counter
 from collections.abc import Sequence
 
-# That of a sentence without some of its clauses, as a reader judged 200 of them.
-CUT_CONFIDENCE = 0.93
+# That of a sentence without some of its clauses: a reader found 9 of 171 wrong.
+CUT_CONFIDENCE = 0.95
 # Of 1 and the three numbers.
 _WEIGHTS = (2.86, 0.84, -1.11, -0.046)
 

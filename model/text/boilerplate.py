@@ -117,16 +117,19 @@ _BEGINNINGS = "|".join(
         r"for confidential (?:support|help)\b",
         r"ireport(?:\.com)? ?:",
         r"tell us (?:what you think|in the (?:comments|sound off))\b",
-        r"editor ?['’]s note\b",
-        r"the (?:views|opinions) expressed in this\b",
+        r"editors? ?['’]s? note\b",
+        (
+            r"the (?:views|opinions) expressed in this "
+            r"(?:article|column|commentary|piece|story)\b"
+        ),
+        r"this (?:\w+ )?(?:image|photo|picture) shows\b",
     ]
 )
 _ENDINGS = "|".join(
     [
         r"\bcontributed to this (?:article|report|story)(?: from [\w ,]{1,40})?\W*$",
         r"[,!-] ?click here\W*$",
-        r", (?:pictured|seen|shown) (?:above|here)\b",
-        r"\bthis (?:\w+ )?(?:image|photo|picture) shows\b",
+        r", pictured (?:above|here)\b[^,]*$",
     ]
 )
 _PAGE_SENTENCE = re.compile(
@@ -138,8 +141,8 @@ _HINTS = (
     "scroll down|click here|facebook|twitter|instagram|google|youtube|pinterest"
     "|snapchat|read more|»|to a friend|all rights|copyright|©|share your|subscribe"
     "|sign up|continues below|advertisement|sponsored|accepting comments"
-    "|for confidential|ireport|tell us|contributed to this|s note|expressed in this"
-    "|pictured|seen here|seen above|shown here|shown above| shows "
+    "|for confidential|ireport|tell us|contributed to this| note|expressed in this"
+    "|pictured| shows "
 ).split("|")
 
 

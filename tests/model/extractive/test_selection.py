@@ -108,7 +108,7 @@ BOILERPLATE = [
     "iReport.com: share your pictures of the flood",
     "Editor's note: Marta Holm is a columnist.",
     "The views expressed in this column are those of the author.",
-    "The bridge, pictured here in May, is old.",
+    "One of the old bridges, pictured here in May.",
     "This rare photo shows the bridge in 1920.",
 ]
 STORIES = [
@@ -124,6 +124,9 @@ STORIES = [
     "Residents were asked to sign up for shifts.",
     "The editor noted that this picture of the bridge was sold.",
     "The study shows that the bridge, seen from above, is old.",
+    "The star, pictured above with his wife in May, was killed in a crash on Monday.",
+    "The court said this photo shows the suspect entering the bank.",
+    "The opinions expressed in this poll are those of all voters.",
     "",
 ]
 

@@ -81,6 +81,15 @@ def test_what_is_left_is_a_sentence(sentence, cut):
         "The mayor said the old town was the best, and his wife.",
         "So if the mayor left the old town nobody would know.",
         "The mayor left, he said.",  # too short
+        "The leader of the opposition, who is 61, lives in the old town.",
+        "The mayor had shortness of breath, wheezing and an old pain.",
+        "Nobody said that the mayor had left the old town.",
+        "It is not only the home of the mayor, but the home of his dog.",
+        "It was not the mayor of the old town, but Anna.",
+        "So far the mayor of the old town has not left.",
+        "Yet another mayor has left the old town early.",
+        "The old town hall is open from Monday to Friday.",
+        "In Syria, Iraq and Iran, mayors have left the old towns.",
     ],
 )
 def test_a_sentence_that_needs_its_parts_stays_whole(sentence):

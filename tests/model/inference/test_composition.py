@@ -12,7 +12,7 @@ from precis.model.inference.composition import (
     is_complete,
     keeps_words,
 )
-from precis.model.inference.line_confidence import line_confidence
+from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
 from precis.model.inference.summarizer import Summary
 from precis.model.rouge import tokenize
 from precis.model.text.limit import Limit
@@ -131,6 +131,16 @@ def test_only_a_line_that_is_complete_is_chosen(article, ways, expected):
     (summary,) = compose_summary(rewritten, EXPECTED, most=1)
     assert summary.text == expected
     assert compose_summary([], EXPECTED, most=3) == []
+
+
+def test_a_sentence_may_lose_its_clauses():
+    whole = "Troops, who came at dawn, have seized the old bridge."
+    rewritten = [RewrittenSentence(sentence(7, whole), [])]
+    (summary,) = compose_summary(rewritten, EXPECTED, most=1)
+    assert summary.text == "Troops have seized the old bridge."
+    assert summary.support == ((7, 7 + len(whole), CUT_CONFIDENCE),)
+    (summary,) = compose_summary(rewritten, EXPECTED, most=1, is_english=False)
+    assert summary.text == whole
 
 
 def test_rules_for_english_apply_to_no_other_language():
