@@ -60,7 +60,7 @@ def check_network(bundle: Bundle) -> None:
         special = special_tokens(bundle.tokenizer, bundle.special)
         checkpoint_settings(bundle.config, special)
     except UsageError as error:
-        reason = str(error).rpartition("; ")[0]
+        reason = str(error).rpartition("; ")[0] or error
         raise UsageError(
             f"--engine ctranslate2 computes what `precis export` writes: {reason}; "
             "leave --engine out, or train with --layout bart --no-pointer"
@@ -204,15 +204,16 @@ def _fill_side(
             if hasattr(layer, "attention"):
                 layer.attention.queries_scale = 1.0
         if stack.positions == "relative":
-            own, distance = layer.self_attention, np.int32(stack.relative_distance)
-            own.relative_attention_bias = weights[f"{side}_positions/table"]
-            own.relative_attention_max_distance = distance
+            attention = layer.self_attention
+            attention.relative_attention_bias = weights[f"{side}_positions/table"]
+            distance = np.int32(stack.relative_distance)
+            attention.relative_attention_max_distance = distance
 
 
 def _fill(spec: Any, weights: Mapping[str, np.ndarray], *paths: str) -> None:
     """Fills a layer with those at paths, whose outputs stand behind each other."""
     for leaf, name in _LEAVES.items():
         # CTranslate2 stores linear layers as [out, in].
-        found = [f"{path}/{leaf}" for path in paths if f"{path}/{leaf}" in weights]
-        if parts := [weights[path].T for path in found]:
+        present = [f"{path}/{leaf}" for path in paths if f"{path}/{leaf}" in weights]
+        if parts := [weights[path].T for path in present]:
             setattr(spec, name, np.concatenate(parts))

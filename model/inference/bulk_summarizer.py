@@ -391,11 +391,7 @@ def load_search(search: ModelSearch) -> Search:
     Raises:
       PrecisError: the bundle cannot be loaded.
     """
-    if search.engine == CTRANSLATE2:
-        from precis.model.inference.ctranslate2_searcher import choose_instructions
-
-        choose_instructions()
-    else:
+    if search.engine == TENSORFLOW:
         import_tensorflow()
         compute_on_one_thread()
     try:

@@ -116,7 +116,7 @@ def cut_sentence(sentence: str) -> list[str]:
       sentence: of English, in the normal form of `one_line`.
     """
     parts = sorted(set(_parts(sentence)))[:_MOST_PARTS]
-    cuts = {}
+    cuts: dict[str, None] = {}
     for count in range(1, _MOST_TOGETHER + 1):
         for chosen in itertools.combinations(parts, count):
             if all(left[1] <= right[0] for left, right in itertools.pairwise(chosen)):

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ctranslate2
 import numpy as np
@@ -29,6 +29,9 @@ from precis.model.inference.batches import (
 from precis.model.inference.summarizer import search_within
 from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
+
+if TYPE_CHECKING:
+    from precis.model.inference.bulk_summarizer import ModelSearch
 
 # It does not choose AVX-512 on every chip that has it.
 _AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
@@ -56,9 +59,9 @@ def check_engine(bundle: Bundle, config: SearchConfig) -> None:
         )
 
 
-def choose_instructions() -> None:
-    """Has CTranslate2 compute with AVX-512 where the chip has it; for a process of our
-    own, before its first search.
+def _choose_instructions() -> None:
+    """Has CTranslate2 compute with AVX-512 where the chip has it, in every process that
+    searches, before its first search.
     """
     description = Path("/proc/cpuinfo")
     if description.exists() and set(description.read_text().split()) >= _AVX512:
@@ -73,14 +76,15 @@ class CTranslate2Searcher:
         write.
     """
 
-    def __init__(self, search: Any, bundle: Bundle, *, threads: int) -> None:
+    def __init__(self, search: "ModelSearch", bundle: Bundle, *, threads: int) -> None:
         """Loads a network, which is converted where it was not before.
 
         Args:
-          search: a `ModelSearch`.
+          search: the model and how it is searched.
           bundle: its bundle, without weights.
           threads: that it computes on.
         """
+        _choose_instructions()
         config, self._shorter = search_within(
             search.limit, bundle.tokenizer, search.config
         )
@@ -137,15 +141,15 @@ class CTranslate2Searcher:
         )
         results: list[Any] = []
         for result in translated:
-            found = []
+            hypotheses = []
             for texts, score in zip(result.hypotheses, result.scores, strict=True):
                 tokens = list(map(int, texts))
                 log_prob = score * len(tokens) ** alpha
                 if tokens and tokens[-1] not in special.end_ids:
                     tokens += last
                 if tokens and log_prob > _IMPOSSIBLE:
-                    found.append(self._hypothesis(tokens, log_prob))
-            results.append(self._rank(found) or NO_FINITE_SCORE)
+                    hypotheses.append(self._hypothesis(tokens, log_prob))
+            results.append(self._rank(hypotheses) or NO_FINITE_SCORE)
         return results
 
     def _hypothesis(self, tokens: list[int], log_prob: float) -> Hypothesis:
@@ -158,7 +162,7 @@ class CTranslate2Searcher:
         is_behind = self.config.unfinished == "last"
         beam.sort(key=lambda each: (is_behind and not each.is_finished, -each.score))
         ranked = [
-            each._replace(margin=below and each.score - below.score)
+            each._replace(margin=None if below is None else each.score - below.score)
             for each, below in itertools.zip_longest(beam, beam[1:])
         ]
         return ranked[: self.config.n_best]
