@@ -106,11 +106,6 @@ def sumbasic(terms: Terms) -> np.ndarray:
     sumy omits step 1 and compares all sentences.
     """
     rows, columns, counts = terms.cells
-    by_term = np.split(rows, np.searchsorted(columns, np.arange(1, terms.vocabulary)))
-    of_sentence = np.argsort(rows, kind="stable")
-    starts = np.searchsorted(rows[of_sentence], np.arange(1, terms.sentences))
-    columns_of = np.split(columns[of_sentence], starts)
-    counts_of = np.split(counts[of_sentence], starts)
     _, first_words = np.unique(terms.content_terms, return_index=True)
     in_text_order = np.argsort(first_words)
     probabilities = terms.frequencies / max(len(terms.content_terms), 1)
@@ -121,19 +116,16 @@ def sumbasic(terms: Terms) -> np.ndarray:
     for step in range(np.count_nonzero(terms.lengths)):
         of_open = np.where(open_sentences > 0, logs, -np.inf)
         term = in_text_order[np.argmax(of_open[in_text_order])]
-        candidates = by_term[term][ranks[by_term[term]] == 0.0]
-        averages = np.array(
-            [
-                probabilities[columns_of[row]] @ counts_of[row] / terms.lengths[row]
-                for row in candidates
-            ]
-        )
+        candidates = rows[(columns == term) & (ranks[rows] == 0.0)]
+        sums = np.bincount(rows, probabilities[columns] * counts)
+        averages = sums[candidates] / terms.lengths[candidates]
         is_best = averages >= averages.max() * (1 - _TIE_TOLERANCE)
         selected = candidates[np.argmax(is_best)]
         ranks[selected] = terms.sentences - step
-        used = columns_of[selected]
+        is_used = rows == selected
+        used = columns[is_used]
         open_sentences[used] -= 1
-        factors = np.exp2(np.minimum(counts_of[selected], _MAX_SQUARINGS))
+        factors = np.exp2(np.minimum(counts[is_used], _MAX_SQUARINGS))
         logs[used] = np.maximum(logs[used] * factors, _MIN_LOG_PROBABILITY)
         probabilities[used] = np.exp(logs[used])
     return ranks
