@@ -369,7 +369,14 @@ def load_searcher(
 
         contents = open_bundle(search.bundle)
         check_model(search.bundle, contents.model_id, search.model_id)
-        return CTranslate2Searcher(search, contents, threads=threads or usable_cores())
+        return CTranslate2Searcher(
+            search.bundle,
+            contents,
+            precision=search.precision,
+            config=search.config,
+            limit=search.limit,
+            threads=threads or usable_cores(),
+        )
     bundle = load_bundle(search.bundle, precision=search.precision)
     check_model(search.bundle, bundle.model_id, search.model_id)
     return make_searcher(

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ctranslate2
 import numpy as np
@@ -29,9 +29,7 @@ from precis.model.inference.batches import (
 from precis.model.inference.summarizer import search_within
 from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
-
-if TYPE_CHECKING:
-    from precis.model.inference.bulk_summarizer import ModelSearch
+from precis.model.text.limit import Limit
 
 # It does not choose AVX-512 on every chip that has it.
 _AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
@@ -76,23 +74,33 @@ class CTranslate2Searcher:
         write.
     """
 
-    def __init__(self, search: "ModelSearch", bundle: Bundle, *, threads: int) -> None:
+    def __init__(
+        self,
+        folder: str,
+        bundle: Bundle,
+        *,
+        precision: str,
+        config: SearchConfig,
+        limit: Limit,
+        threads: int,
+    ) -> None:
         """Loads a network, which is converted where it was not before.
 
         Args:
-          search: the model and how it is searched.
-          bundle: its bundle, without weights.
+          folder: of the bundle.
+          bundle: its content, without weights.
+          precision: float32 or int8.
+          config: the search settings.
+          limit: of a summary.
           threads: that it computes on.
         """
         _choose_instructions()
-        config, self._shorter = search_within(
-            search.limit, bundle.tokenizer, search.config
-        )
+        config, self._shorter = search_within(limit, bundle.tokenizer, config)
         self.config = config.limited_to(bundle.config.max_target_tokens)
         self._special = special_tokens(bundle.tokenizer, bundle.special)
-        settings = {"compute_type": search.precision, "intra_threads": threads}
-        with converted_bundle(search.bundle, bundle, search.precision) as folder:
-            self._translator = ctranslate2.Translator(folder, **settings)
+        settings = {"compute_type": precision, "intra_threads": threads}
+        with converted_bundle(folder, bundle, precision) as converted:
+            self._translator = ctranslate2.Translator(converted, **settings)
 
     def search_together(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
         """As `Searcher.search_together`."""
