@@ -268,4 +268,5 @@ def best_sentences(
 
 def _says_nothing(sentence: str) -> bool:
     """Whether a sentence of English tells nothing of a story by itself."""
-    return sentence.rstrip().endswith("?") or is_page_sentence(sentence)
+    is_question = sentence.rstrip("\"'”’ \n").endswith("?")
+    return is_question or is_page_sentence(sentence)

@@ -90,7 +90,8 @@ _END = re.compile("|".join(_ENDS), re.IGNORECASE)
 
 # What begins so needs another clause.
 _OPENING = re.compile(
-    r"(?:(?:but|and|so|yet)\s+,?\s*)?(?:after|although|as|because|before|if|once|since|though|unless|until|what|when|"
+    r"(?:(?:but|and|so|yet)\s+,?\s*|[^,]{1,40},\s+(?=when\b|while\b|as\b|if\b|after\b))?"
+    r"(?:after|although|as|because|before|if|once|since|though|unless|until|what|when|"
     r"whenever|where|while|who|whoever|in|on|at|by|with|for|from|despite|during)\b[^,]*$",
     re.IGNORECASE,
 )

@@ -94,10 +94,10 @@ class FallbackConfig:
     # Below it, in nats for each token, a summary has the flag low_confidence.
     min_mean_log_prob: float = setting(MIN_MEAN_LOG_PROB)
     min_confidence: float = flag(
-        0.6,
+        0.75,
         "a summary with a written line that is less likely to be right has the flag "
         "doubtful_line; for bundles of `precis train-summarizer`, which write no line "
-        "below 0.5",
+        "below 0.7",
         metavar="P",
     )
     min_source_words: int = flag(

@@ -119,7 +119,7 @@ SENTENCES = (
     "Follow us on Facebook.",
     "The hall was old, and nobody had ever liked it.",
     "Rain fell for a week.",
-    "Who had built it in that way?",
+    'Who had built it in that way?"',
 )
 SCORES = np.array([0.9, 0.5, 0.8, 0.6, 0.1, 0.2])
 

@@ -96,6 +96,13 @@ def test_a_sentence_that_needs_its_parts_stays_whole(sentence):
     assert cut_sentence(sentence) == []
 
 
+def test_a_clause_keeps_the_one_that_it_needs():
+    sentence = "Last week, when the mayor left the old town, a teacher came."
+    assert cut_sentence(sentence) == [
+        "When the mayor left the old town, a teacher came."
+    ]
+
+
 def test_parts_are_left_out_together_and_each_text_comes_once():
     sentence = "But the mayor, 61, left the old town in May, police said."
     assert sorted(cut_sentence(sentence)) == [
