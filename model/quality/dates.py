@@ -4,7 +4,7 @@ Texts are the words of `tokens`.
 """
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 from precis.model.quality.numerals import SMALL, TENS
@@ -66,7 +66,7 @@ def days_of_months(words: Sequence[str]) -> set[tuple[str, int]]:
 def stated_dates(words: Sequence[str]) -> Iterator[StatedDate]:
     """The weekdays, months and days of a month that a sentence states, in order."""
     for position, word in enumerate(words):
-        name = word.split("'")[0]
+        name = word.split("'")[0] if "'" in word else word
         if name in WEEKDAYS:
             if name == WEEKDAYS[name]:
                 yield StatedDate(name, name)
@@ -90,18 +90,18 @@ def _stated_month(month: str, before: str, after: str) -> Iterator[StatedDate]:
 
 
 def is_supported(
-    date: StatedDate, vocabulary: Set[str], days: Set[tuple[str, int]]
+    date: StatedDate, has: Callable[[str], bool], days: Set[tuple[str, int]]
 ) -> bool:
     """Whether a source holds a date that a summary states.
 
     Args:
       date: that is stated.
-      vocabulary: the words of the source in all forms.
+      has: whether the source has a word, in any form.
       days: `days_of_months` of the source.
     """
     names = MONTHS if date.form in MONTHS else WEEKDAYS
     forms = [form for form, name in names.items() if name == names[date.form]]
-    is_named = not vocabulary.isdisjoint([*forms, *(f"{form}s" for form in forms)])
+    is_named = any(map(has, [*forms, *(f"{form}s" for form in forms)]))
     return is_named and (date.day is None or (MONTHS[date.form], date.day) in days)
 
 

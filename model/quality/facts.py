@@ -15,22 +15,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from precis.model.quality.dates import days_of_months, is_supported, stated_dates
-from precis.model.quality.names import (
-    Mentions,
-    mentions_of,
-    names_in_a_row,
-    unsupported_names,
-    vocabulary_of,
-)
+from precis.model.quality.names import SourceNames, joined_names, unsupported_names
 from precis.model.quality.numerals import SCALES, Value, all_values, stated_numbers
 from precis.model.quality.tokens import (
-    distinct_words,
     is_quoted,
     plain,
     readable,
     token_words,
+    tokens,
 )
 from precis.model.text.normalization import normalise
+
+_WITHIN_NUMBERS = frozenset([*SCALES, "half", "quarter"])
 
 
 class SourceFacts:
@@ -39,20 +35,21 @@ class SourceFacts:
     A value is computed when a summary needs it: quotations need the text alone.
 
     Attributes:
-      text: its plain text, to recognise quotations.
+      names: the words of its plain text, and what it names.
       is_english: whether the rules for English apply to it and its summaries.
     """
 
     def __init__(self, text: str, *, is_english: bool = True) -> None:
         """Reads a normalised text."""
-        self.text = plain(readable(text))
+        self.names = SourceNames(plain(readable(text)))
         self.is_english = is_english
 
     def has_line(self, line: str) -> bool:
         """Whether a plain line is quoted from the source. The case must be equal unless
         the line has no capital letter.
         """
-        text = self._lower_text if line == line.lower() else self.text
+        names = self.names
+        text = names.lower_text if line == line.lower() else names.text
         return bool(line) and is_quoted(line, text)
 
     def has_number(self, words: Sequence[str], values: Sequence[Value]) -> bool:
@@ -62,22 +59,12 @@ class SourceFacts:
           words: of the number.
           values: that it may have.
         """
-        # Most numbers are one word that the text has as it is. A scale there may be
-        # divided, as in `half a million`.
-        if len(words) == 1 and words[0] not in SCALES:
-            if f" {words[0]} " in self._lower_text or words[0] in self._distinct_words:
+        # Most numbers are in the text as they are. What may begin within another number
+        # is no quotation: `million` and `half a million`.
+        if words[0] not in _WITHIN_NUMBERS:
+            if is_quoted(" ".join(words), self.names.lower_text):
                 return True
         return not self.values.isdisjoint(values)
-
-    @functools.cached_property
-    def vocabulary(self) -> set[str]:
-        """`names.vocabulary_of` its words."""
-        return vocabulary_of(self._distinct_words)
-
-    @functools.cached_property
-    def mentions(self) -> Mentions:
-        """Its names."""
-        return mentions_of(self.text)
 
     @functools.cached_property
     def values(self) -> set[Value]:
@@ -90,16 +77,8 @@ class SourceFacts:
         return days_of_months(self._words)
 
     @functools.cached_property
-    def _distinct_words(self) -> set[str]:
-        return distinct_words(self.text)
-
-    @functools.cached_property
     def _words(self) -> list[str]:
-        return token_words(self.text)
-
-    @functools.cached_property
-    def _lower_text(self) -> str:
-        return f" {self.text.lower()} "
+        return token_words(self.names.text)
 
 
 class UnsupportedFacts(NamedTuple):
@@ -127,9 +106,13 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
       facts: of the source.
     """
     lines = [readable(normalise(sentence)) for sentence in sentences]
+    plain_lines = list(map(plain, lines))
     # A quoted line counts as one without words, as it holds no unsupported fact.
+    tokens_by_line = [
+        [] if facts.has_line(line) else list(tokens(line)) for line in plain_lines
+    ]
     words_by_line = [
-        [] if facts.has_line(line) else token_words(line) for line in map(plain, lines)
+        [token[0].casefold() for token in of_line] for of_line in tokens_by_line
     ]
     numbers = [
         " ".join(words[start:end])
@@ -144,27 +127,12 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
         date.text
         for words in words_by_line
         for date in stated_dates(words)
-        if not is_supported(date, facts.vocabulary, facts.days if date.day else set())
+        if not is_supported(date, facts.names.has, facts.days if date.day else set())
     ]
     has_capitals = any(line != line.lower() for line in lines)
     if lines and not has_capitals:
         return UnsupportedFacts(numbers, dates, None)
-    names: list[str] = []
-    if any(words_by_line):
-        names = unsupported_names(lines, words_by_line, facts.vocabulary)
-        for line, words in zip(lines, words_by_line, strict=True):
-            if words:
-                names += _joined_names(plain(line), facts)
+    names = unsupported_names(lines, tokens_by_line, facts.names)
+    for line, of_line in zip(plain_lines, tokens_by_line, strict=True):
+        names += joined_names(line, of_line, facts.names)
     return UnsupportedFacts(numbers, dates, names)
-
-
-def _joined_names(line: str, facts: SourceFacts) -> list[str]:
-    """The names that a plain line joins of words from several names of the source."""
-    names: list[str] = []
-    for first, second in names_in_a_row(line, facts.vocabulary):
-        name = line[first.start() : second.end()]
-        # Most names stand in the text as they are, which needs no list of all.
-        is_whole = name.removesuffix("'s") in facts.text
-        if not is_whole and not facts.mentions.hold(first[0], second[0]):
-            names.append(name)
-    return names

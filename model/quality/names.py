@@ -12,13 +12,14 @@ reporter that begin sentences of news without being names, even if the source do
 have them; others are recognised by the source, by stop words and by their stems.
 """
 
+import functools
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence, Set
 
 from precis.model.quality.dates import MONTHS, WEEKDAYS
 from precis.model.quality.numerals import FIRST_OF_SHARES, SCALES, SMALL, TENS
-from precis.model.quality.tokens import plain, tokens
+from precis.model.quality.tokens import distinct_words, is_quoted, plain, tokens
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS
 
@@ -85,6 +86,8 @@ _MIN_STEM_LETTERS = 4
 # Words within a mention. Its names may be turned around: Department of Justice, Justice
 # Department.
 _LINKS = frozenset("of and the for de la le del der da al bin van von".split())
+# What stands in no mention, and between two.
+_BREAK = re.compile(r'[,;:!?"()]')
 # Abbreviated names, and the words of each that a source may have instead.
 _ABBREVIATIONS = {
     "us": ("states", "america", "american", "americans"),
@@ -94,79 +97,91 @@ _ABBREVIATIONS = {
 }
 
 
-class Mentions(NamedTuple):
-    """The names of a source.
+class SourceNames:
+    """The words of a source, and which of them are one name.
 
     Attributes:
-      pairs: of words in one mention, in its order.
-      ordinary: the words that it also has without a capital.
+      text: of the source, plain.
     """
 
-    pairs: Set[tuple[str, str]]
-    ordinary: Set[str]
+    def __init__(self, text: str) -> None:
+        """Stores a plain text."""
+        self.text = text
 
-    def hold(self, first: str, second: str) -> bool:
+    @functools.cached_property
+    def lower_text(self) -> str:
+        """The text in lower case, with a space before and behind it."""
+        return f" {self.text.lower()} "
+
+    @functools.cached_property
+    def vocabulary(self) -> set[str]:
+        """Its words in all forms in which a summary may name them.
+
+        obama's   also obama, s
+        o'brien   also o, brien, obrien
+        u.s       also us, u, s
+        """
+        vocabulary = distinct_words(self.text)
+        for word in [word for word in vocabulary if not word.isalpha()]:
+            if ("." in word or "'" in word) and not word[0].isdigit():
+                key = _key(word)
+                vocabulary.update((key, key.replace("'", ""), *re.split("[.']", word)))
+        return vocabulary
+
+    def quotes(self, word: str) -> bool:
+        """Whether the text has a word as it is. Most it has, and so need no vocabulary:
+        that has them too.
+        """
+        text = self.lower_text
+        if word.isalpha():
+            return is_quoted(word, text)
+        return f" {word} " in text or f" {word}. " in text
+
+    def has(self, word: str) -> bool:
+        """Whether a word is in the vocabulary."""
+        return self.quotes(word) or word in self.vocabulary
+
+    def joins(self, first: str, second: str) -> bool:
         """Whether two words may stand in a row: in one mention, or without being names
         both.
+
+        A mention consists of capitalised words with nothing between them but spaces,
+        hyphens, `_LINKS` and the points of initials.
+
+        Args:
+          first, second: in the form of `_key`.
         """
-        keys = _key(first.casefold()), _key(second.casefold())
-        return keys in self.pairs or not self.ordinary.isdisjoint(keys)
-
-
-def mentions_of(text: str) -> Mentions:
-    """Reads the names of a plain text: capitalised words with nothing between them but
-    spaces, hyphens, `_LINKS` and the points of initials.
-    """
-    pairs: set[tuple[str, str]] = set()
-    ordinary: set[str] = set()
-    mention: list[str] = []
-    is_linked = False
-    before: re.Match[str] | None = None
-    for token in tokens(text):
-        key = _key(token[0].casefold())
-        is_name = token[0][0].isupper()
-        if not is_name:
-            ordinary.add(key)
-            if key not in _LINKS:  # as most words
-                before = None
-                continue
-        if before is None or not _is_joined(text, before, token):
-            mention, is_linked = [], False
-        before = token
-        if is_name:
-            pairs.update((earlier, key) for earlier in mention)
-            if is_linked:
-                pairs.update((key, earlier) for earlier in mention)
-            mention.append(key)
-        else:
-            is_linked = True
-    return Mentions(pairs, ordinary)
-
-
-def names_in_a_row(
-    line: str, vocabulary: Set[str]
-) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Two capitalised words side by side, each of which the source has.
-
-    Args:
-      line: of the summary, plain.
-      vocabulary: `vocabulary_of` the source.
-    """
-    before: re.Match[str] | None = None
-    for token in tokens(line):
-        if not token[0][0].isupper():
-            before = None
-            continue
-        key = _key(token[0].casefold())
-        is_name = (
-            len(key) > 1
-            and key in vocabulary
-            and key not in NO_NAMES
-            and key not in OPENINGS
-        )
-        if is_name and before is not None and _is_joined(line, before, token):
-            yield before, token
-        before = token if is_name else None
+        mention: list[str] = []
+        is_linked = False
+        before: re.Match[str] | None = None
+        parts = [
+            part
+            for part in _BREAK.split(self.text)
+            for letters in [part.casefold().replace(".", "")]
+            if first in letters or second in letters
+        ]
+        text = "\n".join(parts)
+        for token in tokens(text):
+            key = _key(token[0].casefold())
+            is_name = token[0][0].isupper()
+            if not is_name:
+                if key in (first, second):
+                    return True
+                if key not in _LINKS:  # as most words
+                    before = None
+                    continue
+            if before is None or not _is_joined(text, before, token):
+                mention, is_linked = [], False
+            before = token
+            if not is_name:
+                is_linked = True
+            elif key == second and first in mention:
+                return True
+            elif is_linked and key == first and second in mention:
+                return True
+            else:
+                mention.append(key)
+        return False
 
 
 def _is_joined(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
@@ -177,50 +192,66 @@ def _is_joined(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
     return is_inside and not before[0].endswith("'s")
 
 
-def vocabulary_of(words: Iterable[str]) -> set[str]:
-    """The words of a source in all forms in which a summary may name them.
+def joined_names(
+    line: str, words: Iterable[re.Match[str]], source: SourceNames
+) -> list[str]:
+    """The names that a line joins of words from several names of the source.
 
-    obama's   also obama, s
-    o'brien   also o, brien, obrien
-    u.s       also us, u, s
+    Args:
+      line: of the summary, plain.
+      words: its tokens.
+      source: what it summarizes.
     """
-    vocabulary = set(words)
-    for word in [word for word in vocabulary if not word.isalpha()]:
-        if ("." in word or "'" in word) and not word[0].isdigit():
-            key = _key(word)
-            vocabulary.update((key, key.replace("'", ""), *re.split("[.']", word)))
-    return vocabulary
+    names: list[str] = []
+    capitalised = [word for word in words if word[0][0].isupper()]
+    for before, word in itertools.pairwise(capitalised):
+        name = line[before.start() : word.end()]
+        # Most names stand in the text as they are.
+        if not _is_joined(line, before, word) or name.removesuffix("'s") in source.text:
+            continue
+        first, second = keys = [_key(each[0].casefold()) for each in (before, word)]
+        are_names = all(
+            len(key) > 1
+            and key not in NO_NAMES
+            and key not in OPENINGS
+            and source.has(key)
+            for key in keys
+        )
+        if are_names and not source.joins(first, second):
+            names.append(name)
+    return names
 
 
 def unsupported_names(
     lines: Sequence[str],
-    words_by_line: Sequence[Sequence[str]],
-    vocabulary: Set[str],
+    words_by_line: Sequence[Sequence[re.Match[str]]],
+    source: SourceNames,
 ) -> list[str]:
     """The sequences of capitalised words that the source does not hold, as the summary
     writes them: `Angela Merkel`.
 
     Args:
       lines: of the summary, readable.
-      words_by_line: the words of each line.
-      vocabulary: `vocabulary_of` the source.
+      words_by_line: the tokens of each line.
+      source: what it summarizes.
     """
     names: list[str] = []
     for line, words in zip(lines, words_by_line, strict=True):
-        if vocabulary >= set(words):  # as in every extract
-            continue
         name_end = -1  # where the last unsupported word ends
-        for token in tokens(plain(line)):
+        for token in words:
             start, end = token.span()
             if line[start].islower() or not line[start].isalpha():
                 continue
-            key = _key(token[0].casefold())
+            word = token[0].casefold()
+            key = _key(word)
             is_no_name = key in NO_NAMES or key.split("'")[0] in STOP_WORDS
-            if is_no_name or _is_known(key, vocabulary):
+            if is_no_name or source.quotes(word.removesuffix("'s")):
                 continue
             if _SENTENCE_START.search(line, 0, start) and _is_ordinary(
-                token[0], key, lines, vocabulary
+                token[0], key, lines, source
             ):
+                continue
+            if _is_known(key, source.vocabulary):
                 continue
             if name_end >= 0 and not line[name_end:start].strip(" -"):
                 names[-1] += line[name_end:end]
@@ -248,7 +279,7 @@ def _is_known(key: str, vocabulary: Set[str]) -> bool:
 
 
 def _is_ordinary(
-    word: str, key: str, lines: Iterable[str], vocabulary: Set[str]
+    word: str, key: str, lines: Iterable[str], source: SourceNames
 ) -> bool:
     """Whether the first word of a sentence is capitalised only because it is the first.
 
@@ -262,5 +293,5 @@ def _is_ordinary(
     ):
         return True
     return any(
-        other[:2] == key[:2] and stem(other) == stem(key) for other in vocabulary
+        other[:2] == key[:2] and stem(other) == stem(key) for other in source.vocabulary
     )
