@@ -11,7 +11,7 @@ a million people came`. Elsewhere `half a million` does not support `a million`.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from precis.model.quality.dates import days_of_months, is_supported, stated_dates
@@ -37,12 +37,15 @@ class SourceFacts:
     Attributes:
       names: the words of its plain text, and what it names.
       is_english: whether the rules for English apply to it and its summaries.
+      sentences: lines that it supports, because they are its own sentences.
     """
 
-    def __init__(self, text: str, *, is_english: bool = True) -> None:
+    def __init__(
+        self, text: str, *, is_english: bool = True, sentences: Container[str] = ()
+    ) -> None:
         """Reads a normalised text."""
         self.names = SourceNames(plain(readable(text)))
-        self.is_english = is_english
+        self.is_english, self.sentences = is_english, sentences
 
     def has_line(self, line: str) -> bool:
         """Whether a plain line is quoted from the source. The case must be equal unless
@@ -105,6 +108,12 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
       sentences: of the summary.
       facts: of the source.
     """
+    has_capitals = any(line != line.lower() for line in sentences)
+    if all(line in facts.sentences for line in sentences):
+        names = [] if has_capitals or not sentences else None
+        return UnsupportedFacts(
+            [], *(([], names) if facts.is_english else (None, None))
+        )
     lines = [readable(normalise(sentence)) for sentence in sentences]
     plain_lines = list(map(plain, lines))
     # A quoted line counts as one without words, as it holds no unsupported fact.
@@ -129,7 +138,6 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
         for date in stated_dates(words)
         if not is_supported(date, facts.names.has, facts.days if date.day else set())
     ]
-    has_capitals = any(line != line.lower() for line in lines)
     if lines and not has_capitals:
         return UnsupportedFacts(numbers, dates, None)
     names = unsupported_names(lines, tokens_by_line, facts.names)

@@ -15,7 +15,7 @@ import functools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from precis.model.quality.facts import (
@@ -197,11 +197,13 @@ class SourceIndex(NamedTuple):
 
     Attributes:
       article: its words.
+      sentences: the words of each of its sentences, with a space between them.
       facts: the numbers, dates and names that the article supports.
       has_markup: whether it has tags of HTML.
     """
 
     article: ArticleWords
+    sentences: Mapping[str, str]
     facts: SourceFacts
     has_markup: bool
 
@@ -276,8 +278,10 @@ def read_source(article: Article) -> SourceIndex:
         # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
         text = "\n".join([text, *article.sentence_lines])
     has_markup = "<" in text and len(_TAG.findall(text)) >= _MIN_TAGS
-    facts = SourceFacts(text, is_english=article.is_english)
-    return SourceIndex(ArticleWords(article.joined_words), facts, has_markup)
+    sentences = article.words_by_sentence
+    facts = SourceFacts(text, is_english=article.is_english, sentences=sentences)
+    article_words = ArticleWords(article.joined_words)
+    return SourceIndex(article_words, sentences, facts, has_markup)
 
 
 def measure(
@@ -304,7 +308,7 @@ def measure(
           source.
       was_cut: whether an endpoint cut the summary at its maximum length.
     """
-    text = _read_summary(summary)
+    text = _read_summary(summary, source)
     count = len(text.words)
     fragments = extractive_fragments(text.words, source.article)
     novel = novel_ngrams(text.words_by_sentence, source.article, (1, 2, 3, 4))
@@ -342,18 +346,21 @@ def compare(summary: str, source: SourceIndex) -> ComparedQuality:
     Args:
       summary, source: as for `measure`.
     """
-    text = _read_summary(summary)
+    text = _read_summary(summary, source)
     (novel,) = novel_ngrams(text.words_by_sentence, source.article, (2,))
     flags = _flags(text, source, unsupported_facts(text.sentences, source.facts))
     return ComparedQuality(len(text.words), novel, text.repetition, flags)
 
 
-def _read_summary(summary: str) -> _Summary:
+def _read_summary(summary: str, source: SourceIndex) -> _Summary:
     """A summary of one sentence per line."""
     if not summary.isascii():
         summary = unicodedata.normalize("NFC", summary)
     sentences = summary.splitlines()
-    words_by_sentence = [words(sentence) for sentence in sentences]
+    known = source.sentences
+    words_by_sentence = [
+        known[line].split() if line in known else words(line) for line in sentences
+    ]
     all_words = [word for sentence in words_by_sentence for word in sentence]
     repetition = repetition_rate(all_words)
     return _Summary(sentences, words_by_sentence, all_words, repetition)

@@ -120,7 +120,18 @@ class Article:
         Where a sentence ends within a word (`the U.` `S.`), the word is divided there,
         so that every word of a sentence is a word of the article.
         """
-        return _join_pieces(join_words(split_chunks(self.pieces)))
+        *sentences, head = self._words_by_piece
+        return " ".join(filter(None, [head, *sentences]))
+
+    @property
+    def words_by_sentence(self) -> dict[str, str]:
+        """The words of each sentence, with a space between them, by its text."""
+        texts = [sentence.text for sentence in self.sentences]
+        return dict(zip(texts, self._words_by_piece, strict=False))
+
+    @functools.cached_property
+    def _words_by_piece(self) -> Sequence[str]:
+        return join_words(split_chunks(self.pieces))
 
     def keep_words(self, words: Sequence[str]) -> None:
         """Takes the words of `pieces` from a caller that read many articles together.
@@ -128,7 +139,7 @@ class Article:
         Args:
           words: `join_words` of each piece.
         """
-        self.joined_words = _join_pieces(words)
+        self._words_by_piece = words
 
     @property
     def pieces(self) -> list[str]:
@@ -161,12 +172,6 @@ class Article:
     def _raw(self) -> str:
         """The text as it was read, without lone surrogates."""
         return self.document.article.encode("utf-8", "ignore").decode()
-
-
-def _join_pieces(words: Sequence[str]) -> str:
-    """The words of an article from those of its pieces."""
-    *sentences, head = words
-    return " ".join(filter(None, [head, *sentences]))
 
 
 def body_parts(article: Article) -> list[str]:
