@@ -108,13 +108,8 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
       sentences: of the summary.
       facts: of the source.
     """
-    has_capitals = any(line != line.lower() for line in sentences)
-    if all(line in facts.sentences for line in sentences):
-        names = [] if has_capitals or not sentences else None
-        return UnsupportedFacts(
-            [], *(([], names) if facts.is_english else (None, None))
-        )
-    lines = [readable(normalise(sentence)) for sentence in sentences]
+    is_extract = all(sentence in facts.sentences for sentence in sentences)
+    lines = [] if is_extract else [readable(normalise(each)) for each in sentences]
     plain_lines = list(map(plain, lines))
     # A quoted line counts as one without words, as it holds no unsupported fact.
     tokens_by_line = [
@@ -138,7 +133,7 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
         for date in stated_dates(words)
         if not is_supported(date, facts.names.has, facts.days if date.day else set())
     ]
-    if lines and not has_capitals:
+    if sentences and all(sentence == sentence.lower() for sentence in sentences):
         return UnsupportedFacts(numbers, dates, None)
     names = unsupported_names(lines, tokens_by_line, facts.names)
     for line, of_line in zip(plain_lines, tokens_by_line, strict=True):

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence, Set
 
 from precis.model.quality.dates import MONTHS, WEEKDAYS
 from precis.model.quality.numerals import FIRST_OF_SHARES, SCALES, SMALL, TENS
-from precis.model.quality.tokens import distinct_words, is_quoted, plain, tokens
+from precis.model.quality.tokens import is_quoted, plain, tokens
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS
 
@@ -121,8 +121,18 @@ class SourceNames:
         o'brien   also o, brien, obrien
         u.s       also us, u, s
         """
-        vocabulary = distinct_words(self.text)
-        for word in [word for word in vocabulary if not word.isalpha()]:
+        is_ascii = self.text.isascii()
+        text = self.lower_text if is_ascii else self.text
+        for mark in (". ", ", ", '"'):  # No token has them within it.
+            text = text.replace(mark, " ")
+        chunks = set(text.split(" "))
+        vocabulary = set(filter(str.isalpha, chunks))
+        others = {each[0] for each in tokens(" ".join(chunks - vocabulary))}
+        if not is_ascii:  # Only now, because some letters become longer.
+            vocabulary = set(map(str.casefold, vocabulary))
+            others = set(map(str.casefold, others))
+        vocabulary |= others
+        for word in others:
             if ("." in word or "'" in word) and not word[0].isdigit():
                 key = _key(word)
                 vocabulary.update((key, key.replace("'", ""), *re.split("[.']", word)))

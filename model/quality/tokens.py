@@ -78,20 +78,6 @@ def token_words(line: str) -> list[str]:
     return words
 
 
-def distinct_words(text: str) -> set[str]:
-    """The different `token_words` of a plain text, without a list of all.
-
-    Each different chunk between spaces is looked at once.
-    """
-    is_ascii = text.isascii()
-    text = text.lower() if is_ascii else text
-    # No token ends with a point or a comma, so that fewer chunks are different.
-    chunks = set(text.replace(". ", " ").replace(", ", " ").split(" "))
-    letters = set(filter(str.isalpha, chunks))
-    words = letters.union(_TOKEN.findall(" ".join(chunks - letters)))
-    return words if is_ascii else set(map(str.casefold, words))
-
-
 def _without_accents(match: re.Match[str]) -> str:
     """The base letter of a letter, if it is a single one."""
     character = match[0]

@@ -80,7 +80,7 @@ def _sentences_of_piece(piece: str, language: str) -> list[tuple[int, int]]:
             continue
         start += len(chunk) - len(chunk.lstrip())
         end = start + len(stripped)
-        if not _WORD_CHARACTER.search(stripped):
+        if not (stripped[0].isalnum() or _WORD_CHARACTER.search(stripped)):
             if bounds:
                 bounds[-1] = (bounds[-1][0], end)
             elif marks_start < 0:
@@ -148,9 +148,10 @@ def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
         if end >= len(piece):
             break
         stop = boundary["start_index"] + len(boundary["text"].rstrip())
-        last = piece[max(start, stop - 3) : stop]
-        if language != ENGLISH and last.isupper() and _INITIAL.search(last):
-            continue
+        if language != ENGLISH:
+            last = piece[max(start, stop - 3) : stop]
+            if last.isupper() and _INITIAL.search(last):
+                continue
         gap = piece[stop : min(end, stop + _MAX_GAP_CHARACTERS)]
         if not gap.isspace():
             end = stop + _closing_length(gap, stop, quotes)
