@@ -1,7 +1,7 @@
 """Selection: from one score per sentence to the sentences of the summary."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ def extract(
     is_baseline: bool = False,
     is_english: bool = True,
     expected: ExpectedReference | None = None,
+    known_words: Mapping[str, str] = {},
 ) -> list[Extract]:
     """The extractive summary of a document, in document order.
 
@@ -47,6 +48,7 @@ def extract(
       is_english: whether sentences about the web page are recognised.
       expected: of the reference of the document; the sentences are then chosen
           together, by the expected ROUGE of the summary. None takes the best ones.
+      known_words: the words of sentences, with a space between them, by their text.
 
     Raises:
       ValueError: the scores are not one number per sentence.
@@ -54,7 +56,9 @@ def extract(
     """
     texts = [sentence.text for sentence in sentences]
     rules: dict[str, Any] = {"selection": selection, "is_english": is_english}
-    selected = select(texts, scores, is_baseline=is_baseline, **rules)
+    selected = select(
+        texts, scores, is_baseline=is_baseline, known_words=known_words, **rules
+    )
     if expected is not None:
         together = select_expected(texts, scores, expected, **rules)
         selected = together or selected
@@ -72,6 +76,7 @@ def select(
     selection: SelectionConfig,
     is_baseline: bool = False,
     is_english: bool = True,
+    known_words: Mapping[str, str] = {},
 ) -> list[int]:
     """The indices of the selected sentences, the first choice first.
 
@@ -84,7 +89,8 @@ def select(
     reconsidered, even if fewer sentences than asked for are left.
 
     Args:
-      sentences, scores, selection, is_baseline, is_english: as for `extract`.
+      sentences, scores, selection, is_baseline, is_english, known_words: as for
+        `extract`.
 
     Raises:
       ValueError: the scores are not one number per sentence.
@@ -106,7 +112,6 @@ def select(
     largest = max(map(abs, values), default=0.0) or 1.0
     keys = [-round(value / largest * _UNITS) for value in values]
     skip_boilerplate = is_english and not is_baseline
-    skip_boilerplate = skip_boilerplate and not all(map(is_page_sentence, sentences))
     selected: list[int] = []
     used_trigrams: set[tuple[str, ...]] = set()
     count, limit, sizes = selection.count, selection.limit, list[Size]()
@@ -115,7 +120,8 @@ def select(
         if len(selected) == count:
             break
         if skip_boilerplate and is_page_sentence(sentences[index]):
-            continue
+            if not all(map(is_page_sentence, sentences)):
+                continue
         if is_limited:
             size = line_size(sentences[index])
             if not limit.holds([*sizes, size]):
@@ -123,7 +129,8 @@ def select(
                     break  # It takes no scraps from the rest of the document.
                 continue
         if not is_baseline:
-            sentence = words(sentences[index])
+            text = sentences[index]
+            sentence = known_words[text].split() if text in known_words else words(text)
             trigrams = set(zip(sentence, sentence[1:], sentence[2:], strict=False))
             if not used_trigrams.isdisjoint(trigrams):
                 continue

@@ -11,12 +11,19 @@ a million people came`. Elsewhere `half a million` does not support `a million`.
 """
 
 import functools
+import itertools
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from precis.model.quality.dates import days_of_months, is_supported, stated_dates
 from precis.model.quality.names import SourceNames, joined_names, unsupported_names
-from precis.model.quality.numerals import SCALES, Value, all_values, stated_numbers
+from precis.model.quality.numerals import (
+    SCALES,
+    SMALL,
+    Value,
+    all_values,
+    stated_numbers,
+)
 from precis.model.quality.tokens import (
     is_quoted,
     plain,
@@ -65,8 +72,10 @@ class SourceFacts:
         # Most numbers are in the text as they are. What may begin within another number
         # is no quotation: `million` and `half a million`.
         if words[0] not in _WITHIN_NUMBERS:
-            if is_quoted(" ".join(words), self.names.lower_text):
-                return True
+            names = (name for name, value in SMALL.items() if value in values)
+            for form in itertools.chain([" ".join(words)], map(str, values), names):
+                if is_quoted(form, self.names.lower_text):
+                    return True
         return not self.values.isdisjoint(values)
 
     @functools.cached_property

@@ -123,7 +123,7 @@ class Article:
         *sentences, head = self._words_by_piece
         return " ".join(filter(None, [head, *sentences]))
 
-    @property
+    @functools.cached_property
     def words_by_sentence(self) -> dict[str, str]:
         """The words of each sentence, with a space between them, by its text."""
         texts = [sentence.text for sentence in self.sentences]

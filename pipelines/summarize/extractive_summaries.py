@@ -122,5 +122,6 @@ def choose_sentences(
             is_baseline=method in BASELINES,
             is_english=article.is_english,
             expected=expected if method == NEURAL else None,
+            known_words=article.words_by_sentence,
         )
     return extracts
