@@ -6,8 +6,9 @@ each n-gram of a document is the output of a small network over such features, w
 include the scores that the extractor gave the sentences.
 """
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -159,14 +160,14 @@ def ngram_features(
     names = WORD_FEATURES if of_words is None else PAIR_FEATURES
     if not ngrams.grams:
         return np.zeros((0, len(names)), np.float32)
-    of_members = [
-        _letters(gram) if of_words is None else _members(gram, of_words)
-        for gram in ngrams.grams
-    ]
+    if of_words is None:
+        of_members = _letters(cast(list[str], ngrams.grams))
+    else:
+        of_members = _members(cast(list[tuple[str, str]], ngrams.grams), of_words)
     parts = [
         place_features(ngrams, scores, words),
         lexicon_features(ngrams.grams, lexicon, taken),
-        np.array(of_members, np.float32),
+        np.stack(of_members, axis=1).astype(np.float32),
     ]
     return np.concatenate(parts, axis=1)
 
@@ -202,7 +203,9 @@ def place_features(ngrams: Ngrams, scores: np.ndarray, words: int) -> np.ndarray
     cell_scores = scores[rows]
     total = np.bincount(members, cell_scores, size)
     best_rank = np.minimum.reduceat(ranks[rows[order]], starts)
-    is_in = [np.isin(np.arange(size), members[rows == place]) for place in range(3)]
+    is_in = np.zeros((3, size))
+    for place, of_sentence in enumerate(is_in):
+        of_sentence[members[rows == place]] = 1.0
     ones = np.ones(size)
     columns = [
         np.log(ngrams.counts),
@@ -236,8 +239,9 @@ def lexicon_features(
           which is then left out of it; None for other articles.
     """
     base = lexicon.taken_share
-    rows = [lexicon.counts.get(gram, (0, 0)) for gram in grams]
-    counts = np.array(rows, np.float64)
+    found = map(lexicon.counts.get, grams, itertools.repeat((0, 0)))
+    numbers = itertools.chain.from_iterable(found)
+    counts = np.fromiter(numbers, np.float64, 2 * len(grams)).reshape(-1, 2)
     if taken is not None:
         known = counts[:, 0] > 0
         counts[:, 0] -= known
@@ -248,15 +252,25 @@ def lexicon_features(
     return np.stack([np.log(ratio), np.log1p(articles), idf], axis=1).astype(np.float32)
 
 
-def _letters(word: Gram) -> tuple[float, ...]:
-    """The features of a word itself."""
-    has_digit = any(map(str.isdigit, str(word)))
-    return word in STOP_WORDS, len(str(word)), has_digit
+def _letters(words: Sequence[str]) -> list[np.ndarray]:
+    """The features of words themselves, float64 [G] each."""
+    # A word of ROUGE has letters and digits only.
+    return [
+        _column(word in STOP_WORDS for word in words),
+        _column(map(len, words)),
+        _column(not word.isalpha() for word in words),
+    ]
 
 
-def _members(pair: Gram, importance: Mapping[Gram, float]) -> tuple[float, ...]:
-    """The features of the words of a pair."""
-    first, second = cast(tuple[str, str], pair)
-    a, b = importance.get(first, 0.0), importance.get(second, 0.0)
-    stop_words = (first in STOP_WORDS) + (second in STOP_WORDS)
-    return stop_words, a, b, a * b
+def _members(
+    pairs: Sequence[tuple[str, str]], importance: Mapping[Gram, float]
+) -> list[np.ndarray]:
+    """The features of the words of pairs, float64 [G] each."""
+    stop_words = _column((a in STOP_WORDS) + (b in STOP_WORDS) for a, b in pairs)
+    first = _column(importance.get(word, 0.0) for word, _ in pairs)
+    second = _column(importance.get(word, 0.0) for _, word in pairs)
+    return [stop_words, first, second, first * second]
+
+
+def _column(values: Iterable[float]) -> np.ndarray:
+    return np.fromiter(values, np.float64)

@@ -38,12 +38,10 @@ def find_ngrams(sentences: Sequence[Sequence[Gram]]) -> Ngrams:
     """The n-grams of sentences, of which each is given as its n-grams in order."""
     counts = Counter(itertools.chain.from_iterable(sentences))
     numbers = {gram: number for number, gram in enumerate(counts)}
-    cells = [
-        (row, numbers[gram])
-        for row, sentence in enumerate(sentences)
-        for gram in dict.fromkeys(sentence)
-    ]
-    rows, members = np.array(cells, np.int64).reshape(-1, 2).T
+    different = list(map(dict.fromkeys, sentences))
+    rows = np.repeat(np.arange(len(different)), list(map(len, different)))
+    cells = map(numbers.__getitem__, itertools.chain.from_iterable(different))
+    members = np.fromiter(cells, np.int64, len(rows))
     totals = np.fromiter(counts.values(), np.int64, len(counts))
     return Ngrams(list(counts), totals, rows, members)
 
