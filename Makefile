@@ -98,7 +98,7 @@ format: $(INSTALLED) ## Format the code and sort the imports
 docs: $(DOCS) ## The documentation as a site that opens from disk: build/site/index.html
 	$(BIN)/python -m docs.site.build
 
-bench: $(PARITY) ## One table beside all peers (20 minutes on two cores); PEERS=an interpreter that has more of them
+bench: $(PARITY) ## One table beside all peers; PEERS=an interpreter that has more of them
 	$(BIN)/python benchmarks/table.py $(PEER_FLAG)
 
 lock: ## Resolve requirements.lock anew from pyproject.toml; needs uv

@@ -86,7 +86,7 @@ def figures(judged: Sequence[dict[str, Any]]) -> Iterator[tuple[str, float, str]
     confidence = np.array([line["confidence"] for line in judged])
     yield "lines", len(judged), "lines"
     yield "wrong", 100 * wrong.mean(), "%"
-    is_written = confidence < 1
+    is_written = np.array([line["line"] != line["sentence"] for line in judged])
     if is_written.any():
         yield "written", is_written.sum(), "lines"
         yield "written and right", 100 * (~wrong[is_written]).mean(), "%"

@@ -32,13 +32,16 @@ from precis.model.bundle.manifest import (
 from precis.model.bundle.network_bundle import merge_flags, read_summary_flags
 
 # What `precis summarize` does with a summarizer. Lines of a sentence need few pieces
-# beside those of the sentence, and the best of them is found early.
+# beside those of the sentence, the best of them is found early and with few hypotheses,
+# and they repeat nothing that their sentence does not.
 _FLAGS: Mapping[str, Any] = {
     "write": "sentences",
     "extractive": "neural,lead",
     "supported": "numbers,names",
     "common_pieces": 768,
     "early_stopping": "bound",
+    "beam_width": 2,
+    "no_repeat_ngram": 0,
 }
 _NEURAL = "neural"
 # A language model writes two or three sentences in fewer pieces.

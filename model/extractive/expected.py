@@ -27,6 +27,7 @@ from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.limit import NO_LIMIT, Limit, Size, line_size
+from precis.model.text.sentence_confidence import sentence_confidence
 from precis.model.text.words import words
 
 # ROUGE-2 differs less between candidates than ROUGE-1 does.
@@ -34,9 +35,10 @@ _PAIR_WEIGHT = 3.0
 _MIN_GAIN = 1e-9  # a smaller gain is a rounding error
 # The sentences with the best scores that a summary is made of.
 _OPTIONS = 12
-# A sentence of fewer words is a heading or a remnant, in any language and in English.
+# A sentence of fewer words is a heading or a remnant, in any language.
 _MIN_WORDS = 3
-_MIN_ENGLISH_WORDS = 5
+# A sentence of English that is less likely to tell something is not taken.
+_MIN_CONFIDENCE = 0.65
 
 
 class ExpectedReference(NamedTuple):
@@ -242,7 +244,7 @@ def best_sentences(
     """The indices of the sentences that a summary may be made of, the best first.
 
     Those of one or two words are left out, and in English questions, sentences about
-    the web page and those of fewer than five words, unless the document has no others.
+    the web page and those that tell nothing, unless the document has no others.
 
     Args:
       sentences: of the document.
@@ -251,22 +253,26 @@ def best_sentences(
       limit: the length of a sentence, at most.
       is_english: the language of the document.
     """
-    lengths = [len(words(sentence)) for sentence in sentences]
+    tells = _tells if is_english else _has_words
     best_first = [
         place
         for place in np.argsort(-scores, kind="stable").tolist()
         if not limit or limit.holds([line_size(sentences[place])])
     ]
-    taken = [
-        place
-        for place in best_first
-        if lengths[place] >= (_MIN_ENGLISH_WORDS if is_english else _MIN_WORDS)
-        and not (is_english and _says_nothing(sentences[place]))
-    ]
-    return (taken or best_first)[:count]
+    taken = (place for place in best_first if tells(sentences[place]))
+    return list(itertools.islice(taken, count)) or best_first[:count]
 
 
-def _says_nothing(sentence: str) -> bool:
-    """Whether a sentence of English tells nothing of a story by itself."""
+def _tells(sentence: str) -> bool:
+    """Whether a sentence of English tells something of a story by itself."""
     is_question = sentence.rstrip("\"'”’ \n").endswith("?")
-    return is_question or is_page_sentence(sentence)
+    return (
+        not is_question
+        and sentence_confidence(sentence) >= _MIN_CONFIDENCE
+        and not is_page_sentence(sentence)
+    )
+
+
+def _has_words(sentence: str) -> bool:
+    """Whether a sentence of any language is no heading or remnant."""
+    return len(words(sentence)) >= _MIN_WORDS

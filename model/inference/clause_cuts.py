@@ -95,9 +95,10 @@ _OPENING = re.compile(
     r"whenever|where|while|who|whoever|in|on|at|by|with|for|from|despite|during)\b[^,]*$",
     re.IGNORECASE,
 )
-# `Not only` needs its `but`.
-_NOT_ONLY = re.compile(
-    r"\bnot (?:only|just|merely|simply)\b(?!.*\bbut\b)", re.IGNORECASE
+# `Not only` needs its `but`, `both` its `and`.
+HALF = re.compile(
+    r"\bnot (?:only|just|merely|simply)\b(?!.*\bbut\b)|\bboth\b(?!.*\band\b)",
+    re.IGNORECASE,
 )
 # A word or mark at which no sentence ends.
 _OPEN_END = re.compile(
@@ -160,6 +161,6 @@ def _is_sentence(text: str) -> bool:
         and is_closed(text)
         and not text.startswith("'")  # of a quotation
         and _OPENING.match(text) is None
-        and _NOT_ONLY.search(text) is None
+        and HALF.search(text) is None
         and _OPEN_END.search(text) is None
     )

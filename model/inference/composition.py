@@ -19,6 +19,8 @@ another, or changes a word. The rules are for English and apply to no other lang
     faithful   Troops seized the bridge.            `when` begins another clause
     cut        Troops seized the old.               `bridge` belongs to it
     cut        Bridge when the mayor left.          begins behind `old`
+    cut        The mayor's old bridge.              no verb
+    cut        Troops seized old bridge.            its `the` is lost
     joined     Troops left his town.                too much between the first two
     changed    Rebels seized the old bridge.        no `rebels` in the sentence
 """
@@ -34,12 +36,13 @@ from precis.model.extractive.expected import (
     choose_options,
 )
 from precis.model.extractive.ngrams import Gram
-from precis.model.inference.clause_cuts import cut_sentence
+from precis.model.inference.clause_cuts import HALF, cut_sentence
 from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
 from precis.model.inference.summarizer import LineSupport, Summary, join_summaries
 from precis.model.rouge import tokenize
 from precis.model.text.limit import NO_LIMIT, Limit, line_size
 from precis.model.text.normalization import one_line
+from precis.model.text.sentence_confidence import has_verb, sentence_confidence
 from precis.model.text.sentences import Sentence
 from precis.model.text.stop_words import STOP_WORDS
 
@@ -50,10 +53,10 @@ _SCORE_WEIGHT = 0.2
 _UNWRITTEN_COST = 0.1
 # It is worth more by this share of its pairs of words that the article does not have.
 _NOVELTY_WEIGHT = 0.4
-# A line that is less likely to be right is not taken, and any other is worth less by
-# this share of the probability that it is wrong; chosen on 600 other articles.
+# A written line that is less likely to be right is not taken, and any other is worth
+# less by this share of the probability that it is wrong; chosen on 600 other articles.
 _MIN_TAKEN_CONFIDENCE = 0.7
-_DOUBT_COST = 0.2
+_DOUBT_COST = 0.1
 # What a summary costs that is as long as its reference is expected to be.
 _LENGTH_COST = 0.05
 # The probability of a written word that the article does not have to stand in the
@@ -69,6 +72,7 @@ _MIN_WORDS = 4
 _OPEN_ENDS = STOP_WORDS - {"it", "them", "him", "her", "me", "us", "you"}
 _PUNCTUATION = frozenset('.,;:?!"”“()[]–—…`')
 _DETERMINERS = frozenset({"a", "an", "the"})
+_ALL_DETERMINERS = _DETERMINERS | {"his", "her", "its", "their"}
 # What may stand in the sentence behind the last word of a line,
 _NEW_CLAUSES = frozenset(
     "after although amid among and as at because before but by despite during "
@@ -119,7 +123,7 @@ class _Line(NamedTuple):
       words: as ROUGE reads them.
       way: what the network wrote; None for the sentence, whole or cut.
       cost: what speaks against it.
-      confidence: the probability that it is right; 1 for the sentence as it stands.
+      confidence: the probability that it is right.
     """
 
     sentence: Sentence
@@ -127,7 +131,7 @@ class _Line(NamedTuple):
     words: list[str]
     way: Summary | None
     cost: float
-    confidence: float = 1.0
+    confidence: float
 
 
 def compose_summary(
@@ -193,6 +197,7 @@ def _lines(
     sentence = rewritten.sentence
     source = one_line(sentence.text)  # in the normal form of what is written of it
     source_words = tokenize(source)
+    source_confidence = sentence_confidence(source) if is_english else 1.0
     lines = []
     best_score = max((way.score for way in rewritten.ways), default=0.0)
     for way in rewritten.ways:
@@ -203,7 +208,7 @@ def _lines(
             continue
         cost = _SCORE_WEIGHT * (best_score - way.score)
         if words == source_words:
-            lines.append(_Line(sentence, source, words, None, cost))
+            lines.append(_Line(sentence, source, words, None, cost, source_confidence))
             continue
         confidence = line_confidence(way.min_log_prob, words, source_words)
         if confidence < _MIN_TAKEN_CONFIDENCE:
@@ -213,12 +218,16 @@ def _lines(
         cost += _DOUBT_COST * (1.0 - confidence)
         lines.append(_Line(sentence, text, words, way, cost, confidence))
     if is_english:
+        confidence = CUT_CONFIDENCE * source_confidence
         cost = _DOUBT_COST * (1.0 - CUT_CONFIDENCE)
         for text in cut_sentence(source):
             words = tokenize(text)
-            lines.append(_Line(sentence, text, words, None, cost, CUT_CONFIDENCE))
-    unwritten_cost = _UNWRITTEN_COST if lines else 0.0
-    return [*lines, _Line(sentence, source, source_words, None, unwritten_cost)]
+            lines.append(_Line(sentence, text, words, None, cost, confidence))
+    cost = _UNWRITTEN_COST if lines else 0.0
+    return [
+        *lines,
+        _Line(sentence, source, source_words, None, cost, source_confidence),
+    ]
 
 
 def _spaced_as(sentence: str, line: str) -> str:
@@ -260,12 +269,18 @@ def is_cut(
 
 
 def is_complete(line: str, sentence: str) -> bool:
-    """Whether a line neither ends nor begins within a clause."""
+    """Whether a line neither ends nor begins within a clause, and has a verb and the
+    other half of a pair such as `not only` and `but` where its sentence has them.
+    """
     written, source = _tokens(line), _tokens(sentence)
     words = [token for token in written if token.isalnum()]
     if len(words) < _MIN_WORDS or words[-1] in _OPEN_ENDS:
         return False
     if words[0] in _SUBORDINATE and "," not in written and "?" not in written:
+        return False
+    if not has_verb(line) and has_verb(sentence):
+        return False
+    if HALF.search(line) and not HALF.search(sentence):
         return False
     return _is_allowed(source, words[-1], words[-2], -1) and _is_allowed(
         source, words[0], words[1], 1
@@ -288,11 +303,18 @@ def keeps_words(written: Sequence[str], source: Sequence[str]) -> bool:
     places: dict[str, list[int]] = {}
     for place, word in enumerate(source):
         places.setdefault(word, []).append(place)
+
+    def may_join(left: int, right: int) -> bool:
+        loses_article = right - left > 1 and source[right - 1] in _DETERMINERS
+        return 0 < right - left <= 1 + _MAX_SKIPPED and not (
+            loses_article and source[left] not in _ALL_DETERMINERS
+        )
+
     return all(
         any(
-            0 < right - left <= 1 + _MAX_SKIPPED
-            for left in places[first]
-            for right in places[second]
+            itertools.starmap(
+                may_join, itertools.product(places[first], places[second])
+            )
         )
         for first, second in itertools.pairwise(written)
         if first in places and second in places
@@ -334,8 +356,6 @@ def _may_end(source: list[str], place: int) -> bool:
 
 
 def _may_begin(source: list[str], place: int) -> bool:
-    while place > 0 and source[place - 1] in _DETERMINERS:
-        place -= 1
     if place == 0:
         return True
     token = source[place - 1]

@@ -44,7 +44,8 @@ class EncodedDocument(NamedTuple):
       seen_tokens: how many of them stand in the passages, each counted once.
       method: what the network writes of: WHOLE, BEST_SENTENCES, or how it reads a
           document that is too long for it.
-      places: of BEST_SENTENCES, the sentence of the document in each passage.
+      places: of BEST_SENTENCES, the sentence of the document in each passage, and then
+          the others that may stand in the summary as they are.
     """
 
     passages: list[np.ndarray]

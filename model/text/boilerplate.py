@@ -97,6 +97,8 @@ _BEGINNINGS = "|".join(
         rf"(?:you can )?follow (?:@ ?\w+|[\w.' -]{{1,40}}?) on {_SITES}\b",
         rf"(?:like|join|friend|find) (?:us|[\w.']+(?: [\w.']+)?) on {_SITES}\b",
         r"read more(?:\W*$| ?:| (?:about|at|from|here|in|of|on)\b)",
+        r"read the original\b",
+        r"on this page you (?:can|will|['’]ll) find\b",
         r"(?:explore|find out|hear|learn|read|see|take|view|watch)\b.*»\W*$",
         r"e ?- ?mail to a friend\b",
         r"all rights reserved",
@@ -142,7 +144,7 @@ _HINTS = (
     "|snapchat|read more|»|to a friend|all rights|copyright|©|share your|subscribe"
     "|sign up|continues below|advertisement|sponsored|accepting comments"
     "|for confidential|ireport|tell us|contributed to this| note|expressed in this"
-    "|pictured| shows "
+    "|pictured| shows |the original|on this page"
 ).split("|")
 
 

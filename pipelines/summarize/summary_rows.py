@@ -1,8 +1,10 @@
 """The row of a document: a value for each column of docs/SCHEMA.md."""
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -281,10 +283,12 @@ class SummaryRow:
             compose_summary,
         )
 
-        sentences = [self.article.sentences[place] for place in source.places]
+        ways = itertools.chain(self.passages, itertools.repeat(()))
+        written = sorted(zip(source.places, ways, strict=False), key=itemgetter(0))
+        sentences = self.article.sentences
         selection = self.settings.selection
         return compose_summary(
-            list(map(RewrittenSentence, sentences, self.passages)),
+            [RewrittenSentence(sentences[place], ways) for place, ways in written],
             expected,
             most=selection.most,
             limit=self._limit,

@@ -190,7 +190,7 @@ SUMMARY_COLUMNS = _columns(
     start int32 its first character in the article
     end   int32 behind its last character
     confidence float? probability that the line is right: complete, grammatical and true
-                      to the sentence; 1 for the sentence itself
+                      to the sentence, and tells something
         """),
     ),
     extractive_quality=[*_MEASURES, *_FLAGS],

@@ -27,7 +27,13 @@ from precis.model.bundle.summarizer_bundle import (
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.verify.verify import verify
 
-SEARCH = {"supported": "numbers,names", "common_pieces": 768, "early_stopping": "bound"}
+SEARCH = {
+    "supported": "numbers,names",
+    "common_pieces": 768,
+    "early_stopping": "bound",
+    "beam_width": 2,
+    "no_repeat_ngram": 0,
+}
 
 
 @pytest.fixture
@@ -140,7 +146,7 @@ def test_a_summarizer_stands_for_the_flags_of_both_bundles(summarizer):
         {"extractive_bundle": "other"},
         {"extractive": "lead"},
         {"extractive": ["neural", "luhn"], "write": "article"},
-        {"beam_width": 2, "written_sentences": 3},
+        {"beam_width": 3, "written_sentences": 3},
     ],
 )
 def test_flags_that_are_given_win(given, summarizer):

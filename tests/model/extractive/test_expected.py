@@ -115,10 +115,10 @@ def test_the_expected_rouge_of_a_summary_is_that_over_all_references():
 
 SENTENCES = (
     "Weather news",
-    "The flood hit the town.",
+    "The flood hit the town and the two villages.",
     "Follow us on Facebook.",
     "The hall was old, and nobody had ever liked it.",
-    "Rain fell for a week.",
+    "Rain fell in the valley for a week.",
     'Who had built it in that way?"',
 )
 SCORES = np.array([0.9, 0.5, 0.8, 0.6, 0.1, 0.2])
@@ -142,7 +142,7 @@ def undecided_model():
 def test_headings_questions_and_sentences_about_the_page_are_no_options():
     assert best_sentences(SENTENCES, SCORES, count=9) == [3, 1, 4]
     assert best_sentences(SENTENCES, SCORES, count=2) == [3, 1]
-    assert best_sentences(SENTENCES, SCORES, count=9, limit=Limit(words=5)) == [1, 4]
+    assert best_sentences(SENTENCES, SCORES, count=9, limit=Limit(words=9)) == [1, 4]
     # There is nothing else.
     assert best_sentences(SENTENCES[:1], SCORES[:1], count=9) == [0]
     in_others = best_sentences(SENTENCES, SCORES, count=9, is_english=False)
@@ -150,13 +150,13 @@ def test_headings_questions_and_sentences_about_the_page_are_no_options():
 
 
 def test_the_sentences_that_share_most_with_the_reference_are_chosen():
-    expected = ExpectedReference({"flood": 0.9, "town": 0.9, "rain": 0.8}, {}, 4.0)
+    expected = ExpectedReference({"flood": 0.9, "town": 0.9, "rain": 0.8}, {}, 8.0)
     selection = SelectionConfig(sentences=0)
     assert select_expected(SENTENCES, SCORES, expected, selection=selection) == [1]
     # With more to say, a second sentence is worth its words.
-    expected = expected._replace(length=9.0)
+    expected = expected._replace(length=24.0)
     assert select_expected(SENTENCES, SCORES, expected, selection=selection) == [1, 4]
-    for limit in (SelectionConfig(sentences=1), SelectionConfig(max_words=5)):
+    for limit in (SelectionConfig(sentences=1), SelectionConfig(max_words=9)):
         assert select_expected(SENTENCES, SCORES, expected, selection=limit) == [1]
 
 

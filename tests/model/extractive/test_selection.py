@@ -110,6 +110,8 @@ BOILERPLATE = [
     "The views expressed in this column are those of the author.",
     "One of the old bridges, pictured here in May.",
     "This rare photo shows the bridge in 1920.",
+    "On this page you will find today's show.",
+    "Read the original review of the film.",
 ]
 STORIES = [
     "He told them to scroll down the page until the video began.",
@@ -120,6 +122,7 @@ STORIES = [
     "Copyright law changed in 2009 after a long debate.",
     "All rights of the owners were reserved by the court.",
     "The firm sold advertisement space.",
+    "Few can read the original of the letter.",
     "Heavy rain contributed to this report of a record flood, the agency said.",
     "Residents were asked to sign up for shifts.",
     "The editor noted that this picture of the bridge was sold.",

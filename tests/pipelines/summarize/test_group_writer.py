@@ -23,7 +23,7 @@ from precis.pipelines.summarize.summary_settings import SummarySettings
 
 TROOPS = "At dawn, on a cold day, troops seized\n the old bridge."
 LINE = "Troops seized the bridge."
-NOBODY = "Nobody was hurt."
+NOBODY = "Nobody was hurt when they came there before the dawn."
 EXPECTED = ExpectedReference(
     {"troop": 0.9, "seiz": 0.9, "bridg": 0.9, "nobodi": 0.9, "hurt": 0.9, "dawn": 0.1},
     {("troop", "seiz"): 0.8, ("was", "hurt"): 0.9, ("nobodi", "was"): 0.9},
@@ -31,7 +31,7 @@ EXPECTED = ExpectedReference(
 )
 # What is written of each sentence; the last one cannot be searched.
 WAYS = {
-    TROOPS: [Summary(LINE, -1.0, -0.5, None, -0.1)],
+    TROOPS: [Summary(LINE, -1.0, -0.5, None, 0.0)],
     NOBODY: Failure(SEARCH, "error", "", ""),
 }
 
