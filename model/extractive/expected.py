@@ -253,17 +253,17 @@ def best_sentences(
       limit: the length of a sentence, at most.
       is_english: the language of the document.
     """
-    tells = _tells if is_english else _has_words
+    is_taken = _is_informative if is_english else _has_words
     best_first = [
         place
         for place in np.argsort(-scores, kind="stable").tolist()
         if not limit or limit.holds([line_size(sentences[place])])
     ]
-    taken = (place for place in best_first if tells(sentences[place]))
+    taken = (place for place in best_first if is_taken(sentences[place]))
     return list(itertools.islice(taken, count)) or best_first[:count]
 
 
-def _tells(sentence: str) -> bool:
+def _is_informative(sentence: str) -> bool:
     """Whether a sentence of English tells something of a story by itself."""
     is_question = sentence.rstrip("\"'”’ \n").endswith("?")
     return (

@@ -239,8 +239,8 @@ def lexicon_features(
           which is then left out of it; None for other articles.
     """
     base = lexicon.taken_share
-    found = map(lexicon.counts.get, grams, itertools.repeat((0, 0)))
-    numbers = itertools.chain.from_iterable(found)
+    rows = map(lexicon.counts.get, grams, itertools.repeat((0, 0)))
+    numbers = itertools.chain.from_iterable(rows)
     counts = np.fromiter(numbers, np.float64, 2 * len(grams)).reshape(-1, 2)
     if taken is not None:
         known = counts[:, 0] > 0

@@ -112,6 +112,7 @@ def select(
     largest = max(map(abs, values), default=0.0) or 1.0
     keys = [-round(value / largest * _UNITS) for value in values]
     skip_boilerplate = is_english and not is_baseline
+    is_all_boilerplate: bool | None = None  # not known before it is needed
     selected: list[int] = []
     used_trigrams: set[tuple[str, ...]] = set()
     count, limit, sizes = selection.count, selection.limit, list[Size]()
@@ -120,7 +121,9 @@ def select(
         if len(selected) == count:
             break
         if skip_boilerplate and is_page_sentence(sentences[index]):
-            if not all(map(is_page_sentence, sentences)):
+            if is_all_boilerplate is None:
+                is_all_boilerplate = all(map(is_page_sentence, sentences))
+            if not is_all_boilerplate:
                 continue
         if is_limited:
             size = line_size(sentences[index])

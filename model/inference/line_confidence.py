@@ -1,7 +1,7 @@
 """How likely a line is right that was written of a sentence: complete, grammatical and
 true to it.
 
-It is the logistic regression of four numbers: the log-probability of the least likely
+It is a logistic regression on four numbers: the log-probability of the least likely
 token of the line, how many words it puts side by side that stand apart in the sentence
 or are not there, the share of the sentence that it keeps, and whether it leaves out who
 said it, as `police said`, which is safer than to leave out anything else.
@@ -16,11 +16,10 @@ probabilities agree with readers stands in docs/QUALITY.md.
 """
 
 import itertools
-import math
-import operator
 from collections.abc import Sequence
 
 from precis.model.rouge import tokenize
+from precis.model.text.sentence_confidence import logistic
 
 # That of a sentence without some of its clauses, if the sentence is right: readers
 # found 13 of 239 wrong.
@@ -40,18 +39,8 @@ def line_confidence(
       line: its words, as ROUGE reads them.
       sentence: those of the sentence.
     """
-    numbers = (1.0, min_log_prob, *numbers_of_line(line, sentence))
-    logit = sum(map(operator.mul, _WEIGHTS, numbers))
-    return 0.5 * (1.0 + math.tanh(0.5 * logit))  # which does not overflow
-
-
-def numbers_of_line(
-    line: Sequence[str], sentence: Sequence[str]
-) -> tuple[float, float, float]:
-    """What the words of a line tell beside those of its sentence: the number of pairs
-    that it joins, the share that it keeps, and whether no word of speech is left.
-    """
     beside = frozenset(itertools.pairwise(sentence))
     joined = sum(pair not in beside for pair in itertools.pairwise(line))
     is_speech_lost = not _SPEECH.isdisjoint(sentence) and _SPEECH.isdisjoint(line)
-    return joined, len(line) / max(len(sentence), 1), is_speech_lost
+    kept = len(line) / max(len(sentence), 1)
+    return logistic(_WEIGHTS, (1.0, min_log_prob, joined, kept, is_speech_lost))

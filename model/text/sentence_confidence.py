@@ -12,7 +12,9 @@ them stands in docs/QUALITY.md.
 """
 
 import math
+import operator
 import re
+from collections.abc import Sequence
 
 _VERBS = frozenset(
     (
@@ -57,13 +59,18 @@ def sentence_confidence(sentence: str) -> float:
         _PAGE.search(sentence) is not None,
         ":" in sentence,
     )
-    logit = sum(a * b for a, b in zip(_WEIGHTS, features, strict=True))
+    return logistic(_WEIGHTS, features)
+
+
+def logistic(weights: Sequence[float], features: Sequence[float]) -> float:
+    """The probability of a logistic regression, from 0 to 1."""
+    logit = sum(map(operator.mul, weights, features))
     return 0.5 * (1.0 + math.tanh(0.5 * logit))  # which does not overflow
 
 
 def has_verb(text: str) -> bool:
     """Whether a text of English has a word that looks like a verb."""
-    tokens = (found[0] for found in _WORD.finditer(text.lower().replace("’", "'")))
+    tokens = (match[0] for match in _WORD.finditer(text.lower().replace("’", "'")))
     return any(
         token in _VERBS or (len(token) > 3 and token.endswith("ed")) for token in tokens
     )

@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -283,12 +282,12 @@ class SummaryRow:
             compose_summary,
         )
 
+        sentences = [self.article.sentences[place] for place in source.places]
+        # Nothing is written of the sentences behind those of the passages.
         ways = itertools.chain(self.passages, itertools.repeat(()))
-        written = sorted(zip(source.places, ways, strict=False), key=itemgetter(0))
-        sentences = self.article.sentences
         selection = self.settings.selection
         return compose_summary(
-            [RewrittenSentence(sentences[place], ways) for place, ways in written],
+            sorted(map(RewrittenSentence, sentences, ways)),
             expected,
             most=selection.most,
             limit=self._limit,

@@ -17,21 +17,11 @@ TELLING = "Troops seized the old bridge and two villages on Monday."
         ("Photo: the old bridge.", -3.66 + 2.29 * math.log(4) - 1.82 - 0.62 - 1.88),
         ("We will never leave.", -3.66 + 2.29 * math.log(4) - 1.23),
         ("", -3.66 - 1.82),
+        (" ".join([TELLING] * 9_000), -3.66 + 2.29 * math.log(90_000)),
     ],
 )
 def test_the_probability_follows_what_is_seen_in_the_sentence(sentence, logit):
     assert sentence_confidence(sentence) == pytest.approx(1 / (1 + math.exp(-logit)))
-
-
-def test_a_sentence_that_tells_something_comes_before_those_that_do_not():
-    others = [
-        "The emergence of voting blocs.",
-        "It starts with buildings.",
-        "See more of our pictures here: the old bridge at dawn.",
-        "I never liked the old bridge.",
-    ]
-    assert all(sentence_confidence(TELLING) > sentence_confidence(x) for x in others)
-    assert 0.5 < sentence_confidence(" ".join([TELLING] * 9_000)) <= 1.0
 
 
 @pytest.mark.parametrize(

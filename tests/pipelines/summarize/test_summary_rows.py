@@ -197,6 +197,25 @@ def test_merged_sentences_end_as_in_the_language_of_the_article():
     assert row.columns["abstractive_summary"].splitlines() == [bridge, rain, cost]
 
 
+def test_long_sentences_alone_are_written_anew(tokenizer):
+    short = "Troops have seized the old bridge near the town."
+    long = f"The mayor {'of the old town ' * 4}has left the hall at dawn."
+    assert [len(text.split()) for text in (short, long)] == [9, 24]
+    options = SummarizeOptions(output="o", write="sentences", written_sentences=2)
+    encoder = DocumentEncoder(tokenizer, MAX_SOURCE_TOKENS, options)
+
+    def encoded(*texts):
+        (article,) = articles_of([{"article": " ".join(texts)}])
+        scores = np.linspace(0.9, 0.1, len(texts))
+        (source,) = encoder.encode([article], [scores])
+        return len(source.passages), source.places
+
+    assert encoded(short, long, long) == (1, (1, 0))
+    assert encoded(short, short) == (1, (0, 1))  # The best one, where all are short.
+    german = "Truppen haben die alte Brücke am Fluss eingenommen."
+    assert encoded(german, german) == (2, (0, 1))
+
+
 def test_nothing_is_composed_of_sentences_that_rouge_does_not_read():
     (article,) = articles_of([{"article": "Η βροχή έπεσε στο νησί. " * 9}])
     row = SummaryRow(article, settings_of(extractive="lead"), Models())
