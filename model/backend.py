@@ -34,6 +34,11 @@ def allocate_buffer(shape: tuple[Any, ...], dtype: Any) -> Any:
     return tf.raw_ops.Empty(shape=shape, dtype=tf.as_dtype(dtype), init=True)
 
 
+def gather_beams(values: Any, order: Any) -> Any:
+    """Takes values [R, N, ...] at order int32 [R, M] -> [R, M, ...]."""
+    return tf.gather(values, order, batch_dims=1)
+
+
 def write_rows(buffer: Any, rows: Any, values: Any) -> Any:
     """Replaces rows int32 [M] of a buffer [N, ...] by values [M, ...], in place.
 

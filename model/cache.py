@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from precis.model.backend import allocate_buffer, with_unknown_size
+from precis.model.backend import allocate_buffer, gather_beams, with_unknown_size
 
 # Of the cache of a network that continues its source: int32 [B, S], the source with
 # padding, which is negative, in front of it. Its last token stands in place of the
@@ -185,15 +185,6 @@ def open_slots(attention_mask: Any, kv_cache: KVCache, index: Any) -> tuple[Any,
     heads = ops.shape(kv_cache.self_keys[0])[0] // steps  # B * H
     rows = ops.arange(heads, dtype="int32") * steps + step
     return ops.logical_or(attention_mask, is_own), rows
-
-
-def gather_beams(values: Any, order: Any) -> Any:
-    """Takes values [R, N, ...] at order int32 [R, M] -> [R, M, ...]."""
-    rows, count, *inner = ops.shape(values)
-    flat = ops.reshape(values, (rows * count, *inner))
-    first = ops.cast(ops.arange(rows)[:, None] * count, order.dtype)
-    taken = ops.take(flat, ops.reshape(order + first, (-1,)), axis=0)
-    return ops.reshape(taken, (rows, ops.shape(order)[1], *inner))
 
 
 def _positions(steps: int, beams: int) -> Any:
