@@ -173,7 +173,7 @@ def cells(
     """The columns of a row."""
     if not lines:
         return row.job, "-", "-", row.peer, "failed", "-"
-    ours, unit = max(lines[name] for name in row.ours)
+    ours, unit = max(lines[name] for name in row.ours if name in lines)
     is_engine = row.peer in ENGINES
     interpreter = find_interpreter(row.peer, peers if is_engine else None)
     if interpreter is None:
