@@ -38,7 +38,7 @@ _OPTIONS = 12
 # A sentence of fewer words is a heading or a remnant, in any language.
 _MIN_WORDS = 3
 # A sentence of English that is less likely to tell something is not taken.
-_MIN_CONFIDENCE = 0.65
+_MIN_CONFIDENCE = 0.7
 
 
 class ExpectedReference(NamedTuple):

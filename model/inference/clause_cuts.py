@@ -61,7 +61,7 @@ _MIDDLES = (
     rf"{_PLAIN}{{0,90}},{_VERB}",
 )
 # No verb goes on behind a next comma: the part would be one within the sentence.
-_NO_VERB = rf"(?!{_PLAIN}*,(?:{_VERB}|\s+[a-z]+s\b(?!\s+(?:said|say|told)\b)))"
+_NO_VERB = rf"(?!{_PLAIN}*,(?:{_VERB}|\s+to\s|\s+[a-z]+s\b(?!\s+(?:said|say|told)\b)))"
 _ENDS = (
     # The mayor left, although nobody had asked him.
     r"\s*,\s+(?:who|whom|whose|which|where|while|although|though|whereas|with|including|"
@@ -92,7 +92,7 @@ _END = re.compile("|".join(_ENDS), re.IGNORECASE)
 _OPENING = re.compile(
     r"(?:(?:but|and|so|yet)\s+,?\s*|[^,]{1,40},\s+(?=when\b|while\b|as\b|if\b|after\b))?"
     r"(?:after|although|as|because|before|if|once|since|though|unless|until|what|when|"
-    r"whenever|where|while|who|whoever|in|on|at|by|with|for|from|despite|during)\b[^,]*$",
+    r"whenever|where|while|who|whoever|why|how|in|on|at|by|with|for|from|despite|during)\b[^,]*$",
     re.IGNORECASE,
 )
 # `Not only` needs its `but`, `both` its `and`.
@@ -103,7 +103,7 @@ HALF = re.compile(
 # A word or mark at which no sentence ends.
 _OPEN_END = re.compile(
     r"(?:,|\b(?:a|an|the|and|or|to|on|until|till|next|by|from|between|black|good|easter|"
-    r"every|each))\s*\.$",
+    r"or early|or late|every|each))\s*\.$",
     re.IGNORECASE,
 )
 _MIN_WORDS = 6

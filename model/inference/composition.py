@@ -40,7 +40,7 @@ from precis.model.inference.clause_cuts import HALF, cut_sentence
 from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
 from precis.model.inference.summarizer import LineSupport, Summary, join_summaries
 from precis.model.rouge import tokenize
-from precis.model.text.limit import NO_LIMIT, Limit, line_size
+from precis.model.text.limit import NO_LIMIT, Limit, is_closed, line_size
 from precis.model.text.normalization import one_line
 from precis.model.text.sentence_confidence import has_verb, sentence_confidence
 from precis.model.text.sentences import Sentence
@@ -50,7 +50,7 @@ from precis.model.text.stop_words import STOP_WORDS
 # F1, by this share of what its score is below that of the best way to write it,
 _SCORE_WEIGHT = 0.2
 # or by this where it stands as in the article, and there is a shorter way to say it.
-_UNWRITTEN_COST = 0.1
+_UNWRITTEN_COST = 0.05
 # It is worth more by this share of its pairs of words that the article does not have.
 _NOVELTY_WEIGHT = 0.4
 # A written line that is less likely to be right is not taken, and any other is worth
@@ -197,7 +197,8 @@ def _lines(
     sentence = rewritten.sentence
     source = one_line(sentence.text)  # in the normal form of what is written of it
     source_words = tokenize(source)
-    source_confidence = sentence_confidence(source) if is_english else 1.0
+    telling = sentence_confidence if is_english else lambda _: 1.0
+    source_confidence = telling(source)
     lines = []
     best_score = max((way.score for way in rewritten.ways), default=0.0)
     for way in rewritten.ways:
@@ -210,7 +211,9 @@ def _lines(
         if words == source_words:
             lines.append(_Line(sentence, source, words, None, cost, source_confidence))
             continue
-        confidence = line_confidence(way.min_log_prob, words, source_words)
+        confidence = line_confidence(
+            way.min_log_prob, telling(text), words, source_words
+        )
         if confidence < _MIN_TAKEN_CONFIDENCE:
             continue
         novel = sum(pair not in pairs for pair in itertools.pairwise(words))
@@ -218,9 +221,12 @@ def _lines(
         cost += _DOUBT_COST * (1.0 - confidence)
         lines.append(_Line(sentence, text, words, way, cost, confidence))
     if is_english:
-        confidence = CUT_CONFIDENCE * source_confidence
-        cost = _DOUBT_COST * (1.0 - CUT_CONFIDENCE)
         for text in cut_sentence(source):
+            confidence = min(sentence_confidence(text), source_confidence)
+            confidence *= CUT_CONFIDENCE
+            if confidence < _MIN_TAKEN_CONFIDENCE:
+                continue
+            cost = _DOUBT_COST * (1.0 - confidence)
             words = tokenize(text)
             lines.append(_Line(sentence, text, words, None, cost, confidence))
     cost = _UNWRITTEN_COST if lines else 0.0
@@ -281,6 +287,8 @@ def is_complete(line: str, sentence: str) -> bool:
     if not has_verb(line) and has_verb(sentence):
         return False
     if HALF.search(line) and not HALF.search(sentence):
+        return False
+    if is_closed(sentence) and not is_closed(line):
         return False
     return _is_allowed(source, words[-1], words[-2], -1) and _is_allowed(
         source, words[0], words[1], 1

@@ -13,11 +13,14 @@ TELLING = "Troops seized the old bridge and two villages on Monday."
     ("sentence", "logit"),
     [
         # By hand: the weights of 1 and of the words, and of what is seen in it.
-        (TELLING, -3.66 + 2.29 * math.log(10)),
-        ("Photo: the old bridge.", -3.66 + 2.29 * math.log(4) - 1.82 - 0.62 - 1.88),
-        ("We will never leave.", -3.66 + 2.29 * math.log(4) - 1.23),
-        ("", -3.66 - 1.82),
-        (" ".join([TELLING] * 9_000), -3.66 + 2.29 * math.log(90_000)),
+        (TELLING, -4.48 + 2.58 * math.log(10) + 0.66),
+        ("Photo: the old bridge.", -4.48 + 2.58 * math.log(4) - 1.89 - 1.84 - 0.68),
+        ("We will never leave.", -4.48 + 2.58 * math.log(4) - 1.0),
+        ("Why troops seized it .", -4.48 + 2.58 * math.log(4) + 0.66 - 2.84),
+        ("They will leave it and .", -4.48 + 2.58 * math.log(5) - 1.82),
+        ("They will - leave it.", -4.48 + 2.58 * math.log(4) - 0.86),
+        ("", -4.48 - 1.89),
+        (" ".join([TELLING] * 9_000), -4.48 + 2.58 * math.log(90_000) + 0.66),
     ],
 )
 def test_the_probability_follows_what_is_seen_in_the_sentence(sentence, logit):

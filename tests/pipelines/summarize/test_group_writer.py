@@ -21,8 +21,8 @@ from precis.pipelines.summarize.group_writer import (
 from precis.pipelines.summarize.options import GroupOptions, SummarizeOptions
 from precis.pipelines.summarize.summary_settings import SummarySettings
 
-TROOPS = "At dawn, on a cold day, troops seized\n the old bridge."
-LINE = "Troops seized the bridge."
+TROOPS = "At dawn, on a cold day, troops seized\n the old bridge in town."
+LINE = "On a cold day, troops seized the old bridge in town."
 NOBODY = "Nobody was hurt when they came there before the dawn."
 EXPECTED = ExpectedReference(
     {"troop": 0.9, "seiz": 0.9, "bridg": 0.9, "nobodi": 0.9, "hurt": 0.9, "dawn": 0.1},
