@@ -92,7 +92,8 @@ _END = re.compile("|".join(_ENDS), re.IGNORECASE)
 _OPENING = re.compile(
     r"(?:(?:but|and|so|yet)\s+,?\s*|[^,]{1,40},\s+(?=when\b|while\b|as\b|if\b|after\b))?"
     r"(?:after|although|as|because|before|if|once|since|though|unless|until|what|when|"
-    r"whenever|where|while|who|whoever|why|how|in|on|at|by|with|for|from|despite|during)\b[^,]*$",
+    r"whenever|where|while|who|whoever|why|how|in|on|at|by|with|for|from|despite|"
+    r"during)\b[^,]*$",
     re.IGNORECASE,
 )
 # `Not only` needs its `but`, `both` its `and`.

@@ -53,9 +53,10 @@ _SCORE_WEIGHT = 0.2
 _UNWRITTEN_COST = 0.05
 # It is worth more by this share of its pairs of words that the article does not have.
 _NOVELTY_WEIGHT = 0.4
-# A written line that is less likely to be right is not taken, and any other is worth
-# less by this share of the probability that it is wrong; chosen on 600 other articles.
-_MIN_TAKEN_CONFIDENCE = 0.7
+# A line that is less likely to be right is not taken, but for the sentence itself, and
+# any other is worth less by this share of the probability that it is wrong; chosen on
+# 600 other articles.
+_MIN_TAKEN_CONFIDENCE = 0.78
 _DOUBT_COST = 0.1
 # What a summary costs that is as long as its reference is expected to be.
 _LENGTH_COST = 0.05

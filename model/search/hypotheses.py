@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from precis.model.backend import Tensor
-from precis.model.cache import PROMPT, Cache, gather_beams
+from precis.model.backend import Tensor, gather_beams
+from precis.model.cache import PROMPT, Cache
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import (
     LOWEST_SCORE,

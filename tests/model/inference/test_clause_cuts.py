@@ -90,6 +90,9 @@ def test_what_is_left_is_a_sentence(sentence, cut):
         "Yet another mayor has left the old town early.",
         "The old town hall is open from Monday to Friday.",
         "In Syria, Iraq and Iran, mayors have left the old towns.",
+        "The mayor has allowed 20 actors, including a teacher, to hold a meeting.",
+        "why the mayor left the old town , which is in ohio , is known .",
+        "The mayor left the old town late Friday or early Saturday.",
     ],
 )
 def test_a_sentence_that_needs_its_parts_stays_whole(sentence):

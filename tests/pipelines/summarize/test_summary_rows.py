@@ -201,7 +201,7 @@ def test_long_sentences_alone_are_written_anew(tokenizer):
     short = "Troops have seized the old bridge near the town."
     long = f"The mayor {'of the old town ' * 4}has left the hall at dawn."
     assert [len(text.split()) for text in (short, long)] == [9, 24]
-    options = SummarizeOptions(output="o", write="sentences", written_sentences=2)
+    options = SummarizeOptions(output="o", write="sentences", written_sentences=4)
     encoder = DocumentEncoder(tokenizer, MAX_SOURCE_TOKENS, options)
 
     def encoded(*texts):
@@ -210,7 +210,8 @@ def test_long_sentences_alone_are_written_anew(tokenizer):
         (source,) = encoder.encode([article], [scores])
         return len(source.passages), source.places
 
-    assert encoded(short, long, long) == (1, (1, 0))
+    assert encoded(short, long, short) == (1, (1, 0, 2))
+    assert encoded(long, long, long, long) == (3, (0, 1, 2, 3))  # the three best
     assert encoded(short, short) == (1, (0, 1))  # The best one, where all are short.
     german = "Truppen haben die alte Brücke am Fluss eingenommen."
     assert encoded(german, german) == (2, (0, 1))
