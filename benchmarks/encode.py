@@ -16,6 +16,7 @@ import importlib.util
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import tempfile
@@ -32,7 +33,7 @@ from precis.model.records.example import Example, frame, serialise
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.vocabulary import count_words, learn
-from precis.model.tokenization.wordpiece import JOINER, Tokenizer, make_spaces_visible
+from precis.model.tokenization.wordpiece import JOINER, LINE_BREAK, SPACE, Tokenizer
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
@@ -276,7 +277,7 @@ def _tf_text_alone(
     import tensorflow_text
 
     texts = [
-        make_spaces_visible(text)
+        _with_visible_spaces(text)
         for row in rows
         for text in (row.article, row.highlights)
     ]
@@ -293,6 +294,10 @@ def _tf_text_alone(
     return lambda: [operation.tokenize(batch).flat_values.numpy() for batch in batches]
 
 
+def _with_visible_spaces(text: str) -> str:
+    return SPACE + re.sub(" +", f" {SPACE}", text.replace("\n", f" {LINE_BREAK} "))
+
+
 def _peer(vocabulary: Sequence[str], rows: Sequence[CorpusRecord]) -> Callable[[], Any]:
     """Hugging Face tokenizers with the same vocabulary and cuts, on the same texts."""
     import tokenizers
@@ -306,7 +311,7 @@ def _peer(vocabulary: Sequence[str], rows: Sequence[CorpusRecord]) -> Callable[[
     )
     peer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     texts = [
-        make_spaces_visible(text)
+        _with_visible_spaces(text)
         for row in rows
         for text in (row.article, row.highlights)
     ]

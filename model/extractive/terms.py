@@ -22,7 +22,14 @@ import numpy as np
 from precis.model.extractive.threads import single_thread
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
-from precis.model.text.words import ChunkCache, Chunks, joined_words, split_chunks
+from precis.model.text.words import (
+    ChunkCache,
+    Chunks,
+    in_order_of_texts,
+    joined_words,
+    split_chunks,
+    sums_before,
+)
 
 if TYPE_CHECKING:  # It takes 0.3 s, and only long documents need it.
     import scipy.sparse
@@ -196,9 +203,9 @@ def find_terms(
     sizes = list(map(len, documents))
     if chunks is None:
         chunks = split_chunks(list(itertools.chain.from_iterable(documents)))
-    first_rows = _sums_before(np.array(sizes, np.int64))
+    first_rows = sums_before(np.array(sizes, np.int64))
     ranks, word_counts = _rank_words(chunks, int(first_rows[-1]), cache)
-    words_before = _sums_before(word_counts)[first_rows]
+    words_before = sums_before(word_counts)[first_rows]
     rows = np.repeat(np.arange(len(word_counts)), word_counts)
     positions = np.flatnonzero(ranks >= 0)
     content_before = np.searchsorted(positions, words_before)
@@ -217,7 +224,7 @@ def find_terms(
     is_new_term[1:] = keys[1:] != keys[:-1]
     is_new_cell = is_new_term.copy()
     is_new_cell[1:] |= sorted_rows[1:] != sorted_rows[:-1]
-    terms_before = _sums_before(is_new_term)
+    terms_before = sums_before(is_new_term)
     # From here on, sentences, words and terms are numbered within their document.
     sorted_terms = terms_before[1:] - 1 - terms_before[content_before][document_of]
     terms = np.empty_like(sorted_terms)
@@ -264,20 +271,9 @@ def _rank_words(
     ranks = np.unique(hashes, return_inverse=True)[1]
     ranks[hashes == _NO_TERM] = -1
     offsets = chunks.offsets[: texts + 1]
-    numbers = chunks.numbers[: offsets[-1]]
-    counts = lengths[numbers]
-    words_before = _sums_before(counts)
-    shifts = _sums_before(lengths)[numbers] - words_before[:-1]
-    places = np.arange(words_before[-1]) + np.repeat(shifts, counts)
-    words_before = words_before[offsets]
-    return ranks[places], words_before[1:] - words_before[:-1]
-
-
-def _sums_before(counts: np.ndarray) -> np.ndarray:
-    """The sum of the counts before each place and of all, int64 [N + 1]."""
-    sums = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=sums[1:])
-    return sums
+    first = chunks._replace(numbers=chunks.numbers[: offsets[-1]], offsets=offsets)
+    places, words_before = in_order_of_texts(first, lengths)
+    return ranks[places], np.diff(words_before)
 
 
 def _ranges(starts: np.ndarray) -> list[slice]:

@@ -108,6 +108,32 @@ def split_chunks(texts: Sequence[str]) -> Chunks:
     )
 
 
+def sums_before(counts: np.ndarray) -> np.ndarray:
+    """The sum of the counts before each place and of all, int64 [N + 1]."""
+    sums = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=sums[1:])
+    return sums
+
+
+def in_order_of_texts(
+    chunks: Chunks, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the values of the chunks of texts are found, such as the ids of tokens.
+
+    Args:
+      lengths: int64, the number of values of each different chunk. They stand one after
+          the other, in the order of `chunks.distinct`.
+
+    Returns:
+      The places of the values of all texts, int64 [M], and where those of each text
+      begin among these, int64 [T + 1].
+    """
+    counts = lengths[chunks.numbers]
+    before = sums_before(counts)
+    shifts = sums_before(lengths)[chunks.numbers] - before[:-1]
+    return np.arange(before[-1]) + np.repeat(shifts, counts), before[chunks.offsets]
+
+
 def join_words(chunks: Chunks) -> list[str]:
     """The words of each text, with a space between them."""
     import pyarrow as pa

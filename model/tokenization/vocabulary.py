@@ -5,12 +5,11 @@ happens once. Neither depends on chance or on the order of the documents: equal 
 give an equal vocabulary.
 """
 
+import collections
 import functools
-import re
-import sys
-import unicodedata
 from collections import Counter
 from collections.abc import (
+    Callable,
     Collection,
     Container,
     Iterable,
@@ -28,6 +27,8 @@ from precis.model.tokenization.wordpiece import (
     LINE_BREAK,
     RESERVED_TOKENS,
     SPACE,
+    cut_word,
+    split_words,
 )
 
 # The learner takes time in proportion to the number of different words. Rarer words add
@@ -44,13 +45,6 @@ _MAX_PIECE_CHARACTERS = 40
 _BATCH_CHARACTERS = 4 << 20
 
 _ASCII = tuple(map(chr, range(33, 127)))
-# tf.text cuts at every character of a Unicode category P, at these symbols, and around
-# ideographs. It keeps all other characters together.
-_ASCII_SYMBOLS = "$+<=>^`|~"
-_IDEOGRAPHS = (
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
-)
 
 
 def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[str]:
@@ -58,12 +52,11 @@ def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[st
 
     A word is a unit that the tokenizer cuts into pieces, as in "▁paid" or "$".
     """
-    find_words = _word_pattern().findall
     counts: Counter[str] = Counter()
     # Each different run of characters without spaces is cut once.
     for run, count in _count_runs(texts).items():
         run = SPACE + (run.lower() if lower_case else run)
-        for word in find_words(run):
+        for word in split_words(run):
             counts[word] += count
     return counts
 
@@ -111,11 +104,11 @@ def _by_frequency(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 def count_characters(counts: Mapping[str, int]) -> Counter[str]:
     """The characters of words, each as often as the words have it."""
-    characters: Counter[str] = Counter()
+    characters: dict[str, int] = collections.defaultdict(int)
     for word, count in counts.items():
         for character in word:
             characters[character] += count
-    return characters
+    return Counter(characters)
 
 
 def learn(
@@ -224,44 +217,41 @@ def pieces_above(
         if len(word) <= _MAX_PIECE_CHARACTERS and set(word).issubset(characters)
     ]
     letters = {*characters, *(JOINER + character for character in characters)}
-    frequent = _frequent_ends(
-        ((word, range(len(word)), count) for word, count in usable), threshold
-    )
+    frequent = _frequent_ends(usable, _all_ends, threshold)
     for _ in range(1, _ITERATIONS):
-        known = letters | frequent.keys()
+        pieces = letters | frequent.keys()
         frequent = _frequent_ends(
-            ((word, _cuts(word, known), count) for word, count in usable), threshold
+            usable, functools.partial(_ends_at_cuts, pieces=pieces), threshold
         )
     return [piece for piece, _ in _by_frequency(frequent) if piece not in letters]
 
 
 def _frequent_ends(
-    words: Iterable[tuple[str, Iterable[int], int]], threshold: int
+    words: Iterable[tuple[str, int]],
+    ends: Callable[[str], Iterable[str]],
+    threshold: int,
 ) -> dict[str, int]:
-    """How often words end with a piece that begins at one of their starts, where that
-    is at least `threshold` times.
+    """How often words end with one of the `ends` of a word, where that is at least
+    `threshold` times.
     """
-    counts: Counter[str] = Counter()
-    for word, starts, count in words:
-        for start in starts:
-            counts[JOINER + word[start:] if start else word] += count
+    counts: dict[str, int] = collections.defaultdict(int)
+    for word, count in words:
+        for end in ends(word):
+            counts[end] += count
     return {piece: count for piece, count in counts.items() if count >= threshold}
 
 
-def _cuts(word: str, pieces: Container[str]) -> Iterator[int]:
-    """Where the pieces of a word start: each is the longest that is possible.
+def _all_ends(word: str) -> Iterator[str]:
+    yield word
+    for start in range(1, len(word)):
+        yield JOINER + word[start:]
 
-    Every character of the word is a piece.
-    """
-    start = 0
-    while start < len(word):
-        yield start
-        prefix = JOINER if start else ""
-        start = next(
-            end
-            for end in range(len(word), start, -1)
-            if prefix + word[start:end] in pieces
-        )
+
+def _ends_at_cuts(word: str, pieces: Container[str]) -> Iterator[str]:
+    end = word
+    for piece in cut_word(word, pieces, _MAX_PIECE_CHARACTERS + len(JOINER)):
+        yield end
+        end = JOINER + end[len(piece) :]
 
 
 def _forms(characters: Iterable[str]) -> list[str]:
@@ -270,25 +260,9 @@ def _forms(characters: Iterable[str]) -> list[str]:
     A character begins a word, and it continues a word (##) unless it is always a word
     by itself: a, ##a, !, b, ##b.
     """
-    find_words = _word_pattern().findall
     forms = []
     for character in characters:
         forms.append(character)
-        if len(find_words(f"{character}a")) == 1:
+        if len(split_words(f"{character}a")) == 1:
             forms.append(JOINER + character)
     return forms
-
-
-@functools.cache
-def _word_pattern() -> re.Pattern[str]:
-    """Finds words: characters that are always words by themselves, and runs of others.
-
-    An ideograph or a mark is a word by itself.
-    """
-    marks = [
-        chr(code)
-        for code in range(sys.maxunicode + 1)
-        if unicodedata.category(chr(code))[0] == "P"
-    ]
-    characters = re.escape("".join(marks) + _ASCII_SYMBOLS) + _IDEOGRAPHS
-    return re.compile(f"[{characters}]|[^{characters}\\s]+")

@@ -17,14 +17,16 @@ import hashlib
 import itertools
 import json
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.text.words import ChunkCache, in_order_of_texts, split_chunks
 
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
 _WAY_OUT = "restore the file or run `precis prepare` again"
@@ -44,6 +46,12 @@ SETTINGS_FILE = "tokenizer.json"
 # punctuation. Thai writes without spaces, so the default of 100 bytes would lose whole
 # clauses.
 _MAX_WORD_BYTES = 1 << 16
+# As for tensorflow-text these are words, as are all characters of a Unicode category P:
+# symbols of ASCII, and ideographs. All other characters stay together.
+_IS_WORD = re.compile(
+    "[$+<=>^`|~\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+)
 
 
 class Tokenizer:
@@ -112,18 +120,13 @@ class Tokenizer:
         Returns:
           int32 [S] for each text. S is at least 1: an empty text is the piece "▁".
         """
-        import tensorflow as tf
-
-        visible = [make_spaces_visible(text).encode() for text in texts]
-        if not visible:
-            return []
-        batch = tf.constant(visible)
-        if self.lower_case:
-            batch = tf.strings.lower(batch, encoding="utf-8")
-        tokens = self._operation.tokenize(batch)
-        values = tokens.flat_values.numpy()
-        splits = tokens.row_splits.numpy().tolist()
-        return [values[start:stop] for start, stop in itertools.pairwise(splits)]
+        chunks = split_chunks([self._with_line_breaks(text) for text in texts])
+        encoded = list(map(self._ids_of_chunks.__getitem__, chunks.distinct))
+        ids = np.frombuffer(b"".join(encoded), np.int32)
+        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+        places, starts = in_order_of_texts(chunks, lengths // ids.itemsize)
+        rows = ids[places]
+        return [rows[start:stop] for start, stop in itertools.pairwise(starts.tolist())]
 
     def encode_parts(self, texts: Iterable[str]) -> list[np.ndarray]:
         """The token ids of texts that are cut out of a longer one, int32 [S] each.
@@ -176,18 +179,28 @@ class Tokenizer:
             pieces = content.decode().split("\n")[:-1]
             return cls(pieces, lower_case=settings["lower_case"])
 
-    @functools.cached_property
-    def _operation(self) -> Any:
-        import tensorflow as tf
-        import tensorflow_text
+    def _with_line_breaks(self, text: str) -> str:
+        """Normalised text whose line breaks are visible: "a b⏎c" -> "a b ␤ c"."""
+        text = text.lower() if self.lower_case else text
+        text = text.replace("\n", f" {LINE_BREAK} ")
+        # In normalised text, only after two line breaks in a row.
+        return re.sub(" +", " ", text) if "  " in text else text
 
-        return tensorflow_text.FastWordpieceTokenizer(
-            vocab=list(self.vocabulary),
-            suffix_indicator=JOINER,
-            max_bytes_per_word=_MAX_WORD_BYTES,
-            token_out_type=tf.int32,
-            unknown_token=UNKNOWN,
-        )
+    @functools.cached_property
+    def _ids_of_chunks(self) -> ChunkCache[bytes]:
+        """The ids of chunks without the space before them, the bytes of int32."""
+        ids = {piece: token for token, piece in enumerate(self.vocabulary)}
+        longest = max(map(len, self.vocabulary))
+
+        def encode_chunk(chunk: str) -> bytes:
+            tokens: list[int] = []
+            for word in split_words(SPACE + chunk):
+                is_short = len(word.encode()) <= _MAX_WORD_BYTES
+                pieces = cut_word(word, ids, longest) if is_short else []
+                tokens += map(ids.__getitem__, pieces or (UNKNOWN,))
+            return np.array(tokens, np.int32).tobytes()
+
+        return ChunkCache(encode_chunk)
 
     @functools.cached_property
     def _texts_of_pieces(self) -> dict[int, str]:
@@ -217,12 +230,49 @@ class Tokenizer:
         return (json.dumps(settings, indent=2, sort_keys=True) + "\n").encode()
 
 
-def make_spaces_visible(text: str) -> str:
-    """Normalised text with visible spaces: "a b⏎c" -> "▁a ▁b ▁␤ ▁c"."""
-    text = text.replace("\n", f" {LINE_BREAK} ")
-    if "  " in text:  # In normalised text, only after two line breaks in a row.
-        text = re.sub(" +", " ", text)
-    return SPACE + text.replace(" ", f" {SPACE}")
+class _Apart(dict[int, str]):
+    """Characters by their codes, those that are always words by themselves with spaces
+    around them; for `str.translate`.
+    """
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        is_mark = unicodedata.category(character).startswith("P")
+        if is_mark or _IS_WORD.fullmatch(character):
+            character = f" {character} "
+        self[code] = character
+        return character
+
+
+_APART = _Apart()
+
+
+def split_words(chunk: str) -> list[str]:
+    """The words of a chunk that the tokenizer cuts into pieces: $4.5 -> $ 4 . 5"""
+    return chunk.translate(_APART).split()
+
+
+def cut_word(word: str, pieces: Container[str], longest: int) -> list[str]:
+    """The pieces of a word, or none where it cannot be cut into pieces.
+
+    Each is the longest that is possible: "▁unpaid" gives ▁un ##paid. Song et al. (2021)
+    find the same pieces in fewer steps; here no chunk is cut twice.
+
+    Args:
+      longest: the characters of the longest piece.
+    """
+    found = []
+    start, joiner = 0, ""
+    while start < len(word):
+        piece = joiner + word[start : start + longest]
+        while piece not in pieces:
+            piece = piece[:-1]
+            if piece == joiner:
+                return []
+        found.append(piece)
+        start += len(piece) - len(joiner)
+        joiner = JOINER
+    return found
 
 
 def _hide_spaces(joined: str) -> str:

@@ -12,8 +12,8 @@ from precis.model.config import DISTRIBUTION, install_command
 
 # The extras of pyproject.toml that a command needs, whatever its flags are.
 COMMAND_EXTRAS = {
-    **dict.fromkeys(("summarize", "evaluate"), ("beam",)),
-    **dict.fromkeys(("prepare", "train-summarizer"), ("beam", "train")),
+    **dict.fromkeys(("prepare", "summarize", "evaluate"), ("beam",)),
+    "train-summarizer": ("beam", "train"),
     **dict.fromkeys(("train", "train-extractor", "train-keyphrases"), ("train",)),
     **dict.fromkeys(("import", "export"), ("train",)),
     "attention": ("train", "report"),

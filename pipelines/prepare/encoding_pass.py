@@ -17,7 +17,6 @@ from precis.model.errors import DataError
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.records.dataset import SENTENCE_PAIRS, shard_name
 from precis.model.records.example import Example, LabelledSentences, frame, serialise
-from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources, encode_targets
@@ -49,7 +48,6 @@ class EncodeWorker(PassWorker):
 
     def load(self) -> None:
         """Loads the tokenizers."""
-        import_tensorflow()
         self._tokenizers: TokenizerPair = self.shared.acquire(
             lambda: load_tokenizers(self.options.output)
         )

@@ -1,6 +1,7 @@
 """Counting words as tensorflow-text cuts them, and learning vocabularies."""
 
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -19,11 +20,7 @@ from precis.model.tokenization.vocabulary import (
     most_frequent,
     pieces_above,
 )
-from precis.model.tokenization.wordpiece import (
-    RESERVED_TOKENS,
-    Tokenizer,
-    make_spaces_visible,
-)
+from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.pipelines.corpus.sample import generator
 
 ASCII = "".join(map(chr, range(33, 127)))
@@ -61,20 +58,42 @@ def awkward_text() -> str:
     return " ".join([*words, "co-op's U.S. 3.5% @home #1 a_b C++ <b> ~x^y|z`"])
 
 
+def visible(text: str) -> bytes:
+    """Normalised text with "▁" for a space and "␤" for a line break."""
+    return ("▁" + re.sub(" +", " ▁", text.replace("\n", " ␤ "))).encode()
+
+
 def test_words_are_those_of_tensorflow_text():
     """An independent route: with the one piece "x", the tokenizer of tensorflow-text
     returns each word as one unknown token with offsets.
     """
     text = " ".join(awkward_text().split())
-    visible = make_spaces_visible(text).encode()
     tokenizer = tensorflow_text.FastWordpieceTokenizer(
         ["[UNK]", "x"], token_out_type=tf.int32, max_bytes_per_word=1000
     )
-    _, starts, ends = tokenizer.tokenize_with_offsets([visible])
+    _, starts, ends = tokenizer.tokenize_with_offsets([visible(text)])
     flat = (each.flat_values.numpy().tolist() for each in (starts, ends))
-    expected = Counter(visible[i:j].decode() for i, j in zip(*flat, strict=True))
+    expected = Counter(visible(text)[i:j].decode() for i, j in zip(*flat, strict=True))
     assert len(expected) > 2000
     assert count_words([text]) == expected
+
+
+@pytest.mark.parametrize("lower_case", [False, True])
+def test_tokens_are_those_of_tensorflow_text(lower_case):
+    news = [generator.document(n).article for n in range(300)]
+    text = " ".join(awkward_text().split())
+    texts = [*news, text, "", "ΑΣ İSTANBUL ΣΑΣ", "กา" * 900]
+    vocabulary = learn(count_words([*news[:50], text], lower_case=lower_case), size=900)
+    peer = tensorflow_text.FastWordpieceTokenizer(
+        vocabulary, token_out_type=tf.int32, max_bytes_per_word=1 << 16
+    )
+    batch = tf.constant(list(map(visible, texts)))
+    if lower_case:
+        batch = tf.strings.lower(batch, encoding="utf-8")
+    expected = peer.tokenize(batch).to_list()
+    assert any(Tokenizer.unknown_id in row for row in expected)
+    rows = Tokenizer(vocabulary, lower_case=lower_case).encode(texts)
+    assert [row.tolist() for row in rows] == expected
 
 
 def test_the_vocabulary_does_not_depend_on_the_order_of_counting(counts, monkeypatch):
