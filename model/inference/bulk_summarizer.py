@@ -36,7 +36,7 @@ from precis.model.inference.batches import (
     shared_costs,
 )
 from precis.model.inference.process_limits import compute_on_one_thread, usable_cores
-from precis.model.inference.processes import Processes, search_context
+from precis.model.inference.processes import Processes, fork_context
 from precis.model.inference.summarizer import Summary, distinct_summaries
 from precis.model.isolation import (
     NOT_OF_A_DOCUMENT,
@@ -57,6 +57,11 @@ if TYPE_CHECKING:
     from precis.model.inference.ctranslate2_searcher import CTranslate2Searcher
     from precis.model.inference.searcher import Searcher
 
+# What the process imports that search processes are forked from, by engine.
+SEARCH_IMPORTS = {
+    TENSORFLOW: "precis.model.inference.search_imports",
+    CTRANSLATE2: "precis.model.inference.ctranslate2_searcher",
+}
 # A process needs some seconds before it can search. In that time, this process searches
 # a smaller number of batches than this.
 POOL_BATCHES = 4
@@ -196,7 +201,8 @@ class BulkSummarizer:
 
     def _new_processes(self) -> Processes:
         load = functools.partial(load_search, self.search)
-        return Processes(self.processes, load, context=search_context())
+        context = fork_context(SEARCH_IMPORTS[self.search.engine])
+        return Processes(self.processes, load, context=context)
 
     def _search_there(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
         """Searches a batch in a process.
@@ -377,6 +383,7 @@ def load_searcher(
             limit=search.limit,
             threads=threads or usable_cores(),
         )
+    import_tensorflow()
     bundle = load_bundle(search.bundle, precision=search.precision)
     check_model(search.bundle, bundle.model_id, search.model_id)
     return make_searcher(

@@ -13,6 +13,7 @@ import contextlib
 import functools
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
 import pickle
@@ -218,7 +219,6 @@ def _die_with_parent() -> None:
     os._exit(1)
 
 
-SEARCH_IMPORTS = "precis.model.inference.search_imports"
 # Bytes of the longest address of a socket, and what Python adds to the folder of
 # temporary files for that of the fork server.
 _LONGEST_ADDRESS = 107
@@ -248,6 +248,9 @@ def fork_context(imports: str) -> BaseContext:
     return context
 
 
-def search_context() -> BaseContext:
-    """Starts search processes."""
-    return fork_context(SEARCH_IMPORTS)
+def start_fork_server(imports: str) -> None:
+    """Lets the fork server, where there is one, begin to import a module now."""
+    if can_fork():
+        fork_context(imports)
+        with without_interrupts():
+            multiprocessing.forkserver.ensure_running()

@@ -58,10 +58,8 @@ _EXCEPTION = re.compile(
 )
 # As Python writes it: `PermissionError: [Errno 13] Permission denied: '/data/x'`.
 _SYSTEM_ERROR = re.compile(r"\[Errno (\d+)\] ([^:]+)(?:: '(.*)')?$")
-# A corpus of fewer bytes is done before further processes have started. Those of
-# `prepare` load TensorFlow, which takes seconds; with 32 MB, two save a tenth or more.
+# A corpus of fewer bytes is done before further processes have started.
 LEAST_BYTES = 8 << 20
-LEAST_BYTES_OF_PREPARE = 32 << 20
 # The longest reason in an error of one line.
 _REASON_CHARACTERS = 400
 

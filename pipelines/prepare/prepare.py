@@ -42,7 +42,6 @@ from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
-    LEAST_BYTES_OF_PREPARE,
     check_tensorflow,
     count_workers,
     pipeline_options,
@@ -122,11 +121,7 @@ def plan(
     provenance = job_provenance("prepare", recorded, inputs)
     size = sum(task.size_bytes for task in tasks)
     processes = count_workers(
-        workers.workers,
-        beam_options,
-        tasks=len(tasks),
-        size=size,
-        least=LEAST_BYTES_OF_PREPARE,
+        workers.workers, beam_options, tasks=len(tasks), size=size
     )
 
     def run(job: Job) -> None:

@@ -30,13 +30,17 @@ from apache_beam.utils.shared import Shared
 from precis.model import files
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 from precis.model.inference.batches import SearchedBatch
+from precis.model.inference.bulk_summarizer import SEARCH_IMPORTS
 from precis.model.inference.process_limits import (
     compute_on_one_thread,
+    count_processes,
     has_accelerator,
     refuse_within_import,
 )
+from precis.model.inference.processes import start_fork_server
 from precis.model.inference.search_cost import SearchCost, summary_tokens
 from precis.model.progress.stages import Stage
+from precis.model.search.config import TENSORFLOW
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Position, Task
@@ -104,6 +108,9 @@ from precis.pipelines.summarize.summary_settings import (
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.group_field import check_order
 from precis.pipelines.tables.partitions import part_layout
+
+# With fewer the search is done before further processes can begin.
+_LEAST_BYTES_OF_SEARCH = 1 << 20
 
 
 def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
@@ -296,7 +303,7 @@ def run_steps(
     readers, note = processes, ""
     options = run.settings.options
     if options.bundle and not options.is_endpoint:
-        options = _begin_search(options, beam_options, workers)
+        options = _begin_search(options, beam_options, workers, size)
         run = dataclasses.replace(run, settings=run.settings._replace(options=options))
         note = "compiling the search"
     # Where a network writes, the search processes have the cores, and one process reads
@@ -403,7 +410,7 @@ def limit_search_processes(
 
 
 def _begin_search(
-    options: SummarizeOptions, beam_options: PipelineOptions, workers: int
+    options: SummarizeOptions, beam_options: PipelineOptions, workers: int, size: int
 ) -> SummarizeOptions:
     """The options with a number of search processes.
 
@@ -411,10 +418,15 @@ def _begin_search(
       options: of the summaries.
       beam_options: those of the job.
       workers: the flag --workers.
+      size: of the corpus, in bytes.
     """
-    if workers == 1 and not has_accelerator():
+    if workers == 1 and not has_accelerator() and options.engine == TENSORFLOW:
         load_tensorflow()
         # A worker has one core. A Python process may have begun with more.
         with contextlib.suppress(RuntimeError):
             compute_on_one_thread()
-    return limit_search_processes(options, beam_options, workers=workers)
+    options = limit_search_processes(options, beam_options, workers=workers)
+    is_large = size >= _LEAST_BYTES_OF_SEARCH and works_in_this_process(beam_options)
+    if is_large and count_processes(options.search_processes) > 1:
+        start_fork_server(SEARCH_IMPORTS[options.engine])
+    return options

@@ -328,8 +328,8 @@ def open_models(settings: SummarySettings) -> Models:
     options, ids = settings.options, settings.model_ids
     bulk: BulkSummarizer | Endpoint | None = None
     scorer = keyphrases = checker = None
-    if options.uses_tensorflow:
-        import_tensorflow()
+    if options.extractive_bundle or options.checker:
+        import_tensorflow()  # Search processes import their own.
     if options.is_endpoint:
         bulk = open_endpoint(settings)
     elif options.bundle:

@@ -17,7 +17,7 @@ from support.waiting import wait_until
 
 from precis.model.inference import process_limits
 from precis.model.inference.process_limits import count_processes
-from precis.model.inference.processes import search_context
+from precis.model.inference.processes import fork_context
 
 ROOT = Path(__file__).parents[3]
 
@@ -108,7 +108,7 @@ def test_processes_are_not_forked_below_a_long_path(tmp_path, monkeypatch):
     folder = tmp_path / ("temporary files " * 6)
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    process = search_context().Process(target=os.getpid)
+    process = fork_context("precis.model.errors").Process(target=os.getpid)
     process.start()
     process.join()
     assert process.exitcode == 0 and isinstance(process, SpawnProcess)
