@@ -11,6 +11,7 @@ stands in docs/QUALITY.md.
     Photo: the old bridge.                                0.01
 """
 
+import functools
 import math
 import operator
 import re
@@ -44,27 +45,29 @@ _WORD = re.compile(r"\w+")
 # within a clause; the reader or the writer; a word of a caption or of a link.
 _CONSTANT, _LOG_WORDS, _NO_VERB = -4.48, 2.58, -1.89
 _SIGNS = {
-    r"(?i)^\W*(?:because|unless|why|how|what|when|where|who|if|which)\b[^,]*$": -2.84,
+    r"^\W*(?:because|unless|why|how|what|when|where|who|if|which)\b[^,]*$": -2.84,
     r":": -1.84,
     r" (?:--?|–|—) ": -0.86,
-    r"(?i)\b(?:was|were|had|has been|have been|did|\w{3,}ed)\b": 0.66,
-    r"(?i)\b(?:and|or|but|the|a|an|of|to|with|for|in|by|as|that|which|who|is|are|was|"
+    r"\b(?:was|were|had|has been|have been|did|\w{3,}ed)\b": 0.66,
+    r"\b(?:and|or|but|the|a|an|of|to|with|for|in|by|as|that|which|who|is|are|was|"
     r"were) ?\.?\s*$": -1.82,
-    r"(?i)\b(?:i|my|me|we|our|us|you|your)\b": -1.0,
-    r"(?i)\b(?:pictured?|above|below|left|right|clockwise|photos?|image|file|poses|"
+    r"\b(?:i|my|me|we|our|us|you|your)\b": -1.0,
+    r"\b(?:pictured?|above|below|left|right|clockwise|photos?|image|file|poses|"
     r"posing|seen|scene|here|see|video|watch|gallery|read|download|show|map)\b": -0.68,
 }
 _PATTERNS = tuple(map(re.compile, _SIGNS))
 _WEIGHTS = (_CONSTANT, _LOG_WORDS, _NO_VERB, *_SIGNS.values())
 
 
+@functools.lru_cache(4096)  # A document's are asked for again and again.
 def sentence_confidence(sentence: str) -> float:
     """The probability that a sentence tells something by itself, from 0 to 1."""
+    text = sentence.lower()
     features = (
         1.0,
-        math.log(max(len(_WORD.findall(sentence)), 1)),
-        not has_verb(sentence),
-        *(pattern.search(sentence) is not None for pattern in _PATTERNS),
+        math.log(max(len(_WORD.findall(text)), 1)),
+        not has_verb(text),
+        *(pattern.search(text) is not None for pattern in _PATTERNS),
     )
     return logistic(_WEIGHTS, features)
 
