@@ -55,13 +55,18 @@ _SIGNS = {
     r"\b(?:pictured?|above|below|left|right|clockwise|photos?|image|file|poses|"
     r"posing|seen|scene|here|see|video|watch|gallery|read|download|show|map)\b": -0.68,
 }
-_PATTERNS = tuple(map(re.compile, _SIGNS))
+_PATTERNS = tuple(map(re.compile, _SIGNS))  # of text in lower case
 _WEIGHTS = (_CONSTANT, _LOG_WORDS, _NO_VERB, *_SIGNS.values())
+_MAX_CACHED_CHARACTERS = 1_000
 
 
-@functools.lru_cache(4096)  # A document's are asked for again and again.
 def sentence_confidence(sentence: str) -> float:
     """The probability that a sentence tells something by itself, from 0 to 1."""
+    is_short = len(sentence) <= _MAX_CACHED_CHARACTERS
+    return (_cached_confidence if is_short else _confidence)(sentence)
+
+
+def _confidence(sentence: str) -> float:
     text = sentence.lower()
     features = (
         1.0,
@@ -70,6 +75,10 @@ def sentence_confidence(sentence: str) -> float:
         *(pattern.search(text) is not None for pattern in _PATTERNS),
     )
     return logistic(_WEIGHTS, features)
+
+
+# The sentences of a document are asked for again and again.
+_cached_confidence = functools.lru_cache(4096)(_confidence)
 
 
 def logistic(weights: Sequence[float], features: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ the chunks of some hundred documents, and Python looks at each different chunk o
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -51,6 +51,7 @@ ValueT = TypeVar("ValueT")
 
 _MAX_CACHED = 200_000  # chunks
 _MAX_CACHED_CHARACTERS = 40
+_BATCH_CHARACTERS = 4 << 20
 
 
 class ChunkCache(dict[str, ValueT]):
@@ -106,6 +107,21 @@ def split_chunks(texts: Sequence[str]) -> Chunks:
         encoded.indices.to_numpy(),
         lists.offsets.to_numpy(),
     )
+
+
+def batches_of_texts(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The texts, some megabytes at a time."""
+    batch: list[str] = []
+    characters = 0
+    for text in texts:
+        batch.append(text)
+        characters += len(text)
+        if characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch = []
+            characters = 0
+    if batch:
+        yield batch
 
 
 def sums_before(counts: np.ndarray) -> np.ndarray:

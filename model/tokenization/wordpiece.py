@@ -26,7 +26,12 @@ import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.model.text.words import ChunkCache, in_order_of_texts, split_chunks
+from precis.model.text.words import (
+    ChunkCache,
+    batches_of_texts,
+    in_order_of_texts,
+    split_chunks,
+)
 
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
 _WAY_OUT = "restore the file or run `precis prepare` again"
@@ -120,7 +125,11 @@ class Tokenizer:
         Returns:
           int32 [S] for each text. S is at least 1: an empty text is the piece "▁".
         """
-        chunks = split_chunks([self._with_line_breaks(text) for text in texts])
+        batches = batches_of_texts(map(self._with_line_breaks, texts))
+        return [row for batch in batches for row in self._encode_batch(batch)]
+
+    def _encode_batch(self, texts: Sequence[str]) -> list[np.ndarray]:
+        chunks = split_chunks(texts)
         encoded = list(map(self._ids_of_chunks.__getitem__, chunks.distinct))
         ids = np.frombuffer(b"".join(encoded), np.int32)
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
