@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 from precis.model.errors import UsageError
+from precis.model.tensorflow_import import import_tensorflow
 
 # The device files of GPUs and TPUs.
 _DEVICES = ("/dev/nvidia[0-9]*", "/dev/accel[0-9]*")
@@ -47,6 +48,7 @@ def count_processes(asked: int) -> int:
     if asked:
         return asked
     if has_accelerator() or any(map(glob.glob, _HINTS)):
+        import_tensorflow()
         import tensorflow as tf
 
         if any(map(tf.config.list_physical_devices, ("GPU", "TPU"))):

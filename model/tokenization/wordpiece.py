@@ -198,18 +198,22 @@ class Tokenizer:
     @functools.cached_property
     def _ids_of_chunks(self) -> ChunkCache[bytes]:
         """The ids of chunks without the space before them, the bytes of int32."""
+        return ChunkCache(self._encode_chunk)
+
+    def _encode_chunk(self, chunk: str) -> bytes:
+        tokens: list[int] = []
+        ids, longest = self._ids_of_pieces
+        for word in split_words(SPACE + chunk):
+            is_short = len(word.encode()) <= _MAX_WORD_BYTES
+            pieces = cut_word(word, ids, longest) if is_short else []
+            tokens += map(ids.__getitem__, pieces or (UNKNOWN,))
+        return np.array(tokens, np.int32).tobytes()
+
+    @functools.cached_property
+    def _ids_of_pieces(self) -> tuple[dict[str, int], int]:
+        """The id of each piece, and the characters of the longest piece."""
         ids = {piece: token for token, piece in enumerate(self.vocabulary)}
-        longest = max(map(len, self.vocabulary))
-
-        def encode_chunk(chunk: str) -> bytes:
-            tokens: list[int] = []
-            for word in split_words(SPACE + chunk):
-                is_short = len(word.encode()) <= _MAX_WORD_BYTES
-                pieces = cut_word(word, ids, longest) if is_short else []
-                tokens += map(ids.__getitem__, pieces or (UNKNOWN,))
-            return np.array(tokens, np.int32).tobytes()
-
-        return ChunkCache(encode_chunk)
+        return ids, max(map(len, ids))
 
     @functools.cached_property
     def _texts_of_pieces(self) -> dict[int, str]:

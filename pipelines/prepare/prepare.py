@@ -42,7 +42,6 @@ from precis.model.tokenization.wordpiece import SETTINGS_FILE
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
-    check_tensorflow,
     count_workers,
     pipeline_options,
     run_pipeline,
@@ -67,7 +66,7 @@ from precis.pipelines.run.job import (
     run_job,
     write_description,
 )
-from precis.pipelines.run.job_progress import load_tensorflow, shown
+from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
@@ -110,7 +109,6 @@ def plan(
     option_groups = read_flags(PREPARE, flags)
     corpus, options, failures, workers = option_groups
     beam_options = pipeline_options(beam_args, own_flags=flag_names(PREPARE))
-    check_tensorflow(beam_options)
     check_remote(beam_options, {**vars(corpus), **vars(options)})
     tasks = list_corpus(corpus, options.output)
     options, fingerprints = find_tokenizers(options)
@@ -146,8 +144,6 @@ def plan(
             | "PublishDataset"
             >> beam.Map(publish_dataset, options, corpus, job, provenance)
         )
-        if processes == 1:
-            load_tensorflow()
         stages = [
             Stage(name="scan", step="scan", size=size),
             Stage(name="vocabulary", step="join"),

@@ -40,7 +40,6 @@ from precis.model.inference.process_limits import (
 from precis.model.inference.processes import start_fork_server
 from precis.model.inference.search_cost import SearchCost, summary_tokens
 from precis.model.progress.stages import Stage
-from precis.model.search.config import TENSORFLOW
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Position, Task
@@ -420,7 +419,7 @@ def _begin_search(
       workers: the flag --workers.
       size: of the corpus, in bytes.
     """
-    if workers == 1 and not has_accelerator() and options.engine == TENSORFLOW:
+    if workers == 1 and not has_accelerator():
         load_tensorflow()
         # A worker has one core. A Python process may have begun with more.
         with contextlib.suppress(RuntimeError):

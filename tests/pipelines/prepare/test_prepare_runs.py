@@ -48,6 +48,15 @@ def test_processes_change_nothing(prepared_records, prepare_flags, tmp_path):
     assert of_two == of_one
 
 
+def test_tensorflow_is_not_needed(
+    prepared_records, prepare_flags, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)  # as if it were not installed
+    out = tmp_path / "out"
+    assert precis("prepare", output=out, **prepare_flags) == 0
+    assert contents(out) == contents(prepared_records)
+
+
 def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
     before = {path: path.stat().st_mtime_ns for path in prepared_records.rglob("*")}
     assert precis("prepare", output=prepared_records, **prepare_flags) == 0
