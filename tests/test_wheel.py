@@ -60,7 +60,7 @@ LINES = {
     f"summarize --corpus sample:5 --bundle {SERVER} --output OUT/e": "beam endpoint",
     "summarize --corpus tfds:cnn_dailymail --output OUT/tfds": "beam tfds",
     "evaluate --input summaries --output OUT/scores": "beam",
-    "prepare --corpus sample:20 --output OUT/records": "beam train",
+    "prepare --corpus sample:20 --output OUT/records": "beam",
     "train --records records --output OUT/bundle --network tiny --steps 1": "train",
     "train-extractor --records records --output OUT/extractor --epochs 1": "train",
     "train-keyphrases --records records --output OUT/keyphrases": "train",
