@@ -3,7 +3,7 @@
 A window is some hundred documents of a corpus. It is searched in batches of similar
 length: in search processes where there is enough work for them, else in this process.
 Each process computes on one thread; two of them search 1.5 times as many documents as
-one call on two threads. It is forked from one that has imported TensorFlow, loads the
+one call on two threads. It is forked from one that has imported the engine, loads the
 bundle and compiles the search once. Then it receives batches of token ids and returns
 hypotheses. A document that cannot be searched, even one that kills its process, costs
 its own result only:

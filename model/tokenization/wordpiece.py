@@ -243,7 +243,7 @@ class Tokenizer:
         return (json.dumps(settings, indent=2, sort_keys=True) + "\n").encode()
 
 
-class _Apart(dict[int, str]):
+class _SpacedMarks(dict[int, str]):
     """Characters by their codes, those that are always words by themselves with spaces
     around them; for `str.translate`.
     """
@@ -257,12 +257,12 @@ class _Apart(dict[int, str]):
         return character
 
 
-_APART = _Apart()
+_SPACED_MARKS = _SpacedMarks()
 
 
 def split_words(chunk: str) -> list[str]:
     """The words of a chunk that the tokenizer cuts into pieces: $4.5 -> $ 4 . 5"""
-    return chunk.translate(_APART).split()
+    return chunk.translate(_SPACED_MARKS).split()
 
 
 def cut_word(word: str, pieces: Container[str], longest: int) -> list[str]:
@@ -274,7 +274,7 @@ def cut_word(word: str, pieces: Container[str], longest: int) -> list[str]:
     Args:
       longest: the characters of the longest piece.
     """
-    found = []
+    cut = []
     start, joiner = 0, ""
     while start < len(word):
         piece = joiner + word[start : start + longest]
@@ -282,10 +282,10 @@ def cut_word(word: str, pieces: Container[str], longest: int) -> list[str]:
             piece = piece[:-1]
             if piece == joiner:
                 return []
-        found.append(piece)
+        cut.append(piece)
         start += len(piece) - len(joiner)
         joiner = JOINER
-    return found
+    return cut
 
 
 def _hide_spaces(joined: str) -> str:

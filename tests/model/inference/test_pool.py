@@ -112,3 +112,15 @@ def test_processes_are_not_forked_below_a_long_path(tmp_path, monkeypatch):
     process.start()
     process.join()
     assert process.exitcode == 0 and isinstance(process, SpawnProcess)
+
+
+def test_the_fork_server_runs_before_a_process_is_started():
+    program = (
+        "import multiprocessing.forkserver as server; "
+        "from precis.model.inference.processes import start_fork_server; "
+        "start_fork_server('precis.model.errors'); "
+        "print(server._forkserver._forkserver_pid is not None)"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{sys.platform == 'linux'}\n"
