@@ -247,14 +247,13 @@ def load_dataset(folder: str) -> DatasetInfo:
             f"{folder}: unfinished (no {SUCCESS_FILE}); "
             f"{_AGAIN}, it goes on where it stopped"
         )
-    # _SUCCESS holds the checksum of dataset.json; that of early versions is empty.
-    checksums = files.read_bytes(success_path).decode(errors="replace").split()[1:2]
     with files.naming_damage(path, way_out=f"{_AGAIN}, which repairs it"):
-        if checksums and files.sha256_file(path) != checksums[0]:
-            raise ValueError(f"its checksum is not that in {SUCCESS_FILE}")
         content = files.read_object(
             path, way_out=_AGAIN, fields={"format_version": int}
         )
+        expected = files.success_content(path, content.get("fingerprint"))
+        if files.read_bytes(success_path) != expected:
+            raise ValueError(f"its checksum is not that in {SUCCESS_FILE}")
         if content["format_version"] != FORMAT_VERSION:
             raise ValueError(
                 f"format_version is {content['format_version']} "

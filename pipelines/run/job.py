@@ -43,7 +43,6 @@ from precis.pipelines.run.result_files import (
     SUCCESS_FILE,
     TASKS_FOLDER,
     WAY_OUT,
-    Success,
     damaged_files,
     not_writable,
     read_checksummed,
@@ -267,17 +266,18 @@ def open_job(
     fingerprint = files.sha256_json({"kind": kind, **inputs})
     job = Job(output, kind, fingerprint, fingerprint[:16], current_time(), tasks)
     begun, success = read_job_description(output), read_success(output)
-    is_lost = not begun and not (success and success.fingerprint)
-    if is_lost:
-        success = _lost_success(output, kind)
-    if success and success.fingerprint == fingerprint:
-        damaged = [SUCCESS_FILE] if is_lost else damaged_files(output, kind, success)
+    # A result that has lost _SUCCESS is finished; a job that goes on has none yet.
+    is_finished = not begun or success is not None
+    named = (success or b"").startswith(f"{fingerprint}\n".encode())
+    described = "" if named or not is_finished else _fingerprint(output, kind)
+    if named or described == fingerprint:
+        damaged = damaged_files(output, kind)
         if not damaged:
             clear_tasks(output)
             return None
         created_at = _first_created_at(output, kind)
         job = job._replace(created_at=created_at, damaged=tuple(damaged))
-    elif success:
+    elif described or (success and not begun):
         raise UsageError(
             f"{output} holds the finished result of another job: "
             f"{_differences(output, kind, inputs)}; {WAY_OUT}"
@@ -342,19 +342,17 @@ def read_job_description(output: str) -> dict[str, Any] | None:
     return read_checksummed(path, way_out=WAY_OUT, fields=fields)
 
 
-def _lost_success(output: str, kind: str) -> Success | None:
-    """What _SUCCESS would say of a result that has lost it, but for the checksum of its
-    description; None where there is no description of a result.
+def _fingerprint(output: str, kind: str) -> str:
+    """The fingerprint in the description of a result; "" where there is none.
 
     Raises:
       DataError: the description is damaged.
     """
     path = files.join(output, DESCRIPTION_FILES[kind])
     if not files.exists(path):
-        return None
-    content = files.read_object(path, way_out=WAY_OUT)
+        return ""
     # Without a fingerprint it describes a bundle, or is a file of somebody else.
-    return Success(content["fingerprint"], "") if "fingerprint" in content else None
+    return str(files.read_object(path, way_out=WAY_OUT).get("fingerprint", ""))
 
 
 def _differences(output: str, kind: str, inputs: Mapping[str, Any]) -> str:
@@ -383,8 +381,8 @@ def finish_job(job: Job) -> None:
 
 def _write_success(output: str, kind: str, fingerprint: str) -> None:
     description = files.join(output, DESCRIPTION_FILES[kind])
-    content = f"{fingerprint}\n{files.sha256_file(description)}\n"
-    files.write_bytes(files.join(output, SUCCESS_FILE), content.encode())
+    content = files.success_content(description, fingerprint)
+    files.write_bytes(files.join(output, SUCCESS_FILE), content)
 
 
 def clear_tasks(output: str) -> None:

@@ -8,7 +8,7 @@ _SUCCESS                        the job's fingerprint, and the checksum of the
 import json
 import posixpath
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from precis.model import files
 from precis.model.errors import NO_ROOM, DataError, JobError, PrecisError, UsageError
@@ -41,26 +41,10 @@ class PublishedFile(TypedDict):
     partition: NotRequired[dict[str, Any]]
 
 
-class Success(NamedTuple):
-    """What the file _SUCCESS says.
-
-    Attributes:
-      fingerprint: of the job.
-      description_sha256: the checksum of the file that describes the result; "" where
-          an older version of precis wrote none.
-    """
-
-    fingerprint: str
-    description_sha256: str
-
-
-def read_success(output: str) -> Success | None:
+def read_success(output: str) -> bytes | None:
     """The content of _SUCCESS; None where the result is not finished."""
     path = files.join(output, SUCCESS_FILE)
-    if not files.exists(path):
-        return None
-    lines = files.read_bytes(path).decode(errors="replace").split()
-    return Success(*(*lines, "", "")[:2])
+    return files.read_bytes(path) if files.exists(path) else None
 
 
 def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
@@ -75,40 +59,54 @@ def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
     }
 
 
-def description_damage(output: str, kind: str, success: Success) -> str:
-    """What is wrong with the file that describes a finished result, as in "is missing";
-    "" if it is the one that _SUCCESS names.
+def success_damage(
+    output: str, kind: str, description: Mapping[str, Any]
+) -> tuple[str, str]:
+    """The file that is damaged of the two that mark a finished result, _SUCCESS and its
+    description, and what is wrong with it; empty texts if _SUCCESS is, byte for byte,
+    what was written beside the description.
 
     Args:
       output: its folder.
       kind: `records` or `summaries`.
-      success: what its _SUCCESS says.
+      description: the content of its description.
     """
-    path = files.join(output, DESCRIPTION_FILES[kind])
-    if not files.exists(path):
-        return "is missing"
-    if success.description_sha256 not in ("", files.sha256_file(path)):
-        return f"was changed: its checksum is not that of {SUCCESS_FILE}"
-    return ""
+    name, success = DESCRIPTION_FILES[kind], read_success(output)
+    path = files.join(output, name)
+    expected = files.success_content(path, description.get("fingerprint"))
+    if success is None:
+        return SUCCESS_FILE, "is missing: the result is not finished"
+    if len(success) != len(expected):
+        return SUCCESS_FILE, f"has {len(success)} bytes in place of {len(expected)}"
+    return (name, differs_from(SUCCESS_FILE)) if success != expected else ("", "")
 
 
-def damaged_files(output: str, kind: str, success: Success) -> list[str]:
+def differs_from(other: str) -> str:
+    """The problem of a file whose checksum is not the one in another file."""
+    return f"its checksum is not that in {other}; one of them was changed"
+
+
+def damaged_files(output: str, kind: str) -> list[str]:
     """The files of a finished result that are missing or have another content.
 
     Args:
       output: its folder.
       kind: `records` or `summaries`.
-      success: what its _SUCCESS says.
 
     Raises:
-      DataError: the description names a file outside of the folder, or is damaged and
-        has no checksum.
+      DataError: the description names a file outside of the folder.
     """
     name = DESCRIPTION_FILES[kind]
     path = files.join(output, name)
-    if description_damage(output, kind, success):
+    if not files.exists(path):
         return [name]
-    content = files.read_object(path, way_out=WAY_OUT)
+    try:
+        content = files.read_object(path, way_out=WAY_OUT)
+    except DataError:
+        return [name]
+    damaged, _ = success_damage(output, kind, content)
+    if damaged:
+        return [damaged]
     with files.naming_damage(path, way_out=WAY_OUT):
         listed_names(path, content)
         listed = listed_files(content)

@@ -26,9 +26,9 @@ from precis.pipelines.run.result_files import (
     GROUPS_FOLDER,
     SUCCESS_FILE,
     damage_of,
-    description_damage,
     listed_names,
     read_success,
+    success_damage,
 )
 from precis.pipelines.tables.part_files import is_pattern, read_part
 from precis.pipelines.tables.partitions import with_partition
@@ -191,15 +191,16 @@ def open_run(folder: str) -> FinishedRun:
         if files.exists(folder):
             reason = f"holds no run: {MANIFEST_FILE} is not there"
         raise UsageError(f"{folder} {reason}; give the --output of `precis summarize`")
-    success = read_success(folder)
-    if not success:
+    if read_success(folder) is None:
         raise UsageError(
             f"the run {folder} is not finished: {SUCCESS_FILE} is not there; run the "
             "same `precis summarize` again to finish it"
         )
-    if damage := description_damage(folder, "summaries", success):
-        raise DataError(f"{path}: {damage}; {_WAY_OUT}")
-    return read_run(folder)
+    run = read_run(folder)
+    damaged, problem = success_damage(folder, "summaries", run.manifest)
+    if damaged:
+        raise DataError(f"{files.join(folder, damaged)}: {problem}; {_WAY_OUT}")
+    return run
 
 
 def read_run(folder: str) -> FinishedRun:

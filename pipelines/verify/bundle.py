@@ -16,7 +16,8 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.tokenization.folder import SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER
-from precis.pipelines.verify.folder import Finding, check_others, differs_from
+from precis.pipelines.run.result_files import differs_from
+from precis.pipelines.verify.folder import Finding, check_others
 
 _CARD_WAY_OUT = "; if you edited it, write its `sha256sum` there"
 

@@ -19,6 +19,7 @@ from precis.pipelines.run.result_files import (
     listed_files,
     listed_names,
     other_files,
+    success_damage,
 )
 
 # So many lines say the same of one file; a last one counts the others.
@@ -76,13 +77,10 @@ def check_files(
       DataError: the description names a file outside of the folder.
       ValueError, KeyError, TypeError, AttributeError: its list of files is damaged.
     """
-    path, name = files.join(folder, SUCCESS_FILE), DESCRIPTION_FILES[kind]
-    checksum = files.sha256_file(files.join(folder, name))
-    expected = f"{description.get('fingerprint')}\n{checksum}\n".encode()
-    if not files.exists(path):
-        yield Finding(SUCCESS_FILE, "is missing: the result is not finished")
-    elif files.read_bytes(path) != expected:
-        yield Finding(name, differs_from(SUCCESS_FILE))
+    name = DESCRIPTION_FILES[kind]
+    damaged, problem = success_damage(folder, kind, description)
+    if damaged:
+        yield Finding(damaged, problem)
     names = listed_names(files.join(folder, name), description)
     with stage("check", total=len(names), unit="files") as checking:
         for file in listed_files(description):
@@ -90,11 +88,6 @@ def check_files(
             if damage:
                 yield Finding(file["file"], damage)
     yield from check_others(folder, {name, SUCCESS_FILE, *names})
-
-
-def differs_from(other: str) -> str:
-    """The problem of a file whose checksum is not the one in another file."""
-    return f"its checksum is not that in {other}; one of them was changed"
 
 
 def check_others(folder: str, expected: Collection[str]) -> Iterator[Finding]:

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import precis
-from precis.model import files
 
 
 def findings(folder: Path, **flags: Any) -> list[str]:
@@ -19,5 +19,11 @@ def edit_description(path: Path, change: Callable[[dict[str, Any]], None]) -> No
     content = json.loads(path.read_bytes())
     change(content)
     path.write_text(json.dumps(content))
-    checksum = files.sha256_file(str(path))
-    (path.parent / "_SUCCESS").write_text(f"{content['fingerprint']}\n{checksum}\n")
+    write_success(path)
+
+
+def write_success(path: Path) -> None:
+    """Writes the _SUCCESS that goes with a description, as docs/RESULTS.md has it."""
+    described = path.read_bytes()
+    lines = (json.loads(described).get("fingerprint"), sha256(described).hexdigest())
+    (path.parent / "_SUCCESS").write_text("".join(f"{line}\n" for line in lines))

@@ -13,6 +13,7 @@ from rouge_score import rouge_scorer
 
 from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.tables import schema
+from support.damaged_results import write_success
 
 WORDS = "the mayor opened a new bridge on Monday after years of delay and cost".split()
 # The least that a manifest says.
@@ -98,7 +99,7 @@ def write_run(
         rows = schema.write_parquet(str(path), tables, file_schema)
         listed.append(describe_file(str(folder), f"data/{path.name}", rows=rows))
     (folder / "manifest.json").write_text(json.dumps({**MANIFEST, "files": listed}))
-    (folder / "_SUCCESS").write_text("")
+    write_success(folder / "manifest.json")
     return str(folder)
 
 

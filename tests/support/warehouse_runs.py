@@ -15,6 +15,7 @@ from precis.pipelines.tables.schema import write_parquet
 from precis.pipelines.warehouse.iceberg import open_catalog
 from precis.pipelines.warehouse.load import TableResult, load
 from precis.pipelines.warehouse.options import read_address
+from support.damaged_results import write_success
 
 _KEY = ("document_id", "source_file", "source_position", "split")
 _SENTENCE = pa.struct(
@@ -81,7 +82,7 @@ def write_run(
         **manifest,
     }
     files.write_json(str(folder / "manifest.json"), content)
-    (folder / "_SUCCESS").write_text("")
+    write_success(folder / "manifest.json")
     return str(folder)
 
 

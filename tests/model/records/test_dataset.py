@@ -1,8 +1,10 @@
 """dataset.json: it is read back, and every refusal."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
+from support.damaged_results import write_success
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
@@ -54,12 +56,14 @@ INFO = DatasetInfo(
 def folder(tmp_path) -> str:
     TOKENIZER.save(str(tmp_path / "tokenizer"))
     files.write_json(str(tmp_path / "dataset.json"), INFO.to_json())
-    files.write_bytes(str(tmp_path / "_SUCCESS"), b"")
+    write_success(tmp_path / "dataset.json")
     return str(tmp_path)
 
 
 def write(folder, content) -> None:
     files.write_json(files.join(folder, "dataset.json"), content)
+    if isinstance(content, dict):
+        write_success(Path(folder) / "dataset.json")
 
 
 def test_a_description_reads_back(folder):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import exit_code
+from support.damaged_results import edit_description, write_success
 from support.report_runs import HOSTILE, STORMS, documents_of, write_run
 
 from precis.model import files
@@ -248,11 +249,11 @@ def test_what_is_no_run_is_refused(folder, tmp_path):
     damaged = shutil.copytree(folder / "run", tmp_path / "damaged")
     manifest = damaged / "manifest.json"
     whole = manifest.read_text()
-    manifest.write_text(whole.replace('"schema_version": 8', '"schema_version": 3'))
-    (damaged / "_SUCCESS").write_text("")
+    edit_description(manifest, lambda content: content.update(schema_version=3))
     with pytest.raises(UsageError, match="schema version 3, and this precis reports"):
         report(run=damaged)
     manifest.write_text(whole)
+    write_success(manifest)
     with pytest.raises(UsageError, match="DIR is empty; name the --output of `precis "):
         report(run="")
     next((damaged / "data").glob("*.parquet")).write_bytes(b"PAR1")

@@ -91,6 +91,11 @@ def test_a_damaged_or_unfinished_run_has_no_digest(extractive, tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DataError, match=f"{path.name}: has .* repairs it; `precis ver"):
         precis.digest(run=run)
+    success = run / "_SUCCESS"
+    whole = success.read_bytes()
+    success.write_bytes(whole.swapcase().replace(whole[:3], b"000"))
+    with pytest.raises(DataError, match="manifest.json: its checksum is not that in _"):
+        precis.digest(run=run)
     (run / "_SUCCESS").unlink()
     with pytest.raises(UsageError, match="is not finished: _SUCCESS is not there;"):
         precis.digest(run=run)

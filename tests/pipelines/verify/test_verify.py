@@ -199,8 +199,9 @@ OTHER_CHECKSUM = "manifest.json: its checksum is not that in _SUCCESS; one of th
     ("name", "change", "line"),
     [
         ("_SUCCESS", None, "_SUCCESS: is missing: the result is not finished"),
-        ("_SUCCESS", lambda old: b"", OTHER_CHECKSUM),
-        ("_SUCCESS", lambda old: old[:-1], OTHER_CHECKSUM),
+        ("_SUCCESS", lambda old: b"", "_SUCCESS: has 0 bytes in place of 130"),
+        ("_SUCCESS", lambda old: old[:-1], "_SUCCESS: has 129 bytes in place of 130"),
+        ("_SUCCESS", lambda old: b"0" * 129 + b"\n", OTHER_CHECKSUM),
         ("manifest.json", None, "manifest.json: is missing: the result is not finis"),
         ("manifest.json", lambda old: old.replace(b"1", b"2", 1), OTHER_CHECKSUM),
         ("manifest.json", lambda old: b"{", "manifest.json: damaged (not JSON: Expec"),
