@@ -325,7 +325,9 @@ def show_verified(result: Any, values: Values) -> int:
     count = len(result.findings)
     outcome = "is as it was written"
     if count:
-        outcome = f"is damaged: {count} finding{'s' * (count > 1)} above"
+        is_whole = f"{outcome}, but differs from --corpus"
+        outcome = "is damaged" if result.is_damaged else is_whole
+        outcome += f": {count} finding{'s' * (count > 1)} above"
     checked = f"{result.files:,} files, {result.bytes:,} bytes"
     print(f"{result.kind} {values['folder']} {outcome} ({checked})")
     return int(count > 0)

@@ -34,12 +34,14 @@ class Finding(NamedTuple):
       problem: what is wrong with it.
       place: where in the file, as in `row 17`; "" for the whole file.
       is_note: whether it is no damage, but good to know.
+      is_of_corpus: whether the run is not what its corpus says; its files may be whole.
     """
 
     file: str
     problem: str
     place: str = ""
     is_note: bool = False
+    is_of_corpus: bool = False
 
 
 def as_lines(findings: Iterable[Finding]) -> list[str]:

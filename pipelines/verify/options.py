@@ -27,6 +27,7 @@ class ComparedCorpusOptions(CorpusOptions):
         "",
         "the corpus that the run was made of, to compare every row with its document",
         metavar="SCHEME:WHERE",
+        takes_list=True,
         is_common=True,
         default_text="rows are not compared",
     )

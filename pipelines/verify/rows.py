@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from precis.model import files
+from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
@@ -291,7 +292,7 @@ def compare_documents(
       are_all_expected: whether each document must have a row or a dead letter.
 
     Raises:
-      UsageError: the corpus cannot be listed.
+      UsageError: the corpus cannot be listed, or the run has read none of its files.
     """
     connection.execute("""
         CREATE TABLE unread (source_file VARCHAR);
@@ -301,7 +302,13 @@ def compare_documents(
     """)
     tasks = list_tasks(corpus)
     paths = {path for task in tasks for path in task.paths}
-    name_in_run = _moved_files(paths, manifest["sources"])
+    sources = manifest["sources"]
+    name_in_run = _moved_files(paths, sources)
+    if paths and sources and sources.keys().isdisjoint(map(name_in_run, paths)):
+        raise UsageError(
+            f"--corpus {corpus.corpus} is not the corpus of this run, which has read "
+            f"{min(sources)}; name the corpus of the run where it lies now"
+        )
     with stage("compare", total=manifest["counts"].get("read")) as comparing:
         for task in tasks:
             reader = read_task(task, corpus)

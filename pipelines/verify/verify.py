@@ -51,6 +51,8 @@ class Verification(NamedTuple):
       findings: what is wrong, a line each; empty if nothing is.
       notes: what is no damage, but good to know, a line each.
       files, bytes: of the folder.
+      is_damaged: whether a finding is about the folder itself, and not about the corpus
+          that its rows are compared with.
     """
 
     kind: str
@@ -58,6 +60,7 @@ class Verification(NamedTuple):
     notes: list[str]
     files: int
     bytes: int
+    is_damaged: bool
 
 
 def verify(**flags: Any) -> Verification:
@@ -107,6 +110,7 @@ def verify(**flags: Any) -> Verification:
         as_lines(finding for finding in findings if finding.is_note),
         len(sizes),
         sum(sizes),
+        any(not (finding.is_note or finding.is_of_corpus) for finding in findings),
     )
 
 
@@ -165,9 +169,10 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
                 connection, folder, manifest, damaged, are_rows_complete=is_complete
             )
         if corpus is not None:
-            yield from rows.compare_documents(
+            for finding in rows.compare_documents(
                 connection, manifest, corpus, are_all_expected=is_complete
-            )
+            ):
+                yield finding._replace(is_of_corpus=True)
 
 
 def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:

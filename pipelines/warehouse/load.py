@@ -6,6 +6,7 @@ from precis.model.progress.stages import stage
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.tables.finished_run import open_run
 from precis.pipelines.warehouse.options import DELTA, LOAD, read_address
+from precis.pipelines.warehouse.rows import refuse_groups_alone
 
 
 class TableResult(NamedTuple):
@@ -40,7 +41,8 @@ def load(**flags: Any) -> TableResult:
       The snapshot of the table and what it replaced.
 
     Raises:
-      UsageError: no finished run, no such catalogue, or a table that takes no such run.
+      UsageError: no finished run with rows of documents, no such catalogue, or a table
+          that takes no such run.
       DataError: the run is damaged, its key is not unique, or its types do not fit.
       JobError: another writer changed the table at the same time.
     """
@@ -52,6 +54,7 @@ def load(**flags: Any) -> TableResult:
     else:
         from precis.pipelines.warehouse.iceberg import load_iceberg as load_rows
     run = open_run(options.run)
+    refuse_groups_alone(run)
     version, replaced = "", None
     if run.rows:
         with stage("load", total=run.rows, unit="rows"):

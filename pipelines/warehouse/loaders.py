@@ -25,7 +25,7 @@ from precis.pipelines.warehouse.options import (
     LOADERS,
     LoadersOptions,
 )
-from precis.pipelines.warehouse.rows import check_keys
+from precis.pipelines.warehouse.rows import check_keys, refuse_groups_alone
 from precis.pipelines.warehouse.sql_table import define_table
 
 # The macros of the templates, in the order in which their statements are run, which is
@@ -62,8 +62,8 @@ def loaders(**flags: Any) -> LoaderFiles:
       The texts, which are also in the folder `output` if it is given.
 
     Raises:
-      UsageError: no finished run, an output within it, a name that the warehouse does
-          not take, or a column whose type it does not have.
+      UsageError: no finished run with rows of documents, an output within it, a name
+          that the warehouse does not take, or a column whose type it does not have.
       DataError: the run is damaged, or its key is not unique.
     """
     (options,) = read_flags(LOADERS, flags)
@@ -73,6 +73,7 @@ def loaders(**flags: Any) -> LoaderFiles:
     dialect = Dialect(options.for_)
     location = _location(options, dialect)
     run = open_run(options.run)
+    refuse_groups_alone(run)
     if not run.rows:
         raise UsageError(
             f"{run.folder} has no rows, and so no columns that a table could have; "

@@ -22,6 +22,19 @@ def run_facts(run: FinishedRun) -> dict[str, str]:
     return {f"precis.{name}": str(value) for name, value in facts.items()}
 
 
+def refuse_groups_alone(run: FinishedRun) -> None:
+    """Refuses a run of `--rows groups`, as tables hold the rows of documents.
+
+    Raises:
+      UsageError: it is such a run.
+    """
+    if run.group_parts and not run.parts:
+        raise UsageError(
+            f"{run.folder} has rows of groups alone (--rows groups), and a table holds "
+            "rows of documents; summarize without --rows, or read its groups/*.parquet"
+        )
+
+
 def counted_rows(run: FinishedRun) -> Iterator[pa.RecordBatch]:
     """The rows of a run, counted for the display as they are taken."""
     for batch in run.batches():

@@ -400,6 +400,25 @@ def test_a_corpus_is_read_with_the_flags_of_the_run(tmp_path):
     assert all("document_id is not that of the document" in line for line in lines)
 
 
+def test_a_run_of_two_corpora_is_compared_with_both(tmp_path, capsys):
+    documents = [{"id": f"k{n}", "article": "Rain fell. It was cold."} for n in "12"]
+    pairs = zip(("a.jsonl", "b.jsonl"), documents, strict=True)
+    corpora = [write_jsonl(tmp_path / name, [document]) for name, document in pairs]
+    run, both = str(tmp_path / "run"), [f"--corpus={corpus}" for corpus in corpora]
+    assert exit_code("summarize", *both, "--output", run) == 0
+    assert exit_code("verify", run, *both) == 0
+    assert " is as it was written (" in capsys.readouterr().out
+    assert exit_code("verify", run, both[0]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{tmp_path}/b.jsonl, byte 0: ")
+    outcome = f"run {run} is as it was written, but differs from --corpus: 1 finding ab"
+    assert lines[1].startswith(outcome)
+    other = write_jsonl(tmp_path / "c.jsonl", documents)
+    message = f"{other} is not the corpus of this run, which has read {tmp_path}/a.json"
+    with pytest.raises(UsageError, match=message):
+        findings(run, corpus=other)
+
+
 def test_folders_that_cannot_be_verified_are_refused(tmp_path, bundle):
     message = "is neither a run nor records nor a bundle; name the --output of "
     for folder in (tmp_path / "none", tmp_path):

@@ -2,6 +2,7 @@
 
 import pytest
 from support.command_line import exit_code
+from support.damaged_results import edit_description
 from support.warehouse_runs import load_run, rows_of, write_run
 
 
@@ -23,3 +24,10 @@ def test_a_run_is_loaded_once(tmp_path, capsys, scheme):
     assert load_run(empty, table).was_noop
     assert exit_code("load", empty, "--table", table) == 0
     assert capsys.readouterr().out.startswith("run b: no rows; nothing was written\n")
+    for flags in (("load", "--table", table), ("loaders", "--for", "duckdb")):
+        run = write_run(tmp_path / "c", {"groups/part-c-00000.parquet": rows_of("x")})
+        manifest = tmp_path / "c/manifest.json"
+        edit_description(manifest, lambda c: c.update(groups={"files": c.pop("files")}))
+        edit_description(manifest, lambda content: content.update(files=[]))
+        assert exit_code(*flags, run) == 2
+        assert "rows of groups alone (--rows groups), and a" in capsys.readouterr().err
