@@ -41,8 +41,8 @@ FLAGS: Mapping[str, str] = {
         "a written line whose probability of being right is below --min_confidence"
     ),
     "over_limit": (
-        "no sentence of what the network wrote, or of the article, is within "
-        "--max_words and --max_chars"
+        "no sentence of what the network wrote, or of the article without its "
+        "captions, is within --max_words and --max_chars"
     ),
     "unfinished": "the model of an endpoint was stopped at --max_summary_tokens",
     "truncated_source": "the network did not read all of the source",

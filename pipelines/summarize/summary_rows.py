@@ -26,11 +26,11 @@ from precis.model.quality.measures import compare, measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.language import ENGLISH
-from precis.model.text.limit import Limit, line_size
+from precis.model.text.limit import Limit
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
-from precis.pipelines.summarize.extractive_summaries import choose_sentences
+from precis.pipelines.summarize.extractive_summaries import ORACLE, choose_sentences
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.columns import known_score, round_margin, round_score
 from precis.pipelines.tables.schema import SCHEMA_VERSION, SUMMARY_SCHEMA
@@ -153,15 +153,15 @@ class SummaryRow:
         )
         self._index = read_source(article)
         text, *others = (
-            _one_a_line(item.sentence for item in extracts[name]) for name in methods
+            self._as_lines([item.sentence for item in extracts[name]])
+            for name in methods
         )
-        # Without a limit no sentence is measured, which would read all words again.
-        is_over_limit = bool(self._limit and article.sentences) and not any(
-            self._limit.holds([line_size(each.text)]) for each in article.sentences
-        )
+        reference = article.document.highlights
+        # Without a reference the oracle chooses nothing, whatever the limit.
+        can_choose = bool(article.sentences) and (reference or methods[0] != ORACLE)
+        is_over_limit = bool(self._limit and can_choose and not text)
         quality = measure(text, self._index, is_over_limit=is_over_limit)
         self._extractive = SummaryText(methods[0], text, quality.flags)
-        reference = article.document.highlights
         self.columns |= {
             **document_columns(article.document),
             "content_sha256": article.content_sha256,
@@ -232,10 +232,21 @@ class SummaryRow:
         flags = [] if self._index.article.count else ["empty"]
         if self.is_short:
             flags.append(SHORT_SOURCE)
-        text = _one_a_line(self.article.sentences) or one_line(self.article.body)
+        text = self._as_lines(self.article.sentences) or one_line(self.article.body)
         if not self._limit.fits(text):
             flags.append(OVER_LIMIT)
         return SummaryText(SOURCE, text, flags)
+
+    def _as_lines(self, sentences: Sequence[Sentence]) -> str:
+        """Sentences as a summary: one a line, whatever line breaks the article has.
+
+        All sentences of an article without spaces between them are on one line, as the
+        line breaks would make the summary longer than the article.
+        """
+        text, article = "\n".join(_line(each.text) for each in sentences), self.article
+        if len(text) <= len(article.document.article):
+            return text
+        return _line(article.document.article[sentences[0].start : sentences[-1].end])
 
     def _add_keyphrases(self, model: "KeyphraseModel", reference: str | None) -> None:
         """Makes the columns of the keyphrases, of each method at most as many as asked.
@@ -425,9 +436,8 @@ def quality_of_own_reference(
     return None if isinstance(measured, Failure) else measured
 
 
-def _one_a_line(sentences: Iterable[Sentence]) -> str:
-    """Sentences as a summary: one a line, whatever line breaks the article has."""
-    return "\n".join(" ".join(sentence.text.split()) for sentence in sentences)
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, Any]]:

@@ -103,6 +103,20 @@ def test_an_oracle_keeps_the_limit(most, summary):
     assert ("over_limit" in row["quality_flags"]) == (not summary)
 
 
+def test_where_only_a_caption_fits_the_empty_summary_says_why():
+    fits = "Scroll down for video."
+    line = {"article": f"Nobody came to town on the day of the market. {fits}"}
+    (row,) = summarized([line], extractive="lexrank", form="headline", max_words=5).rows
+    assert (row["summary"], row["quality_flags"]) == ("", ["empty", "over_limit"])
+
+
+@pytest.mark.parametrize("words", [0, 30])
+@pytest.mark.parametrize("text", ["雨が降った。寒かった。", "Rain fell.He left."])
+def test_no_summary_is_longer_than_its_article(text, words):
+    (row,) = summarized([{"article": text}], min_source_words=words).rows
+    assert row["summary"] == text
+
+
 def test_groups_are_within_the_limit(tmp_path):
     lines = list(map(document, range(400)))
     corpus = write_jsonl(tmp_path / "lines.jsonl", lines)
