@@ -111,7 +111,10 @@ def _kind_of(kind: pa.DataType) -> str:
 
 
 def _first_records(file: SourceFile) -> Iterator[dict[str, Any]]:
-    with open_source(file.path) as opened, contextlib.suppress(ValueError, OSError):
+    with (
+        open_source(file.path) as opened,
+        contextlib.suppress(ArithmeticError, OSError, ValueError),
+    ):
         batches = pq.ParquetFile(opened).iter_batches(records.FIRST_RECORDS)
         yield from next(batches).to_pylist()
 
@@ -139,7 +142,9 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     groups are read.
     """
     with open_source(task.paths[0]) as opened:
-        parquet = pq.ParquetFile(opened, page_checksum_verification=True)
+        parquet = pq.ParquetFile(
+            opened, page_checksum_verification=True, coerce_int96_timestamp_unit="us"
+        )
         groups = range(task.start, task.stop)
         task_rows = sum(parquet.metadata.row_group(group).num_rows for group in groups)
         rows = 0
@@ -187,7 +192,8 @@ def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
     )
     inner = name.removeprefix(top).split(".")[1:]
     column = pc.struct_field(batch.column(top), inner) if inner else batch.column(top)
-    if pa.types.is_timestamp(column.type):  # Python has no nanoseconds.
+    # Python has no nanoseconds. Seconds could overflow, and Python tells which do.
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     try:
         return list(column.to_pylist())

@@ -165,6 +165,28 @@ def test_the_columns_of_parquet_keep_their_types(tmp_path):
     assert last == {"at": None}
 
 
+@pytest.mark.parametrize("is_int96", [True, False])
+def test_times_beyond_those_of_nanoseconds_are_right_or_lost(tmp_path, is_int96):
+    """Spark writes INT96 by default; nanoseconds in 64 bits hold 1677 to 2262."""
+    times = ["9999-12-31 23:59:59.123456", "1500-01-01 00:00:00", "0001-01-01 00:00:00"]
+    times = [datetime.datetime.fromisoformat(time) for time in times]
+    micros = pa.array([*times, 253_402_300_800_000_000], pa.timestamp("us"))
+    table = pa.table({"article": ["A."] * 4, "t": micros})
+    table = table.append_column("of", pa.array([{"t": [t]} for t in micros[:3]] + [{}]))
+    if not is_int96:  # In microseconds this would be 1970.
+        millis = pa.array([*times, 2**64 // 1000 + 1], pa.timestamp("ms"))
+        table = table.set_column(1, "t", millis)
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, use_deprecated_int96_timestamps=is_int96)
+    *kept, lost = _metadata(f"parquet:{path}", "t,of")
+    times[0] = times[0].replace(microsecond=123_456 if is_int96 else 123_000)
+    assert [each["t"] for each in kept] == [t.replace(tzinfo=UTC) for t in times]
+    assert kept[1]["of"] == '{"t": ["1500-01-01T00:00:00"]}'
+    assert lost.detail.startswith("'t' holds a value that cannot be read: ")
+    with pytest.raises(UsageError, match="has no field 'body', it has 'article', 't'"):
+        read_corpus(f"parquet:{path}", article_field="body")
+
+
 def test_fields_of_other_types_in_another_file_are_refused(tmp_path):
     corpus = _parquet(tmp_path, n=pa.array([1]))
     _parquet(tmp_path, "b.parquet", n=pa.array(["x"]))
