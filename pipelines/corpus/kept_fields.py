@@ -21,6 +21,16 @@ _BOOLS = {"true": True, "false": False, "1": True, "0": False}
 _NO_VALUE = (LookupError, OverflowError, RecursionError, TypeError, ValueError)
 
 
+class Float(float):
+    """A number of JSON with a point or an exponent, and its text: 1.10 and not 1.1."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+_NUMBERS = {int: "int64", float: "double", Float: "double", decimal.Decimal: "double"}
+
+
 def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
     """The fields of `date:timestamp,section`.
 
@@ -78,7 +88,7 @@ def infer_kind(values: Iterable[Any]) -> str:
     1, 2.5          double          true        bool
     1, "a", null    json            null        json
     """
-    names = {bool: "bool", int: "int64", float: "double", str: "string"}
+    names = {bool: "bool", str: "string"} | _NUMBERS
     kinds = {names.get(type(value), "json") for value in values if value is not None}
     if kinds == {"int64", "double"}:
         return "double"
@@ -97,9 +107,11 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
         try:
             values[name] = None if value is None else _converted(value, kind)
         except _NO_VALUE as error:
+            is_nested = kind.startswith("string") or isinstance(value, list | dict)
             raise ValueError(
-                f"{name!r} holds a {type(value).__name__} that is no "
-                f"{kind.removesuffix('_text')}"
+                f"{name!r} holds a {type(value).__name__.lower()} that is no "
+                f"{kind.partition('_')[0]}; --keep_fields "
+                f"{name}:{'json' if is_nested else 'string'} keeps it as it is"
             ) from error
     return values
 
@@ -107,9 +119,20 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
 def _converted(value: Any, kind: str) -> Any:
     """The value as one of a type; a blank text is none, unless it may be a text.
 
+    In JSON of a type that was found, a text must be the one that the value has there:
+
+        int64       "01067" 1067        int64_found     "1067" 1067, 4.0 4, not "01067"
+        bool        1 true              bool_found      "true" true, not 1
+
     Raises one of `_NO_VALUE` where it is not of the type.
     """
     is_text = isinstance(value, str)
+    if kind.endswith("_found"):
+        found = _converted(value, kind.removesuffix("_found"))
+        is_other_type = is_text or (type(found) is bool and type(value) is not bool)
+        if is_other_type and not isinstance(found, str) and value != json.dumps(found):
+            raise TypeError
+        return found
     if is_text and kind not in ("string", "json"):
         value = value.strip()
         if not value:
@@ -122,15 +145,19 @@ def _converted(value: Any, kind: str) -> Any:
         case "string" if isinstance(value, datetime.date):
             return value.isoformat()
         case "string" if isinstance(value, int | float):
-            return json.dumps(value)
+            return value.text if isinstance(value, Float) else json.dumps(value)
+        case "string" if isinstance(value, decimal.Decimal):
+            return f"{value:f}"
         case "int64":
-            is_whole = type(value) is float and value.is_integer()
+            is_whole = isinstance(value, float) and value.is_integer()
             number = int(value) if is_number or is_whole else value
             is_exact = not is_whole or abs(number) < 2**53
             if type(number) is int and number in _INT64 and is_exact:
                 return number
-        case "double" if is_number or type(value) in (int, float, decimal.Decimal):
-            return float(value)
+        case "double" if is_number or type(value) in _NUMBERS:
+            real = float(value)
+            if is_text or real == value or not abs(real) >= 2**53:  # NaN too
+                return real
         case "bool":
             return _BOOLS[f"{value}".lower()]
         case "date" if is_text:
@@ -205,7 +232,7 @@ def kept_columns(
         fields = [
             pa.field(
                 name,
-                types.get(kind, pa.string()),
+                types.get(kind.partition("_")[0], pa.string()),
                 metadata={"description": f"field {name} of the source"},
             )
             for name, kind in task.fields.kept

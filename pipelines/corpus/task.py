@@ -21,7 +21,8 @@ class KeptField(NamedTuple):
 
     Attributes:
       name: the field.
-      kind: one of `kept_fields.KINDS`, `json_text` for text that is JSON already, or ""
+      kind: one of `kept_fields.KINDS`, `json_text` for text that is JSON already, a
+          type with `_found` behind it where the first records of JSON have it, or ""
           where `list_tasks` has yet to find it.
     """
 

@@ -102,12 +102,46 @@ def test_the_fields_of_json_lines_are_kept(tmp_path):
         nothing | {"share": 0.5, "day": datetime.date(2024, 2, 29)},
         nothing | {"views": 4, "section": "x"},
     ]
+    as_it = "keeps it as it is"
     assert [(lost.reason, lost.detail) for lost in found[20:23]] == [
-        ("wrong_type", "'views' holds a float that is no int64"),
-        ("wrong_type", "'views' holds a str that is no int64"),
-        ("wrong_type", "'day' holds a str that is no date"),
+        ("wrong_type", f"{name!r} holds a {held}; --keep_fields {name}:string {as_it}")
+        for name, held in (
+            ("views", "float that is no int64"),
+            ("views", "str that is no int64"),
+            ("day", "str that is no date"),
+        )
     ]
     assert found[23] == nothing | {"section": "7"}
+
+
+LOST = "--keep_fields f:string keeps it as it is"
+BIG = "18446744073709551617"  # 2**64 + 1; a double has it as 18446744073709551616
+
+
+@pytest.mark.parametrize(
+    ("first", "kept", "lost"),
+    [
+        (
+            "1",
+            {'"1067"': 1067, "4.0": 4, "null": None},
+            '"01067" "" "1e5" "1_000" "\\t7"',
+        ),
+        ("1", {"-9223372036854775808": -(2**63)}, f'{BIG} true 2.5 "-0" "+1"'),
+        ("1.5", {"3": 3.0, '"0.5"': 0.5}, f'9007199254740993 {BIG} "0.50" "1e5" ""'),
+        ("true", {'"false"': False}, '1 0 "True" "1" ""'),
+        ('"a"', {"1.10": "1.10", "1e5": "1e5", BIG: BIG, '""': "", "true": "true"}, ""),
+        (f"[{BIG}]", {BIG: BIG, '"01"': '"01"', '{"a":1.5}': '{"a": 1.5}'}, ""),
+    ],
+)
+def test_a_json_value_of_another_type_than_the_first_has_its_text_or_is_lost(
+    tmp_path, first, kept, lost
+):
+    values = [first] * 20 + [*kept] + lost.split()
+    lines = "".join(f'{{"article": "A.", "f": {value}}}\n' for value in values)
+    (tmp_path / "a.jsonl").write_text(lines)
+    found = _metadata(f"jsonl:{tmp_path}/a.jsonl", "f")[20:]
+    assert [each["f"] for each in found[: len(kept)]] == list(kept.values())
+    assert all(each.detail.endswith(LOST) for each in found[len(kept) :])
 
 
 def test_the_columns_of_csv_are_strings_unless_a_type_is_named(tmp_path):
@@ -123,7 +157,7 @@ def test_the_columns_of_csv_are_strings_unless_a_type_is_named(tmp_path):
     full, empty, broken, other = _metadata(corpus, kinds)
     assert list(full.values()) == [7, 1.5, NOON, '{"a": 1}', True]
     assert set(empty.values()) == set(other.values()) == {None}
-    assert broken.detail == "'info' holds a str that is no json"
+    assert broken.detail.startswith("'info' holds a str that is no json; --keep_fiel")
     types = [pa.string(), pa.timestamp("us", tz="UTC"), pa.string()]
     columns = _columns(corpus, "n,when:timestamp,info:json")
     assert list(columns.values()) == types
@@ -140,6 +174,7 @@ def test_the_columns_of_parquet_keep_their_types(tmp_path):
         at=pa.array([2**62, None], pa.timestamp("us")),
         kind=pa.array(["a", "b"]).dictionary_encode(),
         price=pa.array([None, 1]).cast(pa.decimal128(21, 2)),
+        serial=pa.array([2**53 + 1, 2**53], pa.decimal128(20)),
         small=pa.array([7, None], pa.uint8()),
         pairs=pairs,
     )
@@ -157,6 +192,12 @@ def test_the_columns_of_parquet_keep_their_types(tmp_path):
         [1.0, None, None],
     ]
     assert _metadata(corpus, "when:string")[0] == {"when": "2024-02-29T12:00:00+00:00"}
+    lost, last = _metadata(corpus, "serial")  # MySQL's unsigned numbers in Spark
+    assert lost.detail.endswith(
+        "a decimal that is no double; " + LOST.replace("f:", "serial:")
+    )
+    assert last == {"serial": 2.0**53}
+    assert _metadata(corpus, "serial:string")[0] == {"serial": "9007199254740993"}
     # A value that Python does not have costs its row only.
     lost, last = _metadata(corpus, "at")
     assert isinstance(lost, DeadLetter)
@@ -216,6 +257,7 @@ def test_the_name_of_another_column_is_refused(tmp_path):
         ("double", "1e3", 1000.0),
         ("double", ".5", 0.5),
         ("double", 2, 2.0),
+        ("double", "9007199254740993", 2.0**53),
         ("bool", "FALSE", False),
         ("bool", 1, True),
         ("date", "2024-02-29", datetime.date(2024, 2, 29)),
@@ -245,6 +287,6 @@ NO_VALUES = {
 @pytest.mark.parametrize("kind", NO_VALUES)
 def test_values_that_do_not_fit(kind):
     for value in NO_VALUES[kind]:
-        message = f"^'f' holds a {type(value).__name__} that is no {kind}$"
+        message = f"^'f' holds a {type(value).__name__} that is no {kind}; --keep_fiel"
         with pytest.raises(ValueError, match=message):
             kept_values({"f": value}, [KeptField("f", kind)])
