@@ -20,11 +20,13 @@ WriteSummaries       writes rows to Parquet
 Document             an element of `SummarizeDocuments`
 DeadLetter           a record or document that could not be processed, and why
 SUMMARY_SCHEMA       the Arrow schema of a row, for a sink of the reader's own
+row_schema           the same with the fields that the rows keep
 """
 
 from precis.model.text.document import Document
 from precis.pipelines.corpus.task import DeadLetter
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.transforms.beam_rows import row_schema
 from precis.pipelines.transforms.beam_transforms import (
     ReadCorpus,
     SummarizeDocuments,
@@ -40,4 +42,5 @@ __all__ = [
     "SummarizeDocuments",
     "SummarizeGroups",
     "WriteSummaries",
+    "row_schema",
 ]

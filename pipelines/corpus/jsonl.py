@@ -11,15 +11,9 @@ from typing import Any
 import orjson
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus import listing, records
+from precis.pipelines.corpus import kept_fields, listing, records
 from precis.pipelines.corpus.compression import codec_of
 from precis.pipelines.corpus.formats import describe_file
-from precis.pipelines.corpus.kept_fields import (
-    Float,
-    field_value,
-    infer_kind,
-    with_kinds,
-)
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
@@ -41,9 +35,8 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     """
     source = [file for file in source if file.size_bytes]
     first = _first_records(source, options)
-    kept = with_kinds(
-        options.kept_fields,
-        lambda name: infer_kind(field_value(each, name) for each in first) + "_found",
+    kept = kept_fields.with_kinds(
+        options.kept_fields, lambda name: kept_fields.found_kind(first, name)
     )
     fields = options.fields._replace(kept=kept)
     tasks = []
@@ -149,7 +142,7 @@ def _parse(line: Line, path: str, options: CorpusOptions) -> Any:
             record = json.loads(text.decode())
             json.dumps(record, ensure_ascii=False).encode()
         if options.keep_fields:  # orjson rounds integers from 2**64 on.
-            record = json.loads(text.decode(), parse_float=Float)
+            record = json.loads(text.decode(), parse_float=kept_fields.Float)
     except UnicodeDecodeError as error:
         return records.undecodable(error, "the line", place)
     except (ValueError, RecursionError) as error:

@@ -81,18 +81,19 @@ def field_value(record: Mapping[str, Any], name: str) -> Any:
     return record.get(last)
 
 
-def infer_kind(values: Iterable[Any]) -> str:
-    """The type of some JSON values; nulls fit every type.
+def found_kind(records: Iterable[Mapping[str, Any]], name: str) -> str:
+    """The type of a field of some records of JSON; nulls fit every type.
 
-    1, 2            int64           "a", "b"    string
-    1, 2.5          double          true        bool
-    1, "a", null    json            null        json
+    1, 2            int64_found     "a", "b"    string_found
+    1, 2.5          double_found    true        bool_found
+    1, "a", null    json_found      null        json_found
     """
+    types = {type(field_value(record, name)) for record in records} - {type(None)}
     names = {bool: "bool", str: "string"} | _NUMBERS
-    kinds = {names.get(type(value), "json") for value in values if value is not None}
+    kinds = {names.get(each, "json") for each in types}
     if kinds == {"int64", "double"}:
-        return "double"
-    return kinds.pop() if len(kinds) == 1 else "json"
+        return "double_found"
+    return f"{kinds.pop() if len(kinds) == 1 else 'json'}_found"
 
 
 def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[str, Any]:
@@ -201,6 +202,23 @@ def _plain(value: Any) -> Any:
     raise TypeError
 
 
+def kept_column(name: str, kind: str) -> "pa.Field":
+    """The column of a kept field with a type."""
+    import pyarrow as pa
+
+    types = {
+        "int64": pa.int64(),
+        "double": pa.float64(),
+        "bool": pa.bool_(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+    }
+    column = types.get(kind.partition("_")[0], pa.string())
+    return pa.field(
+        name, column, metadata={"description": f"field {name} of the source"}
+    )
+
+
 def kept_columns(
     tasks: Sequence[Task], *, taken: Collection[str]
 ) -> tuple["pa.Field", ...]:
@@ -216,27 +234,11 @@ def kept_columns(
       UsageError: a field has the name of another column, or another type in another
         file of the run.
     """
-    import pyarrow as pa
-
-    types = {
-        "int64": pa.int64(),
-        "double": pa.float64(),
-        "bool": pa.bool_(),
-        "date": pa.date32(),
-        "timestamp": pa.timestamp("us", tz="UTC"),
-    }
     # A task of files that cannot be read has none.
     readable = [task for task in tasks if task.fields.kept]
     columns: list[pa.Field] = []
     for task in readable:
-        fields = [
-            pa.field(
-                name,
-                types.get(kind.partition("_")[0], pa.string()),
-                metadata={"description": f"field {name} of the source"},
-            )
-            for name, kind in task.fields.kept
-        ]
+        fields = [kept_column(*field) for field in task.fields.kept]
         columns = columns or fields
         if fields != columns:
             raise UsageError(

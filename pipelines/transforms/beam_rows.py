@@ -9,7 +9,7 @@ of the name that is given, with the dead letters as rows.
 
 import datetime
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 import apache_beam as beam
@@ -25,11 +25,13 @@ from apache_beam.typehints.schemas import (
     named_fields_to_schema,
     named_tuple_from_schema,
 )
+from apache_beam.typehints.typehints import DictConstraint
 from apache_beam.utils.timestamp import Timestamp
 
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.corpus.dead_letters import letter_values
-from precis.pipelines.corpus.task import DeadLetter
+from precis.pipelines.corpus.kept_fields import kept_column
+from precis.pipelines.corpus.task import DeadLetter, KeptField
 from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
 
 # What the conversion of Beam does not know.
@@ -71,6 +73,46 @@ def fields_of(rows: beam.PCollection) -> dict[str, Any] | None:
         return dict(named_fields_from_element_type(rows.element_type or Any))
     except TypeError:
         return None
+
+
+class KeptRows(DictConstraint):
+    """The type of summary rows as dicts that keep fields of documents; to Beam it is
+    `dict[str, Any]`.
+
+    Attributes:
+      columns: by field; None where no type is known.
+    """
+
+    def __init__(self, documents: Any, kept: Iterable[KeptField]) -> None:
+        super().__init__(str, Any)
+        known = {each.name: each for each in getattr(documents, "kept_columns", ())}
+        self.columns = {
+            name: kept_column(name, kind) if kind else known.get(name)
+            for name, kind in kept
+        }
+
+    def bind_type_variables(self, bindings: Any) -> "KeptRows":
+        """Itself; Beam would make another type."""
+        return self
+
+
+def row_schema(rows: beam.PCollection) -> pa.Schema:
+    """The Arrow schema of rows of `SummarizeDocuments` or `SummarizeGroups`, with the
+    fields that they keep: `WriteToParquet(path, row_schema(result.rows))`.
+
+    Raises:
+      UsageError: the type of a kept field is not known, or Arrow does not have it.
+    """
+    if not isinstance(rows.element_type, KeptRows):
+        return table_schema(fields_of(rows))
+    columns = rows.element_type.columns
+    for name in columns:
+        if columns[name] is None:
+            raise UsageError(
+                f"keep_fields {name}: the documents have no type for it; name one for "
+                f"SummarizeDocuments, as in {name}:string"
+            )
+    return pa.schema([*SUMMARY_SCHEMA, *columns.values()], SUMMARY_SCHEMA.metadata)
 
 
 def table_schema(fields: Mapping[str, Any] | None) -> pa.Schema:

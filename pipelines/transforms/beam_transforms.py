@@ -26,7 +26,7 @@ from precis.model.inference.process_limits import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import file_failure_letter
-from precis.pipelines.corpus.kept_fields import kept_columns
+from precis.pipelines.corpus.kept_fields import kept_columns, parse_kept_fields
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import check_fields, to_document
 from precis.pipelines.corpus.source import list_tasks, read_task
@@ -98,13 +98,16 @@ class ReadCorpus(beam.PTransform):
             [CorpusOptions], {"corpus": self._corpus, **self._corpus_options}
         )
         tasks = list_tasks(options)
+        # The types of the fields go with the type of the documents.
+        columns = {"kept_columns": kept_columns(tasks, taken=())}
+        kind = type("Document", (Document,), columns)
         read = (
             root
             | "ListTasks" >> beam.Create(tasks)
             | "ReadTasks"
-            >> beam.FlatMap(read_documents, options).with_outputs(
-                DEAD_LETTERS, main=DOCUMENTS
-            )
+            >> beam.FlatMap(read_documents, options)
+            .with_output_types(kind, dead_letters=DeadLetter)
+            .with_outputs(DEAD_LETTERS, main=DOCUMENTS)
         )
         # Beam YAML notes what it was told in the annotations of a transform.
         if not self._errors and "yaml_type" not in self.annotations():
@@ -190,7 +193,8 @@ class SummarizeDocuments(beam.PTransform):
           highlights_field, id_field, split_field: as the flags of `precis summarize`;
               without a name highlights, id and split, where the rows have them.
           keep_fields: of rows, or in the metadata of documents: the fields that travel
-              along as columns of the result.
+              along as columns of the result. Documents of `ReadCorpus` have types for
+              `WriteSummaries`; of others name them, as in `day:date,topic:string`.
           clean: as `--clean` of `precis summarize`.
           run_id: the column `run_id`; there is no job that could name it.
           error_handling: as in Beam YAML, `{output: NAME}`; for rows with a schema.
@@ -212,15 +216,16 @@ class SummarizeDocuments(beam.PTransform):
         """Checks the options and adds the summaries.
 
         Raises:
-          UsageError: an option or a bundle that cannot be, or elements that are neither
-            documents nor rows with the fields that are named.
+          UsageError: an option, a bundle or a kept field that cannot be, or elements
+            that are neither documents nor rows with the fields that are named.
         """
         refuse_within_import()
         if "output" in self._summary_options:
             raise UsageError(
                 "SummarizeDocuments takes no output; WriteSummaries writes its rows"
             )
-        if taken := sorted({*self._kept} & {*SUMMARY_SCHEMA.names}):
+        given = {name.partition(":")[0] for name in self._kept}
+        if taken := sorted(given & {*SUMMARY_SCHEMA.names}):
             raise UsageError(
                 f"keep_fields {taken[0]}: the rows have a column of this name already; "
                 "give the field another name"
@@ -228,18 +233,23 @@ class SummarizeDocuments(beam.PTransform):
         settings = transform_settings(self._summary_options, self._clean, documents)
         fields: Fields | None = None
         kind: Any = dict[str, Any]
-        if not is_consistent_with(documents.element_type, Document):
+        names = self._kept
+        if is_consistent_with(documents.element_type, Document):
+            if kept := parse_kept_fields(",".join(names)):
+                kind = beam_rows.KeptRows(documents.element_type, kept)
+                names = tuple(kind.columns)
+        else:
             types = beam_rows.fields_of(documents)
             if types is None:
                 raise _no_documents(documents.element_type)
             fields = _present_fields(self._fields, self._kept, types)
-            kept = {name: types[name] for name in self._kept}
-            kind = beam_rows.row_type(SUMMARY_SCHEMA, kept)
+            kept_types = {name: types[name] for name in names}
+            kind = beam_rows.row_type(SUMMARY_SCHEMA, kept_types)
         result = (
             documents
             | "Batch" >> in_batches(settings.options.window_documents)
             | "SummarizeBatches"
-            >> beam.ParDo(_SummarizeBatch(settings, self._run_id, fields, self._kept))
+            >> beam.ParDo(_SummarizeBatch(settings, self._run_id, fields, names))
             .with_output_types(kind)
             .with_outputs(DEAD_LETTERS, main=ROWS)
         )
@@ -371,7 +381,8 @@ class WriteSummaries(beam.PTransform):
     of `precis summarize`; `precis evaluate --input 'DIR/*.parquet' --output DIR` scores
     them. Further fields of rows with a schema are further columns. A row with a column
     too many or too few, or a value of another type, fails the pipeline with an error
-    that names the column.
+    that names the column. Kept fields of documents are columns if `row_schema` knows
+    their types.
     """
 
     def __init__(self, output: str, *, num_shards: int = 0) -> None:
@@ -386,8 +397,12 @@ class WriteSummaries(beam.PTransform):
         self._num_shards = num_shards
 
     def expand(self, rows: beam.PCollection) -> beam.PCollection:
-        """Adds the check of the rows and the files."""
-        schema = beam_rows.table_schema(beam_rows.fields_of(rows))
+        """Adds the check of the rows and the files.
+
+        Raises:
+          UsageError: as `row_schema`.
+        """
+        schema = beam_rows.row_schema(rows)
         return (
             rows
             | "Batch" >> in_batches(_ROW_GROUP_ROWS)

@@ -11,7 +11,7 @@ from support.corpus_records import read_corpus
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.kept_fields import (
     KeptField,
-    infer_kind,
+    found_kind,
     kept_columns,
     kept_values,
     parse_kept_fields,
@@ -69,12 +69,15 @@ def test_names_and_types_are_parsed():
 
 
 def test_the_types_of_json_values_are_inferred():
-    assert infer_kind([1, None, -(2**63)]) == "int64"
-    assert infer_kind([1, 2.5]) == infer_kind([2.5]) == "double"
-    assert infer_kind([True, False]) == "bool"
-    assert infer_kind(["a", None]) == "string"
-    for values in ([None], [1, "a"], [True, 1], [[1]], [{}]):
-        assert infer_kind(values) == "json"
+    for kind, *columns in (
+        ("int64_found", [1, None, -(2**63)]),
+        ("double_found", [1, 2.5], [2.5]),
+        ("bool_found", [True, False]),
+        ("string_found", ["a", None]),
+        ("json_found", [None], [1, "a"], [True, 1], [[1]], [{}]),
+    ):
+        for values in columns:
+            assert found_kind([{"f": value} for value in values], "f") == kind
 
 
 def test_the_fields_of_json_lines_are_kept(tmp_path):

@@ -1,9 +1,11 @@
 """Tests of the Beam transforms: the rows of `precis summarize`, in any pipeline."""
 
+import datetime
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing import test_pipeline
@@ -14,6 +16,7 @@ from support.summarize_runs import SHORT, place_of, rows_of
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
+from precis.pipelines.transforms.beam_rows import row_schema
 from precis.pipelines.transforms.beam_transforms import (
     ReadCorpus,
     SummarizeDocuments,
@@ -77,6 +80,33 @@ def test_the_first_example_of_the_page(tmp_path, monkeypatch, capsys):
     (row,) = read_parts(tmp_path / "summaries")
     assert (row["document_id"], row["summary_method"]) == ("a", "source")
     assert "reason='invalid_json'" in capsys.readouterr().out
+
+
+def test_the_fields_that_documents_keep_are_columns_of_their_types(tmp_path):
+    content = '{"article": "Rain fell.", "n": 7, "of": {"day": "2024-02-29"}}'
+    (tmp_path / "a.jsonl").write_text(content)
+    with pipeline() as p:
+        fields = {"keep_fields": "n,of.day:date,of"}
+        read = p | ReadCorpus(corpus=f"jsonl:{tmp_path}/a.jsonl", **fields)
+        documents = read.documents | beam.Filter(lambda document: document.article)
+        result = documents | SummarizeDocuments(keep_fields=["of.day", "n"], **LEAD)
+        rows = result.rows | "Filter rows" >> beam.Filter(lambda row: row["summary"])
+        _ = rows | WriteSummaries(f"{tmp_path}/rows")
+        _ = rows | beam.io.WriteToParquet(f"{tmp_path}/rows/beam", row_schema(rows))
+        own = p | beam.Create([Document(article="Rain fell.", metadata={"n": 7})])
+        untyped = own | "Untyped" >> SummarizeDocuments(keep_fields="n", **LEAD)
+        message = "keep_fields n: the documents have no type .* as in n:string"
+        with pytest.raises(UsageError, match=message):
+            untyped.rows | "Refused" >> WriteSummaries(f"{tmp_path}/untyped")
+        typed = own | "Typed" >> SummarizeDocuments(keep_fields="n:int64", **LEAD)
+        _ = typed.rows | "Own" >> WriteSummaries(f"{tmp_path}/own")
+    day = datetime.date(2024, 2, 29)
+    for path in (tmp_path / "rows").iterdir():
+        found = pq.read_table(path, columns=["of.day", "n"])
+        assert found.schema.types == [pa.date32(), pa.int64()]
+        assert found.to_pylist() == [{"of.day": day, "n": 7}]
+    assert len(list((tmp_path / "rows").iterdir())) == 2
+    assert [row["n"] for row in read_parts(tmp_path / "own")] == [7]
 
 
 def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
