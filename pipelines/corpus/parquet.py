@@ -194,7 +194,9 @@ def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
     column = pc.struct_field(batch.column(top), inner) if inner else batch.column(top)
     # Python has no nanoseconds. Seconds could overflow, and Python tells which do.
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+        kind = pa.timestamp("us", column.type.tz)
+        column = pc.floor_temporal(column.cast(pa.timestamp("ns")), unit="microsecond")
+        column = column.cast(kind, safe=False)  # Alone it would round -1 up to 1970.
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError):

@@ -175,6 +175,7 @@ def test_the_columns_of_parquet_keep_their_types(tmp_path):
         who=pa.array([{"name": "J", "ids": [1, None]}, None], nested),
         when=pa.array([1_709_208_000_000_000_123, None], pa.timestamp("ns", "UTC")),
         at=pa.array([2**62, None], pa.timestamp("us")),
+        end=pa.array([-1, None], pa.timestamp("ns", "America/New_York")),
         kind=pa.array(["a", "b"]).dictionary_encode(),
         price=pa.array([None, 1]).cast(pa.decimal128(21, 2)),
         serial=pa.array([2**53 + 1, 2**53], pa.decimal128(20)),
@@ -195,6 +196,10 @@ def test_the_columns_of_parquet_keep_their_types(tmp_path):
         [1.0, None, None],
     ]
     assert _metadata(corpus, "when:string")[0] == {"when": "2024-02-29T12:00:00+00:00"}
+    end = datetime.datetime(
+        1969, 12, 31, 23, 59, 59, 999_999, UTC
+    )  # of a year in pandas
+    assert _metadata(corpus, "end")[0] == {"end": end}
     lost, last = _metadata(corpus, "serial")  # MySQL's unsigned numbers in Spark
     assert lost.detail.endswith(
         "a decimal that is no double; " + LOST.replace("f:", "serial:")
