@@ -5,6 +5,7 @@ article        a document with all that is derived from its text
 normalization  the normal form of a text
 language       the language of a text
 boilerplate    the dateline before a story, and sentences about the web page
+wrapping       lines of wrapped paragraphs
 sentences      sentences with their offsets
 words          words of a text, and of many texts at once
 porter         stems

@@ -12,6 +12,7 @@ from precis.model.text.language import ENGLISH, is_english, language_of
 from precis.model.text.normalization import normalise, one_line
 from precis.model.text.sentences import Sentence, split_sentences
 from precis.model.text.words import join_words, split_chunks
+from precis.model.text.wrapping import shown_line, unwrapped_lines
 
 # What is done to an article before a network reads it: `standard` cleans it, with
 # `none` the network reads it as it stands.
@@ -83,6 +84,8 @@ class Article:
         """
         if self._is_raw:
             return self._raw if self.normalised else ""
+        if any(len(line.splitlines()) > 1 for line in self._lines):
+            return one_line("\n".join(map(shown_line, self._lines)))
         text = self.normalised.replace("\n", " ")
         if self.story_start == 0:
             return text
@@ -102,10 +105,17 @@ class Article:
         return is_english(self.language)
 
     @functools.cached_property
+    def _lines(self) -> list[str]:
+        """The lines of the story, with line breaks; a wrapped paragraph is one line."""
+        lines = self.document.article[self.story_start :].splitlines(keepends=True)
+        return unwrapped_lines(lines) if len(lines) > 1 else lines
+
+    @functools.cached_property
     def sentences(self) -> tuple[Sentence, ...]:
-        """The sentences of the story: `document.article[start:end] == text`."""
+        """The sentences of the story."""
         text, language = self.document.article, self.language or ENGLISH
-        return tuple(split_sentences(text, start=self.story_start, language=language))
+        start, lines = self.story_start, self._lines
+        return tuple(split_sentences(text, start=start, language=language, lines=lines))
 
     @functools.cached_property
     def sentence_lines(self) -> tuple[str, ...]:
@@ -148,9 +158,13 @@ class Article:
         """
         text = self.document.article
         starts = [sentence.start for sentence in self.sentences]
-        bounds = itertools.pairwise([*starts, len(text)])
         first = starts[0] if starts else len(text)
-        return [*(text[start:end] for start, end in bounds), text[:first]]
+        ends = [*starts[1:], len(text)]
+        pieces = [
+            each.text + text[each.end : end]
+            for each, end in zip(self.sentences, ends, strict=False)
+        ]
+        return [*pieces, text[:first]]
 
     @property
     def has_split_words(self) -> bool:
@@ -186,14 +200,13 @@ def body_parts(article: Article) -> list[str]:
     part gives other text than the body has there, because characters of two sentences
     compose, the rest of the body is one part.
     """
-    text = article.document.article
     body = article.body
-    starts = [sentence.start for sentence in article.sentences]
-    bounds = [article.story_start, *starts[1:], len(text)]
+    *pieces, head = article.pieces
+    pieces = pieces or [""]
+    pieces[0] = head[article.story_start :] + pieces[0]
     parts = []
     begin = 0
-    for start, end in itertools.pairwise(bounds):
-        line = one_line(text[start:end])
+    for line in map(one_line, pieces):
         place = begin + body.startswith(" ", begin)
         if not line:
             continue

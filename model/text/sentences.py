@@ -2,19 +2,24 @@
 
 article     "(CNN) -- Rain fell.  It was cold.\\r\\nNobody came."
 sentences             [9, 19)     [21, 33)     [35, 47)
+
+Lines of a wrapped paragraph are read as one line (`wrapping`).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from sentencex import get_sentence_boundaries
 
 from precis.model.text.language import ENGLISH
+from precis.model.text.wrapping import flat, shown_line
 
 
 class Sentence(NamedTuple):
-    """A sentence and its offsets in the article: `article[start:end] == text`."""
+    """A sentence and its offsets in the article: `article[start:end] == text`, but for
+    the line breaks of a wrapped paragraph, which are spaces in the text.
+    """
 
     start: int
     end: int
@@ -26,12 +31,16 @@ _WORD_CHARACTER = re.compile(r"[^\W_]")
 
 
 def split_sentences(
-    article: str, *, start: int = 0, language: str = ENGLISH
+    article: str,
+    *,
+    start: int = 0,
+    language: str = ENGLISH,
+    lines: Iterable[str] | None = None,
 ) -> list[Sentence]:
     """The sentences of a text, in order, with their offsets.
 
-    A line break always ends a sentence. Within a line sentencex finds the boundaries,
-    and `_cuts` moves them by the rules for quotation marks. Text without a letter or
+    The end of a line ends a sentence. Within a line sentencex finds the boundaries, and
+    `_cuts` moves them by the rules for quotation marks. Text without a letter or
     digit is no sentence: it belongs to the sentence before it on its line, or else to
     the sentence after it. A line of such text has no sentence. A line of more than
     100,000 characters is first cut at white space, so that the time is proportional to
@@ -41,12 +50,17 @@ def split_sentences(
       article: the text.
       start: the first character that belongs to a sentence.
       language: of the text, whose abbreviations end no sentence.
+      lines: of the text from there on, as `unwrapped_lines` gives them; the lines as
+        they stand by default.
     """
     sentences = []
-    for line in article[start:].splitlines(keepends=True):
-        for piece in _pieces(line):
+    for line in article[start:].splitlines(keepends=True) if lines is None else lines:
+        is_plain = line.lstrip()[:1] != ">" and len(line.splitlines()) < 2
+        for piece in _pieces(line if is_plain else flat(line)):
             for left, right in _sentences_of_piece(piece, language):
-                text = piece[left:right]
+                text = article[start + left : start + right]
+                if not is_plain and len(text.splitlines()) > 1:
+                    text = shown_line(text)
                 sentences.append(Sentence(start + left, start + right, text))
             start += len(piece)
     return sentences

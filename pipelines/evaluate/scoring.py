@@ -17,6 +17,7 @@ from precis.model.quality.flags import ABSTRACTIVE, FLAGS, SOURCE
 from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.normalization import normalise
 from precis.model.text.sentences import split_sentences
+from precis.model.text.wrapping import shown_line
 from precis.pipelines.tables.part_files import has_reference
 from precis.pipelines.tables.schema import GROUP_SCORES_SCHEMA, SCORES_SCHEMA
 
@@ -180,9 +181,7 @@ def extractive_summaries(chosen: Iterable[Row]) -> dict[str, str]:
     """Each method's summary: its sentences in document order, one a line."""
     lines: dict[str, list[str]] = {}
     for sentence in sorted(chosen, key=lambda sentence: sentence["start"]):
-        # A sentence may run over a line break of the article, which would cut it in two
-        # for ROUGE-Lsum.
-        line = " ".join(sentence["text"].split())
+        line = shown_line(sentence["text"])
         lines.setdefault(sentence["method"], []).append(line)
     return {method: "\n".join(sentences) for method, sentences in lines.items()}
 

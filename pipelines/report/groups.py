@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from precis.model.text.wrapping import shown_line
 from precis.pipelines.report.rows import take_rows
 from precis.pipelines.tables.finished_run import FinishedRun
 
@@ -75,7 +76,7 @@ def group_lines(
     for sentence, line in zip(
         row["sentences"], row["summary"].split("\n"), strict=False
     ):
-        text = " ".join(sentence["text"].split())
+        text = shown_line(sentence["text"])
         place = places.get(tuple(sentence[name] for name in DOCUMENT_KEY))
         source = "" if text == line else text
         lines.append({**sentence, "line": line, "source": source, "place": place})

@@ -24,6 +24,7 @@ from precis.model.text.article import Article
 from precis.model.text.limit import line_size
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
+from precis.model.text.wrapping import shown_line
 from precis.pipelines.summarize.document_encoder import DocumentEncoder
 from precis.pipelines.summarize.extractive_summaries import NEURAL
 from precis.pipelines.summarize.options import WRITE_SENTENCES
@@ -104,7 +105,11 @@ def rewrite(
     encoder = DocumentEncoder(
         bulk.source_tokenizer, bulk.max_source_tokens, settings.options
     )
-    texts = [one_line(each["text"]) for group in groups for each in group.sentences]
+    texts = [
+        one_line(shown_line(each["text"]))
+        for group in groups
+        for each in group.sentences
+    ]
     sources = [source.ids for source in encoder.encode_texts(texts)]
     in_processes = bulk.pays_for_processes(sources)
     searched = bulk.begin(sources, in_processes=in_processes).summaries()
@@ -114,7 +119,9 @@ def rewrite(
     written = iter([() if isinstance(each, Failure) else each for each in searched])
     for group in groups:
         rewritten = [
-            RewrittenSentence(Sentence(place, place + 1, each["text"]), next(written))
+            RewrittenSentence(
+                Sentence(place, place + 1, shown_line(each["text"])), next(written)
+            )
             for place, each in enumerate(group.sentences)
         ]
         if group.expected is not None and rewritten:
@@ -139,10 +146,11 @@ def _take_lines(
         summary.text.split("\n"), summary.support or (), strict=True
     ):
         sentence = row["sentences"][support.start]
-        itself = one_line(sentence["text"])
+        text = shown_line(sentence["text"])
+        itself = one_line(text)
         quality = measure(
             line,
-            read_source(Article.from_text(sentence["text"], clean=settings.clean)),
+            read_source(Article.from_text(text, clean=settings.clean)),
             mean_log_prob=round_score(summary.mean_log_prob),
             min_mean_log_prob=fallback.min_mean_log_prob,
             is_doubtful=round_score(support.confidence) < fallback.min_confidence,

@@ -32,6 +32,7 @@ from precis.model.inference.bulk_summarizer import BulkSummarizer
 from precis.model.isolation import FailureWatch
 from precis.model.progress.counters import enter_step
 from precis.model.text.language import is_english
+from precis.model.text.wrapping import shown_line
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.engines.tasks import TaskReport, TaskWorker
@@ -382,7 +383,7 @@ class GroupSummarizer:
         row = {
             **{name: first[name] for name in ("group_id", "members", "members_used")},
             "candidates": len(candidates),
-            "summary": "\n".join(" ".join(each["text"].split()) for each in sentences),
+            "summary": "\n".join(shown_line(each["text"]) for each in sentences),
             "method": method,
             "sentences": sentences,
             "flags": [name for name, is_set in flags.items() if is_set],

@@ -169,7 +169,7 @@ class SummaryRow:
             "language": article.language,
             "extractive_method": methods[0],
             "extractive_summary": text,
-            "extractive": _extract_items(extracts),
+            "extractive": _extract_items(extracts, article.document.article),
             "extractive_quality": quality._asdict(),
             "other_quality": list(map(self._compared, methods[1:], others)),
         }
@@ -440,14 +440,17 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _extract_items(extracts: Mapping[str, Sequence[Extract]]) -> list[dict[str, Any]]:
-    """The column `extractive`: the sentences that every method chose."""
+def _extract_items(
+    extracts: Mapping[str, Sequence[Extract]], text: str
+) -> list[dict[str, Any]]:
+    """The column `extractive`: the sentences that every method chose of a text."""
     return [
         {
             "method": method,
             "rank": extract.rank,
             "score": round_score(extract.score),
             **extract.sentence._asdict(),
+            "text": text[extract.sentence.start : extract.sentence.end],
         }
         for method, chosen in extracts.items()
         for extract in chosen

@@ -133,6 +133,7 @@ class SummarySettings(NamedTuple):
             "extractive": ",".join(options.methods),
             "fallback_flags": ",".join(sorted(self.fallback.fallback_flag_names)),
             "clean": self.clean,
+            "wrapped_lines": "joined",  # Earlier versions ended sentences there.
             **models,
             "schema_version": SCHEMA_VERSION,
         }

@@ -1,0 +1,154 @@
+"""Text that was wrapped at a column: which line breaks are within a sentence.
+
+    The survey covers the lower valley. It compares twelve    full, and goes on in lower
+    basins of the northern region, and rain fell on all of    case: one paragraph
+    them.
+
+    Lakes of the northern region after the rain               not full, and goes on in
+    Rivers                                                    upper case: three lines
+    Springs of the lower valley
+
+A line is full if the first word of the next line would have made it longer than the
+column. In scripts without case all lines of a text must be full. An item of a list, a
+line of a table and what a speaker says begin lines of their own.
+"""
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+# Of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which have no space between words.
+_UNSPACED = (
+    r"[\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\uffef\U00020000-\U0003ffff]"
+)
+# With the marks of a quotation in mail before the next line.
+_BREAK = r"[ \t]*(?:\r\n?|\n)[\s>]*"
+# Without a space: between characters of those scripts, and within a word, but for
+# `pre-` of `pre- and postwar`.
+_GLUED = re.compile(
+    rf"(?<={_UNSPACED}){_BREAK}(?={_UNSPACED})|\xad{_BREAK}"
+    rf"|(?<=[^\W_][-‐]){_BREAK}(?!(?:and|or|to|und|oder|bis|et|ou|y|o)\b)(?=\w)"
+)
+_END = re.compile(r"[.!?…。！？।؟۔][\s'\"”’»)\]」』]*\Z")
+# What begins a line of its own: marks of lists, `2.1`, `(iv)`, `[7]`, `Q.`, `Ms Roe:`.
+_OWN_LINE = re.compile(
+    r"(?!--+ [a-z])[^\w\"'“”‘’«»„()[\]「」『』$€£¿¡,.;:!?%&、。，；：？！،؛؟۔।]"
+    r"|\d+(?:\.\d+)+\.?\s+[A-ZÀ-ÞΑ-ΩА-Я]|(?:\([ivxIVX]{2,}\)|\[\d+\]|[QA][.:]"
+    r"|(?:[A-ZÀ-ÞΑ-ΩА-Я][\w.'’-]*[ ,]*){1,4}:)(?:\s|\Z)|\w+：|https?:"
+)
+_NUMBER = re.compile(r"\(?(?:\d{1,3}|[A-Za-z])[.)]\s")  # of a list, if there are two
+_CELLS = ("\t", "     ", "|", ". . .", "....")
+_MIN_COLUMN, _MAX_COLUMN, _LONGEST_WORD = 30, 120, 20  # characters
+
+
+class _Break(NamedTuple):
+    """A line break that may be within a sentence.
+
+    Attributes:
+      place: the number of the line before it.
+      width: of the wider one of both lines.
+      reach: the width of the first line with the first word of the second.
+      case: lower, upper or other, of the second line; `end` where the first line ends
+          a sentence, or an abbreviation.
+    """
+
+    place: int
+    width: int
+    reach: int
+    case: str
+
+
+def unwrapped_lines(lines: Sequence[str]) -> list[str]:
+    """The lines of a text, with their line breaks; each wrapped paragraph is one."""
+    joined = _breaks_within(lines)
+    starts = [place for place in range(len(lines)) if place - 1 not in joined]
+    bounds = itertools.pairwise([*starts, len(lines)])
+    return ["".join(lines[start:end]) for start, end in bounds]
+
+
+def flat(line: str) -> str:
+    """A line with spaces for the line breaks within it and for marks of quotation
+    (`> `) before it; its length is the same.
+    """
+    return re.sub(rf"{_BREAK}|\A[ \t>]+", lambda match: " " * len(match[0]), line)
+
+
+def shown_line(sentence: str) -> str:
+    """A sentence of an article on one line, as summaries show it."""
+    return " ".join(re.sub(_BREAK, " ", _GLUED.sub("", sentence)).split())
+
+
+def _breaks_within(lines: Sequence[str]) -> set[int]:
+    """The places of the breaks within wrapped paragraphs."""
+    breaks = _find_breaks(lines)
+    groups = itertools.groupby(breaks, lambda each: each is not None)
+    blocks = [
+        [each for each in group if each] for is_block, group in groups if is_block
+    ]
+    opens = [each for each in breaks if each and each.case != "end"]
+    if not opens:
+        return set()
+    widths = sorted(each.width for each in opens)
+    column = widths[len(widths) * 9 // 10]
+    joined, others = set[int](), list[Sequence[_Break]]()
+    for block in blocks:
+        width = max(each.width for each in block)
+        # Lines of PDF files are equally wide and not equally long.
+        full = [each for each in block if each.reach > 0.87 * width]
+        # The first line may be a heading, the last one a name.
+        rest = block[block[0] not in full : len(block) - (block[-1] not in full)]
+        cases = [each.case for each in rest if each.case != "end"]
+        if (
+            cases.count("upper") <= 3 * cases.count("lower") > 0
+            and width >= max(_MIN_COLUMN + 10 * (len(cases) < 2), 0.6 * column)
+            and sum(each.case != "end" for each in full) >= 0.75 * len(cases)
+        ):
+            joined.update(each.place for each in full)
+        else:
+            others.append(block)
+    cases = [each.case for each in opens]
+    has_case = 3 * cases.count("lower") > cases.count("other")
+    if has_case and not joined:
+        return joined
+    column = column if has_case else widths[-1]
+    for block in others:
+        full = [each for each in block if each.reach > column >= each.width]
+        if all(each in full or each.case == "end" for each in block):
+            joined.update(each.place for each in full)
+    count = sum(each.place in joined and each.case == "other" for each in opens)
+    return joined if has_case or count >= max(3, 0.75 * len(opens)) else set()
+
+
+def _find_breaks(lines: Sequence[str]) -> list[_Break | None]:
+    """For each line but the last the break behind it; None if a sentence ends there."""
+    is_lower = "".join(lines).islower()
+    texts = [line.strip(" \t\u3000>\r\n") for line in lines]
+    widths = [len(line.expandtabs().rstrip()) for line in lines]
+    breaks = list[_Break | None]()
+    for place, (text, following) in enumerate(itertools.pairwise(texts)):
+        breaks.append(None)
+        width = max(widths[place : place + 2])
+        if (
+            not following
+            or text[-1:] in ":："
+            or width > _MAX_COLUMN
+            or lines[place][-1] not in "\r\n"
+            or lines[place][:6].count(">") != lines[place + 1][:6].count(">")
+            or (
+                _NUMBER.match(following)
+                and sum(map(bool, map(_NUMBER.match, texts))) > 1
+            )
+            or _OWN_LINE.match(following)
+            or any(cell in text or cell in following for cell in _CELLS)
+        ):
+            continue
+        first = following.lstrip("\"'“‘«„([「『- ")[:1]
+        case = "lower" if first.islower() and not is_lower else "upper"
+        if first.lower() == first.upper():
+            case = "other"
+        word = following.split()[0][:_LONGEST_WORD]
+        reach = widths[place] + 1 + len(word) * (not re.match(_UNSPACED, word))
+        case = "end" if _END.search(text[-4:]) else case
+        breaks[place] = _Break(place, width, reach, case)
+    return breaks
