@@ -7,6 +7,9 @@ process checks a file as a whole before it uses it:
     gzip              members in front of a damaged one are used; on the way the states
                       of the decompression are kept, from which a range is read later
     bzip2, xz, zstd   nothing of a damaged file is used; one task reads the whole file
+
+A file may hold several members, one after another. Bytes behind a member that are no
+further member are damage, but for zeros, with which tapes and xz fill up.
 """
 
 import bz2
@@ -21,7 +24,9 @@ from typing import IO, Any, NamedTuple
 from precis.pipelines.corpus.opening import open_source
 
 # What compresses a file, by the end of its name.
-CODECS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+CODECS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd"}
+# What decompresses a member, and the unit of the zeros behind it, in bytes.
+_MEMBERS = {"bzip2": (bz2.BZ2Decompressor, 1), "xz": (lzma.LZMADecompressor, 4)}
 _BLOCK_BYTES = 1 << 20
 _COMPRESSED_BYTES = 64 << 10
 _CHECKED_FILES = 16  # whose states a process keeps, at most 3 MB each
@@ -151,7 +156,9 @@ def _blocks(
         while compressed := file.read(_COMPRESSED_BYTES):
             chunk_end = disk + len(compressed)
             # Zeros may stand between members and behind the last one.
-            while compressed := compressed if member else compressed.lstrip(b"\0"):
+            while compressed := (
+                compressed if member or not disk else compressed.lstrip(b"\0")
+            ):
                 member = member or zlib.decompressobj(_GZIP_FORMAT)
                 content = member.decompress(compressed, _BLOCK_BYTES)
                 compressed = (
@@ -182,15 +189,8 @@ def _streamed(file: IO[bytes], codec: str) -> Iterator[Block]:
     """The blocks of a file that is compressed otherwise."""
     start = disk = 0
     file.seek(0)
-    stream: Any
-    if codec == "zstd":
-        import pyarrow as pa
-
-        stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
-    else:
-        stream = bz2.BZ2File(file) if codec == "bzip2" else lzma.LZMAFile(file)
     try:
-        while content := stream.read(_BLOCK_BYTES):
+        for content in _contents(file, codec):
             disk_end = file.tell()
             yield Block(content, start, disk, disk_end)
             start, disk = start + len(content), disk_end
@@ -198,3 +198,32 @@ def _streamed(file: IO[bytes], codec: str) -> Iterator[Block]:
         if not is_damage(error):
             raise
         raise BrokenFile(str(error)) from error
+
+
+def _contents(file: IO[bytes], codec: str) -> Iterator[bytes]:
+    """The uncompressed content of a file, piece by piece."""
+    if codec == "zstd":
+        import pyarrow as pa
+
+        stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
+        yield from iter(lambda: stream.read(_BLOCK_BYTES), b"")
+        return
+    decompressor, unit = _MEMBERS[codec]
+    member: Any = decompressor()
+    zeros = 0
+    while compressed := file.read(_COMPRESSED_BYTES):
+        while compressed or (member and not member.needs_input):
+            if not member:
+                rest = compressed.lstrip(b"\0")
+                zeros += len(compressed) - len(rest)
+                # Zeros that fill no unit are left, and no member begins so.
+                compressed = rest and bytes(zeros % unit) + rest
+                member = decompressor() if rest else None
+                continue
+            if content := member.decompress(compressed, _BLOCK_BYTES):
+                yield content
+            compressed = member.unused_data
+            if member.eof:
+                member, zeros = None, 0
+    if member or zeros % unit:
+        raise EOFError("the file ends within the stream")

@@ -69,16 +69,24 @@ def test_ranges_in_any_order_are_those_of_the_whole(tmp_path, members):
         assert block.start == len(CONTENT) - 9 and file.tell() > 500_000
 
 
-@pytest.mark.parametrize("end", COMPRESS)
-def test_files_of_each_compression_are_read(tmp_path, end):
+# Zeros between and behind streams, a multiple of four of them, are part of the format
+# of xz (xz-file-format 1.2.1, section 2.2); gzip and bzip2 take any number at the end.
+@pytest.mark.parametrize(
+    ("end", "zeros"),
+    [*dict.fromkeys(COMPRESS, 0).items(), ("gz", 9), ("bz2", 9), ("xz", 66_000)],
+)
+def test_files_of_each_compression_are_read(tmp_path, end, zeros):
     compress = COMPRESS[end]
     half = RECORDS.index(b'{"id": "200"')
-    content = compress(RECORDS[:half]) + compress(RECORDS[half:])
+    halves = compress(RECORDS[:half]), compress(RECORDS[half:]), b""
+    content = bytes(zeros).join(halves)
     (tmp_path / f"a.jsonl.{end}").write_bytes(content)
     tasks, records = read_corpus(f"jsonl:{tmp_path}/*", task_bytes=9_000)
     assert [each.document_id for each in records] == [str(n) for n in range(400)]
     assert records[1].source_position == f"byte {RECORDS.index(b'{', 9)}"
-    assert len(tasks) == (3 if end == "gz" else 1)
+    assert (len(tasks) > 1) == (end == "gz")
+    (tmp_path / "c.jsonl.lzma").write_bytes(lzma.compress(RECORDS, lzma.FORMAT_ALONE))
+    assert len(read_corpus(f"jsonl:{tmp_path}/c.jsonl.lzma")[1]) == 400
     (tmp_path / f"b.csv.{end}").write_bytes(compress(b"article\nRain fell.\n"))
     (record,) = read_corpus(f"csv:{tmp_path}/b.csv.{end}")[1]
     assert record.article == "Rain fell."
@@ -88,14 +96,24 @@ def test_files_of_each_compression_are_read(tmp_path, end):
     ("end", "damage"),
     # Arrow writes zstd without a checksum, so that only a cut is seen. What is read of
     # gzip is in test_corpus_jsonl.py.
-    [*itertools.product(["bz2", "xz"], ["cut", "flipped"]), ("zst", "cut")],
+    [
+        *itertools.product(["bz2", "xz", "zst"], ["cut", "header", "begun", "more"]),
+        *itertools.product(["bz2", "xz"], ["flipped"]),
+        *itertools.product(["gz", "bz2", "xz"], ["zeros"]),
+        ("xz", "odd zeros"),
+    ],
 )
 def test_no_record_of_a_damaged_file_is_read(tmp_path, end, damage):
     content = bytearray(COMPRESS[end](RECORDS))
     if damage == "cut":
         del content[-len(content) // 3 :]
-    else:
+    elif damage == "flipped":
         content[len(content) // 2] ^= 0x55
+    elif damage == "header":
+        content += bytes([content[0] ^ 1]) + content[1:] + content
+    else:
+        ends = {"begun": content[:3], "more": b"more", "odd zeros": bytes(5)}
+        content = content + ends[damage] if damage in ends else bytearray(999)
     (tmp_path / f"a.jsonl.{end}").write_bytes(content)
     (lost,) = read_corpus(f"jsonl:{tmp_path}/*", task_bytes=9_000)[1]
     codec = compression.CODECS[f".{end}"]
