@@ -86,6 +86,7 @@ class DatasetInfo:
       counts: documents by result: read, written, duplicates, failed, skipped; and
           skipped documents by reason.
       failures: dead letters by stage and reason.
+      sources: what became of the documents of each file that lost some.
       files: those of the tokenizers, each with its name, bytes and sha256.
       dead_letters: the files of dead letters, in the same way.
       max_source_tokens, max_target_tokens: where sources and targets are cut.
@@ -110,6 +111,7 @@ class DatasetInfo:
     target_lengths: Lengths
     counts: Mapping[str, int]
     failures: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    sources: Mapping[str, Mapping[str, int]] = dataclasses.field(default_factory=dict)
     files: tuple[Mapping[str, Any], ...] = ()
     dead_letters: tuple[Mapping[str, Any], ...] = ()
     max_source_tokens: int

@@ -15,7 +15,11 @@ from typing import Any
 from precis.model.errors import UsageError
 from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.compression import codec_of
-from precis.pipelines.corpus.formats import describe_file, fitting_encoding
+from precis.pipelines.corpus.formats import (
+    OTHER_FORMAT,
+    describe_file,
+    fitting_encoding,
+)
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
@@ -66,20 +70,31 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     )
     fields = options.fields._replace(kept=tuple(kept))
     tasks: list[Task] = []
+    lost = []
     for file in source:
-        names, delimiter = _header(file, options)
-        if not tasks:
-            rows = _rows(file, delimiter, options)
-            first = (
-                dict(zip(names, cells, strict=False))
-                for _, cells in itertools.islice(rows, 1, records.FIRST_RECORDS)
-            )
-            records.check_fields(names, options.required_fields, file.path, first)
+        try:
+            names, delimiter = _header(file, options)
+            if not tasks or options.article_field not in names:
+                rows = _rows(file, delimiter, options)
+                first = (
+                    dict(zip(names, cells, strict=False))
+                    for _, cells in itertools.islice(rows, 1, records.FIRST_RECORDS)
+                )
+                records.check_fields(names, options.required_fields, file.path, first)
+        except UsageError as error:
+            if not tasks:
+                raise
+            other = describe_file(file.path, is_json=True)
+            # The names that it has may be text of an article.
+            problem = str(error).partition(", it has ")[0]
+            detail = f"the file is {other}" if other else problem
+            lost.append(file._replace(problem=OTHER_FORMAT, detail=detail))
+            continue
         starts = _row_starts(file, delimiter, options)
         for start, stop in itertools.pairwise([*starts, -1]):
             size = (file.size_bytes if stop == -1 else stop) - start
             tasks.append(listing.range_task(file, start, stop, size, fields))
-    return tasks
+    return [*tasks, *listing.unreadable_tasks(lost, holds_one_document=False)]
 
 
 def _row_starts(file: SourceFile, delimiter: str, options: CorpusOptions) -> list[int]:

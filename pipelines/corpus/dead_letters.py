@@ -21,7 +21,7 @@ from precis.model.isolation import Failure, attempt
 from precis.model.progress.counters import count
 from precis.model.text.article import Article
 from precis.pipelines.corpus.compression import CODECS
-from precis.pipelines.corpus.formats import fitting_encoding
+from precis.pipelines.corpus.formats import OTHER_FORMAT, fitting_encoding
 from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
 from precis.pipelines.corpus.options import FailureOptions
 from precis.pipelines.corpus.task import (
@@ -37,6 +37,7 @@ from precis.pipelines.corpus.task import (
 _DAMAGED = (*CODECS.values(), "utf16")
 UNCOUNTED = {
     **{f"read/broken_{codec}": f"{codec} file(s) are damaged" for codec in _DAMAGED},
+    f"read/{OTHER_FORMAT}": "file(s) are of another format",
     f"read/{CHANGED}": "file(s) changed after the corpus was listed",
     f"read/{UNREADABLE}": "file(s) or folder(s) could not be read",
 }
@@ -72,6 +73,7 @@ def letter_values(letter: DeadLetter) -> dict[str, Any]:
     return {**letter._asdict(), "raw": raw}
 
 
+_NAMED = 3  # files in a message
 # So many dead letters show which encoding their file has.
 _LETTERS_FOR_ENCODING = 100
 
@@ -139,6 +141,7 @@ def read_dead_letters(path: str) -> Iterator[dict[str, Any]]:
 def check_failures(
     counts: Mapping[str, int],
     reasons: Mapping[str, int],
+    sources: Mapping[str, Mapping[str, int]],
     *,
     allowed: FailureOptions,
     dead_letters: str,
@@ -148,27 +151,34 @@ def check_failures(
     Args:
       counts: documents by what became of them; `read`, `failed` and `empty` are used.
       reasons: lost records by `stage/reason`.
+      sources: the counts of each source file, at least of those that lost records.
       allowed: the share of the records that may fail, and of empty articles.
       dead_letters: where the dead letters are, for the message.
 
     Raises:
-      DataError: more than that failed, or it is unknown how many did.
+      DataError: more than that failed, or all of a file, or it is unknown how many.
     """
     uncounted = [
         f"{reasons[reason]} {words}"
         for reason, words in UNCOUNTED.items()
         if reasons.get(reason)
     ]
-    if uncounted and allowed.max_failed_share < 1:
-        raise DataError(
-            f"{' and '.join(uncounted)} and an unknown number of "
-            f"records is lost; see {dead_letters}, replace the files, or run the "
-            "command again with --max_failed_share 1 to go without those records"
-        )
     left_out = counts.get("other_split", 0) + counts.get("not_selected", 0)
     read = counts["read"] - left_out
     failed, empty = counts["failed"], counts["empty"]
-    if failed > allowed.max_failed_share * read:
+    is_within_share = failed <= allowed.max_failed_share * read
+    if reasons and allowed.max_failed_share < 1:
+        lost, unread = _lost_files(sources, dead_letters)
+        if unread and is_within_share:
+            uncounted.append(f"{len(unread)} file(s) hold no record that can be read")
+        if uncounted:
+            raise DataError(
+                f"{' and '.join(uncounted)} and an unknown number of "
+                f"records is lost; see {dead_letters}, replace the files, or run the "
+                "command again with --max_failed_share 1 to go without those records: "
+                + "; ".join([*lost, *unread][:_NAMED])
+            )
+    if not is_within_share:
         most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])
         listed = ", ".join(f"{reason} {count}" for reason, count in most_frequent_first)
         raise DataError(
@@ -186,13 +196,38 @@ def check_failures(
         )
 
 
+def _lost_files(
+    sources: Mapping[str, Mapping[str, int]], folder: str
+) -> tuple[list[str], list[str]]:
+    """The files of which an unknown number of records is lost, and those of several
+    records, none of which can be read; each with what is wrong with it.
+    """
+    lost, details, records = {}, {}, Counter[str]()
+    for letter in _letters(folder):
+        path = letter["source_file"]
+        if f"{letter['stage']}/{letter['reason']}" in UNCOUNTED:
+            lost[path] = f"{path}: {letter['detail']}"
+        elif letter["stage"] == "read" and letter["source_position"] != "file":
+            records[path] += letter["records"]
+            details.setdefault(path, f"{path}: {letter['detail']}")
+    for path, number in records.items():
+        readable = sources[path]["read"] - sources[path].get("not_selected", 0) - number
+        if readable or number == 1:
+            del details[path]
+    return list(lost.values()), list(details.values())
+
+
+def _letters(folder: str) -> Iterator[dict[str, Any]]:
+    """The dead letters of a job."""
+    paths = files.glob(files.join(folder, "*.gz"))
+    return itertools.chain.from_iterable(map(read_dead_letters, paths))
+
+
 def _encoding_hint(reasons: Mapping[str, int], folder: str) -> str:
     """The encoding that fits records that are no UTF-8, where most failed for that."""
     if 2 * reasons.get("read/invalid_utf8", 0) < sum(reasons.values()):
         return ""
-    dead_letters = itertools.chain.from_iterable(
-        map(read_dead_letters, files.glob(files.join(folder, "*.gz")))
-    )
-    raws = (each["raw"] for each in dead_letters if each["reason"] == "invalid_utf8")
+    letters = _letters(folder)
+    raws = (each["raw"] for each in letters if each["reason"] == "invalid_utf8")
     raw = b"".join(itertools.islice(raws, _LETTERS_FOR_ENCODING))
     return f"; the texts are no UTF-8, --encoding {fitting_encoding(raw)} fits them"

@@ -1,30 +1,45 @@
 """What a file is that is not the text or the records it was taken for."""
 
+import codecs
+import contextlib
 import re
 
-from precis.pipelines.corpus.compression import codec_of
+from precis.pipelines.corpus.compression import BrokenFile, codec_of, decompressed
 from precis.pipelines.corpus.opening import open_source
 
+# The reason of a file that holds no records of its corpus.
+OTHER_FORMAT = "other_format"
+_HEAD_BYTES = 1000
 _PIPED = " | precis summarize --text -"
-# What a file begins with, what it then is, and how its text or its records are read.
+# What a file begins with, but for white space, what it then is, and how its text or its
+# records are read. The first ones are text and stand in the place of another file.
+_STAND_INS = (
+    (rb"version https://git-lfs\.", "a Git LFS pointer; `git lfs pull` gets the file"),
+    (rb"(<\?xml[^>]*>\s*)?<Error>\s*<", "the error of a server; download it again"),
+)
 _FORMATS = (
+    *_STAND_INS,
     (rb"%PDF-", "a PDF; `pdftotext FILE -{pipe}` reads its text"),
     (rb"\x1f\x8b", "compressed by gzip; `gunzip -c FILE{pipe}` reads it"),
+    (rb"BZh[1-9]1AY&SY", "compressed by bzip2; `bzip2 -dc FILE{pipe}` reads it"),
+    (rb"\xfd7zXZ\0", "compressed by xz; `xz -dc FILE{pipe}` reads it"),
+    (rb"\x28\xb5\x2f\xfd", "compressed by zstd; `zstd -dc FILE{pipe}` reads it"),
     (
         rb"PK\x03\x04",
         "a zip file, as .docx, .odt and .epub are; unpack it, or save it as plain text",
     ),
     (rb"PAR1", "Parquet; --corpus parquet:FILE reads its rows"),
     (rb"\{\\rtf", "rich text; save it as plain text"),
-    (rb"\xff\xfe|\xfe\xff", "UTF-16; --encoding utf-16 reads it"),
+    (rb"\xff\xfe|\xfe\xff|([^\0]\0){4}", "UTF-16; --encoding utf-16 reads it"),
+    (rb"(\0[^\0]){4}", "UTF-16; `iconv -f utf-16be -t utf-8 FILE{pipe}` reads it"),
     (
-        rb"(?i)(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b",
+        rb"(?i)<!doctype\s+html\b|(<[?!][^>]*>\s*)*<html\b",
         "an HTML page; `pandoc -t plain FILE{pipe}` reads its text",
     ),
 )
-_JSON_ARRAY = (
-    rb"(\xef\xbb\xbf)?\s*\[",
-    "a JSON array; `jq -c '.[]' FILE` writes its records as JSON lines",
+_JSON_FORMATS = (
+    (rb"\[\s*([\[{\"\]]|$)", "a JSON array; `jq -c '.[]' FILE` writes JSON lines"),
+    (rb"\{([^\n]*[\[{,])?\s*\n", "JSON over lines; `jq -c . FILE` writes one a line"),
 )
 
 
@@ -40,18 +55,27 @@ def other_format(
       is_json: whether it is read as JSON lines.
     """
     pipe = _PIPED if is_text else ""
-    for beginning, words in (*_FORMATS, *((_JSON_ARRAY,) if is_json else ())):
+    head = head[:_HEAD_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
+    for beginning, words in (*_FORMATS, *(_JSON_FORMATS if is_json else ())):
         if re.match(beginning, head):
             return words.replace("FILE", file).replace("{pipe}", pipe)
     return ""
 
 
+def is_stand_in(head: bytes) -> bool:
+    """Whether a file of text is a pointer to a file, or an error in its place."""
+    return any(re.match(beginning, head) for beginning, _ in _STAND_INS)
+
+
 def describe_file(path: str, *, is_json: bool = False) -> str:
-    """`other_format` of a file of records; "" for one that is decompressed."""
-    if codec_of(path):
-        return ""
-    with open_source(path) as file:
-        return other_format(file.read(1000), path, is_json=is_json)
+    """`other_format` of a file of records, or of what is compressed in it."""
+    codec = codec_of(path)
+    with open_source(path) as file, contextlib.suppress(BrokenFile, StopIteration):
+        head = file.read(_HEAD_BYTES)
+        if codec:
+            head = next(decompressed(file, path, 0, "")).content
+    other = other_format(head, path, is_json=is_json)
+    return "" if codec and f" by {codec};" in other else other
 
 
 def fitting_encoding(raw: bytes) -> str:

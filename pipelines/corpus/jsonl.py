@@ -11,9 +11,10 @@ from typing import Any
 import orjson
 
 from precis.model.errors import UsageError
+from precis.model.text.document import Document
 from precis.pipelines.corpus import kept_fields, listing, records
 from precis.pipelines.corpus.compression import codec_of
-from precis.pipelines.corpus.formats import describe_file
+from precis.pipelines.corpus.formats import OTHER_FORMAT, describe_file
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
@@ -98,12 +99,36 @@ def _first_records(
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """The records of a task. Blank lines are no records."""
     (file,) = task.files
-    for line in _records(file, options, task.start, task.stop, version=file.version):
+    lines = _records(file, options, task.start, task.stop, version=file.version)
+    first = [*itertools.islice(lines, 2)]
+    for line in itertools.chain(first, lines):
         content = _parse(line, file.path, options)
         if isinstance(content, dict):
             place = Place(file.path, f"byte {line.start}")
             content = records.to_document(content, task.fields, place)
+        if line is first[0] and not (task.start or isinstance(content, Document)):
+            is_all = len(first) == 1 and task.stop == -1
+            if problem := _file_problem(line, task, options, is_all):
+                content = content._replace(reason=OTHER_FORMAT, detail=problem)
         yield ReadRecord(content, line.share, line.text)
+
+
+def _file_problem(line: Line, task: Task, options: CorpusOptions, is_all: bool) -> str:
+    """What a file is, if not JSON lines of the corpus, whose first line is no document.
+
+    Args:
+      line: the first one.
+      task: which begins with it.
+      options: how the file is read.
+      is_all: whether it has no other line.
+    """
+    if options.encoding != UTF_16:
+        if other := describe_file(task.paths[0], is_json=True):
+            return f"the file is {other}"
+    names = (f'"{name.rpartition(".")[2]}"'.encode() for name in task.fields.names)
+    if is_all and not line.problem and not any(name in line.text for name in names):
+        return "the file has one line, without a field that is read"
+    return ""
 
 
 def _records(

@@ -60,16 +60,17 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
             if not is_damage(error):
                 raise
             detail = f"its footer cannot be read: {str(error).splitlines()[0]}"
+            other = describe_file(file.path)
+            if other and "parquet:" not in other:
+                detail = f"it is {other}"
             unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
             continue
         tasks += _group_tasks(file, metadata, _fields(file, metadata, options), options)
     if unreadable and len(unreadable) == len(source):
         file = unreadable[0]
-        other = describe_file(file.path)
         raise UsageError(
             f"{file.path} is no Parquet file that can be read ({file.detail}); "
-            + (f"it is {other}; " if other else "")
-            + "name Parquet files that are whole and not encrypted"
+            "name Parquet files that are whole and not encrypted"
         )
     return [*tasks, *listing.unreadable_tasks(unreadable, holds_one_document=False)]
 

@@ -16,6 +16,7 @@ from itertools import chain, groupby
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import stage
 from precis.model.text.document import Document
+from precis.pipelines.corpus.dead_letters import UNCOUNTED
 from precis.pipelines.corpus.listing import (
     combined_version,
     groups_of,
@@ -143,12 +144,13 @@ def draw_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task]:
       DataError: a file changed or cannot be read, so that no document can be drawn.
     """
     drawn: list[_Candidate] = []
+    lost: list[_Candidate] = []
     records: dict[int, Counter[str]] = {}
     with stage("select", total=len(tasks), unit="tasks") as selecting:
         for task in tasks:
             records[task.number] = Counter()
             try:
-                found = _candidates(task, options, drawn, records[task.number])
+                found = _candidates(task, options, drawn, records[task.number], lost)
                 drawn = heapq.nsmallest(options.sample, chain(drawn, found))
             except FileFailure as failure:
                 raise DataError(
@@ -157,7 +159,7 @@ def draw_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task]:
                 ) from failure
             selecting.advance()
     positions: dict[int, dict[str, list[str]]] = {task.number: {} for task in tasks}
-    for _, number, _, path, position in drawn:
+    for _, number, _, path, position in drawn + lost:
         positions[number].setdefault(path, []).append(position)
     selected = []
     for task in tasks:
@@ -173,6 +175,7 @@ def _candidates(
     options: CorpusOptions,
     drawn: Sequence[_Candidate],
     records: Counter[str],
+    lost: list[_Candidate],
 ) -> Iterator[_Candidate]:
     """The documents of a task that may be in the sample.
 
@@ -181,18 +184,21 @@ def _candidates(
       options: how it is read.
       drawn: those of earlier tasks, sorted.
       records: counts the records of each file.
+      lost: takes the dead letters of files that are lost, which are always drawn.
     """
     reader = TaskReader(task, options)
     last = drawn[-1] if len(drawn) == options.sample else None
     for number, record in enumerate(read_records(task, options)):
         content = record.content
+        place = content.source_file, content.source_position
         records[content.source_file] += getattr(content, "records", 1)
         if isinstance(content, Document):
-            place = content.source_file, content.source_position
             found = _digest(content, options.seed), task.number, number, *place
             # The text of few documents is looked at: of those that may be taken.
             if (last is None or found < last) and reader.is_document(content):
                 yield found
+        elif f"{content.stage}/{content.reason}" in UNCOUNTED:
+            lost.append((0, task.number, number, *place))
 
 
 def _digest(document: Document, seed: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from precis.model import files
 from precis.model.text.document import Document
 from precis.pipelines.corpus import listing
-from precis.pipelines.corpus.formats import other_format
+from precis.pipelines.corpus.formats import OTHER_FORMAT, is_stand_in, other_format
 from precis.pipelines.corpus.opening import open_source, written_name
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import undecodable
@@ -53,14 +53,16 @@ def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | Dea
     if len(raw) > most:
         detail = f"the file has more than {most:,} bytes (--max_record_mb)"
         return unread(place, TOO_LARGE, detail)
+    other = other_format(raw, "FILE")
     try:
         # Without a byte order mark.
         is_utf_8 = options.encoding == "utf-8"
         text = raw.decode("utf-8-sig" if is_utf_8 else options.encoding)
     except UnicodeDecodeError as error:
         letter = undecodable(error, "", place)
-        other = other_format(raw, "FILE")
         return letter._replace(detail=f"it is {other}") if other else letter
+    if other and ("\0" in text or is_stand_in(raw)):
+        return unread(place, OTHER_FORMAT, f"the file is {other}")
     return Document("", "", text, None, {}, *place)
 
 

@@ -217,6 +217,7 @@ def publish_dataset(
         target_lengths=_lengths(reports, "target_lengths", options.max_target_tokens),
         counts=total_counts(sources) | sum_counts(each.counts for each in reports),
         failures=sum_counts(report.failures for report in reports),
+        sources={path: each for path, each in sources.items() if "failed" in each},
         files=tuple(describe_tokenizers(options.output)),
         dead_letters=tuple(file for report in reports for file in report.dead_letters),
         max_source_tokens=options.max_source_tokens,

@@ -168,11 +168,12 @@ def _finish(
     Raises:
       DataError: too many records failed, or what `check` raises.
     """
-    fields = {"counts": dict, "failures": dict}
+    fields = {"counts": dict, "failures": dict, "sources": dict}
     content = files.read_object(_pending_path(job), way_out=WAY_OUT, fields=fields)
     check_failures(
         content["counts"],
         content["failures"],
+        content["sources"],
         allowed=failures,
         dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
     )

@@ -157,7 +157,8 @@ def test_each_file_has_its_own_header(tmp_path):
     (tmp_path / "a.csv").write_text("id,article,,,x,x\n1,a,,,7,8\n")
     (tmp_path / "b.csv").write_text("article,id\nb,2\n")
     (tmp_path / "c.csv").write_text("text,id\nc,3\n")
-    *documents, third = read_corpus(f"csv:{tmp_path}/*.csv")[1]
+    *documents, lost = read_corpus(f"csv:{tmp_path}/*.csv")[1]
     found = [(d.document_id, d.article) for d in documents]
     assert found == [("1", "a"), ("2", "b")]
-    assert place_and_reason(third) == (f"{tmp_path}/c.csv", "byte 8", "missing_field")
+    assert place_and_reason(lost) == (f"{tmp_path}/c.csv", "file", "other_format")
+    assert lost.detail == f"{tmp_path}/c.csv has no field 'article'"

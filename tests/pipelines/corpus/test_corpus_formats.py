@@ -2,8 +2,10 @@
 and many records that are lost for one reason.
 """
 
+import bz2
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pyarrow as pa
@@ -104,6 +106,92 @@ def test_a_file_of_another_format_is_named(tmp_path, content, words):
     for record in read_corpus(f"text:{tmp_path}/*")[1]:
         if getattr(record, "reason", "") == "invalid_utf8" and b"[" not in content:
             assert record.detail.startswith("it is a")
+
+
+ROWS = [json.dumps({"id": f"x{n}", "article": TEXT}) for n in range(9)]
+LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{64 * 'a'}\nsize 9\n"
+STORE = "<Error><Code>NoSuchKey</Code><Key>a</Key></Error>"
+UTF_16 = "is UTF-16; --encoding utf-16 reads it"
+# Forms of git-lfs 3, S3, Azure, GitHub, mongoexport, DuckDB, and of gdal, which puts
+# records within an object; the last line of some of them is an object by itself.
+KINDS = {
+    "lfs": (LFS, "a Git LFS pointer; `git lfs pull`"),
+    "s3": (f'<?xml version="1.0"?>\n{STORE}', "the error of a server"),
+    "azure": (f'\ufeff<?xml version="1.0"?>{STORE}', "the error of a server"),
+    "html": ("\n<!DOCTYPE html>\n<html>\n<p>404\n", "an HTML page"),
+    "xhtml": ('<?xml version="1.0"?>\n<html>\n404\n', "an HTML page"),
+    "error": ('{"message": "Not Found", "status": "404"}', "without a field that is"),
+    "text": ("404: Not Found", "without a field that is read"),
+    "minified": (f"[{','.join(ROWS)}]", "a JSON array; `jq -c '.[]' "),
+    "mongoexport": ("[" + ",\n".join(ROWS) + "]\n", "a JSON array"),
+    "duckdb": ("[\n\t" + ",\n\t".join(ROWS) + "\n]\n", "a JSON array"),
+    "gdal": ('{\n"type": "x",\n"f": [\n' + ",\n".join(ROWS) + "\n]}", "`jq -c . "),
+    "pretty": (json.dumps(json.loads(ROWS[0]), indent=2), "`jq -c . "),
+    "utf-16": ("\n".join(ROWS).encode("utf-16"), UTF_16),
+    "utf-16-le": ("\n".join(ROWS).encode("utf-16-le"), UTF_16),
+    "utf-16-be": ("\n".join(ROWS).encode("utf-16-be"), "`iconv -f utf-16be "),
+    "bz2": (bz2.compress("\n".join(ROWS).encode()), "by bzip2; `bzip2 -dc"),
+    "xz": (lzma.compress("\n".join(ROWS).encode()), "by xz; `xz -dc"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), KINDS.values(), ids=list(KINDS))
+@pytest.mark.parametrize("name", ["b.jsonl", "b.jsonl.gz", "b.csv", "b.csv.gz"])
+def test_a_file_of_another_kind_is_lost_as_a_whole(tmp_path, name, content, words):
+    raw = content if isinstance(content, bytes) else content.encode()
+    scheme = name.split(".")[1]
+    good = ROWS if scheme == "jsonl" else ["id,article", *(f"{n},A" for n in range(9))]
+    (tmp_path / f"a.{scheme}").write_text("\n".join(good) + "\n")
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name[-1] == "z" else raw)
+    corpus = f"{scheme}:{tmp_path}/*"
+    lost = [
+        record
+        for record in read_corpus(corpus, task_bytes=400)[1]
+        if getattr(record, "reason", "") == "other_format"
+    ]
+    assert [letter.source_file for letter in lost] == [str(tmp_path / name)]
+    if scheme == "jsonl" or "without a field" not in words:
+        assert words in lost[0].detail
+    assert "Rain" not in lost[0].detail
+    sampled = read_corpus(corpus, sample=3)[1]
+    assert sorted(getattr(each, "reason", "") for each in sampled)[-2:] == [
+        "",
+        "other_format",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["lfs", "s3", "utf-16-le"])
+def test_a_stand_in_is_no_text_and_no_parquet(tmp_path, kind):
+    content, words = KINDS[kind]
+    raw = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt").write_bytes(raw)
+    good, lost = read_corpus(f"text:{tmp_path}/*.txt")[1]
+    assert (good.article, lost.reason) == (TEXT, "other_format")
+    assert words in lost.detail
+    pq.write_table(pa.table({"article": [TEXT]}), tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").write_bytes(raw)
+    good, lost = read_corpus(f"parquet:{tmp_path}/*.parquet")[1]
+    assert (lost.reason, words in lost.detail) == ("file_unreadable", True)
+
+
+def test_a_job_names_the_files_that_are_lost(tmp_path):
+    """One record of a file that has no other is a lost record of the corpus."""
+    (tmp_path / "a.jsonl").write_text("\n".join(ROWS * 40))
+    (tmp_path / "b.jsonl").write_text('{"id": "x", "article": null}\n')
+    flags = {"extractive": "lead", "max_failed_share": 0.02}
+    corpus, run = f"jsonl:{tmp_path}/*.jsonl", tmp_path / "run"
+    precis.summarize(corpus=corpus, output=tmp_path / "one", **flags)
+    (tmp_path / "c.jsonl").write_text('{"id": 1, "body": "A."}\n' * 2)
+    message = "1 file.* hold no record that .*/c.jsonl: 'article' is missing or null$"
+    for limit in (0, 362):
+        with pytest.raises(DataError, match=message):
+            (tmp_path / "d.jsonl").write_text("\n".join(ROWS))
+            output = run if not limit else tmp_path / "limited"
+            precis.summarize(corpus=corpus, output=output, limit=limit, **flags)
+    (tmp_path / "d.jsonl").unlink()
+    words = {"corpus": corpus, "output": tmp_path / "all", "extractive": "lead"}
+    assert precis.summarize(**words, max_failed_share=1)["counts"]["failed"] == 3
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,11 @@ def test_without_letters_or_after_an_error_there_is_no_file(tmp_path):
 
 NAMED = (
     r"^9 of 9 records failed \(read/b 7, read/a 2\), more than --max_failed_share 0.1 "
-    "allows; see gs://b/dead_letters, mend the corpus and name another --output, or "
+    "allows; see .*/letters, mend the corpus and name another --output, or "
 )
 BROKEN = (
-    "^1 gzip file.* are damaged and an unknown number of records is lost; see gs://b/"
-    "dead_letters, replace the files"
+    "^1 gzip file.* are damaged and an unknown number of records is lost; see .*/"
+    "letters, replace the files, .* to go without those records: a: detail$"
 )
 EMPTY = (
     "^6 of 10 articles have no text, more than --max_empty_share 0.5 allows; check "
@@ -90,12 +90,61 @@ EMPTY = (
         (10, 6, {}, 0.5, EMPTY),
     ],
 )
-def test_a_job_bears_a_share_of_failures(read, empty, reasons, share, message):
+def test_a_job_bears_a_share_of_failures(
+    tmp_path, read, empty, reasons, share, message
+):
     """Documents of another split do not count."""
     failed = sum(reasons.values())
     counts = {"read": read + 3, "failed": failed, "empty": empty, "other_split": 3}
-    allowed = FailureOptions(max_failed_share=share)
+    sources = {"a": {"read": read + 3, "failed": failed}}
+    letters = [
+        DeadLetter(*reason.split("/"), "detail", None, "a", records=records)
+        for reason, records in reasons.items()
+    ]
+    check(tmp_path, counts, sources, letters, share, message)
+
+
+UNREAD = "^1 file.* hold no record that can be read .* those records: b: detail$"
+
+
+@pytest.mark.parametrize(
+    ("read", "left_out", "position", "lost", "share", "message"),
+    [
+        (2, 0, "byte 0", {"read/x": 2}, 0.5, UNREAD),
+        (2, 0, "byte 0", {"read/x": 1, "read/y": 1}, 0.5, UNREAD),
+        (2, 0, "byte 0", {"read/x": 2}, 1.0, ""),
+        (3, 0, "byte 0", {"read/x": 2}, 0.5, ""),
+        (3, 1, "byte 0", {"read/x": 2}, 0.5, UNREAD),
+        (2, 0, "byte 0", {"read/x": 1, "search/x": 1}, 0.5, ""),
+        (1, 0, "byte 0", {"read/x": 1}, 0.5, ""),
+        (2, 0, "file", {"read/x": 2}, 0.5, ""),
+    ],
+)
+def test_a_file_of_which_no_record_can_be_read_fails_a_job(
+    tmp_path, read, left_out, position, lost, share, message
+):
+    """A record may be all that a file has, and is one of the corpus."""
+    failed = sum(lost.values())
+    counts = {"read": 500 + read, "failed": failed, "empty": 0}
+    of_file = {"read": read, "failed": failed, "not_selected": left_out}
+    letters = [
+        DeadLetter(*reason.split("/"), "detail", None, "b", position, records=records)
+        for reason, records in lost.items()
+    ]
+    check(tmp_path, counts, {"b": of_file}, letters, share, message)
+
+
+def check(tmp_path, counts, sources, letters, share, message):
+    folder = tmp_path / "letters"
+    with letter_file(folder / "7.jsonl.gz") as dead_letters:
+        for letter in letters:
+            dead_letters.write(letter)
     refused = pytest.raises(DataError, match=message) if message else nullcontext()
-    place = "gs://b/dead_letters"
     with refused:
-        check_failures(counts, reasons, allowed=allowed, dead_letters=place)
+        check_failures(
+            counts,
+            dead_letters.reasons,
+            sources,
+            allowed=FailureOptions(max_failed_share=share),
+            dead_letters=str(folder),
+        )
