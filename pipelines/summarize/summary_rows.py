@@ -30,6 +30,7 @@ from precis.model.text.limit import Limit
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
+from precis.model.text.wrapping import shown_line
 from precis.pipelines.summarize.extractive_summaries import ORACLE, choose_sentences
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.columns import known_score, round_margin, round_score
@@ -243,10 +244,11 @@ class SummaryRow:
         All sentences of an article without spaces between them are on one line, as the
         line breaks would make the summary longer than the article.
         """
-        text, article = "\n".join(_line(each.text) for each in sentences), self.article
-        if len(text) <= len(article.document.article):
+        text = "\n".join(shown_line(each.text) for each in sentences)
+        article = self.article.document.article
+        if len(text) <= len(article):
             return text
-        return _line(article.document.article[sentences[0].start : sentences[-1].end])
+        return shown_line(article[sentences[0].start : sentences[-1].end])
 
     def _add_keyphrases(self, model: "KeyphraseModel", reference: str | None) -> None:
         """Makes the columns of the keyphrases, of each method at most as many as asked.
@@ -434,10 +436,6 @@ def quality_of_own_reference(
         stage="measure_reference",
     )
     return None if isinstance(measured, Failure) else measured
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _extract_items(
