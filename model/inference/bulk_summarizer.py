@@ -119,8 +119,10 @@ class BulkSummarizer:
         check_model(search.bundle, contents.model_id, search.model_id)
         self.search = search
         self.processes = processes
-        self.tokenizer = contents.tokenizer
         self.source_tokenizer = contents.reader(search.instruction)
+        self.tokenizer = contents.tokenizer
+        if search.instruction:
+            self.tokenizer = self.source_tokenizer
         self.max_source_tokens = contents.config.max_source_tokens
         self._lock = threading.Lock()
         self._searcher: Searcher | CTranslate2Searcher | None = None
@@ -172,7 +174,10 @@ class BulkSummarizer:
         searches = [begin([sources[row] for row in rows]) for rows in batches]
 
         def decode(ranked: list[Hypothesis]) -> list[Summary]:
-            return distinct_summaries(ranked, self.tokenizer)
+            written = distinct_summaries(
+                ranked, self.tokenizer, self.search.instruction
+            )
+            return [each for each in written if each.text] or written
 
         return PendingWindow(batches, searches, list(map(len, sources)), decode)
 

@@ -5,7 +5,6 @@ An `Endpoint` stands where a `BulkSummarizer` would. The sources of documents ar
 bytes in UTF-8, as the tokens of the model are not known here; passages are cut by them.
 """
 
-import re
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -19,13 +18,11 @@ from precis.model.inference.bulk_summarizer import PendingWindow
 from precis.model.inference.chat_client import Answer, ChatClient
 from precis.model.inference.summarizer import Summary, shorten
 from precis.model.isolation import Failure, FailureError, attempt
+from precis.model.text.answer import summary_text
 from precis.model.text.language import ENGLISH, language_of
 from precis.model.text.limit import Limit, count_words
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
-
-# The reasoning that a model writes before its answer.
-_THOUGHTS = re.compile(r"\A(?:.*?</think>|\s*<think>.*)", re.DOTALL)
 
 
 class Utf8:
@@ -101,7 +98,7 @@ class Endpoint:
             [[number] for number in range(len(sources))],
             [submit(self._summarize, source).result for source in sources],
             list(map(len, sources)),
-            read_summaries,
+            self._read_all,
         )
 
     def _summarize(self, source: np.ndarray) -> SearchedBatch:
@@ -126,37 +123,35 @@ class Endpoint:
         """The size of an answer to a text, if nothing of it is within the limit."""
         if not self._limit:
             return ""
-        summary = attempt(answer, read_summary, stage=SEARCH)
+        summary = attempt(answer, self._read, stage=SEARCH)
         language = language_of(text) or ENGLISH
         if isinstance(summary, Failure) or shorten([summary], self._limit, language):
             return ""
         return f"{count_words(summary.text)} words, {len(summary.text)} characters"
 
+    def _read_all(self, answers: Sequence[Answer]) -> list[Summary]:
+        """The first answer as a summary, and a further one that holds a word.
 
-def read_summaries(answers: Sequence[Answer]) -> list[Summary]:
-    """The first answer as a summary, and a further one that holds a word.
+        Raises:
+          FailureError: the first holds none.
+        """
+        further = [attempt(each, self._read, stage=SEARCH) for each in answers[1:]]
+        others = [each for each in further if not isinstance(each, Failure)]
+        return [self._read(answers[0]), *others]
 
-    Raises:
-      FailureError: the first holds none.
-    """
-    further = [attempt(each, read_summary, stage=SEARCH) for each in answers[1:]]
-    others = [each for each in further if not isinstance(each, Failure)]
-    return [read_summary(answers[0]), *others]
+    def _read(self, answer: Answer) -> Summary:
+        """An answer as a summary, one sentence a line.
 
-
-def read_summary(answer: Answer) -> Summary:
-    """An answer as a summary, one sentence a line.
-
-    Raises:
-      FailureError: it holds no word.
-    """
-    text, is_finished = answer.summary.text, answer.summary.is_finished
-    text = _THOUGHTS.sub("", text.encode(errors="ignore").decode(), count=1)
-    sentences = split_sentences(text, language=language_of(text) or ENGLISH)
-    if not sentences:
-        detail = "the answer holds no word"
-        if not is_finished:
-            detail += "; a larger --max_summary_tokens lets the model write on"
-        raise FailureError(Failure(SEARCH, "empty_answer", detail))
-    lines = "\n".join(one_line(each.text) for each in sentences)
-    return answer.summary._replace(text=lines)
+        Raises:
+          FailureError: it holds no word.
+        """
+        text, is_finished = answer.summary.text, answer.summary.is_finished
+        text = summary_text(text.encode(errors="ignore").decode(), self._instruction)
+        sentences = split_sentences(text, language=language_of(text) or ENGLISH)
+        if not sentences:
+            detail = "the answer holds no word"
+            if not is_finished:
+                detail += "; a larger --max_summary_tokens lets the model write on"
+            raise FailureError(Failure(SEARCH, "empty_answer", detail))
+        lines = "\n".join(one_line(each.text) for each in sentences)
+        return answer.summary._replace(text=lines)

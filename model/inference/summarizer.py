@@ -15,6 +15,7 @@ from precis.model.search.config import (
     check_vocabularies,
 )
 from precis.model.search.special import special_tokens
+from precis.model.text.answer import summary_text
 from precis.model.text.language import ENGLISH, language_of
 from precis.model.text.limit import NO_LIMIT, Limit, ends_sentence, is_closed
 from precis.model.text.normalization import normalise
@@ -160,13 +161,16 @@ def _fitting_tokens(
 
 
 def distinct_summaries(
-    ranked: Sequence[Hypothesis], tokenizer: AnyTokenizer
+    ranked: Sequence[Hypothesis], tokenizer: AnyTokenizer, instruction: str = ""
 ) -> list[Summary]:
     """The summaries of one document, best first.
 
-    A summary that differs from a better one in white space only is left out.
+    A summary that differs from a better one in white space only is left out. Of what a
+    language model wrote that was told an instruction, the summary in it is taken.
     """
     texts = tokenizer.decode([hypothesis.tokens for hypothesis in ranked])
+    if instruction:
+        texts = [summary_text(text, instruction) for text in texts]
     distinct: dict[str, Hypothesis] = {}
     for text, hypothesis in zip(texts, ranked, strict=True):
         distinct.setdefault(normalise(text), hypothesis)

@@ -14,8 +14,6 @@ from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
 from precis.model.text.words import words
 
-# A line before the text, such as `Here is the headline:`.
-_PREAMBLE = re.compile(r"\A\s*[^\n]*:\**\s*\n(?=.*\w)", re.DOTALL)
 _BULLET = re.compile(r"^[ \t]*[-*•–]\s+", re.MULTILINE)
 _NUMBER = re.compile(r"^[ \t]*\(?(\d{1,2})[.)]\s+", re.MULTILINE)
 _END = re.compile(r"[.!?…。！？][\s\"'”’»)\]]*\Z")
@@ -75,10 +73,8 @@ class Limit(NamedTuple):
     def beginnings(self, text: str, language: str = ENGLISH) -> list[str]:
         """The text, and what is left of it without its last sentences, longest first.
 
-        What a language model says before it, and marks of bold type, are left out. With
-        a limit of lines each sentence is a line, without the mark of a list.
+        With a limit of lines each sentence is a line, without the mark of a list.
         """
-        text = _PREAMBLE.sub("", text).replace("**", "")
         if self.lines:
             text = _BULLET.sub("", text)
             if _NUMBER.findall(text)[:2] == ["1", "2"]:

@@ -9,6 +9,7 @@ A text that is too long is cut, and the tail stays whole.
 """
 
 import functools
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -56,7 +57,7 @@ def prompt_parts(chat: Mapping[str, Any], instruction: str) -> tuple[str, str]:
 
 
 class PromptTokenizer(ImportedTokenizer):
-    """Encodes articles as a language model reads them; decodes as its tokenizer."""
+    """Encodes articles as a language model reads them; decodes what it writes."""
 
     def __init__(
         self, tokenizer: ImportedTokenizer, chat: Mapping[str, Any], instruction: str
@@ -78,6 +79,18 @@ class PromptTokenizer(ImportedTokenizer):
         """The token ids of prompts with these articles, int32 [S] each."""
         prompts = (f"{self._head}{text.strip()}{self._tail}" for text in texts)
         return [np.append(self._first, ids) for ids in self.encode_parts(prompts)]
+
+    def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
+        """The texts of rows of token ids, each up to a special token behind others: a
+        model that was not trained to chat goes on there.
+        """
+        added = self._tokenizer.get_added_tokens_decoder()
+        special = {token for token, each in added.items() if each.special}
+        begun = [itertools.dropwhile(special.__contains__, row) for row in rows]
+        plain = [
+            itertools.takewhile(lambda id: id not in special, row) for row in begun
+        ]
+        return super().decode(plain)
 
     @functools.cached_property
     def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:

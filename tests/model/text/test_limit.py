@@ -36,8 +36,6 @@ def test_words_characters_and_lines_are_counted(limit, text, fits):
         (Limit(9), "Rain fell. It  rained ", ["Rain fell. It  rained ", "Rain fell."]),
         (Limit(9), "", [""]),
         (Limit(0, 0, 1), "Rain  fell.\nIt did.", ["Rain fell.\nIt did.", "Rain fell."]),
-        (Limit(9), "Here it is:\n\n**Rain fell.**", ["Rain fell."]),
-        (Limit(9), "Here it is:\n", ["Here it is:\n"]),
         (Limit(0, 0, 5), "- Rain\n*  Snow\n", ["Rain\nSnow", "Rain"]),
         (Limit(0, 0, 5), "1. Rain\n2. Snow", ["Rain\nSnow", "Rain"]),
         (Limit(0, 0, 5), "1.\nRain\n2.\nSnow", ["Rain\nSnow", "Rain"]),

@@ -9,7 +9,9 @@ from tokenizers import ByteLevelBPETokenizer
 
 from precis.model.bundle.checkpoints.rotary import read_chat
 from precis.model.errors import DataError
+from precis.model.inference.batches import Hypothesis
 from precis.model.inference.passages import PassageCutter
+from precis.model.inference.summarizer import distinct_summaries
 from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.prompts import PromptTokenizer
 from precis.model.tokenization.source import encode_sources
@@ -63,6 +65,20 @@ def test_a_passage_has_the_ids_of_a_whole_prompt():
         cutter = PassageCutter(prompts, task_prefix="", max_source_tokens=999)
         passages = [ids.tolist() for ids in cutter.cut([ARTICLE])]
         assert passages == [ids.tolist() for ids in prompts.encode([ARTICLE])]
+
+
+def test_what_is_written_ends_where_another_turn_begins(tokenizer):
+    """Also where the best hypotheses repeat what the model was told."""
+    told = "Say it in one line. Use only facts."
+    prompts = PromptTokenizer(tokenizer, {"chat_template": TEMPLATE}, told)
+    again = f"A dog slept. {told}"
+    texts = ("<s>Rain fell.</s>user Say it.</s>", told, again, "Rain fell.")
+    texts += ("<think>Rain.</think>A dog slept.</s></s>",)
+    rows = [ids.tolist() for ids in tokenizer.encode_parts(texts)]
+    assert prompts.decode(rows)[0] == "Rain fell."
+    ranked = [Hypothesis(row, -n, -n, None) for n, row in enumerate(rows)]
+    summaries = distinct_summaries(ranked, prompts, told)
+    assert [each.text for each in summaries] == ["Rain fell.", "", "A dog slept."]
 
 
 def test_a_cut_prompt_keeps_its_tail(tokenizer):
