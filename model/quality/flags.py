@@ -9,6 +9,7 @@ The fallback decides by them which text a row shows as its `summary`.
 """
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -44,9 +45,13 @@ FLAGS: Mapping[str, str] = {
         "no sentence of what the network wrote, or of the article without its "
         "captions, is within --max_words and --max_chars"
     ),
-    "unfinished": "the model of an endpoint was stopped at --max_summary_tokens",
+    "unfinished": (
+        "the model of an endpoint was stopped, as at --max_summary_tokens, or ended "
+        "for a reason that is not known"
+    ),
     "truncated_source": "the network did not read all of the source",
     "markup_source": "the source has tags of HTML",
+    "refused": "the model wrote that it cannot summarize; the extract is shown",
     "short_source": (
         "the source has fewer words than --min_source_words and is its own summary"
     ),
@@ -65,6 +70,22 @@ LONGER = "longer_than_source"
 EMPTY = "empty"
 # Nor one with this flag, as long as there is another text within the limit.
 OVER_LIMIT = "over_limit"
+# Nor one with this flag, which the row has all the same.
+REFUSED = "refused"
+_CANNOT = (
+    r"\bI(?:['’]m| am)? (?:can(?:not|['’]t| not)|unable|not able|won['’]t|must decline)"
+)
+# How a line begins in which a model says that it writes no summary.
+REFUSAL = re.compile(
+    r"(?:(?:I['’]m|I am|we['’]re)? ?(?:\w+ )?sorry|I apologi[sz]e)\b.{0,60}?"
+    rf"(?:{_CANNOT}|I don['’]t see)|(?:unfortunately,? |as an? .{{0,50}}? )?{_CANNOT} "
+    r"(?:to )?(?:\w+ )?(?:(?:assist|comply|help with|do that|engage)\b|(?:provide|"
+    r"create|summari[sz]e|fulfil+|process|access) (?:an?|any|the|this|that|your?)\b)|"
+    r"(?:es tut mir leid|je suis désolée?|lo siento|mi dispiace|desculpe|het spijt me|"
+    r"извините)\b.{0,40}\b(?:kann|peux|puedo|posso|kan|не могу)\b|"
+    r".{0,9}(?:抱歉|对不起).{0,9}(?:无法|不能)|申し訳(?:ありません|ございません)が",
+    re.IGNORECASE,
+)
 
 _ABSTRACTIVE_FLAGS = [name for name in FLAGS if name != SHORT_SOURCE]
 
@@ -171,6 +192,8 @@ def choose_summary(
     4. the source, if the extractive summary is longer than the source;
     5. the extractive summary.
 
+    A text in place of a refusal has its flag.
+
     Args:
       source: makes the document its own summary.
       extractive: the extractive summary.
@@ -187,14 +210,17 @@ def choose_summary(
         is_rejected = config.fallback == "always" or any(
             rejects(name, config) for name in abstractive.flags
         )
-        is_usable = not {EMPTY, LONGER} & set(abstractive.flags)
+        is_usable = not {EMPTY, LONGER, REFUSED} & set(abstractive.flags)
         if not is_rejected or (EMPTY in extractive.flags and is_usable):
             return abstractive
-    return whole or extractive
+    shown = whole or extractive
+    if abstractive and REFUSED in abstractive.flags:
+        shown = shown._replace(flags=[*shown.flags, REFUSED])
+    return shown
 
 
 def rejects(name: str, config: FallbackConfig) -> bool:
     """Whether an abstractive summary with this flag is not shown."""
-    if name in (LONGER, OVER_LIMIT):
+    if name in (LONGER, OVER_LIMIT, REFUSED):
         return True
     return config.fallback == "extractive" and name in config.fallback_flag_names

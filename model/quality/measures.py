@@ -23,7 +23,7 @@ from precis.model.quality.facts import (
     UnsupportedFacts,
     unsupported_facts,
 )
-from precis.model.quality.flags import MIN_MEAN_LOG_PROB
+from precis.model.quality.flags import MIN_MEAN_LOG_PROB, REFUSAL
 from precis.model.text.article import Article
 from precis.model.text.words import words
 
@@ -404,5 +404,8 @@ def _flags(
         "unfinished": was_cut,
         "truncated_source": is_truncated,
         "markup_source": source.has_markup,
+        "refused": any(
+            map(REFUSAL.match, {*summary.sentences} - source.sentences.keys())
+        ),
     }
     return [name for name, holds in is_flagged.items() if holds]

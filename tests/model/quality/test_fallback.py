@@ -39,7 +39,9 @@ EMPTY_LEAD = LEAD._replace(text="", flags=["empty"])
 TOO_LONG = abstract("longer_than_source")
 UNUSED = abstract("repeated", "unsupported_number", "unsupported_name")
 NOTHING_FITS = abstract("empty", "over_limit")
-KEPT = abstract(*(set(FLAGS) - {"longer_than_source", "over_limit", "short_source"}))
+REFUSED = abstract("too_short", "refused")
+HELD_BACK = {"longer_than_source", "over_limit", "refused", "short_source"}
+KEPT = abstract(*(set(FLAGS) - HELD_BACK))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,18 @@ KEPT = abstract(*(set(FLAGS) - {"longer_than_source", "over_limit", "short_sourc
         ({"abstractive": NOTHING_FITS, "config": FallbackConfig()}, LEAD),
         ({"abstractive": TOO_LONG, "extractive": LONG_LEAD}, SOURCE),
         ({"abstractive": None, "extractive": LONG_LEAD}, SOURCE),
+        # A refusal is not shown, and the text in its place has its flag.
+        *(
+            ({"abstractive": REFUSED, "config": config, **given}, shown)
+            for config in (FALLBACK, FallbackConfig(), DRAFTS)
+            for given, shown in (
+                ({}, LEAD._replace(flags=["too_short", "refused"])),
+                (
+                    {"extractive": EMPTY_LEAD},
+                    EMPTY_LEAD._replace(flags=["empty", "refused"]),
+                ),
+            )
+        ),
         # An empty text replaces no other text.
         ({"abstractive": UNUSED, "extractive": EMPTY_LEAD}, UNUSED),
         ({"abstractive": TOO_LONG, "extractive": EMPTY_LEAD}, EMPTY_LEAD),
@@ -78,7 +92,7 @@ def test_the_summary_that_is_shown(given, expected):
         ({"fallback": "lead"}, "one of none, extractive, always, not 'lead'"),
         (
             {"fallback_flags": "empty,no"},
-            "no flag 'no'; theirs are empty, .*markup_source$",
+            "no flag 'no'; theirs are empty, .*markup_source, refused$",
         ),
         ({"fallback_flags": "short_source"}, "summaries have no flag 'short_source'"),
         (
