@@ -11,6 +11,7 @@
 This file imports neither TensorFlow nor Beam.
 """
 
+import re
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -57,8 +58,8 @@ class Failure(NamedTuple):
     @property
     def retryable(self) -> bool:
         """Whether a machine with more memory, or less to do, might succeed."""
-        of_a_server = self.reason.startswith(("http_5", "timeout", "cut_answer"))
-        return of_a_server or self.reason in (OUT_OF_MEMORY, PROCESS_DIED)
+        of_a_server = re.match("http_(5|408|409|42[59])|timeout|cut_a", self.reason)
+        return bool(of_a_server) or self.reason in (OUT_OF_MEMORY, PROCESS_DIED)
 
 
 class FailureError(Exception):

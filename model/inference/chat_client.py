@@ -18,10 +18,12 @@ import email.utils
 import json
 import math
 import os
+import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 import httpx2
@@ -32,6 +34,8 @@ from precis.model.errors import JobError, UsageError
 from precis.model.inference.batches import SEARCH
 from precis.model.inference.summarizer import Summary
 from precis.model.isolation import Failure, FailureError
+from precis.model.quality.flags import REFUSAL
+from precis.model.text.answer import answer_text
 
 _KEY_VARIABLE = "OPENAI_API_KEY"
 _TRIES = 6
@@ -42,6 +46,11 @@ _FIRST_LIMIT = 4
 _PATIENCE_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 20.0
 _MOST_BYTES = 1 << 24  # of a response
+# What `finish_reason` may say: a filter held the answer back; the server broke it off,
+# and may not do so again; or it is whole. Others are limits, or not known.
+_WITHHELD = re.compile("filter|safety|recit|block|prohib|spii|sensit|guard|refus|tox")
+_BROKEN = re.compile("error|abort|cancel|time_?out|resource|fail|interrupt|overload")
+_WHOLE = re.compile("|none|null|normal|(?:stop|eos|end_|complete|finish).*")
 # No message of a server may hold so many characters of a request on end.
 _QUOTED_CHARACTERS = 30
 
@@ -178,23 +187,32 @@ class ChatClient:
         self.requests, self.closing = requests, threading.Event()
         self._throttle = Throttle(requests, self.closing)
         self._lock = threading.Lock()
+        self._turns: MutableMapping[str, Any] = weakref.WeakValueDictionary()
         self._journal = sqlite3.connect(
             journal, timeout=60, isolation_level=None, check_same_thread=False
         )
         self._keep("CREATE TABLE IF NOT EXISTS answers (request PRIMARY KEY, answer)")
 
     def ask(self, prompt: str) -> Answer:
-        """The answer to a prompt.
+        """The answer to a prompt. Of equal ones at the same time one is sent.
 
         Raises:
           FailureError: this prompt is not answered.
           JobError: no prompt is.
         """
+        with self._lock:
+            turn = self._turns.setdefault(prompt, threading.Lock())
+        with turn:
+            return self._ask(prompt)
+
+    def _ask(self, prompt: str) -> Answer:
+        """The answer to a prompt, from the journal or the server; raises as `ask`."""
         body = self._body(prompt)
         key = files.sha256_json(body)
         for (known,) in self._keep("SELECT answer FROM answers WHERE request = ?", key):
-            summary, *cost = json.loads(known)
-            return Answer(Summary(*summary), *cost)
+            with contextlib.suppress(ValueError, TypeError):
+                summary, *cost = json.loads(known)
+                return Answer(Summary(*summary), *cost)
         first = self._timeout / 100  # Each further pause may be twice as long.
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(
@@ -266,7 +284,7 @@ class ChatClient:
                 is_final &= self._throttle.answered_at == -math.inf
                 detail = f"no answer ({error!r})"
                 raise Unanswered(reason, detail, is_final=is_final) from None
-            status, pause = response.status_code, 0.0
+            status, pause = read_status(response.status_code, content), 0.0
             if status == 200:
                 return _read_answer(content, time.monotonic() - begun)
             message = _message(content, body)
@@ -297,33 +315,75 @@ class ChatClient:
             ) from error
 
 
+def read_status(status: int, content: bytearray) -> int:
+    """The status of a response, or of the error in a body that came with 200."""
+    with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError):
+        body = json.loads(content)
+        error = body.get("error") or (body.get("choices") or [{}])[0].get("error")
+        if status == 200 and (error or body.get("object") == "error"):
+            said = json.dumps(error or body)
+            code = re.search(r'"(?:code|status)": "?([45]\d\d)\b', said)
+            is_early = re.search("(?i)rate.?limit|exhausted|too.?many", said)
+            return int(code[1]) if code else 429 if is_early else 502
+    return status
+
+
 def _read_answer(content: bytearray, seconds: float) -> Answer:
     """The answer in the body of a response.
 
     Raises:
-      Unanswered: the body is cut.
+      Unanswered: the body is cut, or the answer was broken off.
       FailureError: a filter of the server holds the answer back.
     """
     try:
         body = json.loads(content)
-        choice, usage = body["choices"][0], body.get("usage") or {}
-        message, reason = choice["message"], choice.get("finish_reason")
-        text = message.get("content") or ""
+        choice, usage = body["choices"][0], body.get("usage")
+        message, reason = choice["message"], str(choice.get("finish_reason") or "")
+        text = message.get("content") or message.get("refusal") or ""
         if not isinstance(text, str):  # It has parts, of text and other kinds.
             text = "".join(part.get("text", "") for part in text)
-        listed = (choice.get("logprobs") or {}).get("content") or []
-        log_probs = [float(token["logprob"]) for token in listed]
-        read = int(usage.get("prompt_tokens") or 0)
-        written = int(usage.get("completion_tokens") or 0)
     except (ValueError, TypeError, LookupError, AttributeError):
         raise Unanswered("cut_answer", "the answer is cut, or no answer") from None
-    if reason == "content_filter" or message.get("refusal"):
+    is_refused = message.get("refusal") and not REFUSAL.match(text)  # in other words
+    if is_refused or _WITHHELD.search(reason.lower()):
         raise FailureError(Failure(SEARCH, "content_filter", "the answer is held back"))
-    if not log_probs or not all(map(math.isfinite, log_probs)):
-        log_probs = [math.nan]
+    if _BROKEN.search(reason.lower()):
+        raise Unanswered("cut_answer", f"the server broke it off: {reason[:40]!a}")
+    usage = usage if isinstance(usage, dict) else {}
+    read, written = map(_count, map(usage.get, ("prompt_tokens", "completion_tokens")))
+    log_probs = _log_probs(choice, text)
     mean, least = sum(log_probs) / len(log_probs), min(log_probs)
-    summary = Summary(text, mean, mean, None, least, None, reason != "length")
+    is_whole = _WHOLE.fullmatch(reason.lower()) is not None
+    summary = Summary(text, mean, mean, None, least, None, is_whole)
     return Answer(summary, read, written, seconds)
+
+
+def _count(tokens: Any) -> int:
+    """Tokens that a server counts; 0 where it states no possible number."""
+    is_possible = isinstance(tokens, int | float) and 0 <= tokens < 1 << 31
+    return int(tokens) if is_possible else 0
+
+
+def _log_probs(choice: Mapping[str, Any], text: str) -> list[float]:
+    """The log-probabilities of the tokens of an answer and of its end, without those of
+    the thoughts before it, which llama.cpp lists too; NaN where they are not known.
+    """
+    answer, message = answer_text(text), choice["message"]
+    written, values, ends = b"", [], []
+    try:
+        for each in choice["logprobs"]["content"]:
+            listed = each.get("bytes")
+            written += each["token"].encode() if listed is None else bytes(listed)
+            values.append(float(each["logprob"]))
+            ends.append(len(written))
+    except (TypeError, LookupError, ValueError, AttributeError):
+        return [math.nan]
+    place = written.rfind(answer.encode(errors="ignore"))
+    is_thought = any(message[key] for key in message if "reasoning" in key)
+    if place < 0 and (is_thought or answer != text.strip()):
+        return [math.nan]  # Which of them are the answer's is not known.
+    values = [value for value, end in zip(values, ends, strict=True) if end > place]
+    return values if values and all(map(math.isfinite, values)) else [math.nan]
 
 
 def _message(content: bytearray, body: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import duckdb
+import httpx2
 import pytest
 from support.chat_server import ChatServer, completion
 from support.command_line import exit_code, precis, write_jsonl
@@ -85,7 +86,7 @@ def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
     assert letters["d4"]["detail"] == f"HTTP 400 {answered}"
     assert letters["d6"]["detail"] == "HTTP 422"  # It quotes the document.
     assert letters["d11"]["detail"] == "HTTP 500 {}; other requests are answered"
-    assert {n for n in letters if letters[n]["retryable"]} == {"d5", "d11"}
+    assert {n for n in letters if letters[n]["retryable"]} == {*("d5", "d11", "d14")}
     assert {*rows, *letters} == {f"d{number}" for number in ARTICLES}
     # Each written document is paid once.
     assert {n: server.paid[n] for n in ARTICLES if f"d{n}" in rows} == dict.fromkeys(
@@ -197,10 +198,13 @@ def test_an_endpoint_is_asked_once_more_where_its_answer_is_too_long(stories, tm
         2: [long, long],
         3: [long, (400, {"error": "too long"})],
         4: [{"text": "It goes on and on and on", "finish_reason": "length"}],
+        6: [{"text": "I'm sorry, but I can't assist with that."}],
+        7: [{"message": {"content": None, "refusal": "I can't help with that."}}],
+        8: [{"message": {"content": None, "refusal": "Not this."}}],
     }
     server, output = ChatServer(faults), tmp_path / "run"
     with server.serve() as bundle:
-        limit = {"max_words": 9, "sentences": 1}
+        limit = {"max_words": 9, "sentences": 1, "max_failed_share": 0.1}
         summarize(bundle=bundle, output=str(output), **stories, **limit)
     rows = {row["document_id"]: row for row in rows_of(output)}
     rain = "Rain fell on the coast all day."
@@ -214,6 +218,12 @@ def test_an_endpoint_is_asked_once_more_where_its_answer_is_too_long(stories, tm
     told = "Your last answer is too long: 28 words, 111 characters."
     assert sum(each.endswith(told) for each in asked) == 3
     assert [rows[f"d{each}"]["written_tokens"] for each in range(4)] == [5, 10, 10, 5]
+    for each in (6, 7):  # A refusal is not shown.
+        row = rows[f"d{each}"]
+        assert row["abstractive_summary"].endswith("with that.")
+        assert row["summary"] == rain and row["quality_flags"][-1] == "refused"
+        assert row["abstractive_quality"]["flags"][-1] == "refused"
+    assert letters_of(output)["d8"]["reason"] == "content_filter"
     for each in (2, 3):
         row = rows[f"d{each}"]
         assert row["abstractive_summary"] == "" and row["summary_method"] == "frequency"
@@ -393,6 +403,16 @@ def test_a_model_of_llama_cpp_summarizes(tmp_path):
     params.n_parallel = 1
     server = llama.Server(params)
     place = server.listening_address.removeprefix("http://")
+    # Made to think, it lists the log-probabilities of its thoughts, too.
+    told = {"grammar": 'root ::= "<think>Hm.</think>Rain fell."', "logprobs": True}
+    client = ChatClient(f"http://{place}/v1", told, 1, 60.0, "")
+    body = client._body("Name a colour.")
+    said = httpx2.post(f"http://{place}/v1/chat/completions", json=body, timeout=60)
+    listed = said.json()["choices"][0]["logprobs"]["content"]
+    while "".join(each["token"] for each in listed) != "Rain fell.":
+        del listed[0]
+    mean = sum(each["logprob"] for each in listed) / len(listed)
+    assert client.ask("Name a colour.").summary.score == pytest.approx(mean, rel=0.01)
     flags = {"corpus": "sample:2", "max_summary_tokens": 12, "min_source_words": 0}
     flags |= {"bundle": f"openai://{place}/v1#smollm2", "output": tmp_path / "run"}
     assert precis("summarize", **flags) == 0

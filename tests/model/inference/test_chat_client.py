@@ -1,0 +1,157 @@
+"""What one answer of a server with the chat protocol of OpenAI means."""
+
+import json
+import math
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support.chat_server import ChatServer, completion
+
+from precis.model.bundle.address import parse_address
+from precis.model.inference.chat_client import ChatClient
+from precis.model.isolation import Failure, FailureError
+
+
+def asked(*faults, journal="", prompt="Story 0"):
+    """What a client makes of the answers to a prompt, and the server."""
+    server = ChatServer({0: [*faults]})
+    with server.serve() as bundle:
+        client = ChatClient(parse_address(bundle)[0], {"model": "m"}, 1, 1.0, journal)
+        return client.ask(prompt), server
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_finished"),
+    [
+        # of OpenAI, TGI, Together, Anthropic, Cohere and DashScope, in this order
+        *((None, True), ("stop", True), ("eos_token", True), ("eos", True)),
+        *(("end_turn", True), ("stop_sequence", True), ("COMPLETE", True)),
+        *(("null", True), ("", True), ("STOP", True)),
+        *(("length", False), ("max_tokens", False), ("MAX_TOKENS", False)),
+        *(("model_length", False), ("model_context_window_exceeded", False)),
+        *(("time_limit", False), ("tool_calls", False), ("new", False), (7, False)),
+    ],
+)
+def test_an_answer_is_whole_where_the_reason_of_its_end_says_so(reason, is_finished):
+    answer, server = asked({"finish_reason": reason})
+    assert answer.summary.is_finished == is_finished and server.asked[0] == 1
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("error", "abort", "network_error", "insufficient_system_resource"),
+        *("cancelled", "ERROR", "timeout"),
+    ],
+)
+def test_an_answer_that_the_server_broke_off_is_asked_again(reason):
+    broken = {"text": "The council appro", "finish_reason": reason}
+    answer, server = asked(broken, broken)
+    assert answer.summary.text == "Story 0 is short. It has 0 lines."
+    assert server.asked[0] == 3
+    with pytest.raises(FailureError, match=f"the server broke it off: '{reason}'") as e:
+        asked(broken, ...)
+    assert e.value.failure.retryable and e.value.failure.reason == "cut_answer"
+
+
+@pytest.mark.parametrize(
+    "reason", ["CONTENT_FILTER", "content_filtered", "SAFETY", "RECITATION", "refusal"]
+)
+def test_an_answer_that_a_filter_holds_back_is_not_asked_again(reason):
+    with pytest.raises(FailureError, match="the answer is held back") as e:
+        asked({"finish_reason": reason}, ...)
+    assert e.value.failure.reason == "content_filter" and not e.value.failure.retryable
+
+
+OVERLOADED = {"code": 502, "message": "the model is down"}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"error": OVERLOADED}, "http_502"),  # as OpenRouter writes it
+        ({"choices": [{"error": OVERLOADED, "message": {}}]}, "http_502"),
+        ({"error": "the model is down"}, "http_502"),
+        ({"object": "error", "message": "the model is down", "code": 503}, "http_503"),
+        ({"error": {"code": "400", "message": "the model is down"}}, "refused"),
+    ],
+)
+def test_an_error_that_comes_with_200_is_the_error_that_it_names(body, reason):
+    with pytest.raises(FailureError, match="the model is down") as e:
+        asked((200, body), ...)
+    assert e.value.failure.reason == reason
+    assert e.value.failure.retryable == (reason != "refused")
+    assert asked((200, {"error": None} | completion(0)))[0].written_tokens == 5
+
+
+def test_an_early_request_that_is_refused_with_200_is_sent_again():
+    early = {"code": 429, "message": "slow down"}, {"type": "rate_limit_exceeded"}
+    answer, server = asked(*[(200, {"error": each}) for each in early * 4])
+    assert answer.written_tokens == 5 and server.asked[0] == 9  # More than 6 failures.
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 503])
+def test_what_another_try_may_not_meet_is_retryable(status):
+    assert Failure("search", f"http_{status}", "").retryable
+    assert not Failure("search", "http_403", "").retryable
+
+
+@pytest.mark.parametrize("count", [10**30, 2**31, -1, math.nan, "many", None, [5]])
+def test_a_count_of_tokens_that_cannot_be_is_unknown(count):
+    usage = {"prompt_tokens": 2**31 - 1, "completion_tokens": count}
+    answer, _ = asked((200, completion(0) | {"usage": usage}))
+    assert (answer.prompt_tokens, answer.written_tokens) == (2**31 - 1, 0)
+    assert asked((200, completion(0) | {"usage": [count]}))[0].prompt_tokens == 0
+
+
+def test_equal_requests_at_the_same_time_are_sent_once():
+    server = ChatServer({})
+    with server.serve() as bundle, ThreadPoolExecutor(12) as threads:
+        client = ChatClient(parse_address(bundle)[0], {"model": "m"}, 12, 5.0, "")
+        prompts = [f"Story {number % 10}" for number in range(36)]
+        answers = list(threads.map(client.ask, prompts))
+    assert [answers[n].summary.text.split(".")[0] for n in (3, 23)] == [
+        "Story 3 is short"
+    ] * 2
+    assert server.paid.total() == 10
+
+
+def test_an_answer_of_the_journal_that_cannot_be_read_is_asked_again(tmp_path):
+    journal = str(tmp_path / "answers.sqlite")
+    for kept in ("{", "[[1]]", "7"):
+        assert asked(journal=journal)[1].asked[0] == (kept == "{")
+        with sqlite3.connect(journal) as database:
+            database.execute("UPDATE answers SET answer = ?", (kept,))
+        assert asked(journal=journal)[1].asked[0] == 1
+
+
+def listed(*tokens):
+    return {"content": [{"token": each, "logprob": value} for each, value in tokens]}
+
+
+@pytest.mark.parametrize(
+    ("message", "mean"),
+    [
+        # As llama.cpp lists them: thoughts, the content, and the end as "".
+        ({"content": "Rain fell.", "reasoning_content": "Rain."}, -0.5),
+        ({"content": "<think>Rain.</think>\n\nRain fell."}, -0.5),
+        ({"content": "Rain.</think>\n\nRain fell.<|im_end|>"}, -0.5),
+        ({"content": "Sun shone.", "reasoning_content": "Rain."}, None),
+        ({"content": "Sun shone.", "reasoning_content": None}, -33 / 8),
+    ],
+)
+def test_log_probabilities_are_those_of_the_content(message, mean):
+    thoughts = ("<think>", -9), ("Rain", -8), (".", -7), ("</think>\n\n", -7)
+    content = ("Rain", -0.25), (" fell", -0.5), (".", -1), ("", -0.25)
+    logprobs = listed(*thoughts, *content)
+    summary = asked({"message": message, "logprobs": logprobs})[0].summary
+    assert (
+        summary.mean_log_prob == pytest.approx(mean, nan_ok=True)
+        if mean
+        else (math.isnan(summary.score))
+    )
+    if mean == -0.5:
+        assert summary.score == -0.5 and summary.min_log_prob == -1
+    bad = json.loads(json.dumps(logprobs).replace("-0.25", '"low"'))
+    assert math.isnan(asked({"logprobs": bad})[0].summary.score)
