@@ -23,6 +23,7 @@ from precis.model.errors import JobError, PrecisError
 NAN = "nan"
 OUT_OF_MEMORY = "out_of_memory"
 PROCESS_DIED = "process_died"
+TOO_LONG = "too_long"  # A server does not read so much.
 ERROR = "error"
 
 # Exceptions that no document causes: bundles, flags, a lost worker; a file that cannot
@@ -58,8 +59,13 @@ class Failure(NamedTuple):
     @property
     def retryable(self) -> bool:
         """Whether a machine with more memory, or less to do, might succeed."""
-        of_a_server = re.match("http_(5|408|409|42[59])|timeout|cut_a", self.reason)
-        return bool(of_a_server) or self.reason in (OUT_OF_MEMORY, PROCESS_DIED)
+        return self.is_of_server or self.reason in (OUT_OF_MEMORY, PROCESS_DIED)
+
+    @property
+    def is_of_server(self) -> bool:
+        """Whether a server has failed, which may answer when it is asked again."""
+        of_server = re.match("http_(5|408|409|42[59])|timeout|cut_answer", self.reason)
+        return bool(of_server)
 
 
 class FailureError(Exception):

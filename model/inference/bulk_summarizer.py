@@ -134,6 +134,10 @@ class BulkSummarizer:
         self._deaths = 0
         self._is_lost = False
 
+    def room(self, text: str) -> int:
+        """The tokens of a text that the network reads at once, at most."""
+        return self.max_source_tokens
+
     def retain(self) -> None:
         """Registers a user of the search processes."""
         with self._lock:

@@ -2,14 +2,15 @@
 answer.
 
     429                               sent again, for minutes; half as many at once
-    5xx, a time-out, a cut answer     sent again, some times; half as many at once
-    401, 403, 404 and such            not sent again
+    5xx, a time-out, a cut answer     sent again, some times, the last time alone; half
+                                      as many at once
+    400, 401, 403, 404 and such       not sent again
     Retry-After                       all requests wait
-    every answer                      slowly more at once
-    400 and such                      the failure of a document
+    every answer                      slowly more at once, up to where requests failed
+                                      together; more slowly from there
 
 A request that is not sent again is the failure of its document where the server answers
-another one, and the end of the job where it does not. Answers are kept in a journal
+a small one, and the end of the job where it does not. Answers are kept in a journal
 while a job runs, so that none is paid for twice.
 """
 
@@ -18,6 +19,7 @@ import email.utils
 import json
 import math
 import os
+import random
 import re
 import sqlite3
 import threading
@@ -27,20 +29,23 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 import httpx2
-import tenacity
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
 from precis.model.inference.batches import SEARCH
 from precis.model.inference.summarizer import Summary
-from precis.model.isolation import Failure, FailureError
+from precis.model.isolation import TOO_LONG, Failure, FailureError
 from precis.model.quality.flags import REFUSAL
 from precis.model.text.answer import answer_text
 
 _KEY_VARIABLE = "OPENAI_API_KEY"
 _TRIES = 6
+# Of the question whether a server answers at all.
+_CHECKS = 3
 # So many requests run at once at first.
 _FIRST_LIMIT = 4
+# So many answers come before as many requests run at once as failed together.
+_ANSWERS_TO_TRY = 64
 # A server that has answered 429 to all requests for so long, or asks for a longer
 # pause, ends the job.
 _PATIENCE_SECONDS = 300.0
@@ -51,6 +56,8 @@ _MOST_BYTES = 1 << 24  # of a response
 _WITHHELD = re.compile("filter|safety|recit|block|prohib|spii|sensit|guard|refus|tox")
 _BROKEN = re.compile("error|abort|cancel|time_?out|resource|fail|interrupt|overload")
 _WHOLE = re.compile("|none|null|normal|(?:stop|eos|end_|complete|finish).*")
+# What a server says of a prompt that is longer than it reads.
+_TOO_LONG = re.compile(r"HTTP 413|context|token|too (?:long|large)", re.IGNORECASE)
 # No message of a server may hold so many characters of a request on end.
 _QUOTED_CHARACTERS = 30
 
@@ -93,7 +100,8 @@ class Unanswered(FailureError):
 
 class Throttle:
     """How many requests run at once: one more after as many answers, half as many after
-    a failure (Chiu and Jain 1989).
+    a failure (Chiu and Jain 1989). As many as failed together run again only after
+    _ANSWERS_TO_TRY answers.
 
     Attributes:
       limit: how many run now, at most.
@@ -104,24 +112,31 @@ class Throttle:
         """Takes how many there are at most, and what says that no more begin."""
         self.limit = float(min(most, _FIRST_LIMIT))
         self._most, self._closing = most, closing
-        self._running = 0
+        self._running = self._alone = 0
         self._paused_until = self._slowed_at = -math.inf
+        self._failed_at = math.inf  # so many requests at once
         self._changed = threading.Condition()
         self.answered_at = -math.inf
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self, *, alone: bool = False) -> Iterator[None]:
         """Waits for a place for a request, and takes note of what becomes of it.
 
         Requests that ran when the limit fell do not make it fall again.
+
+        Args:
+          alone: whether no other request runs meanwhile.
         """
         with self._changed:
+            self._alone += alone
             while not self._closing.is_set():
                 begun = time.monotonic()
-                if begun >= self._paused_until and self._running < int(self.limit):
+                room = 1 if alone else 0 if self._alone else int(self.limit)
+                if begun >= self._paused_until and self._running < room:
                     break
                 self._changed.wait(0.1)
             else:
+                self._alone -= alone
                 raise Unanswered("stopped", "the job ends", is_final=True)
             self._running += 1
         try:
@@ -133,14 +148,19 @@ class Throttle:
                     self._paused_until = max(self._paused_until, now + error.pause)
                     if begun > self._slowed_at:
                         self.limit, self._slowed_at = max(1.0, self.limit / 2), now
+                        if self._running > 1:
+                            self._failed_at = self._running
             raise
         else:
             with self._changed:
                 self.answered_at = time.monotonic()
-                self.limit = min(self._most, self.limit + 1 / self.limit)
+                is_near = -1 <= self.limit - self._failed_at < 1
+                answers = _ANSWERS_TO_TRY if is_near else self.limit
+                self.limit = min(self._most, self.limit + 1 / answers)
         finally:
             with self._changed:
                 self._running -= 1
+                self._alone -= alone
                 self._changed.notify_all()
 
 
@@ -213,58 +233,74 @@ class ChatClient:
             with contextlib.suppress(ValueError, TypeError):
                 summary, *cost = json.loads(known)
                 return Answer(Summary(*summary), *cost)
-        first = self._timeout / 100  # Each further pause may be twice as long.
-        again = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(
-                lambda error: not getattr(error, "is_final", True)
-            ),
-            # Together long enough for a server that starts again.
-            wait=tenacity.wait_exponential(first, _LONGEST_PAUSE_SECONDS)
-            + tenacity.wait_random(0, first),
-            stop=self._gives_up,
-            sleep=tenacity.sleep_using_event(self.closing),
-            reraise=True,
-        )
         try:
-            answer: Answer = again(self._post, body)
+            answer = self._send(body, _TRIES)
         except Unanswered as error:
+            self.check()
             failure = error.failure
-            try:  # Does the server answer another one?
-                self._post({**self._body("Say yes."), "max_tokens": 1})
-            except Unanswered:
-                raise JobError(
-                    f"{self._url} answers no request: {failure.detail}; check "
-                    f"the server, the key in {_KEY_VARIABLE} and its account, and the "
-                    f"path and the model {self._parameters['model']!r} of --bundle; "
-                    "the same command goes on, and pays for no answer again"
-                ) from None
-            except FailureError:
-                pass  # It answers: this one is refused.
             detail = f"{failure.detail}; other requests are answered"
+            if _TOO_LONG.search(failure.detail):
+                detail += "; give the context of the server as --context_tokens"
+                failure = failure._replace(reason=TOO_LONG)
             raise FailureError(failure._replace(detail=detail)) from None
         self._keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
         return answer
+
+    def check(self) -> None:
+        """Asks a small question that any model answers.
+
+        Raises:
+          JobError: the server does not answer it.
+        """
+        try:
+            self._send(self._body("Say yes."), _CHECKS)
+        except Unanswered as error:
+            raise JobError(
+                f"{self._url} answers no request: {error.failure.detail}; check "
+                f"the server, the key in {_KEY_VARIABLE} and its account, the path and "
+                f"the model {self._parameters.get('model')!r} of --bundle, and "
+                "--request_json; the same command goes on, and pays for no answer again"
+            ) from None
+        except FailureError:
+            pass  # This is an answer.
 
     def _body(self, prompt: str) -> dict[str, Any]:
         messages = [{"role": "user", "content": prompt}]
         return {**self._parameters, "messages": messages}
 
-    def _gives_up(self, state: Any) -> bool:
-        """Whether a request is not sent again, for tenacity."""
-        if state.outcome.exception().failure.reason == "http_429":
-            since = max(self._throttle.answered_at, state.start_time)
-            return bool(time.monotonic() - since > _PATIENCE_SECONDS)
-        # Requests that were answered 429 do not count, as they do for tenacity.
-        state.failures = getattr(state, "failures", 0) + 1
-        return bool(state.failures >= _TRIES)
+    def _send(self, body: Mapping[str, Any], tries: int) -> Answer:
+        """Sends a request until it is answered, or has failed so often.
 
-    def _post(self, body: Mapping[str, Any]) -> Answer:
+        Raises:
+          Unanswered, FailureError: there is no answer.
+        """
+        first = pause = self._timeout / 100
+        begun, failures = time.monotonic(), 0
+        while True:
+            # Requests that were answered meanwhile may be why this one was not.
+            alone = failures == tries - 1 and self._throttle.answered_at > begun
+            try:
+                return self._post(body, alone=alone)
+            except Unanswered as error:
+                if error.failure.reason == "http_429":
+                    since = max(self._throttle.answered_at, begun)
+                    is_over = time.monotonic() - since > _PATIENCE_SECONDS
+                else:
+                    failures += 1
+                    is_over = failures >= tries
+                if error.is_final or is_over:
+                    raise
+            # Together long enough for a server that starts again.
+            self.closing.wait(pause + random.uniform(0, first))
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _post(self, body: Mapping[str, Any], *, alone: bool) -> Answer:
         """Sends a request once, when its turn comes.
 
         Raises:
           Unanswered, FailureError: there is no answer.
         """
-        with self._throttle.turn():
+        with self._throttle.turn(alone=alone):
             begun, content = time.monotonic(), bytearray()
             try:
                 with self._http.stream(
@@ -302,7 +338,7 @@ class ChatClient:
             is_final |= status < 408 and status != 400
             if is_final or status in (408, 409, 425, 429) or status >= 500:
                 raise Unanswered(f"http_{status}", detail, pause, is_final)
-            raise FailureError(Failure(SEARCH, "refused", detail))
+            raise Unanswered("refused", detail, is_final=True)
 
     def _keep(self, statement: str, *values: str) -> list[Any]:
         """Reads or writes the journal: answers by the checksums of their requests."""
@@ -392,7 +428,7 @@ def _message(content: bytearray, body: Mapping[str, Any]) -> str:
     """
     with contextlib.suppress(ValueError):
         message = json.dumps(json.loads(content))[:3000]
-        asked = json.dumps(body).replace("\\", "")
+        asked = json.dumps(body["messages"][0]["content"]).replace("\\", "")
         parts = message.replace("\\", "")
         ends = range(_QUOTED_CHARACTERS, len(parts) + 1)
         if not any(parts[end - _QUOTED_CHARACTERS : end] in asked for end in ends):

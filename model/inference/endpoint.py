@@ -5,8 +5,10 @@ An `Endpoint` stands where a `BulkSummarizer` would. The sources of documents ar
 bytes in UTF-8, as the tokens of the model are not known here; passages are cut by them.
 """
 
+import functools
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -18,11 +20,21 @@ from precis.model.inference.bulk_summarizer import PendingWindow
 from precis.model.inference.chat_client import Answer, ChatClient
 from precis.model.inference.summarizer import Summary, shorten
 from precis.model.isolation import Failure, FailureError, attempt
+from precis.model.progress.stages import say
 from precis.model.text.answer import summary_text
 from precis.model.text.language import ENGLISH, language_of
 from precis.model.text.limit import Limit, count_words
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
+
+# Fewer than a token has in most languages, so that passages fit: of letters that have a
+# byte, and of those that have several, which most vocabularies know less of.
+_BYTES_PER_TOKEN = {False: 3, True: 2}
+_LEAST_BYTES = 256
+# No server reads fewer tokens than that; one that says so does not count.
+_LEAST_CONTEXT = 128
+# Prompts of the same number of tokens may differ by this part of their bytes.
+_SPREAD = 1.1
 
 
 class Utf8:
@@ -51,30 +63,37 @@ class Endpoint:
     """Summarizes documents by requests, each in a thread."""
 
     def __init__(
-        self, client: ChatClient, instruction: str, most_bytes: int, limit: Limit
+        self, client: ChatClient, instruction: str, tokens: int, limit: Limit
     ) -> None:
         """Stores its arguments.
 
         Args:
-          client: sends the requests.
+          client: sends the requests; an attribute.
           instruction: what the model is told before each document.
-          most_bytes: of a source.
+          tokens: of the instruction and a source, at most.
           limit: of a summary. The model is asked once more where no sentence that it
             begins with is within it.
         """
         self.source_tokenizer: Any = Utf8()
-        self.max_source_tokens = most_bytes
-        self._client, self._instruction = client, instruction
-        self._limit = limit
+        self.client, self._instruction = client, instruction
+        self._tokens, self._limit = tokens, limit
+        self.max_source_tokens = self.room("")
         self._lock = threading.Lock()
         self._users = 0
+        self.say_once = functools.cache(say)
+
+    def room(self, text: str) -> int:
+        """The bytes of a text that the model reads at once, at most."""
+        size = _BYTES_PER_TOKEN[len(text.encode(errors="ignore")) > 1.5 * len(text)]
+        room = self._tokens * size - len(self._instruction.encode())
+        return max(_LEAST_BYTES, room)
 
     def retain(self) -> None:
         """Registers a user."""
         with self._lock:
             if not self._users:
-                self._client.closing.clear()
-                self._threads = ThreadPoolExecutor(self._client.requests)
+                self.client.closing.clear()
+                self._threads = ThreadPoolExecutor(self.client.requests)
             self._users += 1
 
     def release(self) -> None:
@@ -82,7 +101,7 @@ class Endpoint:
         with self._lock:
             self._users -= 1
             if not self._users:
-                self._client.closing.set()
+                self.client.closing.set()
                 self._threads.shutdown(cancel_futures=True)
 
     def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
@@ -94,22 +113,38 @@ class Endpoint:
     ) -> PendingWindow:
         """Begins to ask for summaries of sources, bytes as int32 [S] each."""
         submit = self._threads.submit
+        prompts: list[tuple[str, int]] = []
+        counts = functools.cache(lambda: cut_counts(prompts))
+
+        def read(answers: Sequence[Answer]) -> list[Summary]:
+            first, *others = self._read_all(answers)
+            if (count := answers[0].prompt_tokens) in counts():
+                self.say_once(
+                    f"precis summarize: the server reads {count} tokens of longer "
+                    "prompts; give its context as --context_tokens"
+                )
+                first = first._replace(has_read_all=False)
+            return [first, *others]
+
         return PendingWindow(
             [[number] for number in range(len(sources))],
-            [submit(self._summarize, source).result for source in sources],
+            [submit(self._summarize, source, prompts).result for source in sources],
             list(map(len, sources)),
-            self._read_all,
+            read,
         )
 
-    def _summarize(self, source: np.ndarray) -> SearchedBatch:
-        """Asks for the summary of a source."""
+    def _summarize(
+        self, source: np.ndarray, prompts: list[tuple[str, int]]
+    ) -> SearchedBatch:
+        """Asks for the summary of a source; adds the prompt and its tokens."""
         text = self.source_tokenizer.decode(source)
         prompt = f"{self._instruction}\n\n{text}"
-        answer = attempt(prompt, self._client.ask, stage=SEARCH)
+        answer = attempt(prompt, self.client.ask, stage=SEARCH)
         answers = [] if isinstance(answer, Failure) else [answer]
+        prompts += [(prompt, each.prompt_tokens) for each in answers]
         if answers and (size := self._excess(answers[0], text)):
             prompt += f"\n\nYour last answer is too long: {size}."
-            further = attempt(prompt, self._client.ask, stage=SEARCH)
+            further = attempt(prompt, self.client.ask, stage=SEARCH)
             if not isinstance(further, Failure):
                 # The cost of the best one is that of both.
                 written = answers[0].written_tokens + further.written_tokens
@@ -155,3 +190,25 @@ class Endpoint:
             raise FailureError(Failure(SEARCH, "empty_answer", detail))
         lines = "\n".join(one_line(each.text) for each in sentences)
         return answer.summary._replace(text=lines)
+
+
+def cut_counts(prompts: Iterable[tuple[str, int]]) -> set[int]:
+    """The numbers of tokens at which a server has cut prompts.
+
+    A token is no longer than a word, and has at most some four characters of a text
+    without spaces. As many tokens of two prompts of other lengths, and more of none,
+    are what the server reads.
+
+    Args:
+      prompts: with the tokens that the server has counted of each.
+    """
+    cut, sizes = set(), defaultdict[int, list[int]](list)
+    for prompt, count in prompts:
+        size = len(prompt.encode(errors="ignore"))
+        sizes[count].append(size)
+        if count < max(len(prompt.split()), (size - len(prompt)) // 8):
+            cut.add(count)
+    most = max(sizes, default=0)
+    if sizes and max(sizes[most]) > _SPREAD * min(sizes[most]):
+        cut.add(most)
+    return {count for count in cut if count >= _LEAST_CONTEXT}

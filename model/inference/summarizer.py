@@ -55,6 +55,7 @@ class Summary(NamedTuple):
       min_log_prob: the log-probability of its least likely token; NaN as above.
       support: of each line; None where the network wrote of more than a sentence.
       is_finished: False where it was cut at the maximum length.
+      has_read_all: False where a server has cut the source.
     """
 
     text: str
@@ -64,6 +65,7 @@ class Summary(NamedTuple):
     min_log_prob: float = 0.0
     support: tuple[LineSupport, ...] | None = None
     is_finished: bool = True
+    has_read_all: bool = True
 
 
 def join_summaries(

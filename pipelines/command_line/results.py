@@ -183,6 +183,8 @@ def warnings_of(row: Values) -> list[str]:
             "tokens of the document"
             if row["seen_tokens"] is not None
             else f"the endpoint was given {row['seen_ratio']:.0%} of the document"
+            if row["seen_ratio"] is not None
+            else "the server has cut the document; give its context as --context_tokens"
         )
     return lines
 

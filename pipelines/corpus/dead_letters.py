@@ -138,6 +138,17 @@ def read_dead_letters(path: str) -> Iterator[dict[str, Any]]:
             yield {**letter, "raw": None if raw is None else base64.b64decode(raw)}
 
 
+def count_unanswered(reasons: Mapping[str, int]) -> int:
+    """How many records of `stage/reason` failed because of a server; asked again, it
+    may answer.
+    """
+    return sum(
+        lost
+        for name, lost in reasons.items()
+        if Failure(*name.partition("/")[::2], "").is_of_server
+    )
+
+
 def check_failures(
     counts: Mapping[str, int],
     reasons: Mapping[str, int],
@@ -181,10 +192,13 @@ def check_failures(
     if not is_within_share:
         most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])
         listed = ", ".join(f"{reason} {count}" for reason, count in most_frequent_first)
+        way_out = "mend the corpus and name another --output"
+        if unanswered := count_unanswered(reasons):
+            way_out = f"run the command again to ask for {unanswered} of them again"
         raise DataError(
             f"{failed} of {read} records failed ({listed}), more than "
             f"--max_failed_share {allowed.max_failed_share:g} allows; see "
-            f"{dead_letters}, mend the corpus and name another --output, or allow more "
+            f"{dead_letters}, {way_out}, or allow more "
             "and run the command again to finish"
             + _encoding_hint(reasons, dead_letters)
         )

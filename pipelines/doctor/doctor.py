@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from precis.model.bundle.address import is_endpoint
 from precis.model.config import install_command, installed_version
 from precis.model.errors import PrecisError, UsageError, describe_system_error
 from precis.model.inference.process_limits import usable_cores
@@ -22,8 +23,8 @@ from precis.pipelines.doctor.packages import (
     wrong_packages,
 )
 from precis.pipelines.run.hub import local_bundle
-from precis.pipelines.run.options import read_flags
-from precis.pipelines.summarize.options import split_document
+from precis.pipelines.run.options import option_names, read_flags
+from precis.pipelines.summarize.options import SUMMARY_OPTIONS, split_document
 from precis.pipelines.training.recipes import RECIPES
 
 OK, NOTE, WARNING, PROBLEM = "ok", "note", "warning", "problem"
@@ -173,6 +174,14 @@ def _check_start(
     module = importlib.import_module(f"precis.pipelines.{command}.{command}")
     tasks, _ = module.plan(flags, beam_args)
     yield Diagnosis(OK, "job", f"takes {len(tasks):,} tasks")
+    if is_endpoint(str(flags.get("bundle", ""))):
+        from precis.pipelines.summarize.summary_settings import read_settings
+        from precis.pipelines.summarize.window_summarizer import open_endpoint
+
+        names = {*flags} & {*option_names(SUMMARY_OPTIONS)}
+        settings = read_settings({name: flags[name] for name in names}, "standard")
+        open_endpoint(settings).client.check()
+        yield Diagnosis(OK, "endpoint", f"{flags['bundle']} answers")
 
 
 def _check_inputs(

@@ -18,8 +18,9 @@ from precis.model.errors import DataError, JobError
 from precis.model.extractive.groups import SALIENCE
 from precis.model.inference.search_cost import SearchCost, describe
 from precis.model.quality.flags import ABSTRACTIVE, SOURCE, rejects
+from precis.pipelines.corpus.dead_letters import count_unanswered
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.engines.tasks import Step, TaskReport
+from precis.pipelines.engines.tasks import Step, TaskReport, receipt_path
 from precis.pipelines.run.accounts import (
     SourceCounts,
     check_sources,
@@ -274,6 +275,10 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
         "dead_letters": [file for report in reports for file in report.dead_letters],
     }
     write_description(run.job, manifest)
+    # Where too many failed, the same command asks a server again.
+    for report in reports:
+        if count_unanswered(report.failures):
+            files.remove(receipt_path(run.step, report.task))
     _remove_unlisted(run.job, manifest)
 
 

@@ -13,7 +13,7 @@ from precis.model.extractive.selection import Extract
 from precis.model.extractive.terms import TermCache, Terms
 from precis.model.inference.batches import Cost
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
-from precis.model.isolation import Failure, attempt
+from precis.model.isolation import TOO_LONG, Failure, attempt
 from precis.model.quality.flags import (
     ABSTRACTIVE,
     OVER_LIMIT,
@@ -46,6 +46,9 @@ if TYPE_CHECKING:  # They import TensorFlow.
 
 # Nearly always, so many characters hold a word.
 _WORD_CHARACTERS = 10
+# So much of a passage is left where a server refuses it as too long; not less than so
+# many bytes.
+_PART_LEFT, _LEAST = 2 / 3, 256
 # A row has all columns from its beginning. Those that no step makes are null.
 _NO_COLUMNS = dict.fromkeys(SUMMARY_SCHEMA.names)
 
@@ -89,6 +92,7 @@ class SummaryRow:
       scores: `neural_scores` of its sentences; None without that network.
       terms: of its sentences; None where no method reads terms.
       source: what the network reads of it; None where it reads nothing.
+      room: bytes of a passage, at most, where a server has refused longer ones.
       passages: the summaries of each passage of the source.
       costs: of the passages.
     """
@@ -101,6 +105,7 @@ class SummaryRow:
     scores: np.ndarray | None = None
     terms: Terms | None = None
     source: EncodedDocument | None = None
+    room: int = 0
     passages: "list[Sequence[Summary]]" = dataclasses.field(default_factory=list)
     costs: list[Cost] = dataclasses.field(default_factory=list)
     _expected: ExpectedReference | None = None
@@ -136,6 +141,17 @@ class SummaryRow:
                 self.failure = self.failure or summaries
             else:
                 self.passages.append(summaries)
+
+    def can_be_cut_again(self) -> bool:
+        """Whether a server has refused a passage as too long, and shorter ones can be
+        made; the row then is as before the search.
+        """
+        room = int(max(map(len, self.sources), default=0) * _PART_LEFT)
+        if self.failure is None or self.failure.reason != TOO_LONG or room < _LEAST:
+            return False
+        self.failure = self.source = None
+        self.passages, self.costs, self.room = [], [], room
+        return True
 
     def extract(self) -> None:
         """Makes the columns that need no summary of the network."""
@@ -340,6 +356,7 @@ class SummaryRow:
         if best.support:
             confidence = round_score(min(each.confidence for each in best.support))
         fallback = self.settings.fallback
+        has_read_all = all(each.has_read_all for ways in self.passages for each in ways)
         quality = measure(
             best.text,
             self._index,
@@ -347,16 +364,16 @@ class SummaryRow:
             min_mean_log_prob=fallback.min_mean_log_prob,
             is_doubtful=confidence is not None and confidence < fallback.min_confidence,
             is_over_limit=bool(self._limit) and not best.text,
-            is_truncated=source.is_truncated,
+            is_truncated=source.is_truncated or not has_read_all,
             was_cut=is_endpoint and not best.is_finished,
         )
         self.columns |= {
             "source_tokens": None if is_endpoint else source.source_tokens,
             "seen_tokens": None if is_endpoint else source.seen_tokens,
-            "seen_ratio": source.seen_ratio,
+            "seen_ratio": source.seen_ratio if has_read_all else None,
             "chunks": len(source.passages),
             "abstractive_method": source.method,
-            "truncated": source.is_truncated,
+            "truncated": source.is_truncated or not has_read_all,
             "abstractive_summary": best.text,
             "abstractive": [
                 {**_abstractive_item(rank, each), "score": rounded(each.score)}

@@ -16,7 +16,8 @@ those of the next one wait already, so that no search process is idle.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -58,9 +59,6 @@ CHECK = "check"
 JOURNAL_FILE = "answers.sqlite"
 # The template of the chat, at most.
 _TEMPLATE_TOKENS = 128
-# Fewer than a token has in nearly every language, so that passages fit.
-_BYTES_PER_TOKEN = 3
-_LEAST_BYTES = 256
 # A window of long documents ends before it has window_documents of them: their
 # sources and words are in memory together.
 WINDOW_CHARACTERS = 8_000_000
@@ -208,10 +206,7 @@ class WindowSummarizer:
             search = None
             if bulk is not None:
                 read = [row for row in rows if not row.is_short]
-                for row, source in _together(read, self._encode, ENCODE):
-                    row.source = source
-                self._check(ENCODE, read)
-                ids = [passage for row in rows for passage in row.sources]
+                ids = self._sources(read)
                 if in_processes is None and ids:
                     in_processes = bulk.pays_for_processes(ids)
                 search = bulk.begin(ids, in_processes=bool(in_processes))
@@ -227,13 +222,14 @@ class WindowSummarizer:
         """What the network reads of documents."""
         bulk = self._models.bulk
         assert bulk is not None
+        encoded: list[EncodedDocument] = []
         options = self._settings.options
-        encoder = DocumentEncoder(
-            bulk.source_tokenizer, bulk.max_source_tokens, options
-        )
-        return encoder.encode(
-            [row.article for row in rows], [row.scores for row in rows]
-        )
+        rooms = [row.room or bulk.room(row.article.body) for row in rows]
+        for room, group in groupby(zip(rooms, rows, strict=True), itemgetter(0)):
+            encoder = DocumentEncoder(bulk.source_tokenizer, room, options)
+            read = [(row.article, row.scores) for _, row in group]
+            encoded += encoder.encode(*zip(*read, strict=True))
+        return encoded
 
     def _finish(
         self, window: Window, search: PendingWindow | None, on_searched: OnSearched
@@ -246,13 +242,11 @@ class WindowSummarizer:
                 row.terms = terms
             _each(group, SummaryRow.extract, EXTRACT)
         self._check(EXTRACT, rows)
+        batches: Sequence[SearchedBatch] = ()
         if search is not None:
-            summaries = search.summaries(
-                lambda part: on_searched(window.position, part, search.searched[-1])
+            batches = self._take(
+                rows, search, lambda *done: on_searched(window.position, *done)
             )
-            priced = zip(summaries, search.costs, strict=True)
-            for row in rows:
-                row.take_summaries(islice(priced, len(row.sources)))
             self._check(SEARCH, [row for row in rows if row.sources])
         _each(rows, SummaryRow.finish, FINISH)
         self._check(FINISH, rows)
@@ -260,7 +254,40 @@ class WindowSummarizer:
         self._check(CHECK, rows)
         for row in rows:
             row.columns |= self._columns
-        return window._replace(batches=() if search is None else search.searched)
+        return window._replace(batches=batches)
+
+    def _take(
+        self,
+        rows: Sequence[SummaryRow],
+        search: PendingWindow,
+        on_searched: Callable[[float, SearchedBatch], None],
+    ) -> Sequence[SearchedBatch]:
+        """Gives rows their summaries; those of which a server has refused a passage as
+        too long are searched again, in shorter ones.
+        """
+        summaries = search.summaries(
+            lambda part: on_searched(part, search.searched[-1])
+        )
+        priced = zip(summaries, search.costs, strict=True)
+        for row in rows:
+            row.take_summaries(islice(priced, len(row.sources)))
+        rows = [row for row in rows if row.can_be_cut_again()]
+        if not rows:
+            return search.searched
+        bulk: Any = self._models.bulk
+        bulk.say_once(
+            "precis summarize: the server refuses prompts as too long, which are cut "
+            "again; give its context as --context_tokens"
+        )
+        again = bulk.begin(self._sources(rows), in_processes=False)
+        return [*search.searched, *self._take(rows, again, on_searched)]
+
+    def _sources(self, rows: Sequence[SummaryRow]) -> list[np.ndarray]:
+        """What the network is given of rows."""
+        for row, source in _together(rows, self._encode, ENCODE):
+            row.source = source
+        self._check(ENCODE, rows)
+        return [passage for row in rows for passage in row.sources]
 
     def _read_words(self, rows: Sequence[SummaryRow]) -> Sequence[Terms | None]:
         methods, cache = self._settings.options.methods, self._models.terms
@@ -311,9 +338,7 @@ def open_endpoint(settings: SummarySettings) -> "Endpoint":
     )
     tokens = options.context_tokens - _TEMPLATE_TOKENS
     tokens -= settings.decoding.max_summary_tokens
-    room = tokens * _BYTES_PER_TOKEN - len(settings.instruction.encode())
-    limit, most_bytes = settings.selection.limit, max(_LEAST_BYTES, room)
-    return Endpoint(client, settings.instruction, most_bytes, limit)
+    return Endpoint(client, settings.instruction, tokens, settings.selection.limit)
 
 
 def open_models(settings: SummarySettings) -> Models:

@@ -103,7 +103,7 @@ SUMMARY_COLUMNS = _columns(
     seen_tokens          int32?   those that the network read, once each; null as above
     seen_ratio           double?  seen_tokens / source_tokens, or bytes that an endpoint
                                   was given by those of the article; null where neither
-                                  read it
+                                  read it, or a server has cut it
     chunks               int32?   passages that the network read, whose summaries are
                                   merged; null as above
     abstractive_method   string?  what the network wrote of: whole, sentences that the

@@ -6,11 +6,15 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 MODEL = "tiny/model"
+# What llama.cpp says where the context that its slots share is full, and where a prompt
+# is longer than it.
+SHED = {"error": {"code": 500, "message": "Context size has been exceeded."}}
+EXCEEDED = "request ({} tokens) exceeds the available context size ({} tokens)"
 
 
 class ChatServer:
@@ -20,14 +24,29 @@ class ChatServer:
       faults: by story, what it does in place of an answer, one request after the other;
         the last one stays where `...` stands behind it.
       lives: answers after which no request is answered any more.
+      tokens: of a prompt; 40 where none is given.
+      shared: tokens of all requests that run; more of them end all of these.
+      context: tokens of a prompt; a longer one is refused, or cut as Ollama does.
+      cuts: whether it is cut.
       asked, paid: requests, and complete answers, by story.
       most_at_once: requests that ran at the same time.
       headers, bodies, times: of all requests, in seconds of `time.time`.
     """
 
-    def __init__(self, faults: dict[int, list[Any]], *, lives: float = 1e9) -> None:
+    def __init__(
+        self,
+        faults: dict[int, list[Any]],
+        *,
+        lives: float = 1e9,
+        tokens: Callable[[str], int] = lambda prompt: 40,
+        shared: float = 1e9,
+        context: float = 1e9,
+        cuts: bool = False,
+    ) -> None:
         self.faults = {story: list(each) for story, each in faults.items()}
-        self.lives = lives
+        self.lives, self._tokens = lives, tokens
+        self.shared, self.context, self.cuts = shared, context, cuts
+        self._held: dict[int, int] = {}
         self.asked: Counter[int] = Counter()
         self.paid: Counter[int] = Counter()
         self.most_at_once = self._running = 0
@@ -53,7 +72,8 @@ class ChatServer:
 
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
         body = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
-        found = re.search(r"Story (\d+)", body["messages"][0]["content"])
+        prompt = body["messages"][0]["content"]
+        found, count = re.search(r"Story (\d+)", prompt), self._tokens(prompt)
         story = int(found[1]) if found else -1
         with self._lock:
             self.headers.append(dict(request.headers))
@@ -69,9 +89,18 @@ class ChatServer:
             fault = faults[0] if faults else None
             if faults and faults[1:] != [...]:
                 faults.pop(0)
+            self._held[id(request)] = count
+            if sum(self._held.values()) > self.shared:
+                self._held.clear()
+            if fault == "beside":
+                fault = (500, SHED) if self._running > 1 else None
+            if count > self.context and not self.cuts:
+                fault = (400, {"error": EXCEEDED.format(count, self.context)})
         time.sleep(0.01)
         with self._lock:
             self._running -= 1
+            if self._held.pop(id(request), None) is None:
+                fault = (500, SHED)
         if fault == "stall":
             time.sleep(1.5)
         elif fault == "drip":
@@ -80,7 +109,9 @@ class ChatServer:
         elif isinstance(fault, tuple):
             self._send(request, *fault)
         else:
-            self._send(request, 200, completion(story, **(fault or {})))
+            answer = completion(story, **(fault or {}))
+            answer["usage"]["prompt_tokens"] = min(count, self.context)
+            self._send(request, 200, answer)
             self.paid[story] += 1
 
     def _send(

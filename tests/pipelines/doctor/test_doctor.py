@@ -6,6 +6,7 @@ import importlib.metadata
 import shutil
 
 import pytest
+from support.chat_server import ChatServer
 from support.command_line import contents, exit_code, write_jsonl
 from support.processes import closed_port
 from support.summarize_runs import story
@@ -205,3 +206,15 @@ def test_buckets_are_asked_for_the_corpus(problem, monkeypatch):
     with closed_port() as port:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
         assert "cannot be reached (Connection refused)" in problem(*words)[1]
+
+
+def test_a_server_is_asked_a_small_question(problem, diagnose):
+    flags = ("--max_words", "9", "--clean", "none", "--bundle")
+    with closed_port() as port:
+        subject, text = problem(*SUMMARIZE, *flags, f"openai://127.0.0.1:{port}/v1#m")
+    assert subject == "job" and f"127.0.0.1:{port}/v1 answers no request" in text
+    server = ChatServer({})
+    with server.serve() as bundle:
+        code, lines = diagnose(*SUMMARIZE, *flags, bundle)
+    assert code == 0 and f"{bundle} answers" in lines[-2]
+    assert server.asked == {-1: 1}

@@ -53,7 +53,6 @@ def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
     parts = [{"type": "thinking"}, {"type": "text", "text": "Story 15 is short."}]
     long = completion(3) | {"padding": "x" * (1 << 24)}
     faults = {
-        -1: [(400, {"error": "too short a prompt"})],  # the question whether it answers
         0: [*[(429, {})] * 6, (500, {})],
         1: [(500, {}), (503, {})],
         2: ["stall", "drip"],
@@ -78,13 +77,15 @@ def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
     rows = {row["document_id"]: row for row in rows_of(output)}
     letters = letters_of(output)
     assert {name: letters[name]["reason"] for name in letters} == {
-        **{"d4": "refused", "d5": "cut_answer", "d6": "refused"},
+        **{"d4": "too_long", "d5": "cut_answer", "d6": "refused"},
         **{"d7": "content_filter", "d8": "empty_answer", "d11": "http_500"},
         **{"d13": "http_403", "d14": "http_429"},
     }
     answered = json.dumps(refusal | {"key": "***"})
-    assert letters["d4"]["detail"] == f"HTTP 400 {answered}"
-    assert letters["d6"]["detail"] == "HTTP 422"  # It quotes the document.
+    beside = "; other requests are answered"
+    named = "; give the context of the server as --context_tokens"
+    assert letters["d4"]["detail"] == f"HTTP 400 {answered}{beside}{named}"
+    assert letters["d6"]["detail"] == f"HTTP 422{beside}"  # It quotes the document.
     assert letters["d11"]["detail"] == "HTTP 500 {}; other requests are answered"
     assert {n for n in letters if letters[n]["retryable"]} == {*("d5", "d11", "d14")}
     assert {*rows, *letters} == {f"d{number}" for number in ARTICLES}
@@ -93,7 +94,7 @@ def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
         (n for n in ARTICLES if f"d{n}" in rows), 1
     )
     assert [server.asked[n] for n in (0, 1, 2, 3, 11)] == [8, 3, 3, 4, 6]
-    assert [each["max_tokens"] for each in server.bodies].count(1) == 4
+    assert server.asked[-1] == 6  # the question whether it answers
     assert server.asked[13] == server.asked[14] == 1
     assert server.most_at_once <= 3
     written = "Story 1 is short.\nIt has 1 lines."
@@ -361,13 +362,16 @@ def test_the_requests_at_once_halve_at_a_failure_and_grow_by_one_a_round():
     assert throttle.limit == 2.0
     fail(int)
     assert throttle.limit == 1.0
-    for _ in range(3):  # one answer, then two
+    for _ in range(64):  # Two have failed together.
         with throttle.turn():
             pass
-    assert throttle.limit == 2.0 + 1 / 2 + 1 / 2.5
+    assert throttle.limit == 2.0
     with pytest.raises(MemoryError), throttle.turn():
         raise MemoryError  # This is no answer.
-    assert throttle.limit == 2.0 + 1 / 2 + 1 / 2.5
+    for _ in range(64 + 2):  # until that is forgotten, and one answer more
+        with throttle.turn():
+            pass
+    assert throttle.limit == 3.0 + 1 / 3 + 1 / (3 + 1 / 3)
     for _ in range(100):
         with throttle.turn():
             pass
