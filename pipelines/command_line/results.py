@@ -108,8 +108,8 @@ def show_run(manifest: Values, values: Values) -> None:
         share=counts["truncated"] / max(1, sum(manifest["summary_methods"].values())),
         what="the articles are longer than the network reads; a part was not read",
         way_out="the column `truncated` marks them; --long_documents chunk_merge reads "
-        "them whole, and a network that reads more is trained on records with a larger "
-        "--max_source_tokens",
+        "them whole, with the --context_tokens of an endpoint; a network that reads "
+        "more is trained on records with a larger --max_source_tokens",
     )
     models = {"model": "model_id", "extractor": "extractive_model_id"}
     models |= {"keyphrases": "keyphrase_model_id", "checker": "checker_model_id"}

@@ -5,7 +5,7 @@ they are given.
 import pytest
 from support.chat_server import ChatServer
 from support.command_line import exit_code, write_jsonl
-from support.summarize_runs import rows_of
+from support.summarize_runs import rows_of, summarized
 
 from precis.model.errors import DataError, JobError
 from precis.model.inference.endpoint import cut_counts
@@ -95,6 +95,20 @@ def test_a_prompt_that_a_server_cuts_gives_a_flag(run):
         assert row["truncated"] == is_cut
         assert ("truncated_source" in row["quality_flags"]) == is_cut
         assert row["seen_ratio"] == (None if is_cut else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rate"),
+    [(RAIN, 3.0), ("Весь день на побережье шёл дождь. ", 2.4), ("海岸整天下雨。", 2.3)],
+)
+def test_passages_fit_what_a_server_reads(sentence, rate):
+    server = ChatServer({})
+    with server.serve() as bundle:
+        flags = {"bundle": bundle, "context_tokens": 1024, "min_source_words": 0}
+        summarized([{"id": "a", "article": sentence * 200}], **flags)
+    prompts = [each["messages"][0]["content"] for each in server.bodies]
+    counts = [len(prompt.encode()) / rate for prompt in prompts]
+    assert len(counts) > 1 and max(counts) <= 1024 - 256  # of the answer
 
 
 # Each with the most and the least bytes of a token, in prose, of nine vocabularies: GPT
