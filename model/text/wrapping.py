@@ -91,7 +91,7 @@ def _breaks_within(lines: Sequence[str]) -> set[int]:
         return set()
     widths = sorted(each.width for each in opens)
     column = widths[len(widths) * 9 // 10]
-    joined, others = set[int](), list[Sequence[_Break]]()
+    joined, others = set[int](), list[list[_Break]]()
     for block in blocks:
         width = max(each.width for each in block)
         # Lines of PDF files are equally wide and not equally long.
