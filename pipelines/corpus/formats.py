@@ -30,7 +30,8 @@ _FORMATS = (
     ),
     (rb"PAR1", "Parquet; --corpus parquet:FILE reads its rows"),
     (rb"\{\\rtf", "rich text; save it as plain text"),
-    (rb"\xff\xfe|\xfe\xff|([^\0]\0){4}", "UTF-16; --encoding utf-16 reads it"),
+    (rb"\xff\xfe|\xfe\xff", "UTF-16; --encoding utf-16 reads it"),
+    (rb"([^\0]\0){4}", "UTF-16; `iconv -f utf-16le -t utf-8 FILE{pipe}` reads it"),
     (rb"(\0[^\0]){4}", "UTF-16; `iconv -f utf-16be -t utf-8 FILE{pipe}` reads it"),
     (
         rb"(?i)<!doctype\s+html\b|(<[?!][^>]*>\s*)*<html\b",

@@ -123,7 +123,10 @@ def _as_utf_8(blocks: Iterable[Block]) -> Iterator[Block]:
     decoder = codecs.getincrementaldecoder(UTF_16)("surrogatepass")
     start = 0
     for block in blocks:
-        content = decoder.decode(block.content).encode(errors="surrogatepass")
+        try:
+            content = decoder.decode(block.content).encode(errors="surrogatepass")
+        except UnicodeError as error:  # Such as a file without a byte order mark.
+            raise BrokenFile(str(error)) from error
         yield block._replace(content=content, start=start)
         start += len(content)
     if decoder.getstate()[0]:

@@ -154,3 +154,6 @@ def test_half_of_a_pair_in_utf_16_costs_its_record(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(content[:-1])
     *_, lost = read_corpus(corpus, encoding="utf-16")[1]
     assert lost.reason == "broken_utf16" and "within a character" in lost.detail
+    (tmp_path / "b.jsonl").write_text(lines[0])
+    *_, lost = read_corpus(f"jsonl:{tmp_path}/*.jsonl", encoding="utf-16")[1]
+    assert lost.reason == "broken_utf16" and "not start with BOM" in lost.detail

@@ -111,7 +111,6 @@ def test_a_file_of_another_format_is_named(tmp_path, content, words):
 ROWS = [json.dumps({"id": f"x{n}", "article": TEXT}) for n in range(9)]
 LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{64 * 'a'}\nsize 9\n"
 STORE = "<Error><Code>NoSuchKey</Code><Key>a</Key></Error>"
-UTF_16 = "is UTF-16; --encoding utf-16 reads it"
 # Forms of git-lfs 3, S3, Azure, GitHub, mongoexport, DuckDB, and of gdal, which puts
 # records within an object; the last line of some of them is an object by itself.
 KINDS = {
@@ -127,8 +126,8 @@ KINDS = {
     "duckdb": ("[\n\t" + ",\n\t".join(ROWS) + "\n]\n", "a JSON array"),
     "gdal": ('{\n"type": "x",\n"f": [\n' + ",\n".join(ROWS) + "\n]}", "`jq -c . "),
     "pretty": (json.dumps(json.loads(ROWS[0]), indent=2), "`jq -c . "),
-    "utf-16": ("\n".join(ROWS).encode("utf-16"), UTF_16),
-    "utf-16-le": ("\n".join(ROWS).encode("utf-16-le"), UTF_16),
+    "utf-16": ("\n".join(ROWS).encode("utf-16"), "is UTF-16; --encoding utf-16 reads"),
+    "utf-16-le": ("\n".join(ROWS).encode("utf-16-le"), "`iconv -f utf-16le "),
     "utf-16-be": ("\n".join(ROWS).encode("utf-16-be"), "`iconv -f utf-16be "),
     "bz2": (bz2.compress("\n".join(ROWS).encode()), "by bzip2; `bzip2 -dc"),
     "xz": (lzma.compress("\n".join(ROWS).encode()), "by xz; `xz -dc"),
