@@ -409,9 +409,9 @@ def test_a_model_of_llama_cpp_summarizes(tmp_path):
     place = server.listening_address.removeprefix("http://")
     # Made to think, it lists the log-probabilities of its thoughts, too.
     told = {"grammar": 'root ::= "<think>Hm.</think>Rain fell."', "logprobs": True}
-    client = ChatClient(f"http://{place}/v1", told, 1, 60.0, "")
+    client = ChatClient(f"http://{place}/v1", told, 1, 300.0, "")
     body = client._body("Name a colour.")
-    said = httpx2.post(f"http://{place}/v1/chat/completions", json=body, timeout=60)
+    said = httpx2.post(f"http://{place}/v1/chat/completions", json=body, timeout=300)
     listed = said.json()["choices"][0]["logprobs"]["content"]
     while "".join(each["token"] for each in listed) != "Rain fell.":
         del listed[0]
