@@ -109,8 +109,8 @@ SUMMARY_COLUMNS = _columns(
     abstractive_method   string?  what the network wrote of: whole, sentences that the
                                   extractor chose, or head, chunk_merge of a document
                                   that is too long for it; null as above
-    truncated            bool?    seen_ratio < 1, and no extractor has read all
-                                  sentences; null as above
+    truncated            bool?    seen_ratio < 1 or cut by a server, and no extractor
+                                  has read all sentences; null where none read it
     prompt_tokens        int32?   tokens that were read to write, of all passages, with
                                   instructions; null as above, or where an endpoint does
                                   not say
