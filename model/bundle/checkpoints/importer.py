@@ -184,7 +184,8 @@ def load_checkpoint(
                 _cut_positions(tensors, family, config, max_source_tokens)
             config = dataclasses.replace(config, max_source_tokens=max_source_tokens)
         if is_writer:
-            config = _with_output(config, tensors, family)
+            is_apart = settings.get("tie_word_embeddings") is False
+            config = _with_output(config, tensors, family, is_apart=is_apart)
         # TensorFlow takes seconds to import. What cannot be read is refused earlier.
         from precis.model.network.build import build_network
 
@@ -296,20 +297,32 @@ def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
     return tensors
 
 
-def _with_output(config: Any, tensors: dict[str, np.ndarray], family: Family) -> Any:
+def _with_output(
+    config: Any, tensors: dict[str, np.ndarray], family: Family, *, is_apart: bool
+) -> Any:
     """The configuration with a separate output layer where the tensors hold one.
 
     The embedding table in `tensors` is put under its first name, and its copies are
     removed.
+
+    Args:
+      config: of the network.
+      tensors: of the checkpoint, by current name.
+      family: of the checkpoint.
+      is_apart: whether config.json says that the output layer is not the embedding
+          table. Then neither stands for the other where it is missing.
 
     Raises:
       DataError: the copies of the table differ, or a separate output would be scaled.
     """
     table, *inputs, output = family.embedding
     is_tied = config.tied_output
-    if is_tied and output in tensors:
+    if is_tied and (is_apart or output in tensors):
         stored = [tensors[name] for name in (table, *inputs) if name in tensors]
-        is_tied = all(np.array_equal(tensors[output], each) for each in stored)
+        are_there = bool(stored) and output in tensors
+        is_tied = (are_there or not is_apart) and all(
+            np.array_equal(tensors[output], each) for each in stored
+        )
     # Where there is a separate output, the table itself is not read if it has copies.
     copies = [
         name for name in (family.embedding if is_tied else inputs) if name in tensors

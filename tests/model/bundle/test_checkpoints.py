@@ -283,6 +283,11 @@ COPIES = dict.fromkeys(SIDES, ones(VOCABULARY, 8))
         ("bart", {OUTPUT: TABLE, SIDES[0]: TABLE, "model.decoder.version": OTHER}),
         ("bart", {OUTPUT: TABLE, SHARED: None}),  # Under this name alone.
         ("t5", {OUTPUT: tensors("t5")["shared.weight"], "shared.weight": None}),
+        # As `save_model` of safetensors keeps one of several equal tensors.
+        (
+            "flan",
+            {SIDES[1][6:]: tensors("flan")["shared.weight"], "shared.weight": None},
+        ),
         # Positions that files hold without need.
         ("pegasus", {"model.encoder.embed_positions.weight": ones(POSITIONS, 8)}),
         ("t5", {f"encoder.block.1.layer.0.{RELATIVE}": ones(8, 2)}),
@@ -570,6 +575,9 @@ LAYER, EXTRA = "model.encoder.layers.0.", "encoder.block.0.layer.1.DenseReluDens
             "lm_head.weight differs from the embedding table, and config.json scales "
             "the output as where they are one; .*: tie_word_embeddings false",
         ),
+        ("flan", {"shared.weight": None}, "lacks shared.weight, which config.json as"),
+        ("mt5", {"shared.weight": None}, "lacks shared.weight, which config.json ask"),
+        ("flan", {OUTPUT: None}, "lacks lm_head.weight, which config.json asks for; d"),
         ("bert", {"encoder.layer.1.output.dense.bias": None}, "lacks encoder.layer.1."),
         ("bert", {TYPES: None}, f"lacks {TYPES}, which config.json asks for; download"),
         ("bert", {TYPES: ones(2, 7)}, rf"{TYPES} has the shape \[2, 7\], .*\[2, 8\]"),
