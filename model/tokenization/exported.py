@@ -67,7 +67,10 @@ def save_for_transformers(
         "model_max_length": max_source_tokens,
     }
     library = Library.from_str(json.dumps(definition))
-    for name, token in (("bos", bos_id), ("pad", pad_id), ("eos", end_id)):
+    # CTranslate2 asks for it, of all tokenizers of imported networks.
+    unknown_id = library.token_to_id("<unk>")
+    named = {"bos": bos_id, "pad": pad_id, "eos": end_id, "unk": unknown_id}
+    for name, token in named.items():
         piece = None if token is None else library.id_to_token(token)
         if piece is not None:
             settings[f"{name}_token"] = piece

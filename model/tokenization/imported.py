@@ -216,7 +216,9 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
             "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)"
         )
     with files.naming_damage(path, way_out="download the tokenizer again"):
-        tokenizer = ImportedTokenizer(files.read_bytes(path).decode())
+        definition = json.loads(files.read_bytes(path))
+        _leave_out_unused(definition, config["vocab_size"])
+        tokenizer = ImportedTokenizer(json.dumps(definition))
         size = tokenizer.vocabulary_size
     if size > config["vocab_size"]:
         raise DataError(
@@ -224,3 +226,16 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
             "take the network's own tokenizer"
         )
     return tokenizer
+
+
+def _leave_out_unused(definition: dict[str, Any], size: int) -> None:
+    """Takes out special tokens that a network of `size` tokens does not know: BART has
+    none for the `<mask>` of its tokenizer after training on summaries. Such a mark in
+    an article is text.
+    """
+    added = definition.get("added_tokens") or []
+    unused = [each for each in added if each["special"] and each["id"] >= size]
+    for each in unused:
+        added.remove(each)
+        if isinstance(definition["model"]["vocab"], dict):
+            definition["model"]["vocab"].pop(each["content"], None)

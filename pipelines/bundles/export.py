@@ -177,11 +177,13 @@ def _write_checkpoint(
         safetensors.numpy.save(tensors, metadata={"format": "pt"}),
     )
     special = special_tokens(contents.tokenizer, contents.special)
+    is_pegasus = settings["model_type"] == "pegasus"
     save_for_transformers(
         output,
         contents.tokenizer,
         bos_id=settings.get("bos_token_id"),
-        pad_id=special.pad_id,
+        # The decoder of PEGASUS starts with it: so reads the converter of CTranslate2.
+        pad_id=special.start_id if is_pegasus else special.pad_id,
         end_id=special.end_id,
         max_source_tokens=contents.config.max_source_tokens,
     )

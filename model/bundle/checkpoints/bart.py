@@ -33,6 +33,9 @@ def _write(config: TransformerConfig) -> dict[str, Any]:
     return {
         "attention_dropout": 0.0,
         "activation_dropout": 0.0,
+        # Not read by transformers: its converter for CTranslate2 asks for them.
+        "normalize_before": config.norm_first,
+        "normalize_embedding": config.embedding_norm,
         "max_position_embeddings": max(
             config.max_source_tokens, config.max_target_tokens + 1
         ),
@@ -42,6 +45,13 @@ def _write(config: TransformerConfig) -> dict[str, Any]:
 BART = Family(
     title="BART",
     class_name="BartForConditionalGeneration",
+    defaults={
+        "bos_token_id": 0,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
+        "decoder_start_token_id": 2,
+        "forced_eos_token_id": 2,
+    },
     fields=(
         Field("vocabulary_size", "vocab_size"),
         Field("pad_id", "pad_token_id", 1),
@@ -89,6 +99,12 @@ PEGASUS = dataclasses.replace(
     BART,
     title="PEGASUS",
     class_name="PegasusForConditionalGeneration",
+    defaults={
+        "pad_token_id": 0,
+        "eos_token_id": 1,
+        "decoder_start_token_id": 0,
+        "forced_eos_token_id": 1,
+    },
     fields=(Field("pad_id", "pad_token_id", 0), *BART.fields[:1], *BART.fields[2:]),
     fixed=LAYOUTS["pegasus"],
     names={

@@ -75,6 +75,8 @@ class Family:
       class_name: the class in transformers that writes; "" for an encoder alone.
       config: the class of the configuration of a network that writes.
       is_general: as in `read_generation`.
+      defaults: the special tokens that its class in transformers has where config.json
+          states none, and there is no generation_config.json.
       fields: what config.json says of a network field by field.
       fixed: the fields of a network that all its checkpoints share. No checkpoint of
           a network that writes has a pointer.
@@ -106,6 +108,7 @@ class Family:
     class_name: str = ""
     config: type[Any] = TransformerConfig
     is_general: bool = False
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     fields: tuple[Field, ...]
     fixed: Mapping[str, Any]
     known: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)

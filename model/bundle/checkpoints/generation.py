@@ -78,6 +78,9 @@ def read_generation(
       DataError: no search here supports a setting, or two settings contradict.
     """
     general = settings if generation is None else generation
+    # As BART files of 2020 say it.
+    if generation is None and settings.get("force_bos_token_to_be_generated"):
+        general = {**settings, "forced_bos_token_id": settings.get("bos_token_id")}
     values = {**general, **task_settings(settings)}
     values = {name: value for name, value in values.items() if value is not None}
     if is_general:

@@ -212,6 +212,8 @@ def _read_search(
     generation, name = None, CONFIG_FILE
     if files.exists(path):
         generation, name = files.read_object(path, way_out=_WAY_OUT), GENERATION_FILE
+    else:
+        settings = {**family.defaults, **settings}
     with files.naming_damage(name, way_out=_WAY_OUT):
         search = read_generation(settings, generation, is_general=family.is_general)
         return *search, task_settings(settings).get("prefix") or ""

@@ -96,6 +96,7 @@ def _names(side: str, last: str) -> dict[str, str]:
 T5 = Family(
     title="T5",
     class_name="T5ForConditionalGeneration",
+    defaults={"pad_token_id": 0, "eos_token_id": 1},
     fields=(
         Field("vocabulary_size", "vocab_size"),
         Field("pad_id", "pad_token_id", 0),

@@ -7,11 +7,15 @@ The programs of `support` make checkpoints and expected results, each in a proce
 its own.
 """
 
+import dataclasses
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import ctranslate2
 import numpy as np
 import pytest
 from support.command_line import run_reference
@@ -20,6 +24,7 @@ from support.import_cases import CHECKPOINTS
 from support.import_reference import DOCUMENTS
 from support.modernbert_reference import CASES as MODERNBERTS
 from support.shared_networks import eagerly
+from tokenizers import Tokenizer as Library
 
 from precis.model.bundle.checkpoints.generation import read_generation
 from precis.model.bundle.checkpoints.importer import (
@@ -332,3 +337,31 @@ def test_a_network_of_a_layout_writes_the_same_beams(case, exports):
         else:
             same = loaded.tokenizer.decode(rows)
             assert [*map(normalise, there["texts"][number])] == [*map(normalise, same)]
+
+
+@pytest.mark.parametrize("case", [0, 2])
+@eagerly()
+def test_the_converter_of_ctranslate2_reads_an_export(case, exports, tmp_path):
+    """Its greedy search writes the tokens of ours, without rules."""
+    converter = Path(sys.executable).with_name("ct2-transformers-converter")
+    folders = ("--model", exports / str(case), "--output_dir", tmp_path / "converted")
+    subprocess.run([converter, *folders], check=True, capture_output=True)
+    bundle = load_bundle(str(exports / f"{case}-bundle"))
+    special = special_tokens(bundle.tokenizer, bundle.special)
+    searcher = Searcher(
+        bundle.network,
+        config=SearchConfig(beam_width=1, no_repeat_ngram=0, max_summary_tokens=20),
+        special=dataclasses.replace(special, suppressed=()),
+    )
+    encoded = encode_sources(bundle.tokenizer, sample_bodies(8), max_source_tokens=60)
+    sources = [source.ids for source in encoded]
+    written = [list(ranked[0].tokens) for ranked in searcher.search(sources)]
+    library = Library.from_file(str(exports / str(case) / "tokenizer.json"))
+    translated = ctranslate2.Translator(str(tmp_path / "converted")).translate_batch(
+        [list(map(library.id_to_token, source)) for source in sources],
+        beam_size=1,
+        max_decoding_length=20,
+        return_end_token=True,
+    )
+    tokens = [list(map(library.token_to_id, each.hypotheses[0])) for each in translated]
+    assert tokens == written and len(set(map(str, tokens))) > 1

@@ -520,6 +520,27 @@ def test_special_tokens_come_from_either_file(tmp_path):
     assert (loaded.decoding.beam_width, loaded.special.prefix) == (1, ())
 
 
+@pytest.mark.parametrize(
+    ("kind", "settings", "start_id", "prefix", "last_id"),
+    [
+        # As transformers 4.46 generates: by the defaults of the class.
+        ("bart", {}, 2, (), 2),
+        ("bart", {"force_bos_token_to_be_generated": True}, 2, (0,), 2),
+        ("bart", {"forced_eos_token_id": None}, 2, (), None),
+        ("pegasus", {}, 0, (), 1),
+    ],
+)
+def test_special_tokens_that_no_file_states(
+    kind, settings, start_id, prefix, last_id, tmp_path
+):
+    folder = write(tmp_path, kind, generation=None)
+    shape = {n: each for n, each in KINDS[kind].items() if not n.endswith("_token_id")}
+    (tmp_path / "config.json").write_text(json.dumps({**shape, **settings}))
+    special = load_checkpoint(folder).special
+    assert (special.start_id, special.prefix) == (start_id, prefix)
+    assert (special.end_id, special.last_id) == (2 if kind == "bart" else 1, last_id)
+
+
 def test_settings_for_summaries_override_the_general_settings():
     task = {"prefix": "summarize: ", "num_beams": 4, "max_length": 200}
     tasks = {"summarization": task, "translation": {"prefix": "no: ", "num_beams": 7}}
