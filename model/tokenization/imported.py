@@ -24,6 +24,9 @@ DEFINITION_FILE = "tokenizers.json"
 # Its file in a checkpoint: the definition itself. Older checkpoints have a vocabulary
 # alone, as vocab.txt, vocab.json with merges.txt or a SentencePiece model.
 TOKENIZER_FILE = "tokenizer.json"
+# The token between two sentences of a summary of PEGASUS, whose vocabulary has no line
+# break.
+PEGASUS_BREAK = "<n>"
 
 
 class ImportedTokenizer:
@@ -102,7 +105,7 @@ class ImportedTokenizer:
         """
         piece = self._tokenizer.id_to_token(token) or ""
         if not self._is_byte_level:
-            return piece
+            return piece.replace(PEGASUS_BREAK, LINE_BREAK)
         text = self._tokenizer.decoder.decode([piece])
         return text.replace(" ", SPACE).replace("\n", LINE_BREAK)
 
@@ -161,11 +164,15 @@ class ImportedTokenizer:
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
         """The texts of rows of token ids.
 
-        Special tokens and ids outside the vocabulary are left out.
+        Special tokens and ids outside the vocabulary are left out; `PEGASUS_BREAK` is a
+        line break.
         """
-        return self._tokenizer.decode_batch(
+        texts: list[str] = self._tokenizer.decode_batch(
             [[int(token) for token in row] for row in rows], skip_special_tokens=True
         )
+        if self._tokenizer.token_to_id(PEGASUS_BREAK) is None:
+            return texts
+        return [text.replace(PEGASUS_BREAK, "\n") for text in texts]
 
     def save(self, folder: str) -> None:
         """Writes the tokenizer into a folder; equal tokenizers write equal bytes."""

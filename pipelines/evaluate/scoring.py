@@ -18,6 +18,7 @@ from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.normalization import normalise
 from precis.model.text.sentences import split_sentences
 from precis.model.text.wrapping import shown_line
+from precis.model.tokenization.imported import PEGASUS_BREAK
 from precis.pipelines.tables.part_files import has_reference
 from precis.pipelines.tables.schema import GROUP_SCORES_SCHEMA, SCORES_SCHEMA
 
@@ -129,7 +130,10 @@ def score_rows(
         }
         unsplit = [system for system in lines if lines[system] != row[system]]
         counts.update(unsplit, unsplit=bool(unsplit))
-        others = list(scored.get("other_references") or ())
+        others = [
+            text.replace(PEGASUS_BREAK, "\n")
+            for text in scored.get("other_references") or ()
+        ]
         if split_sentences:
             row.update(lines)
             others = [one_sentence_a_line(text, language) for text in others]
@@ -169,7 +173,7 @@ def system_texts(row: Row, methods: Iterable[str] = ()) -> dict[str, str]:
     out, it would be judged by its easier rows alone.
     """
     written = {
-        system: row[column]
+        system: row[column].replace(PEGASUS_BREAK, "\n")
         for system, column in TEXT_COLUMNS.items()
         if row.get(column) is not None
     }

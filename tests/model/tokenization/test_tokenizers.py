@@ -13,6 +13,7 @@ from support.huggingface_bundles import sample_bodies, sample_tokenizer
 from support.small_checkpoint import SETTINGS, TEXTS, write_tokenizer
 from support.small_encoder_checkpoint import BERT, PIECES, write_pieces
 from tokenizers import Tokenizer as Library
+from tokenizers import decoders, models, pre_tokenizers
 
 from precis.model.errors import DataError, UsageError
 from precis.model.text.normalization import normalise
@@ -26,7 +27,7 @@ from precis.model.tokenization.folder import (
 )
 from precis.model.tokenization.imported import ImportedTokenizer, read_tokenizer
 from precis.model.tokenization.source import encode_sources, encode_targets
-from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
+from precis.model.tokenization.wordpiece import LINE_BREAK, RESERVED_TOKENS, Tokenizer
 
 WORDPIECE = Tokenizer([*RESERVED_TOKENS, "▁a", "▁b"])
 A, B = 4, 5
@@ -198,6 +199,21 @@ def test_a_tokenizer_that_does_not_fit_or_is_absent_is_refused(bart, folder, tmp
     message = "kind is None and must be 'wordpiece-visible-space'; .* or import a check"
     with pytest.raises(DataError, match=message):
         load_tokenizer(folder)
+
+
+@pytest.mark.parametrize("is_added", [True, False])
+def test_a_line_break_of_pegasus_is_one(is_added):
+    """It is a piece, and in newer files an added token too."""
+    pieces = ["<pad>", "</s>", "<unk>", "<n>", "▁Rain", "▁fell", ".", "▁It", "▁was"]
+    library = Library(models.Unigram([(each, -1.0) for each in pieces], unk_id=2))
+    library.pre_tokenizer = pre_tokenizers.Metaspace()
+    library.decoder = decoders.Metaspace()
+    library.add_special_tokens(pieces[:3])
+    library.add_tokens(["<n>"] * is_added)
+    tokenizer = ImportedTokenizer(library.to_str())
+    (text,) = tokenizer.decode([[0, 4, 5, 6, 3, 7, 8, 6, 1]])
+    assert normalise(text) == "Rain fell.\nIt was."
+    assert tokenizer.piece(3) == LINE_BREAK and tokenizer.words[3] is None
 
 
 # Ours for the `tokenizers` library.

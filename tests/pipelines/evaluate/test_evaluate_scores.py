@@ -289,6 +289,14 @@ def test_texts_are_cut_as_in_the_language_of_their_row():
     assert unsplit == [0, 1, 1]
 
 
+def test_a_line_break_of_pegasus_is_no_word():
+    lines = "Rain fell on the coast.<n>Nobody was hurt."
+    row = dict.fromkeys(NEEDED_COLUMNS) | {"reference_summary": lines}
+    row |= {"summary": lines.replace("<n>", "\n"), "other_references": [lines]}
+    _, scores = score_rows([row], number=0, split_sentences=False)
+    np.testing.assert_array_equal(scores.scores["summary"], [[1, 1, 1, 1]])
+
+
 def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
     """Of six rows, three have several sentences on one line."""
     line = "Rain fell on the coast. Roads were closed. Nobody was hurt."
