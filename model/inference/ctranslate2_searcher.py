@@ -153,16 +153,18 @@ class CTranslate2Searcher:
             for texts, score in zip(result.hypotheses, result.scores, strict=True):
                 tokens = list(map(int, texts))
                 log_prob = score * len(tokens) ** alpha
-                if tokens and tokens[-1] not in special.end_ids:
+                is_finished = bool(tokens) and tokens[-1] in special.end_ids
+                if tokens and not is_finished:
                     tokens += last
                 if tokens and log_prob > _IMPOSSIBLE:
-                    hypotheses.append(self._hypothesis(tokens, log_prob))
+                    hypotheses.append(self._hypothesis(tokens, log_prob, is_finished))
             results.append(self._rank(hypotheses) or NO_FINITE_SCORE)
         return results
 
-    def _hypothesis(self, tokens: list[int], log_prob: float) -> Hypothesis:
+    def _hypothesis(
+        self, tokens: list[int], log_prob: float, is_finished: bool
+    ) -> Hypothesis:
         score = log_prob / self.config.length_divisor(len(tokens))
-        is_finished = tokens[-1] in self._special.end_ids
         return Hypothesis(tokens, score, log_prob, None, math.nan, is_finished)
 
     def _rank(self, beam: list[Hypothesis]) -> list[Hypothesis]:

@@ -159,6 +159,10 @@ class Searcher:
             *document, strict=True
         ):
             ends = [tokens.index(end) for end in self.special.end_ids if end in tokens]
+            # One that is put at the last place does not finish a summary.
+            longest = self.config.max_summary_tokens - (
+                self.special.last_id is not None
+            )
             if exists:
                 hypotheses.append(
                     Hypothesis(
@@ -167,7 +171,7 @@ class Searcher:
                         log_prob,
                         None if math.isnan(margin) else margin,
                         min_log_prob,
-                        is_finished=bool(ends),
+                        is_finished=bool(ends) and min(ends) < longest,
                     )
                 )
         return hypotheses

@@ -46,8 +46,8 @@ FLAGS: Mapping[str, str] = {
         "captions, is within --max_words and --max_chars"
     ),
     "unfinished": (
-        "the model of an endpoint was stopped, as at --max_summary_tokens, or ended "
-        "for a reason that is not known"
+        "the network, or the model of an endpoint, was stopped, as at "
+        "--max_summary_tokens, or ended for a reason that is not known"
     ),
     "truncated_source": "the network did not read all of the source",
     "markup_source": "the source has tags of HTML",

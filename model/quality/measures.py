@@ -306,7 +306,7 @@ def measure(
       is_over_limit: whether it is empty because every text is too long.
       is_truncated: whether the network that wrote the summary read only a part of the
           source.
-      was_cut: whether an endpoint cut the summary at its maximum length.
+      was_cut: whether the summary was cut at its maximum length.
     """
     text = _read_summary(summary, source)
     count = len(text.words)

@@ -11,6 +11,7 @@ from filelock import FileLock
 
 from precis.model import files
 from precis.model.bundle.checkpoints.bert import read_checker
+from precis.model.bundle.checkpoints.generation import DEFAULT_NEW_TOKENS
 from precis.model.bundle.checkpoints.importer import (
     CONFIG_FILE,
     FAMILIES,
@@ -29,7 +30,7 @@ from precis.model.bundle.manifest import (
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.errors import UsageError
 from precis.model.network.config import DecoderOnlyConfig
-from precis.model.progress.stages import stage
+from precis.model.progress.stages import say, stage
 from precis.model.tokenization.imported import TOKENIZER_FILE, read_tokenizer
 from precis.pipelines.bundles.options import IMPORT, ImportOptions
 from precis.pipelines.run import hub
@@ -94,6 +95,14 @@ def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
         checkpoint = load_checkpoint(
             folder, max_source_tokens=options.max_source_tokens
         )
+        if checkpoint.decoding is not None:
+            longest = checkpoint.decoding.max_summary_tokens
+            if longest <= DEFAULT_NEW_TOKENS:
+                say(
+                    f"{options.checkpoint}: a summary has at most {longest} tokens, as "
+                    "with `generate` of transformers; --max_summary_tokens of "
+                    "`precis summarize` allows more"
+                )
         provenance = {
             "command": "import",
             "flags": recorded_flags([options]),

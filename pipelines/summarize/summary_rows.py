@@ -365,7 +365,7 @@ class SummaryRow:
             is_doubtful=confidence is not None and confidence < fallback.min_confidence,
             is_over_limit=bool(self._limit) and not best.text,
             is_truncated=source.is_truncated or not has_read_all,
-            was_cut=is_endpoint and not best.is_finished,
+            was_cut=not best.is_finished,
         )
         self.columns |= {
             "source_tokens": None if is_endpoint else source.source_tokens,

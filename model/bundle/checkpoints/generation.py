@@ -23,7 +23,7 @@ _FIELDS: tuple[tuple[str, str, Any], ...] = (
 )
 # The value in a checkpoint -> `SearchConfig.early_stopping`.
 _EARLY_STOPPING = {False: "bound", True: "first_k", "never": "never"}
-_DEFAULT_NEW_TOKENS = 20  # the default of transformers
+DEFAULT_NEW_TOKENS = 20  # the default of transformers
 # What every search of transformers does: the search of a bundle that states none, where
 # the defaults here differ.
 DEFAULTS: Mapping[str, Any] = {
@@ -129,7 +129,7 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
         value = values.get(there, default)
         fields[here] = float(value) if isinstance(default, float) else value
     # `max_length` and `min_length` include the start token.
-    longest = values.get("max_length", _DEFAULT_NEW_TOKENS + 1) - 1
+    longest = values.get("max_length", DEFAULT_NEW_TOKENS + 1) - 1
     longest = values.get("max_new_tokens", longest)
     shortest = max(0, values.get("min_new_tokens", values.get("min_length", 0) - 1))
     try:

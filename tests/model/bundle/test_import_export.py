@@ -106,13 +106,14 @@ def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
     }
 
 
-def test_a_t5_reads_its_prefix_and_the_given_length(tmp_path):
+def test_a_t5_reads_its_prefix_and_the_given_length(tmp_path, capsys):
     task = {"prefix": "summarize: ", "num_beams": 2, "max_length": 9}
     settings = {"task_specific_params": {"summarization": task}}
     write_checkpoint(tmp_path / "t5", kind="t5", settings=settings)
     write_tokenizer(tmp_path / "t5")
     folder = str(tmp_path / "b")
     import_checkpoint(checkpoint=tmp_path / "t5", output=folder, max_source_tokens=60)
+    assert "at most 8 tokens, as with `generate` of tr" in capsys.readouterr().err
     assert load_bundle(folder).network.config.max_source_tokens == 60
     decoding = settings_of(bundle=folder).decoding
     assert (decoding.beam_width, decoding.max_summary_tokens) == (2, 8)
@@ -281,8 +282,11 @@ def test_a_flag_leaves_a_summary_room_to_end(bundle, tmp_path):
         with pytest.raises(UsageError, match=message):
             call()
     with eagerly():
-        row = precis.summarize_text("Rain fell.", **{**flags, "max_summary_tokens": 4})
+        flags |= {"max_summary_tokens": 4, "min_source_words": 0}
+        row = precis.summarize_text("Rain fell.", **flags)
     assert row["settings_id"]
+    # The fourth token is an end that the checkpoint puts there.
+    assert "unfinished" in row["abstractive_quality"]["flags"]
 
 
 def test_an_object_store_gets_the_manifest_last(layout_bundle):

@@ -157,3 +157,20 @@ def test_a_shorter_hypothesis_is_searched_where_all_are_too_long(bound, found):
     sources = [np.array([3, 4], "int32"), np.array([4], "int32")]
     batch = Searcher(ChainNetwork(), **options).search_together(sources)
     assert tokens_of(batch.results) == [found, found]
+
+
+@pytest.mark.parametrize(
+    ("longest", "last_id", "found"),
+    [
+        (3, None, ([3, 4, 5], False)),
+        (4, None, ([3, 4, 5, END], True)),
+        (4, END, ([3, 4, 5, END], False)),  # It would be there in any case.
+        (5, END, ([3, 4, 5, END], True)),
+    ],
+)
+def test_a_hypothesis_that_stops_at_the_limit_is_unfinished(longest, last_id, found):
+    config = SearchConfig(beam_width=1, max_summary_tokens=longest)
+    special = SpecialTokens(start_id=START, end_id=END, pad_id=0, last_id=last_id)
+    searcher = Searcher(ChainNetwork(), config=config, special=special)
+    ((best,),) = searcher.search([np.array([3, 4], "int32")])
+    assert (best.tokens, best.is_finished) == found
