@@ -121,6 +121,14 @@ def scores(
     }
 
 
+def reads(text: str) -> bool:
+    """Whether most letters and digits of a text are those that ROUGE compares. Of
+    `Дождь 2026` it would compare the number alone.
+    """
+    text = text.lower()
+    return 2 * sum(map(len, _WORD.findall(text))) > sum(map(str.isalnum, text))
+
+
 def tokenize(text: str) -> list[str]:
     """The tokens that ROUGE compares.
 

@@ -40,7 +40,7 @@ from precis.model.network.config import ExtractorConfig
 from precis.model.progress.stages import stage
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
-from precis.model.rouge import Reference, tokenize
+from precis.model.rouge import Reference, reads, tokenize
 from precis.model.training.calibration import fit_rising
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.model.training.importance import ScoredArticle, train_importance
@@ -181,6 +181,13 @@ class ExtractorTraining(Training):
             raise DataError(
                 f"{self.records}: no article of a split has a sentence to learn "
                 "from; prepare another corpus"
+            )
+        read = sum(reads(article.highlights) for article in self.validated)
+        if 2 * read < len(self.validated):
+            raise DataError(
+                f"{self.records}: oracle labels follow from ROUGE, which reads a to z "
+                "and 0 to 9, and most highlights have other letters; summarize with a "
+                "method that needs no training"
             )
 
     def _build_network(self, shape: ExtractorConfig) -> Any:

@@ -79,6 +79,7 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         "rows": counts["rows"],
         "rows_scored": counts["scored"],
         "rows_without_reference": counts["rows"] - counts["scored"],
+        "rows_in_other_alphabets": counts["unread"],
         "truncated_share": counts["truncated"] / judged if judged else None,
         "systems": [
             {"system": names[system], "method": system, **figures}
@@ -352,6 +353,11 @@ def notes(result: Mapping[str, Any]) -> list[str]:
         f"{rouge.MEASURES['rougeL']}: each text as one sequence of words; "
         "what papers on news call ROUGE-L is ROUGE-Lsum",
     ]
+    if unread := result["rows_in_other_alphabets"]:
+        lines.append(
+            f"warning: {unread} of {result['rows_scored']} references are not scored: "
+            "ROUGE reads a to z and 0 to 9, and most of their letters are others"
+        )
     if result["differences"]:
         lines.append(
             "*: the interval of the paired bootstrap, with the same rows drawn for "

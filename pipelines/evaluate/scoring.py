@@ -73,7 +73,8 @@ class RangeScores(NamedTuple):
       counts: `rows` that were read and N that were `scored`; the `judged` of these that
           a network read, and those that it `truncated`; for each of `TEXT_COLUMNS` the
           scored rows in which it holds several sentences and no line break, and the
-          rows that are counted there at least once as `unsplit`.
+          rows that are counted there at least once as `unsplit`; the scored rows whose
+          references ROUGE leaves `unread`.
       most_sentences: for each extractive method, how many sentences it chose at most.
       scores: the columns are `rouge.MEASURES`.
       keyphrases: for each keyphrase method `F1_COLUMNS`.
@@ -138,6 +139,7 @@ def score_rows(
             row.update(lines)
             others = [one_sentence_a_line(text, language) for text in others]
         scores.append(_score(row, others))
+        counts["unread"] += not any(map(rouge.reads, (row[REFERENCE], *others)))
     measured = [measures_of_row(row) for row in scored_rows]
     for scored, of_row, measures in zip(scored_rows, texts, measured, strict=True):
         add_facts_of_reference(of_row, measures, scored.get("language"))
@@ -203,18 +205,21 @@ def one_sentence_a_line(text: str, language: str = ENGLISH) -> str:
 
 def _score(
     texts: Mapping[str, str], other_references: Iterable[str]
-) -> dict[str, dict[str, float]]:
+) -> dict[str, dict[str, float | None]]:
     """The F1 of `rouge.MEASURES` for every system of a row: of each measure that of the
     reference for which it is highest (Lin 2004, section 2.1), as in `score_multi` of
-    rouge-score.
+    rouge-score. None where ROUGE reads no reference.
     """
-    references = list(map(rouge.Reference, (texts[REFERENCE], *other_references)))
+    read = filter(rouge.reads, (texts[REFERENCE], *other_references))
+    references = list(map(rouge.Reference, read))
     scores = {}
     for system, text in texts.items():
         if system != REFERENCE:
             by_reference = [reference.score(text) for reference in references]
             scores[system] = {
-                measure: max(score[measure].fmeasure for score in by_reference)
+                measure: max(
+                    (score[measure].fmeasure for score in by_reference), default=None
+                )
                 for measure in rouge.MEASURES
             }
     return scores

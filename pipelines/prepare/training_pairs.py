@@ -18,7 +18,7 @@ from precis.model.extractive.alignment import align_lines
 from precis.model.inference.composition import is_cut
 from precis.model.keyphrases.references import reference_phrases
 from precis.model.records.dataset import SENTENCE_PAIRS
-from precis.model.rouge import tokenize
+from precis.model.rouge import reads, tokenize
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise, one_line
 from precis.pipelines.prepare.options import PrepareOptions
@@ -47,6 +47,9 @@ def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] 
     highlights = normalise(article.document.highlights or "")
     if not highlights:
         return "without_highlights"
+    # Oracle labels would follow from numbers and foreign names.
+    if options.oracle_sentences and not reads(highlights):
+        return "without_latin_highlights"
     if options.target in SENTENCE_PAIRS:
         pairs = _sentence_pairs(article, highlights, options)
         return pairs or "without_supported_sentences"

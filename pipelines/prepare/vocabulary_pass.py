@@ -218,10 +218,13 @@ def _learn(counts: Iterable[Mapping[str, int]], options: PrepareOptions) -> Toke
         if len(words) > _MAX_WORDS_HELD:
             words = vocabulary.most_frequent(words)
     if not words:
+        latin = " in Latin letters, for --oracle_sentences," * bool(
+            options.oracle_sentences
+        )
         raise DataError(
             "the corpus has no training document with a text and "
-            f"{options.target} to learn a vocabulary from; check --article_field, "
-            "--highlights_field and --split, or give a --tokenizer"
+            f"{options.target}{latin} to learn a vocabulary from; check "
+            "--article_field, --highlights_field and --split, or give a --tokenizer"
         )
     pieces = vocabulary.learn(
         vocabulary.most_frequent(words),

@@ -90,6 +90,9 @@ def _read_evaluation(
             way_out="run `precis evaluate` again",
             fields={"systems": list, "measures": list, "differences": list},
         )
+        if not result["systems"]:
+            note = "ROUGE is not shown: it reads a to z, and the references are others."
+            result = None
     return result, note, score_files
 
 

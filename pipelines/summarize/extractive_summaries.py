@@ -12,6 +12,7 @@ from precis.model.extractive.methods import TERM_METHODS, score_sentences
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.extractive.selection import Extract, extract
 from precis.model.extractive.terms import TermCache, Terms, find_terms
+from precis.model.rouge import reads
 from precis.model.text.article import Article
 from precis.model.text.limit import line_size
 from precis.model.text.words import join_words, split_chunks
@@ -87,7 +88,7 @@ def choose_sentences(
 ) -> dict[str, list[Extract]]:
     """The sentences of a document that each method chooses, in document order.
 
-    The oracle chooses nothing where the document has no reference.
+    The oracle chooses nothing where the document has no reference that ROUGE reads.
 
     Args:
       article: the document.
@@ -103,7 +104,8 @@ def choose_sentences(
     for method in methods:
         if method == ORACLE:
             reference, count = article.document.highlights, selection.count
-            picks = oracle_sentences(texts, reference, count) if reference else []
+            is_read = bool(reference) and reads(reference)
+            picks = oracle_sentences(texts, reference, count) if is_read else []
             sizes = [line_size(texts[pick.place]) for pick in picks]
             while not selection.limit.holds(sizes[: len(picks)]):
                 picks.pop()

@@ -257,7 +257,8 @@ SCORES_COLUMNS = _columns("""
     system               string   an extractive method as in extractive[].method, or
                                   abstractive, or summary; or reference, which has
                                   measures and no ROUGE
-    rouge1               double?  F1 of ROUGE-1, 0 to 1; null for the reference
+    rouge1               double?  F1 of ROUGE-1, 0 to 1; null for the reference,
+                                  and where that is in another alphabet
     rouge2               double?  F1 of ROUGE-2, 0 to 1; null as above
     rougeL               double?  F1 of ROUGE-L of the unsplit texts; null as above
     rougeLsum            double?  F1 of ROUGE-Lsum, of texts split at line breaks, which

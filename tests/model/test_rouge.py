@@ -59,6 +59,22 @@ def test_scores_by_hand():
     assert of_all == pytest.approx((3 / 4, 3 / 6, 0.6))
 
 
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ("Rain fell in 2026.", True),
+        ("Größere Brücke über die Weser gesperrt", True),
+        ("Cầu bị đóng cửa vì mưa lớn ở Hà Nội", True),
+        ("Дождь шёл 3 дня, сказал BBC", False),  # 4 of 21 letters and digits
+        ("市议会批准了2026年的大桥计划", False),
+        ("पुल बंद रहा", False),
+        ("...", False),
+    ],
+)
+def test_texts_that_are_read_are_most_of_themselves(text, is_read):
+    assert rouge.reads(text) is is_read
+
+
 def test_the_variant_names_the_version_of_rouge_score():
     version = importlib.metadata.version("rouge-score")
     assert (

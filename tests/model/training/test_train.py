@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import tensorflow as tf
+from support.records import write_records
 from support.shared_networks import eagerly, shared_networks
 from support.small_training import (
     VOCABULARY,
@@ -27,11 +28,13 @@ from support.small_training import (
     training_config,
 )
 
+from precis.model import rouge
 from precis.model.bundle.network_bundle import load_bundle, read_summary_flags
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.summarizer import Summary
 from precis.model.network.build import build_network
-from precis.model.records.example import feature_spec
+from precis.model.records.example import Example, feature_spec
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.model.training import generator
 from precis.model.training.generator import GeneratorTraining
 from precis.model.training.loop import export_training, run_steps
@@ -293,6 +296,22 @@ def test_epochs_count_passes_and_each_leaves_a_checkpoint(records_folder, tmp_pa
     again = prepare_training(records_folder, tmp_path, **settings)
     run_steps(again)
     assert again.position.step == steps
+
+
+def test_references_in_other_alphabets_choose_a_step_by_its_loss(
+    records_folder, tmp_path, capsys
+):
+    tokenizer = Tokenizer.load(f"{records_folder}/tokenizer")
+    tokens = np.arange(7, 12)
+    examples = [Example(n, tokens, tokens, 5, "Дождь шёл 3 дня.") for n in "abc"]
+    splits = {"train": [examples], "validation": [examples]}
+    folder = write_records(tmp_path / "records", splits, tokenizer)
+    settings = {"validation_steps": 100, "validation_documents": 3}
+    training = prepare_training(folder, tmp_path / "o", **settings)
+    assert "the best step is chosen by its loss: ROUGE reads" in capsys.readouterr().err
+    with eagerly():
+        figures = training.validate()
+    assert training.best_by == "loss" and not figures.keys() & rouge.MEASURES.keys()
 
 
 def test_validation_figures(records_folder, tmp_path, monkeypatch):

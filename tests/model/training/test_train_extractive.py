@@ -197,15 +197,17 @@ def test_only_what_is_needed_of_a_large_corpus_is_kept(records, tmp_path, monkey
     ]
 
 
-@pytest.mark.parametrize("has_some", [True, False])
-def test_articles_without_sentences_are_passed_over(records, tmp_path, has_some):
+@pytest.mark.parametrize("kind", ["some", "none", "cyrillic"])
+def test_articles_without_sentences_are_passed_over(records, tmp_path, kind):
+    """And records whose labels follow from the numbers of their highlights refused."""
     shard = Path(records) / load_dataset(records).splits["validation"][0].file
     labelled = next(read_labelled(str(shard)))
     tokens = np.array([7, 8])
     sentences = LabelledSentences(labelled.sentences, labelled.oracle)
-    some = Example("a", tokens, tokens, 2, labelled.highlights, sentences)
+    highlights = "Дождь шёл 3 дня." if kind == "cyrillic" else labelled.highlights
+    some = Example("a", tokens, tokens, 2, highlights, sentences)
     none = Example("b", tokens, tokens, 2, "Rain fell.", LabelledSentences((), ()))
-    examples = [none, some] if has_some else [none]
+    examples = [none] if kind == "none" else [none, some]
     splits = {"train": [examples], "validation": [examples]}
     tokenizer = Tokenizer.load(f"{records}/tokenizer")
     folder = write_records(tmp_path / "r", splits, tokenizer)
@@ -213,12 +215,14 @@ def test_articles_without_sentences_are_passed_over(records, tmp_path, has_some)
     described = json.loads(info.read_text())
     described["features"]["oracle"] = "int64"
     info.write_text(json.dumps(described))
-    if has_some:
+    if kind == "some":
         training = extractor_training(folder, tmp_path, extractor_settings(""))
         (article,) = training.validated
         assert article.sentences == labelled.sentences[:MAX_SENTENCES]
     else:
         match = "r: no article of a split has a sentence to learn from; prepare another"
+        if kind == "cyrillic":
+            match = "r: oracle labels follow from ROUGE, which reads a to z and 0 to 9,"
         with pytest.raises(DataError, match=match):
             run_extractor_training(records=folder, output=str(tmp_path / "o"))
 

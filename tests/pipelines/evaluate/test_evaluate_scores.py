@@ -289,6 +289,21 @@ def test_texts_are_cut_as_in_the_language_of_their_row():
     assert unsplit == [0, 1, 1]
 
 
+@pytest.mark.parametrize("english", [1, 0])
+def test_references_in_other_alphabets_have_no_rouge(english, tmp_path, capsys):
+    """They are told of, and other rows are scored without them."""
+    russian = make_row(7, reference_summary="Дождь шёл весь день, сказал BBC.")
+    rows = [*rows_of(range(1, 1 + english)), russian]
+    run = write_run(tmp_path / "run", [[rows]])
+    result = evaluate(input=run, output=tmp_path / "out", resamples=10)
+    assert f"1 of {1 + english} references are not scored" in capsys.readouterr().out
+    assert {each["rows"] for each in result["systems"]} == ({1} if english else set())
+    table = pq.read_table(tmp_path / "out" / "scores").to_pylist()
+    for row in table:
+        assert (row["rouge1"] is None) == (row["document_id"] == "d7")
+    assert {"lead", "abstractive"} <= {row["system"] for row in table}
+
+
 def test_a_line_break_of_pegasus_is_no_word():
     lines = "Rain fell on the coast.<n>Nobody was hurt."
     row = dict.fromkeys(NEEDED_COLUMNS) | {"reference_summary": lines}

@@ -91,6 +91,12 @@ def test_a_document_without_a_target_is_skipped_also_behind_a_prefix(
     assert pair_of(article, highlights, **options) == reason
 
 
+def test_oracle_labels_need_highlights_that_rouge_reads():
+    texts = ("Дождь шёл в 2026 году.", "В 2026 году шёл дождь.")
+    assert pair_of(*texts, oracle_sentences=2) == "without_latin_highlights"
+    assert pair_of(*texts).target == texts[1]
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

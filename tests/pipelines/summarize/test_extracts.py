@@ -82,6 +82,10 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
     assert second["oracle"] == []
     first, _ = choose("oracle", references=(ARTICLES[0], ""), sentences=1)
     assert len(first["oracle"]) == 1
+    # Its number alone would choose the sentence.
+    cyrillic = "Дождь шёл: " + ARTICLES[0].split()[0]
+    first, _ = choose("oracle", references=(cyrillic, ""))
+    assert first["oracle"] == []
 
 
 @pytest.mark.parametrize(
