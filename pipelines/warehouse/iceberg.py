@@ -17,6 +17,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -158,8 +159,8 @@ def _begin(
     """A transaction whose table has the columns of the run.
 
     A new column is added and is null in the rows of earlier runs. A column that a run
-    does not have stays and is null in its rows. So all columns may be null but those of
-    the key. A table that is not there yet exists when its snapshot is committed.
+    does not have stays, and is null in new rows. So all columns may be null but those
+    of the key. A table that is not there yet exists when its snapshot is committed.
 
     Raises:
       UsageError: the table has another key.
@@ -197,14 +198,26 @@ def _stage(
       The id of the snapshot, and how many rows it replaces.
     """
     old = list(table.scan().plan_files()) if table else []
-    replaced = _rows_to_replace(transaction, old, run, key)
+    replaced, place_of = _rows_to_replace(transaction, old, run, key)
     schema = schema_to_pyarrow(transaction.table_metadata.schema())
+    others = pa.schema([each for each in schema if each.name not in run.schema.names])
 
     def rows() -> Iterator[pa.Table]:
+        earlier = [others.empty_table()]
         for number, places in replaced.items():
-            yield from _other_rows(transaction, old[number], schema, places)
+            if len(places) == old[number].file.record_count and not others.names:
+                continue
+            for stay, go in _split_rows(transaction, old[number], schema, places):
+                yield stay
+                earlier.append(go.select(others.names))
+        kept, first = pa.concat_tables(earlier).combine_chunks(), 0
         for batch in counted_rows(run):
-            yield _conform(batch, schema)
+            places = place_of[first : first + len(batch)]
+            first += len(batch)
+            beside = kept.take(pa.array(places, mask=places < 0))
+            columns = [*batch.columns, *beside.columns]
+            names = [*batch.schema.names, *others.names]
+            yield _conform(pa.table(columns, names), schema)
 
     # `overwrite` also where nothing is replaced: a plain append would be committed
     # beside the rows of a load that ran at the same time and may have the same keys.
@@ -224,10 +237,19 @@ def _rows_to_replace(
     old: Sequence[FileScanTask],
     run: FinishedRun,
     key: Sequence[str],
-) -> Mapping[int, np.ndarray]:
-    """The rows of a table that have a key of the run: int64 by number of the file."""
+) -> tuple[Mapping[int, np.ndarray], np.ndarray]:
+    """The rows of a table that have a key of the run.
+
+    Returns:
+      int64 by number of the file, and for each row of the run the number of the row
+      that it replaces, counted over all files, or -1.
+
+    Raises:
+      UsageError: another program deleted rows of a file without writing it anew.
+    """
+    place_of = np.full(run.rows, -1)
     if not old:
-        return {}
+        return {}, place_of
     for task in old:
         _check_names(transaction, task)
     schema = transaction.table_metadata.schema()
@@ -245,10 +267,16 @@ def _rows_to_replace(
         connection.register("run", key_rows(run, key))
         connection.register("old", pa.RecordBatchReader.from_batches(numbered, rows()))
         hits = connection.execute(
-            "SELECT file, list(row ORDER BY row) FROM old SEMI JOIN run "
-            f"USING ({sql_names(key)}) GROUP BY file"
+            "SELECT file, list(row ORDER BY row), list(place ORDER BY row) FROM old "
+            f"JOIN run USING ({sql_names(key)}) GROUP BY file"
         ).fetchall()
-    return {number: np.array(places) for number, places in hits}
+    for number, _, _ in hits:
+        if old[number].delete_files:
+            reason = "rows were deleted from it by another program"
+            raise _outdated(old[number], reason)
+    by_run = [place for _, _, places in hits for place in places]
+    place_of[by_run] = np.arange(len(by_run))
+    return {number: np.array(places) for number, places, _ in hits}, place_of
 
 
 def _check_names(transaction: Transaction, task: FileScanTask) -> None:
@@ -265,34 +293,30 @@ def _check_names(transaction: Transaction, task: FileScanTask) -> None:
 def _read(
     transaction: Transaction, task: FileScanTask, schema: pa.Schema
 ) -> Iterator[pa.Table]:
-    """The columns of a data file, in batches; null where it has no such column."""
+    """The columns of a data file, in batches; of a column that was added since, what
+    the table says for its earlier rows.
+    """
+    table_schema = transaction.table_metadata.schema()
+    defaults = {each.name: each.initial_default for each in table_schema.fields}
     with transaction._table.io.new_input(task.file.file_path).open() as file:
         parquet = pq.ParquetFile(file, pre_buffer=False)
         names = [name for name in schema.names if name in parquet.schema_arrow.names]
         yield schema.empty_table()
         for batch in parquet.iter_batches(_BATCH_ROWS, columns=names):
-            yield _conform(batch, schema)
+            yield _conform(batch, schema, defaults)
 
 
-def _other_rows(
+def _split_rows(
     transaction: Transaction,
     task: FileScanTask,
     schema: pa.Schema,
     replaced: np.ndarray,
-) -> Iterator[pa.Table]:
-    """The rows of a data file that stay.
-
-    Raises:
-      UsageError: another program deleted rows of the file without writing it anew.
-    """
-    if task.delete_files:
-        raise _outdated(task, "rows were deleted from it by another program")
-    if len(replaced) == task.file.record_count:
-        return
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """The rows of a data file that stay, and those that are replaced."""
     first = 0
     for rows in _read(transaction, task, schema):
-        stays = ~np.isin(np.arange(first, first + len(rows)), replaced)
-        yield rows.filter(pa.array(stays))
+        goes = np.isin(np.arange(first, first + len(rows)), replaced)
+        yield rows.filter(pa.array(~goes)), rows.filter(pa.array(goes))
         first += len(rows)
 
 
@@ -303,12 +327,18 @@ def _outdated(task: FileScanTask, reason: str) -> UsageError:
     )
 
 
-def _conform(rows: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
-    """Rows with the columns of a schema, null where they have no such column."""
+def _conform(
+    rows: pa.RecordBatch | pa.Table,
+    schema: pa.Schema,
+    defaults: Mapping[str, Any] | None = None,
+) -> pa.Table:
+    """Rows with the columns of a schema; `defaults`, or null, where they have none."""
     columns = [
         rows.column(field.name).cast(field.type)
         if field.name in rows.schema.names
-        else pa.nulls(rows.num_rows, field.type)
+        else pa.repeat(
+            pa.scalar((defaults or {}).get(field.name), field.type), rows.num_rows
+        )
         for field in schema
     ]
     return pa.table(columns, schema=schema)

@@ -9,6 +9,8 @@ from precis.model.progress.counters import count
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.tables.finished_run import FinishedRun
 
+_PLACE = pa.field("place", pa.int64())
+
 
 def run_facts(run: FinishedRun) -> dict[str, str]:
     """What a snapshot says of the run that it holds."""
@@ -43,9 +45,16 @@ def counted_rows(run: FinishedRun) -> Iterator[pa.RecordBatch]:
 
 
 def key_rows(run: FinishedRun, key: Sequence[str]) -> pa.RecordBatchReader:
-    """The columns of the key of all rows, in batches."""
-    schema = pa.schema([run.schema.field(name) for name in key])
-    return pa.RecordBatchReader.from_batches(schema, run.batches(key))
+    """The columns of the key of all rows, in batches, and `place`, counted from 0."""
+    schema = pa.schema([*(run.schema.field(name) for name in key), _PLACE])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        first = 0
+        for batch in run.batches(key):
+            places = pa.array(range(first, first := first + len(batch)), _PLACE.type)
+            yield batch.append_column(_PLACE, places)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
 
 
 def optional_schema(run: FinishedRun, key: Sequence[str]) -> pa.Schema:

@@ -51,8 +51,8 @@ def define_table(
       name, staging, external, flat_view: the table, the one that takes the rows before
           they are merged, the external one of BigQuery, and the view of all columns, in
           SQL.
-      columns, key, values: all columns, those of the key, the others; names and
-          key_names in SQL.
+      columns, key, values, structs: all columns, those of the key, the others, those
+          whose fields are columns of the view; names and key_names in SQL.
       groups: the files of the run by folder, each with place, names and values.
       copied_rows: as above.
 
@@ -78,6 +78,7 @@ def define_table(
         columns=list(columns.values()),
         key=keys,
         values=[column for column in columns.values() if column not in keys],
+        structs=[each for each in columns.values() if each.fields and not each.is_list],
         names=[column.name for column in columns.values()],
         key_names=[column.name for column in keys],
         groups=group_files(run.parts, location, dialect),

@@ -5,7 +5,12 @@ import json
 
 import pytest
 from chdb.session import Session
-from support.loader_runs import check_loads, make_row, write_rows
+from support.loader_runs import (
+    check_columns_stay,
+    check_loads,
+    make_row,
+    write_rows,
+)
 
 from precis.pipelines.warehouse.loaders import loaders
 
@@ -95,3 +100,13 @@ def test_clickhouse_has_every_value_and_the_second_load_changes_nothing(
     load(write_rows(tmp_path / "f", [1], published=moment), "moments")
     (row,) = select("SELECT published FROM news.moments FINAL")
     assert row["published"] == "1969-12-31T23:59:59.000000Z"
+
+    def add_note():
+        session.query("ALTER TABLE news.stays ADD COLUMN note Nullable(String)")
+        session.query("ALTER TABLE news.stays ADD COLUMN is_new Bool DEFAULT true")
+        changes = "UPDATE note = 'read', is_new = false WHERE true"
+        session.query(f"ALTER TABLE news.stays {changes} SETTINGS mutations_sync = 2")
+
+    check_columns_stay(tmp_path / "stays", load, rows_in, add_note)
+    kept = select("SELECT is_new FROM news.stays FINAL ORDER BY document_id")
+    assert [row["is_new"] for row in kept] == [False, False, True]

@@ -8,7 +8,14 @@ import pyarrow as pa
 import pytest
 from postgresql_server import PostgresqlServer
 from support.command_line import exit_code
-from support.loader_runs import SCHEMA, check_loads, make_row, read_rows, write_rows
+from support.loader_runs import (
+    SCHEMA,
+    check_columns_stay,
+    check_loads,
+    make_row,
+    read_rows,
+    write_rows,
+)
 from support.warehouse_runs import write_run
 
 pytestmark = pytest.mark.services
@@ -29,7 +36,7 @@ def connection(server):
     with psycopg.connect(server.address, autocommit=True) as opened:
         opened.execute("SET TIME ZONE 'UTC'")
         yield opened
-        for table in ("summaries", "folders", "odd"):
+        for table in ("summaries", "folders", "odd", "stays", "flat"):
             opened.execute(f"DROP TABLE IF EXISTS {table} CASCADE")
 
 
@@ -64,6 +71,28 @@ def test_postgresql_has_every_value_and_the_second_load_changes_nothing(
         load(server, capsys, run, tmp_path / "sql", "--table", table)
 
     check_loads(tmp_path, load_into, lambda table: rows_in(connection, table))
+
+
+def test_columns_that_a_run_does_not_have_stay(server, connection, tmp_path, capsys):
+    def load_into(run, table):
+        load(server, capsys, run, tmp_path / "sql", "--table", table)
+
+    def add_note():
+        connection.execute("ALTER TABLE stays ADD COLUMN note TEXT")
+        connection.execute("UPDATE stays SET note = 'read'")
+
+    check_columns_stay(
+        tmp_path, load_into, lambda table: rows_in(connection, table), add_note
+    )
+    # A view in which a struct had other fields, as of another version, is made anew.
+    connection.execute("DROP VIEW stays_flat")
+    connection.execute("CREATE VIEW stays_flat AS SELECT 1 AS words")
+    load_into(tmp_path / "b", "stays")
+    assert len(rows_in(connection, "stays_flat")) == 3
+    fields = [field for field in SCHEMA if not pa.types.is_nested(field.type)]
+    plain = write_run(tmp_path / "c", [make_row(1)], schema=pa.schema(fields))
+    load_into(plain, "flat")
+    assert len(rows_in(connection, "flat_flat")) == 1
 
 
 def test_a_load_writes_the_rows_that_differ_and_no_others(

@@ -209,6 +209,37 @@ def check_loads(
     assert row[ODD_NAME] == "x"
 
 
+def check_columns_stay(
+    folder: Path,
+    load: Callable[[str, str], Any],
+    rows_in: Callable[[str], list[dict[str, Any]]],
+    add_note: Callable[[], Any],
+) -> None:
+    """Asserts that columns that a run does not have stay, in the table and its view.
+
+    Args:
+      folder: for the runs.
+      load: loads a run into a table.
+      rows_in: gives the rows of a table or a view.
+      add_note: adds a column `note` to the table `stays`, and writes `read` into it.
+    """
+    load(write_rows(folder / "a", [1, 3]), "stays")
+    add_note()
+    fields = [field for field in SCHEMA if field.name not in ("section", "views")]
+    rows = [make_row(number, "b", split="new") for number in (3, 5)]
+    load(write_run(folder / "b", rows, schema=pa.schema(fields[::-1])), "stays")
+    names = ("run_id", "split", "section", "views", "note")
+    text = make_row(3)["section"]
+    for place in ("stays", "stays_flat"):
+        found = by_document(rows_in(place)).items()
+        assert {key[:3]: tuple(row[name] for name in names) for key, row in found} == {
+            "d01": ("a", "test", make_row(1)["section"], 2**62, "read"),
+            "d03": ("b", "new", text, 2**62, "read"),
+            "d05": ("b", "new", None, None, None),
+        }
+    assert "abstractive_quality_words" in rows_in("stays_flat")[0]
+
+
 def _item(row: dict[str, Any]) -> tuple[str, int]:
     return row["document_id"], row["extractive_position"]
 

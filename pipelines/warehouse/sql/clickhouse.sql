@@ -1,4 +1,4 @@
-{% from "common.sql" import definitions, selected, insert_staging, insert_rows, views_of with context %}
+{% from "common.sql" import definitions, selected, insert_staging, views_of with context %}
 
 {# The type says Nullable of what may be null. #}
 {% macro plain(column) -%}
@@ -49,9 +49,27 @@ FROM {{ files(group) }};
 {% endfor %}
 {% endmacro %}
 
-{# Rows arrive in blocks: readers may see a part of the run. #}
+{% macro others() -%}
+* EXCEPT ({{ table.names | join(", ") }})
+{%- endmacro %}
+
+{% macro same_key() -%}
+{% for column in table.key -%}
+{{ " AND " if not loop.first }}old.{{ column.name }} {{ "<=>" if column.is_nullable else "=" }} source.{{ column.name }}
+{%- endfor %}
+{%- endmacro %}
+
+{# A row replaces all of the row with its key, so columns that the run does not have are
+   taken over from that row. Rows arrive in blocks: readers may see a part of the run. #}
 {% macro merge() %}
-{{ insert_rows() }};
+INSERT INTO {{ table.name }} ({{ table.names | join(", ") }}, {{ others() }})
+SELECT source.{{ table.names | join(", source.") }}, old.{{ others() }}
+FROM {{ table.name }} AS old FINAL
+INNER JOIN {{ table.staging }} AS source ON {{ same_key() }};
+INSERT INTO {{ table.name }} ({{ table.names | join(", ") }})
+SELECT source.{{ table.names | join(", source.") }}
+FROM {{ table.name }} AS old
+RIGHT ANTI JOIN {{ table.staging }} AS source ON {{ same_key() }};
 DROP TABLE {{ table.staging }};
 {% endmacro %}
 

@@ -69,25 +69,34 @@ SELECT
 FROM {{ table.staging }}
 {%- endmacro %}
 
-{# A view of all columns and of the fields of structs, and for each list of structs a
-   view of its items.
+{# A view of the columns of the table, in which structs are columns for their fields,
+   and for each list of structs a view of its items.
 
    items(list)        the clause of FROM that has the items of a list
    item, position     an item of that clause, and its place from 0
    end                what stands behind the name of the table
-   field(of, column)  a field of the struct `of` as an expression #}
-{% macro views_of(items, item, position, end="", field=plain_field) %}
+   field(of, column)  a field of the struct `of` as an expression
+   without            the word that leaves columns out of `source.*` #}
+{% macro views_of(items, item, position, end="", field=plain_field, without="EXCEPT") %}
 CREATE OR REPLACE VIEW {{ table.flat_view }} AS
 SELECT
-{% for column in table.columns %}
-{% for each in column.fields if not column.is_list %}
-  {{ field("source." ~ column.name, each) }} AS {{ each.alias }}{{ "," if not loop.last }}
-{% else %}
-  source.{{ column.name }} AS {{ column.alias }}
+  source.*{{ " " ~ without ~ " (" ~ table.structs | map(attribute="name") | join(", ") ~ ")" if table.structs }}
+{%- for column in table.structs %}
+,
+  {{ fields_of(column, field) }}
 {%- endfor %}
-{{ "," if not loop.last }}
-{% endfor %}
+
 FROM {{ table.name }} AS source{{ end }};
+{{ list_views(items, item, position, end, field) }}
+{%- endmacro %}
+
+{% macro fields_of(column, field) -%}
+{% for each in column.fields -%}
+{{ field("source." ~ column.name, each) }} AS {{ each.alias }}{{ ", " if not loop.last }}
+{%- endfor %}
+{%- endmacro %}
+
+{% macro list_views(items, item, position, end, field) %}
 {% for list in table.columns if list.is_list and list.fields %}
 CREATE OR REPLACE VIEW {{ list.view }} AS
 SELECT

@@ -28,5 +28,5 @@ CROSS JOIN LATERAL UNNEST({{ list }}) WITH ORDINALITY AS list(item, number)
 {%- endmacro %}
 
 {% macro view() %}
-{{ views_of(items, "list.item", "list.number - 1") }}
+{{ views_of(items, "list.item", "list.number - 1", without="EXCLUDE") }}
 {%- endmacro %}

@@ -1,4 +1,4 @@
-{% from "common.sql" import definition, definitions, comments, insert_rows, views_of with context %}
+{% from "common.sql" import definition, definitions, comments, insert_rows, fields_of, list_views with context %}
 
 {# psql reads a file in the encoding of the session. #}
 {% macro encoding() %}
@@ -63,7 +63,27 @@ CAST({{ of }} ->> {{ column.text }} AS {{ column.type }})
 CROSS JOIN LATERAL jsonb_array_elements({{ list }}) WITH ORDINALITY AS list(item, number)
 {%- endmacro %}
 
+{# PostgreSQL does not replace a view by one with other columns, or in another order. The
+   columns of a table keep theirs, and new ones come last. Where the fields of a struct
+   have changed, the view is made anew. #}
 {% macro view() %}
 {{ encoding() -}}
-{{ views_of(items, "list.item", "list.number - 1", field=field) }}
+DO $precis$
+DECLARE
+  statement text;
+BEGIN
+  SELECT {{ ("VIEW " ~ table.flat_view ~ " AS SELECT ") | literal }} || string_agg(CASE
+{% for column in table.structs %}
+    WHEN attname = {{ column.text }} THEN {{ fields_of(column, field) | literal }}
+{% endfor %}
+    WHEN true THEN format('source.%I', attname) END, ', ' ORDER BY attnum)
+    || {{ (" FROM " ~ table.name ~ " AS source") | literal }}
+  INTO statement FROM pg_attribute
+  WHERE attrelid = {{ table.name | literal }}::regclass AND attnum > 0 AND NOT attisdropped;
+  EXECUTE 'CREATE OR REPLACE ' || statement;
+EXCEPTION WHEN invalid_table_definition THEN
+  DROP VIEW {{ table.flat_view }};
+  EXECUTE 'CREATE ' || statement;
+END $precis$;
+{{ list_views(items, "list.item", "list.number - 1", "", field) }}
 {%- endmacro %}

@@ -45,5 +45,5 @@ CAST(GET({{ of }}, {{ column.text }}) AS {{ column.type }})
 {%- endmacro %}
 
 {% macro view() %}
-{{ views_of(items, "list.VALUE", "list.INDEX", field=field) }}
+{{ views_of(items, "list.VALUE", "list.INDEX", field=field, without="EXCLUDE") }}
 {%- endmacro %}

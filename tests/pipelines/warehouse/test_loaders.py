@@ -11,6 +11,7 @@ from support.command_line import exit_code
 from support.loader_runs import (
     LOCATIONS,
     SCHEMA,
+    check_columns_stay,
     check_loads,
     flags_for,
     make_row,
@@ -66,6 +67,17 @@ def test_duckdb_has_every_value_and_the_second_load_changes_nothing(
         *("summaries", "summaries_flat"),
         *("summaries_extractive", "summaries_abstractive"),
     }
+
+
+def test_columns_that_a_run_does_not_have_stay(tmp_path, connection):
+    check_columns_stay(
+        tmp_path,
+        lambda run, table: load(connection, run, table),
+        lambda table: rows_in(connection, table),
+        lambda: connection.execute(
+            "ALTER TABLE stays ADD COLUMN note VARCHAR; UPDATE stays SET note = 'read'"
+        ),
+    )
 
 
 def test_another_model_adds_rows(tmp_path, connection):
@@ -274,9 +286,10 @@ def test_every_statement_is_parsed_in_its_dialect(tmp_path, name, make):
         lines = [line for line in text.splitlines() if not line.startswith("\\copy")]
         for statement in sqlglot.parse("\n".join(lines), dialect=dialect):
             # A statement that sqlglot does not know becomes a Command. It does not know
-            # this statement of BigQuery.
+            # these statements of BigQuery and PostgreSQL.
             is_known = not list(statement.find_all(sqlglot.exp.Command))
-            assert is_known or statement.sql().startswith("DROP EXTERNAL TABLE `")
+            others = ("DROP EXTERNAL TABLE `", "DO $precis$")
+            assert is_known or statement.sql().startswith(others)
             kinds.append(type(statement).__name__)
     merge = "Insert" if name in ("clickhouse", "postgresql") else "Merge"
     kinds = [kind for kind in kinds if kind != "Set"]

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.transforms import BucketTransform
+from pyiceberg.types import LongType, MapType, StringType
 from pyiceberg.utils.config import Config
 from support.warehouse_runs import (
     SCHEMA,
@@ -143,7 +144,7 @@ def test_columns_follow_the_runs(tmp_path, address):
     x, y = sorted(table.scan().to_arrow().to_pylist(), key=lambda r: r["document_id"])
     assert (x["author"], x["summary"], x["words"]) == (None, "x by a", 3)
     assert x["sentences"] == [{"text": "x", "rank": 1, "score": None}]
-    assert (y["author"], y["summary"], y["words"]) == ("Ann", None, 2**40)
+    assert (y["author"], y["summary"], y["words"]) == ("Ann", "y by a", 2**40)
     assert y["sentences"] == row["sentences"]
     assert y["seen_at"].timestamp() == 1_700_000_000
     assert (y["small"], y["kind"]) == (7, "news")
@@ -154,6 +155,44 @@ def test_columns_follow_the_runs(tmp_path, address):
         "y": "y by c",
         "z": "z by c",
     }
+
+
+def test_columns_that_a_run_does_not_have_stay(tmp_path, address):
+    first = {"a.parquet": rows_of("wx"), "b.parquet": rows_of("y")}
+    load_run(write_run(tmp_path / "a", first), address)
+    table = iceberg_table(address)
+    with update(table) as changes:
+        changes.add_column("state", StringType(), default_value="new")
+        changes.add_column("tags", MapType(90, StringType(), 91, LongType()))
+    rows = table.refresh().scan().to_arrow()
+    tags = pa.array([None, [("a", 1)], []], rows.schema.field("tags").type)
+    table.overwrite(rows.set_column(rows.schema.get_field_index("tags"), "tags", tags))
+    earlier = {row["document_id"]: row for row in table.scan().to_arrow().to_pylist()}
+    fields = [field for field in SCHEMA if field.name not in ("words", "sentences")]
+    run = write_run(tmp_path / "b", rows_of("zyx", "b"), schema=pa.schema(fields[::-1]))
+    assert load_run(run, address).replaced == 2
+    rows = iceberg_table(address).scan().to_arrow().to_pylist()
+    found = {row["document_id"]: row for row in rows}
+    assert found.pop("z") == {
+        **(rows_of("z", "b")[0] | {"words": None, "sentences": []}),
+        **{"state": None, "tags": None},
+    }
+    assert found == {
+        "w": earlier["w"],
+        "x": earlier["x"] | {"summary": "x by b"},
+        "y": earlier["y"] | {"summary": "y by b"},
+    }
+    assert {row["state"] for row in found.values()} == {"new"}
+
+
+def test_a_copied_row_has_the_default_of_a_column_that_was_added(tmp_path, address):
+    load(tmp_path, "a", "xy", address)
+    with update(iceberg_table(address)) as changes:
+        changes.add_column("state", StringType(), default_value="new")
+    load(tmp_path, "b", "y", address)
+    rows = duckdb.read_parquet([*data_files(iceberg_table(address))])
+    found = rows.select("document_id", "state").fetchall()
+    assert sorted(found) == [("x", "new"), ("y", "new")]
 
 
 @pytest.mark.parametrize(
