@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import DeltaError
 
 from precis.model.errors import DataError, JobError
 from precis.pipelines.tables.finished_run import FinishedRun
@@ -32,7 +32,8 @@ def load_delta(
       the run already.
 
     Raises:
-      DataError: the run is damaged, its key is not unique, or its types do not fit.
+      DataError: the run is damaged, its key is not unique, its types do not fit, or
+        delta-rs does not write such a table.
       JobError: another writer changed the table at the same time.
     """
     folder = address.place
@@ -45,14 +46,17 @@ def load_delta(
         custom_metadata=run_facts(run), app_transactions=[Transaction(application, 1)]
     )
     _check_types(run, folder, table)
+    _check_partitions(run, folder, table)
     try:
         replaced = _write(run, folder, table, key, properties)
-    except CommitFailedError as error:
-        raise JobError(
-            f"another writer changed {folder} at the same time, and nothing was "
-            f"loaded; load the run again ({error})"
-        ) from error
     except (DeltaError, pa.ArrowException) as error:
+        # delta-rs has one error for a conflict and for what a table does not allow. It
+        # gives `table` the versions that it writes.
+        if table and DeltaTable(folder).version() != table.version():
+            raise JobError(
+                f"another writer changed {folder} at the same time, and nothing was "
+                f"loaded; load the run again ({error})"
+            ) from error
         raise _refusal(folder, str(error)) from error
     return str(DeltaTable(folder).version()), replaced
 
@@ -84,10 +88,12 @@ def _write(
         predicate=" AND ".join(f'target."{name}" = source."{name}"' for name in key),
         source_alias="source",
         target_alias="target",
-        merge_schema=True,
         commit_properties=properties,
     )
-    metrics = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    # `update_all` is refused where the table has columns of some types besides.
+    values = {f'"{name}"': f'source."{name}"' for name in schema.names}
+    merge.when_matched_update(values).when_not_matched_insert(values)
+    metrics = merge.execute()
     return int(metrics["num_target_rows_updated"])
 
 
@@ -122,9 +128,22 @@ def _check_types(run: FinishedRun, folder: str, table: DeltaTable | None) -> Non
             raise _refusal(folder, reason)
 
 
-def _refusal(folder: str, reason: str) -> DataError:
+def _check_partitions(run: FinishedRun, folder: str, table: DeltaTable | None) -> None:
+    """Refuses an empty text in a column of partitions, which Delta stores as null."""
+    columns = table.metadata().partition_columns if table else run.partition_columns
+    names = [name for name in columns if name in run.schema.names]
+    for batch in run.batches(names) if names else ():
+        for name in names:
+            if "" in batch.column(name).unique().to_pylist():
+                reason = f"{name!r} is empty in a row, which is null in partitions"
+                raise _refusal(
+                    folder, reason, " without that partition, or into Iceberg"
+                )
+
+
+def _refusal(folder: str, reason: str, which: str = "") -> DataError:
     # Below the first line of deltalake's errors stands a stack of Rust.
     return DataError(
         f"{folder} does not take the run: {reason.splitlines()[0]}; load the run into "
-        "another table"
+        f"another table{which}"
     )

@@ -1,10 +1,11 @@
 """Tests of loading runs into Delta tables."""
 
+import json
+
 import duckdb
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake import DeltaTable, Field, write_deltalake
 from support.warehouse_runs import SCHEMA, load_run, rows_of, write_run
 
 from precis.model.errors import DataError, JobError
@@ -61,6 +62,25 @@ def test_columns_follow_the_runs(tmp_path, address):
     load_run(run, address)
     rows = rows_in(address)
     assert (rows["x"]["author"], rows["y"]["author"]) == (None, "Ann")
+
+
+def test_columns_that_a_run_does_not_have_stay(tmp_path, address):
+    schema = SCHEMA.append(pa.field("author", pa.string()))
+    run = write_run(tmp_path / "a", rows_of("xy", author="Ann"), schema=schema)
+    load_run(run, address)
+    table = DeltaTable(address.removeprefix("delta://"))
+    table.alter.add_columns([Field("note", "string")])
+    table.update(updates={"note": "'read'"})
+    load_run(write_run(tmp_path / "b", rows_of("yz", "b")), address)
+    found = {
+        name: (row["summary"], row["author"], row["note"])
+        for name, row in rows_in(address).items()
+    }
+    assert found == {
+        "x": ("x by a", "Ann", "read"),
+        "y": ("y by b", "Ann", "read"),
+        "z": ("z by b", None, None),
+    }
 
 
 @pytest.mark.parametrize("is_strict", [False, True])
@@ -130,23 +150,63 @@ def test_types_that_do_not_fit_are_refused(tmp_path, address, name, kind, messag
 
 
 @pytest.mark.parametrize(
-    ("failure", "error", "message"),
+    ("features", "properties", "message"),
     [
-        (CommitFailedError("a is there"), JobError, "writer changed .*a is there"),
-        (DeltaError("no\nin Rust"), DataError, "not take the run: no; load the r"),
+        ([], {"delta.appendOnly": "true"}, "Delta table is append-only"),
+        (["clustering", "domainMetadata"], {}, ".*features required: .*ClusteredTable"),
+        (["rowTracking"], {}, ".*features required: .RowTracking"),
+        (["allowColumnDefaults"], {}, ".*features required: .AllowColumnDefaults"),
+        (["identityColumns"], {}, ".*features required: .IdentityColumns"),
+        (["checkConstraints"], {"delta.constraints.c": "words < 3"}, ".*1 rows failed"),
     ],
 )
-def test_what_delta_refuses_is_reported(
-    tmp_path, address, monkeypatch, failure, error, message
+def test_tables_that_delta_rs_does_not_write_are_refused(
+    tmp_path, address, features, properties, message
 ):
+    load_run(write_run(tmp_path / "a", rows_of("xy", words=1)), address)
+    log = tmp_path / "table" / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:  # As Spark writes them.
+        action.get("metaData", {}).get("configuration", {}).update(properties)
+        if "protocol" in action:
+            reserved = ["appendOnly", "invariants"]
+            action["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 7}
+            action["protocol"]["writerFeatures"] = [*reserved, *features]
+    log.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+    schema = SCHEMA.append(pa.field("author", pa.string()))
+    run = write_run(tmp_path / "b", rows_of("y", "b", author="Ann"), schema=schema)
+    with pytest.raises(DataError, match=f"table does not take the run: .*{message}"):
+        load_run(run, address)
+    assert rows_in(address)["y"]["summary"] == "y by a"
+
+
+def test_another_writer_is_reported(tmp_path, address, monkeypatch):
     load_run(write_run(tmp_path / "a", rows_of("xy")), address)
+    run, merge = write_run(tmp_path / "c", rows_of("y", "c")), DeltaTable.merge
 
-    def fail(*_, **__):
-        raise failure
+    def merge_late(*arguments, **flags):
+        monkeypatch.undo()
+        load_run(write_run(tmp_path / "b", rows_of("y", "b")), address)
+        return merge(*arguments, **flags)
 
-    monkeypatch.setattr(DeltaTable, "merge", fail)
-    run = write_run(tmp_path / "b", rows_of("y", "b"))
-    with pytest.raises(error, match=message):
+    monkeypatch.setattr(DeltaTable, "merge", merge_late)
+    with pytest.raises(JobError, match="another writer changed .*; load the run again"):
+        load_run(run, address)
+    assert rows_in(address)["y"]["summary"] == "y by b"
+    assert load_run(run, address).replaced == 1
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_an_empty_text_in_a_column_of_partitions_is_refused(
+    tmp_path, address, is_there
+):
+    rows = [*rows_of("x"), *rows_of("y", split="")]
+    parts = {"split=test/part-0.parquet": rows[:1], "split=/part-0.parquet": rows[1:]}
+    if is_there:
+        load_run(write_run(tmp_path / "a", dict([*parts.items()][:1])), address)
+        parts = {"part-0.parquet": rows}
+    run = write_run(tmp_path / "b", parts)
+    with pytest.raises(DataError, match="run: 'split' is empty in a row, which is nul"):
         load_run(run, address)
 
 
