@@ -23,7 +23,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import ResolveError, ValidationError
+from pyiceberg.exceptions import (
+    BadRequestError,
+    CommitFailedException,
+    ForbiddenError,
+    ResolveError,
+    UnauthorizedError,
+    ValidationError,
+    ValidationException,
+)
 from pyiceberg.io.pyarrow import (
     UnsupportedPyArrowTypeException,
     bin_pack_record_batches,
@@ -59,6 +67,11 @@ _REFUSALS = (
     *(ResolveError, UnsupportedPyArrowTypeException, ValidationError),
     *(ValueError, TypeError),
 )
+# A commit that ended in one of them has not arrived.
+_NOT_COMMITTED = (
+    *(CommitFailedException, ValidationException, BadRequestError),
+    *(ForbiddenError, NotImplementedError, UnauthorizedError),
+)
 
 
 def load_iceberg(
@@ -72,7 +85,8 @@ def load_iceberg(
 
     Raises:
       UsageError: no such catalogue, or a table that takes no such run.
-      DataError: the run is damaged, its key is not unique, or its types do not fit.
+      DataError: the run is damaged, its key is not unique, its types do not fit, or the
+        catalogue refused the commit.
       JobError: another writer changed the table at the same time, or the catalogue
         failed during the commit.
     """
@@ -89,13 +103,26 @@ def load_iceberg(
         raise DataError(
             f"{name} does not take the run: {error}; load the run into another table"
         ) from error
+    before = table and table.metadata_location
     try:
         transaction.commit_transaction()
+    except _NOT_COMMITTED as error:
+        reason = f"({type(error).__name__}: {error})"
+        there = catalog.table_exists(name) and catalog.load_table(name)
+        if there and there.metadata_location != before:
+            raise JobError(
+                f"{name}: another writer changed the table at the same time, and "
+                f"nothing was loaded; load the run again {reason}"
+            ) from error
+        raise DataError(
+            f"{name}: the catalogue refused the commit, and nothing was loaded; change "
+            f"what it names, or load the run into another table {reason}"
+        ) from error
     except Exception as error:
         raise JobError(
-            f"{name}: another writer changed the table at the same time, or the "
-            f"catalogue gave no answer ({type(error).__name__}: {error}); load the run "
-            "again: nothing happens if this commit has arrived"
+            f"{name}: the catalogue gave no answer to the commit "
+            f"({type(error).__name__}: {error}); load the run again: nothing happens "
+            "if this commit has arrived"
         ) from error
     return version, replaced
 

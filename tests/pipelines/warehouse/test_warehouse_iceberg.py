@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import CommitFailedException, ForbiddenError
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import LongType, MapType, StringType
 from pyiceberg.utils.config import Config
@@ -369,6 +370,24 @@ def test_another_writer_is_reported(tmp_path, address, monkeypatch, is_first):
     assert summaries(iceberg_table(address)) == by_a | {"y": "y by b"} | by_c
 
 
+@pytest.mark.parametrize(
+    "error", [ForbiddenError("no role"), CommitFailedException("no role")]
+)
+def test_a_commit_that_the_catalogue_refuses_is_no_conflict(
+    tmp_path, address, monkeypatch, error
+):
+    load(tmp_path, "a", "xy", address)
+
+    def refuse(*_):
+        raise error
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", refuse)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with pytest.raises(DataError, match="daily: the catalogue refused .*no role"):
+        load(tmp_path, "b", "y", address)
+    assert summaries(iceberg_table(address)) == {"x": "x by a", "y": "y by a"}
+
+
 def test_a_commit_without_an_answer_is_no_second_load(tmp_path, address, monkeypatch):
     commit_table = SqlCatalog.commit_table
 
@@ -379,7 +398,7 @@ def test_a_commit_without_an_answer_is_no_second_load(tmp_path, address, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(SqlCatalog, "commit_table", lose_answer)
         with pytest.raises(
-            JobError, match="gave no answer .TimeoutError: no answer.; load"
+            JobError, match="gave no answer .* .TimeoutError: no answer.; load"
         ):
             load(tmp_path, "a", "xy", address)
     assert load_run(str(tmp_path / "a"), address).was_noop
