@@ -114,7 +114,7 @@ def _row_starts(file: SourceFile, delimiter: str, options: CorpusOptions) -> lis
 def _header(file: SourceFile, options: CorpusOptions) -> _Header:
     """The header of a file, with the delimiter that is named or fits it best."""
     given = options.delimiter.replace("\\t", "\t")
-    needed = set(options.required_fields)
+    needed = {*options.required_fields} - records.folder_values(file.path).keys()
     headers: list[_Header] = []
     errors = []
     for delimiter in given or _DELIMITERS:
@@ -186,6 +186,7 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
                     name: _decode(cells[index], options.encoding)
                     for index, name in columns
                 }
+                record |= records.folder_values(file.path)
                 content = records.to_document(record, task.fields, place)
             except UnicodeDecodeError as error:
                 content = records.undecodable(error, "a cell", place)

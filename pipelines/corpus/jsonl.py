@@ -82,7 +82,8 @@ def _first_records(
     for file in source:
         lines = [*itertools.islice(_records(file, options), records.FIRST_RECORDS)]
         parsed = [_parse(line, file.path, options) for line in lines]
-        first = [record for record in parsed if isinstance(record, dict)]
+        folders = dict.fromkeys(records.folder_values(file.path), "")
+        first = [record | folders for record in parsed if isinstance(record, dict)]
         if first and lines[0].text.strip() != b"[":  # An array may have its own lines.
             names = dict.fromkeys(
                 name for record in first for name in records.field_names(record)
@@ -105,6 +106,7 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
         content = _parse(line, file.path, options)
         if isinstance(content, dict):
             place = Place(file.path, f"byte {line.start}")
+            content |= records.folder_values(file.path)
             content = records.to_document(content, task.fields, place)
         if line is first[0] and not (task.start or isinstance(content, Document)):
             is_all = len(first) == 1 and task.stop == -1

@@ -67,7 +67,8 @@ class CorpusOptions:
     )
     split_field: str = flag(
         "",
-        "field that holds the split's name; without it the hash of the id decides",
+        "field that holds the split's name; without it a folder split=NAME or else the "
+        "hash of the id decides",
         metavar="FIELD",
         is_common=True,
     )

@@ -86,6 +86,7 @@ def _fields(
     schema = metadata.schema.to_arrow_schema()
     records.check_repeated(schema.names, options.fields, file.path)
     types = _field_types(schema)
+    types |= dict.fromkeys(records.folder_values(file.path), pa.string())
     first = _first_records(file)
     records.check_fields(types, options.required_fields, file.path, first)
     kept = with_kinds(options.kept_fields, lambda name: _kind_of(types[name]))
@@ -225,6 +226,7 @@ def _to_document(
     size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
     if size > most:
         return records.too_large(size, most, place), b""
+    record |= records.folder_values(place.source_file)
     document = records.to_document(record, task.fields, place)
     if isinstance(document, Document) and document.article.strip():
         return document, b""

@@ -3,9 +3,11 @@
 Field names are checked before the work begins, values during the work.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
@@ -23,6 +25,23 @@ from precis.pipelines.corpus.task import (
 Record = Mapping[str, Any]
 # So many records are read before the work begins, for their fields and types.
 FIRST_RECORDS = 20
+# What stands in the name of a folder for null.
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@functools.lru_cache(4096)
+def folder_values(path: str) -> dict[str, str | None]:
+    """The fields in the names of a file's folders, as Hive, Spark and DuckDB write
+    them. They come before a record's own field of the same name.
+
+        runs/split=test/day=2024%2F01/a.parquet   ->   split: test, day: 2024/01
+    """
+    parts = (folder.partition("=") for folder in path.split("/")[:-1])
+    return {
+        unquote(name): None if value == HIVE_NULL else unquote(value)
+        for name, sign, value in parts
+        if name and sign
+    }
 
 
 def check_fields(
@@ -36,13 +55,13 @@ def check_fields(
     Args:
       present: the names that the file has, those of fields within fields as `doc.body`.
       needed: the names that it must have, that of the article first.
-      path: the file, for the message.
+      path: the file, whose folders may name further fields.
       records: the first records, of which the longest text is proposed as the article.
 
     Raises:
       UsageError: naming the field, the fields there are, and the flag.
     """
-    names = list(present)
+    names = [*present, *folder_values(path)]
     missing = [name for name in needed if name not in names]
     if not missing:
         return

@@ -13,6 +13,7 @@ from precis.pipelines.corpus.compression import codec_of
 from precis.pipelines.corpus.lines import UTF_16
 from precis.pipelines.corpus.opening import check_unchanged, file_failure
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.records import folder_values
 from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.corpus.task import (
     MAX_RAW_BYTES,
@@ -114,7 +115,9 @@ class TaskReader:
         options = self._options
         article = Article(content, clean=options.clean)
         document_id = content.document_id or article.content_sha256
-        split = self._task.split or content.split or split_of(document_id, options)
+        split = self._task.split or content.split
+        split = split or folder_values(content.source_file).get("split") or ""
+        split = split or split_of(document_id, options)
         if _SPLIT_NAME.fullmatch(split):
             return article.with_id_and_split(document_id, split)
         # A field that holds text may have been named for the split.

@@ -222,11 +222,12 @@ def job_provenance(
 def hash_tasks(tasks: Sequence[Task]) -> str:
     """A sha256 of what each task reads, for the inputs of a job.
 
-    Files count by content and by their paths below the folder that holds them all: a
-    file that is touched and a corpus that is moved keep the hash.
+    Files count by content and by their paths below the folder that holds them all, or
+    below the first that names a field: a file that is touched and a corpus that is
+    moved keep the hash.
     """
     paths = [path for task in tasks for path in task.paths]
-    root = os.path.commonprefix(paths).rpartition("/")[0]
+    root = os.path.commonprefix(paths).partition("=")[0].rpartition("/")[0]
     content = []
     for task in tasks:
         only = task.only

@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.kept_fields import kept_columns
+from precis.pipelines.corpus.records import HIVE_NULL
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.tables.flat_columns import flat_schema
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_schema
 
-HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 # Characters beyond ASCII stay: Spark reads each %XX as a character of its own.
 _QUOTED = re.compile(r"(?![A-Za-z0-9_.~-])[\x00-\x7f]")
 

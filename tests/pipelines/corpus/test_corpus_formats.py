@@ -3,11 +3,13 @@ and many records that are lost for one reason.
 """
 
 import bz2
+import datetime
 import gzip
 import json
 import lzma
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +21,9 @@ from precis.model.errors import DataError, UsageError
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.schemes import SCHEMES, Scheme
+from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
+from precis.pipelines.run.job import hash_tasks
 
 TEXT = "Rain fell on the town all night. The river rose by a metre. Nobody was hurt."
 
@@ -73,6 +77,64 @@ def test_fields_within_fields_are_read(tmp_path):
         message = "it has .*'doc.body'.* mean doc.body, whi"
         with pytest.raises(UsageError, match=message):
             read_corpus(f"{scheme}:{tmp_path}/a.{scheme}")
+
+
+def test_the_names_of_folders_are_fields(tmp_path):
+    """Folders as DuckDB writes them, and a run of `--partition_by`."""
+    days = ["2024-01-01", "a/b c=\u00fc%", "007", None]
+    rows = [(f"r{n}", TEXT, ["train", "test"][n % 2], days[n // 2]) for n in range(8)]
+    expected = {name: (split, {"day": day}) for name, _, split, day in rows}
+    with duckdb.connect() as connection:
+        connection.sql("create table t (id text, article text, split text, day text)")
+        connection.executemany("insert into t values (?, ?, ?, ?)", rows)
+        for kind in ("parquet", "csv", "json"):
+            where = f"'{tmp_path}/{kind}' (format {kind}, partition_by (split, day))"
+            connection.sql(f"copy t to {where}")
+    run = f"{tmp_path}/run"
+    corpora = {
+        f"parquet:{tmp_path}/parquet/**/*.parquet": {},
+        f"csv:{tmp_path}/csv/**/*.csv": {"split_field": "split"},
+        f"jsonl:{tmp_path}/json/**/*.json": {},
+        f"parquet:{run}/data/**/*.parquet": {
+            "article_field": "extractive_summary",
+            "id_field": "document_id",
+        },
+    }
+    precis.summarize(
+        corpus=next(iter(corpora)),
+        output=run,
+        keep_fields="day",
+        partition_by="day,split",
+        extractive="lead",
+    )
+    for corpus, flags in corpora.items():
+        records = read_corpus(corpus, keep_fields="day", **flags)[1]
+        found = {d.document_id: (d.split, d.metadata) for d in records}
+        assert found == expected
+    typed = f"csv:{tmp_path}/csv/*/day=2024-01-01/*"
+    (document,) = read_corpus(typed, split="test", keep_fields="day:date")[1]
+    assert document.metadata == {"day": datetime.date(2024, 1, 1)}
+
+
+def test_a_folder_comes_before_a_field_and_is_part_of_the_job(tmp_path):
+    """Spark 4.1 and DuckDB 2.0 read `test` from the folder of such a file, too."""
+    hashes = []
+    for split in ("test", "dev"):
+        folder = tmp_path / f"split={split}"
+        folder.mkdir()
+        line = {"article": TEXT, "split": "train", "n": 1}
+        (folder / "a.jsonl").write_text(json.dumps(line))
+        (folder / "a.txt").write_text(TEXT)
+        tasks, (document,) = read_corpus(f"jsonl:{folder}/*.jsonl", keep_fields="n")
+        assert (document.split, document.metadata) == (split, {"n": 1})
+        assert read_corpus(f"text:{folder}/*.txt")[1][0].split == split
+        hashes.append(hash_tasks(tasks))
+        moved = tmp_path / f"moved/{folder.name}"
+        moved.parent.mkdir(exist_ok=True)
+        folder.rename(moved)
+        options = CorpusOptions(corpus=f"jsonl:{moved}/*.jsonl", keep_fields="n")
+        assert hash_tasks(list_tasks(options)) == hashes[-1]
+    assert hashes[0] != hashes[1]
 
 
 def test_the_longest_text_is_proposed_as_the_article(tmp_path):
