@@ -7,10 +7,11 @@ import csv
 import functools
 import itertools
 import math
+import re
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus import listing, records
@@ -40,6 +41,18 @@ _KEPT_HEADERS = 1024
 # holder of this lock changes it.
 _FIELD_LIMIT_LOCK = threading.Lock()
 
+# So much of a file is read to find how its cells are written.
+_SNIFFED_BYTES = 16 << 20
+_IN_QUOTES, _EVERYWHERE = "in quotes", "everywhere"  # where a backslash escapes
+# What stands for these signs behind a backslash where there are no quotes.
+_LETTERS = dict(zip("bfnrtv0", "\b\f\n\r\t\v\0", strict=True))
+# The csv module gets a sign that is escaped as a character that no byte is, and a cell
+# without a value as this one.
+_HIDDEN = 0xE000
+_HIDDEN_SIGN = re.compile("[\ue000-\ue0ff]")
+_HIDDEN_BREAK = "\ue00a"
+_NULL = "\ue100"
+
 _MALFORMED = "malformed_csv"
 # The same words for all ways in which that shows. Where a file is cut into tasks, the
 # task may end before the file does, and the records are the same.
@@ -47,10 +60,42 @@ _NOT_CLOSED = (
     "a quote opens a cell that goes on behind this line, and no quote closes it before "
     "other text, the end of the file or the size of a row (--max_record_mb)"
 )
+_BACKSLASH = "; a backslash escapes nothing in this file, --escape '\\' changes that"
 
 
-# The names of the columns, and what stands between the cells.
-_Header = tuple[tuple[str, ...], str]
+class _Dialect(NamedTuple):
+    r"""How the cells of a file are written.
+
+    quote  escape      cells                  written by
+    "                  "say ""no"", c:\"      RFC 4180, pandas, BigQuery, ClickHouse
+                       say "no", c:\          TSV without quotes
+    "      in quotes   "say \"no\", c:\\",    Spark, DuckDB, MySQL and PostgreSQL
+                       c:\                    with ESCAPE '\'
+    "      everywhere  say \"no\", c:\\       pandas with an escapechar
+           everywhere  say "no"\n\tc:\\       text of PostgreSQL, MySQL, ClickHouse
+    """
+
+    delimiter: str
+    quote: str = '"'
+    escape: str = ""
+
+    @property
+    def escaped(self) -> str:
+        """The pattern of a sign with its backslash, and of a bare carriage return."""
+        if self.escape != _EVERYWHERE:
+            return r'\\(["\\\r\n])'
+        letters = "" if self.quote else "'" + "".join(_LETTERS)
+        return rf'\\(["\\\r\n{re.escape(self.delimiter)}{letters}])|\r(?!\n|$)'
+
+    @property
+    def cell(self) -> str:
+        """The pattern of a cell in quotes up to the last quote."""
+        inner = r'[^"\\]++|\\.|""' if self.escape or not self.quote else '[^"]++|""'
+        return rf'(?s:(?<![^{re.escape(self.delimiter)}])"(?:{inner})*+)'
+
+
+# The names of the columns, and how they and the cells are written.
+_Header = tuple[tuple[str, ...], _Dialect]
 
 
 def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
@@ -73,9 +118,9 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     lost = []
     for file in source:
         try:
-            names, delimiter = _header(file, options)
+            names, dialect = _header(file, options)
             if not tasks or options.article_field not in names:
-                rows = _rows(file, delimiter, options)
+                rows = _rows(file, dialect, options)
                 first = (
                     dict(zip(names, cells, strict=False))
                     for _, cells in itertools.islice(rows, 1, records.FIRST_RECORDS)
@@ -90,20 +135,23 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
             detail = f"the file is {other}" if other else problem
             lost.append(file._replace(problem=OTHER_FORMAT, detail=detail))
             continue
-        starts = _row_starts(file, delimiter, options)
+        starts = _row_starts(file, dialect, options)
         for start, stop in itertools.pairwise([*starts, -1]):
             size = (file.size_bytes if stop == -1 else stop) - start
-            tasks.append(listing.range_task(file, start, stop, size, fields))
+            task = listing.range_task(file, start, stop, size, fields)
+            tasks.append(task._replace(dialect=dialect))
     return [*tasks, *listing.unreadable_tasks(lost, holds_one_document=False)]
 
 
-def _row_starts(file: SourceFile, delimiter: str, options: CorpusOptions) -> list[int]:
+def _row_starts(
+    file: SourceFile, dialect: _Dialect, options: CorpusOptions
+) -> list[int]:
     """Where the tasks of a file begin: the first row of each of its equal pieces."""
     is_one_task = codec_of(file.path) or options.encoding == UTF_16
     pieces = 1 if is_one_task else -(-file.size_bytes // options.task_bytes)
     starts = [0]
     edges = listing.cut_range(file.size_bytes, pieces)[1:-1]
-    for line, _ in _rows(file, delimiter, options) if edges else ():
+    for line, _ in _rows(file, dialect, options) if edges else ():
         start = line.start
         if edges and start >= edges[0]:
             starts.append(start)
@@ -112,39 +160,105 @@ def _row_starts(file: SourceFile, delimiter: str, options: CorpusOptions) -> lis
 
 
 def _header(file: SourceFile, options: CorpusOptions) -> _Header:
-    """The header of a file, with the delimiter that is named or fits it best."""
+    """The header of a file, with the dialect that is named or fits it best."""
     given = options.delimiter.replace("\\t", "\t")
     needed = {*options.required_fields} - records.folder_values(file.path).keys()
     headers: list[_Header] = []
     errors = []
     for delimiter in given or _DELIMITERS:
         try:
-            headers.append((_column_names(file, delimiter, options), delimiter))
+            dialect = _dialects(delimiter, options)[0]
+            headers.append((_column_names(file, dialect, options), dialect))
         except UsageError as error:  # Cells in quotes need the right delimiter.
             errors.append(error)
         if headers and needed <= set(headers[-1][0]):
             break
-    names, delimiter = max(
+    names, dialect = max(
         headers,
         key=lambda header: (needed <= set(header[0]), len(header[0])),
-        default=((), ""),
+        default=((), _Dialect("")),
     )
     if errors and len(names) <= 1 and not needed <= set(names):
         raise errors[0]
-    return names, delimiter
+    dialect = _find_dialect(file, dialect.delimiter, options)
+    return _column_names(file, dialect, options), dialect
+
+
+def _find_dialect(file: SourceFile, delimiter: str, options: CorpusOptions) -> _Dialect:
+    """The first dialect that fits the most rows at the beginning of a file."""
+    dialects = _dialects(delimiter, options)
+    hint = re.compile(rb'\\|"' if delimiter == "\t" else rb"\\\W")
+    max_bytes = options.max_record_bytes
+    lines = read_lines(file.path, max_bytes=max_bytes, encoding=options.encoding)
+    head = itertools.takewhile(lambda line: line.start < _SNIFFED_BYTES, lines)
+    if not any(hint.search(line.text) for line in head):
+        return dialects[0]
+    fitting = (each for each in dialects if not _doubts(file, each, options))
+    return next(fitting, None) or min(
+        dialects, key=lambda each: _doubts(file, each, options)
+    )
+
+
+def _dialects(delimiter: str, options: CorpusOptions) -> list[_Dialect]:
+    """Those that a file may have, the usual ones first."""
+    kinds = (
+        ('"', ""),
+        ("", ""),
+        ('"', _IN_QUOTES),
+        ('"', _EVERYWHERE),
+        ("", _EVERYWHERE),
+    )
+    return [
+        _Dialect(delimiter, quote, escape)
+        for quote, escape in kinds
+        if options.quote in ("", quote or "none")
+        and options.escape in ("", "\\" if escape else "none")
+        and (quote or escape or options.quote or delimiter == "\t")
+    ]
+
+
+@functools.lru_cache(_KEPT_HEADERS)
+def _doubts(file: SourceFile, dialect: _Dialect, options: CorpusOptions) -> float:
+    """How many rows at the beginning of a file are written in another dialect."""
+    escaped = re.compile(dialect.escaped)
+    is_everywhere, is_tab = dialect.escape == _EVERYWHERE, dialect.delimiter == "\t"
+    unlikely = {'"'} if dialect.quote and (is_everywhere or is_tab) else set()
+    if not is_everywhere:
+        signs = '"' + "\\" * bool(dialect.escape)
+        signs += "".join(_LETTERS) + "\\\t\n" if is_tab else ""
+        unlikely |= {f"\\{sign}" for sign in signs}
+    quoted = re.compile(rf'{dialect.cell}"(?=[{re.escape(dialect.delimiter)}\r\n]|$)')
+    doubts = width = 0
+    for line, cells in _rows(file, dialect, options):
+        if line.start > _SNIFFED_BYTES:
+            break
+        row = line.text.decode("latin-1")
+        plain = quoted.sub("", row)
+        found = {*re.findall(r'\\.|"', plain, re.DOTALL)}
+        others = found - {'"', r"\N"}
+        if is_everywhere and not all(map(escaped.fullmatch, others)):
+            return math.inf
+        width = width or len(cells)
+        doubts += bool(
+            line.problem
+            or (cells and len(cells) != width)
+            or (not dialect.quote and plain != row)
+            or found & unlikely
+        )
+    return doubts
 
 
 @functools.lru_cache(_KEPT_HEADERS)
 def _column_names(
-    file: SourceFile, delimiter: str, options: CorpusOptions
+    file: SourceFile, dialect: _Dialect, options: CorpusOptions
 ) -> tuple[str, ...]:
-    rows = _rows(file, delimiter, options)
+    rows = _rows(file, dialect, options)
     missing: tuple[Line, list[str]] = Line(0, b"", detail="it has no rows"), []
     line, cells = next((row for row in rows if row[0].problem or row[1]), missing)
     problem = line.detail
     names: list[str] = []
     try:
-        names = [_decode(cell, options.encoding) for cell in cells]
+        names = [_decode(cell, options) or "" for cell in cells]
     except UnicodeDecodeError as error:
         problem = (
             f"it is not {options.encoding.upper()}: {error.reason}; --encoding "
@@ -164,11 +278,12 @@ def _column_names(
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """The records of a task. Blank lines are no rows."""
     (file,) = task.files
-    names, delimiter = _header(file, options)
+    dialect = _Dialect(*task.dialect)
+    names = _column_names(file, dialect, options)
     columns = [each for each in enumerate(names) if each[1] in task.fields.names]
     is_before_header = task.start == 0
     for line, cells in _rows(
-        file, delimiter, options, task.start, task.stop, file.version
+        file, dialect, options, task.start, task.stop, file.version
     ):
         place = Place(file.path, f"byte {line.start}")
         content: Any
@@ -183,8 +298,7 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
         else:
             try:
                 record = {
-                    name: _decode(cells[index], options.encoding)
-                    for index, name in columns
+                    name: _decode(cells[index], options) for index, name in columns
                 }
                 record |= records.folder_values(file.path)
                 content = records.to_document(record, task.fields, place)
@@ -193,8 +307,13 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
         yield ReadRecord(content, line.share, line.text)
 
 
-def _decode(cell: str, encoding: str) -> str:
-    return cell.encode("latin-1").decode("utf-8" if encoding == UTF_16 else encoding)
+def _decode(cell: str, options: CorpusOptions) -> str | None:
+    if cell == _NULL:
+        return None
+    cell = cell.replace(_NULL, options.null)
+    cell = _HIDDEN_SIGN.sub(lambda sign: chr(ord(sign[0]) - _HIDDEN), cell)
+    encoding = "utf-8" if options.encoding == UTF_16 else options.encoding
+    return cell.encode("latin-1").decode(encoding)
 
 
 class _RowLines:
@@ -208,9 +327,21 @@ class _RowLines:
       row_lines: the lines of the current row.
     """
 
-    def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
+    def __init__(
+        self, lines: Iterator[Line], dialect: _Dialect, options: CorpusOptions
+    ) -> None:
         self._lines = lines
-        self._max_bytes = max_bytes
+        self._max_bytes = options.max_record_bytes
+        self._null_cell = options.null
+        self._escape = dialect.escape
+        self._escaped = re.compile(dialect.escaped)
+        is_everywhere = dialect.escape == _EVERYWHERE
+        self._with_escapes = re.compile(
+            "(?s).*" if is_everywhere else f'{dialect.cell}"?'
+        )
+        sign = re.escape(dialect.delimiter)
+        cell = rf"(?<![^{sign}]){re.escape(options.null)}(?=[{sign}\r\n]|$)"
+        self._null = re.compile(cell)
         self._lines_again: deque[Line] = deque()
         # A row that goes on with a line up to the first of these positions, and has no
         # later deadline than the second, is malformed. So no line is read many times.
@@ -221,6 +352,13 @@ class _RowLines:
         return self
 
     def __next__(self) -> str:
+        text = self._next_text()
+        # A row goes on behind a line break that is escaped outside of quotes.
+        while self._escape == _EVERYWHERE and text.endswith(_HIDDEN_BREAK):
+            text += self._next_text(is_in_quotes=False)
+        return text
+
+    def _next_text(self, *, is_in_quotes: bool = True) -> str:
         again = self._lines_again
         line = again.popleft() if again else next(self._lines, None)
         if line is None:
@@ -233,9 +371,18 @@ class _RowLines:
         if len(self.row_lines) > 1:
             deadline = self._deadline()
             is_late = line.start + len(line.text) > deadline
-            if is_late or self._is_known(line, deadline):
+            if is_late or (is_in_quotes and self._is_known(line, deadline)):
                 raise csv.Error(_NOT_CLOSED)
-        return line.text.decode("latin-1")
+        text = line.text.decode("latin-1")
+        if self._escape:
+            # A line that is not the first of its row begins within a cell.
+            begin = '"' * (len(self.row_lines) > 1)
+            text = self._with_escapes.sub(
+                lambda part: self._escaped.sub(_hidden, part[0]), begin + text
+            )[len(begin) :]
+        if self._null_cell in text and text.strip("\r\n"):
+            text = self._null.sub(_NULL, text)
+        return text
 
     def _deadline(self) -> int:
         """Where the current row must have ended.
@@ -259,9 +406,14 @@ class _RowLines:
         del self.row_lines[1:]
 
 
+def _hidden(escaped: re.Match[str]) -> str:
+    sign = escaped[1] or escaped[0]
+    return chr(_HIDDEN + ord(_LETTERS.get(sign, sign)))
+
+
 def _rows(
     file: SourceFile,
-    delimiter: str,
+    dialect: _Dialect,
     options: CorpusOptions,
     start: int = 0,
     stop: int = -1,
@@ -281,8 +433,13 @@ def _rows(
         version=version,
         encoding=options.encoding,
     )
-    lines = _RowLines(physical, max_bytes)
-    reader = csv.reader(lines, strict=True, delimiter=delimiter)
+    lines = _RowLines(physical, dialect, options)
+    reader = csv.reader(
+        lines,
+        strict=True,
+        delimiter=dialect.delimiter,
+        quoting=csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+    )
     while True:
         lines.row_lines = []
         cells: list[str] = []
@@ -299,6 +456,8 @@ def _rows(
         if not lines.row_lines or 0 <= stop <= lines.row_lines[0].start:
             return
         raw = b"".join(line.text for line in lines.row_lines)
+        if problem == _MALFORMED and b"\\" in raw and not dialect.escape:
+            detail += _BACKSLASH
         if cells and len(raw) > max_bytes:
             problem = TOO_LARGE
             detail = f"the row has more than {max_bytes:,} bytes (--max_record_mb)"

@@ -87,6 +87,20 @@ class CorpusOptions:
         "one of , ; tab | that fits the header",
         metavar="SIGN",
     )
+    quote: str = flag(
+        "",
+        "sign around cells of csv: files; none keeps quotes as text; found otherwise",
+        choices=('"', "none"),
+    )
+    escape: str = flag(
+        "",
+        "sign before a quote within a cell of csv: files; none where quotes are "
+        "doubled; found otherwise",
+        choices=("\\", "none"),
+    )
+    null: str = flag(
+        "\\N", "cell of csv: files without quotes that has no value", metavar="TEXT"
+    )
     encoding: str = flag(
         "utf-8", "encoding of jsonl, csv and text files", choices=ENCODINGS
     )

@@ -131,6 +131,7 @@ class Task(NamedTuple):
       left_out: how many records of each file `--sample` did not draw; they are counted
           and not read.
       where: what `--corpus` says behind the scheme.
+      dialect: of a csv file: the delimiter, the quote and where a backslash escapes.
     """
 
     number: int = 0
@@ -146,6 +147,7 @@ class Task(NamedTuple):
     pieces: tuple["Task", ...] = ()
     left_out: Mapping[str, int] = {}
     where: str = ""
+    dialect: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:

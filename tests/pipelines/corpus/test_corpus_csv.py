@@ -3,6 +3,7 @@
 import csv
 import io
 import random
+import re
 
 import pytest
 from support.corpus_records import parted, place_and_reason, read_corpus, read_records
@@ -162,3 +163,95 @@ def test_each_file_has_its_own_header(tmp_path):
     assert found == [("1", "a"), ("2", "b")]
     assert place_and_reason(lost) == (f"{tmp_path}/c.csv", "file", "other_format")
     assert lost.detail == f"{tmp_path}/c.csv has no field 'article'"
+
+
+TEXTS = 'say "x", now', "C:\\dir\\", 'q" \\\\srv', "two\nlines", "end\\\nnext", '"all"'
+# TEXTS as these tools wrote them, with | between and ~ for a line break.
+QUOTED = (
+    r'"say \"x\", now"|"C:\\dir\\"|"q\" \\\\srv"|"two~lines"|"end\\~next"|"\"all\""'
+)
+PLAIN = r'say "x", now|C:\\dir\\|q" \\\\srv|two\~lines|end\\\~next|"all"'
+WRITTEN = {
+    "ClickHouse 26.9, CSV": r'"say ""x"", now"|"C:\dir\"|"q"" \\srv"|"two~lines"|'
+    r'"end\~next"|"""all"""',
+    "PostgreSQL 15, csv with ESCAPE and FORCE_QUOTE": QUOTED,
+    "Spark 4.1; DuckDB 2.0 with ESCAPE": QUOTED.replace(r'"C:\\dir\\"', "C:\\dir\\"),
+    "MariaDB 10.11, OUTFILE with ENCLOSED BY": QUOTED.replace("~", "\\~"),
+    "pandas 2.3 with escapechar": r'"say \"x\", now"|C:\\dir\\|q\" \\\\srv|'
+    r'"two~lines"|"end\\~next"|\"all\"',
+    "pandas 2.3 with QUOTE_NONE": PLAIN.replace(",", r"\,"),
+    "MariaDB 10.11, OUTFILE": PLAIN,
+    "PostgreSQL 15, text; ClickHouse 26.9, TSV": PLAIN.replace("~", "n"),
+}
+
+
+@pytest.mark.parametrize("writer", WRITTEN)
+def test_the_dialect_of_each_file_is_found(tmp_path, writer):
+    has_tabs = writer.endswith(("OUTFILE", "TSV"))
+    rows = enumerate(WRITTEN[writer].replace("~", "\n").split("|"))
+    content = "id,n,article\n" + "".join(f"{n},\\N,{text}\n" for n, text in rows)
+    if has_tabs:
+        content = content.replace(",", "\t").replace('"x"\t now', '"x", now')
+    (tmp_path / "a.csv").write_text(content, newline="")
+    flags = {"escape": "" if "CSV" in writer else "\\", "keep_fields": "n"}
+    if PLAIN[:6] in WRITTEN[writer]:
+        flags["quote"] = "none"
+    corpus = f"csv:{tmp_path}/a.csv"
+    for given in ({"task_bytes": 1}, {}, flags):
+        records = read_corpus(corpus, **{"keep_fields": "n", **given})[1]
+        found = [(d.article, d.metadata) for d in records]
+        assert found == [(text, {"n": None}) for text in TEXTS]
+
+
+def test_rows_without_quotes_keep_theirs_and_nulls_are_no_texts(tmp_path):
+    (tmp_path / "a.tsv").write_text(
+        'id\tarticle\tn\n1\t"Shall" is\t\\N\n2\t"open\tC:\\Users\n3\t\\N\t"\\N"\n'
+    )
+    (tmp_path / "b.csv").write_text(
+        'id,article,n\n4,"a,\\N,b\n\\N\nc",NA\n5,x\\N,"NA"\n'
+    )
+    first, second, lost, *others = read_corpus(
+        f"csv:{tmp_path}/*", keep_fields="n", null="\\N"
+    )[1]
+    assert [first.article, second.article] == ['"Shall" is', '"open']
+    assert [first.metadata, second.metadata] == [{"n": None}, {"n": "C:\\Users"}]
+    assert (lost.reason, lost.source_position) == ("missing_field", "byte 46")
+    assert [each.article for each in others] == ["a,\\N,b\n\\N\nc", "x\\N"]
+    named = read_corpus(f"csv:{tmp_path}/b.csv", keep_fields="n", null="NA")[1]
+    assert [each.metadata["n"] for each in named] == [None, "NA"]
+
+
+def test_one_quote_with_a_backslash_does_not_lose_its_row(tmp_path):
+    rows = "".join(f'"{number}","Plain text."\n' for number in range(299))
+    court = '"7x","The court wrote: \\"shall\\" is.\nIt then added \\"may\\", ""x""."\n'
+    (tmp_path / "a.csv").write_text(f"id,article\n{rows}{court}")
+    records = read_corpus(f"csv:{tmp_path}/a.csv")[1]
+    text = 'The court wrote: "shall" is.\nIt then added "may", "x".'
+    assert len(records) == 300
+    assert (records[-1].document_id, records[-1].article) == ("7x", text)
+    # Folders that end in a backslash are more than the rows that it would escape.
+    rows = "".join(f'{number},"C:\\dir\\"\n' for number in range(3))
+    (tmp_path / "a.csv").write_text(f'id,article\n{rows}{court}8,"say ""x"""\n')
+    *records, lost, _, last = read_corpus(f"csv:{tmp_path}/a.csv")[1]
+    assert {record.article for record in records} == {"C:\\dir\\"}
+    assert lost.detail.endswith("in this file, --escape '\\' changes that")
+    assert last.article == 'say "x"'
+
+
+def test_escaped_rows_are_the_same_however_the_file_is_cut(tmp_path):
+    draw = random.Random(3)
+    parts = ['"', "\\", ",", "\n", "\t", "\r\n", "a", '""', '\\"', "\\n", "\\N", "é"]
+    for _ in range(15):
+        texts = ["x" + "".join(draw.choices(parts, k=8)) for _ in range(20)]
+        doubled = [text.replace("\\", "\\\\") for text in texts]
+        quoted = ['"' + text.replace('"', '\\"') + '"' for text in doubled]
+        plain = [re.sub(r"(?=[\n\r,])", r"\\", text) for text in doubled]
+        for cells, quote in ((quoted, '"'), (plain, "none")):
+            rows = "".join(f"{cell},{cell}\n" for cell in cells)
+            (tmp_path / "a.csv").write_text(f"id,article\n{rows}", newline="")
+            for size in (1, 40, 1 << 20):
+                flags = {"escape": "\\", "quote": quote, "task_bytes": size}
+                records = read_corpus(f"csv:{tmp_path}/a.csv", **flags)[1]
+                assert [(d.document_id, d.article) for d in records] == [
+                    (text, text) for text in texts
+                ]
