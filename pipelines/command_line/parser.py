@@ -341,7 +341,11 @@ def _load_yaml(content: bytes) -> Any:
         for name, count in names.most_common(1):
             if count > 1:
                 raise ValueError(f"{name} is there twice; take one out")
-        return yaml.safe_load(content)
+        loaded = yaml.safe_load(content)
+        if isinstance(loaded, dict) and None in loaded:  # YAML reads `null` so
+            loaded["null"] = {key.value: text.value for key, text in pairs}["null"]
+            del loaded[None]
+        return loaded
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 

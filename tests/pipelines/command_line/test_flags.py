@@ -181,6 +181,7 @@ def test_a_file_holds_flags_of_precis_and_of_beam_and_those_beside_it_win(tmp_pa
     ("name", "content", "message"),
     [
         ("a.yaml", "colours: red", "has no flag 'colours'; did you mean colour[?]"),
+        ("a.yaml", "null: NA", "has no flag 'null'"),
         ("a.yaml", "verbose: true", "has no flag 'verbose'; take it out"),
         ("a.yaml", "a: [", "a.yaml cannot be read as YAML or JSON: .*; correct the f"),
         ("a.json", "{", "a.json cannot be read as YAML or JSON: .*; correct the file"),
