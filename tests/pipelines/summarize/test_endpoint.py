@@ -408,7 +408,8 @@ def test_a_model_of_llama_cpp_summarizes(tmp_path):
     server = llama.Server(params)
     place = server.listening_address.removeprefix("http://")
     # Made to think, it lists the log-probabilities of its thoughts, too.
-    told = {"grammar": 'root ::= "<think>Hm.</think>Rain fell."', "logprobs": True}
+    told = {"grammar": 'root ::= "<think>Hm.</think>Rain fell."', "temperature": 0}
+    told |= {"logprobs": True}
     client = ChatClient(f"http://{place}/v1", told, 1, 300.0, "")
     body = client._body("Name a colour.")
     said = httpx2.post(f"http://{place}/v1/chat/completions", json=body, timeout=300)
