@@ -20,8 +20,8 @@ from precis.pipelines.corpus.task import Task
 from precis.pipelines.tables.flat_columns import flat_schema
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_schema
 
-# Characters beyond ASCII stay: Spark reads each %XX as a character of its own.
-_QUOTED = re.compile(r"(?![A-Za-z0-9_.~-])[\x00-\x7f]")
+# As Hive and Spark do; Spark reads each %XX beyond ASCII as a character of its own.
+_QUOTED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
 class PartLayout(NamedTuple):

@@ -84,6 +84,7 @@ def test_partitions_hold_the_rows_that_their_folders_say(runs):
     first = "split=train/section=a%2Fb/day=2026-01-01/page=0/"
     names = {Path(file["file"]).parent.as_posix() for file in manifest["files"]}
     assert f"data/{first}is_news=false" in names
+    assert any("/section=100%25 %3D $1%3F/" in name for name in names)  # as Hive
     assert len(names) == len(manifest["files"]) == 9
     # A null, and an empty text.
     (null, _) = sorted(
