@@ -103,8 +103,8 @@ def choose_sentences(
     extracts = {}
     for method in methods:
         if method == ORACLE:
-            reference, count = article.document.highlights, selection.count
-            is_read = bool(reference) and reads(reference)
+            reference, count = article.document.highlights or "", selection.count
+            is_read = reads(reference)
             picks = oracle_sentences(texts, reference, count) if is_read else []
             sizes = [line_size(texts[pick.place]) for pick in picks]
             while not selection.limit.holds(sizes[: len(picks)]):
