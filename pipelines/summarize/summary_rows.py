@@ -260,7 +260,7 @@ class SummaryRow:
         All sentences of an article without spaces between them are on one line, as the
         line breaks would make the summary longer than the article.
         """
-        text = "\n".join(shown_line(each.text) for each in sentences)
+        text = "\n".join(" ".join(each.text.split()) for each in sentences)
         article = self.article.document.article
         if len(text) <= len(article):
             return text
