@@ -8,7 +8,6 @@ from pathlib import Path
 from precis.model import files
 from precis.model.records.dataset import (
     DATASET_FILE,
-    SUCCESS_FILE,
     DatasetInfo,
     Shard,
     shard_name,
@@ -17,6 +16,7 @@ from precis.model.records.dataset import (
 from precis.model.records.example import Example, frame, serialise
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.wordpiece import Tokenizer
+from support.damaged_results import write_success
 
 MAX_SOURCE_TOKENS, MAX_TARGET_TOKENS = 192, 48
 
@@ -61,7 +61,7 @@ def write_records(
         fingerprint=files.sha256_json(checksums),
     )
     files.write_json(str(folder / DATASET_FILE), info.to_json())
-    files.write_bytes(str(folder / SUCCESS_FILE), b"")
+    write_success(folder / DATASET_FILE)
     return str(folder)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import tensorflow as tf
+from support.damaged_results import edit_description
 from support.records import write_records
 from support.shared_networks import eagerly, shared_networks
 from support.small_training import (
@@ -368,9 +369,8 @@ def test_the_first_record_set_is_validated_on_and_needs_the_split(
     records_folder, copy_records, tmp_path
 ):
     unvalidated = Path(copy_records(tmp_path / "records"))
-    info = json.loads((unvalidated / "dataset.json").read_bytes())
-    del info["splits"]["validation"]
-    (unvalidated / "dataset.json").write_text(json.dumps(info))
+    described = unvalidated / "dataset.json"
+    edit_description(described, lambda content: content["splits"].pop("validation"))
     both = [records_folder, str(unvalidated)]
     prepare_training(both, tmp_path / "out", validation_steps=4)
     prepare_training(both[::-1], tmp_path / "out")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from support.command_line import contents, precis
+from support.damaged_results import edit_description
 from support.records import labelled_records, write_records
 from support.shared_networks import eagerly
 from support.small_network import make_network
@@ -211,10 +212,8 @@ def test_articles_without_sentences_are_passed_over(records, tmp_path, kind):
     splits = {"train": [examples], "validation": [examples]}
     tokenizer = Tokenizer.load(f"{records}/tokenizer")
     folder = write_records(tmp_path / "r", splits, tokenizer)
-    info = tmp_path / "r/dataset.json"
-    described = json.loads(info.read_text())
-    described["features"]["oracle"] = "int64"
-    info.write_text(json.dumps(described))
+    described = tmp_path / "r/dataset.json"
+    edit_description(described, lambda content: content["features"].update(oracle="i"))
     if kind == "some":
         training = extractor_training(folder, tmp_path, extractor_settings(""))
         (article,) = training.validated

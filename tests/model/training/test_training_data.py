@@ -4,7 +4,6 @@ the settings; several record sets evenly mixed; shards that are checked and copi
 
 import dataclasses
 import itertools
-import json
 import uuid
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import fsspec
 import numpy as np
 import pytest
 import tensorflow as tf
+from support.damaged_results import edit_description
 
 from precis.model.errors import DataError, UsageError
 from precis.model.network.config import SOURCE_PADDING
@@ -238,9 +238,8 @@ def test_sets_of_different_tokenizers_are_refused(
     assert len(open_records([records_folder, str(other)]).identity["sets"]) == 2
     tokenizer = Tokenizer([*RESERVED_TOKENS, "▁a"])
     tokenizer.save(str(other / flag))
-    description = json.loads((other / "dataset.json").read_text())
-    description[f"{flag}_fingerprint"] = tokenizer.fingerprint
-    (other / "dataset.json").write_text(json.dumps(description))
+    changed = {f"{flag}_fingerprint": tokenizer.fingerprint}
+    edit_description(other / "dataset.json", lambda content: content.update(changed))
     first, second = [str(other), records_folder][:: 1 if is_first else -1]
     if way_out.startswith("with "):
         way_out += f" {first}"
