@@ -115,6 +115,7 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
         assert quality.pop("support_score") is row["support_score"] is None
         assert quality.pop("line_confidence") is row["expected_rouge2"] is None
         searched = {"mean_log_prob": log_prob, "is_truncated": row["truncated"]}
+        searched["was_cut"] = "unfinished" in quality["flags"]
         expected = measure(row["abstractive_summary"], source, **searched)
         assert quality == expected._asdict() and log_prob < 0
         first, *others = [summary["score"] for summary in row["abstractive"]]
