@@ -143,10 +143,7 @@ COMMANDS = {
         DOCTOR,
         "command_line.functions.doctor",
         results.show_findings,
-        (
-            "",
-            "summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
-        ),
+        ("", "summarize --corpus 'jsonl:news/*.jsonl' --output summaries"),
     ),
     "digest": Command(
         "Print one hash of the content of a run.",

@@ -4,13 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from precis.model.config import (
-    check_at_least,
-    check_choices,
-    flag,
-    required,
-    setting,
-)
+from precis.model.config import check_at_least, check_choices, flag, required, setting
 from precis.model.errors import UsageError
 from precis.model.text.article import CLEANINGS
 from precis.pipelines.corpus.kept_fields import KINDS, parse_kept_fields

@@ -122,10 +122,7 @@ def _first_records(file: SourceFile) -> Iterator[dict[str, Any]]:
 
 
 def _group_tasks(
-    file: SourceFile,
-    metadata: pq.FileMetaData,
-    fields: Fields,
-    options: CorpusOptions,
+    file: SourceFile, metadata: pq.FileMetaData, fields: Fields, options: CorpusOptions
 ) -> Iterator[Task]:
     def size_of(group: int) -> int:
         return int(metadata.row_group(group).total_byte_size)

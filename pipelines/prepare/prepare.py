@@ -242,9 +242,7 @@ def _lengths(reports: Sequence[TaskReport], name: str, limit: int) -> Lengths:
     return summarise_lengths(lengths, limit=limit)
 
 
-def _shards_by_split(
-    reports: Sequence[TaskReport],
-) -> dict[str, tuple[Shard, ...]]:
+def _shards_by_split(reports: Sequence[TaskReport]) -> dict[str, tuple[Shard, ...]]:
     """The shards of each split in the order of the tasks."""
     splits: dict[str, list[Shard]] = {}
     for report in reports:

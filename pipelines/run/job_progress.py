@@ -17,12 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from precis.model.progress.counters import FOLDER_VARIABLE
-from precis.model.progress.stages import (
-    StageGroup,
-    current_listener,
-    listening,
-    stage,
-)
+from precis.model.progress.stages import StageGroup, current_listener, listening, stage
 from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.run import interruption
 from precis.pipelines.run.options import JSON, LIVE, PLAIN, ProgressOptions
@@ -265,10 +260,7 @@ class Display:
 
 @contextlib.contextmanager
 def shown(
-    command: str,
-    options: ProgressOptions | None = None,
-    *,
-    is_verbose: bool = False,
+    command: str, options: ProgressOptions | None = None, *, is_verbose: bool = False
 ) -> Iterator[None]:
     """Shows the stages of the block, unless a block around it shows them.
 

@@ -96,9 +96,6 @@ def publish_keys(
 
 def read_keys_of_task(path: str, task: int) -> pa.Table:
     """The rows of a file that concern a task, by their column `place`."""
-    bounds = [
-        ("place", ">=", place_of(task, 0)),
-        ("place", "<", place_of(task + 1, 0)),
-    ]
+    bounds = [("place", ">=", place_of(task, 0)), ("place", "<", place_of(task + 1, 0))]
     with files.open_read(path) as file:
         return pq.read_table(file, filters=bounds, use_threads=False, pre_buffer=False)

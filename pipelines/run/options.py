@@ -274,9 +274,7 @@ class ProgressOptions:
         return LIVE if is_terminal and not is_verbose else PLAIN
 
 
-def split_progress(
-    values: Mapping[str, Any],
-) -> tuple[ProgressOptions, dict[str, Any]]:
+def split_progress(values: Mapping[str, Any]) -> tuple[ProgressOptions, dict[str, Any]]:
     """The options of the progress, and the flags of the command without them."""
     flags = dict(values)
     names = [name for name in option_names([ProgressOptions]) if name in flags]

@@ -38,11 +38,7 @@ from precis.model import files
 from precis.model.errors import JobError, UsageError
 from precis.model.storage.store import ObjectStore
 from precis.pipelines.run import interruption
-from precis.pipelines.run.result_files import (
-    LOCK_FILE,
-    TASKS_FOLDER,
-    not_writable,
-)
+from precis.pipelines.run.result_files import LOCK_FILE, TASKS_FOLDER, not_writable
 
 # How long a lock that is just being given back is waited for.
 _PATIENCE_SECONDS = 0.2
