@@ -219,6 +219,8 @@ def _lost_files(
     lost, details, records = {}, {}, Counter[str]()
     for letter in _letters(folder):
         path = letter["source_file"]
+        if letter["reason"] == EMPTY_ARTICLE:
+            continue
         if f"{letter['stage']}/{letter['reason']}" in UNCOUNTED:
             lost[path] = f"{path}: {letter['detail']}"
         elif letter["stage"] == "read" and letter["source_position"] != "file":

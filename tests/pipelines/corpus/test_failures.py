@@ -116,6 +116,7 @@ UNREAD = "^1 file.* hold no record that can be read .* those records: b: detail$
         (3, 0, "byte 0", {"read/x": 2}, 0.5, ""),
         (3, 1, "byte 0", {"read/x": 2}, 0.5, UNREAD),
         (2, 0, "byte 0", {"read/x": 1, "search/x": 1}, 0.5, ""),
+        (3, 0, "byte 0", {"read/x": 1, "read/empty_article": 2}, 0.5, ""),
         (1, 0, "byte 0", {"read/x": 1}, 0.5, ""),
         (2, 0, "file", {"read/x": 2}, 0.5, ""),
     ],
@@ -135,7 +136,9 @@ def test_a_file_of_which_no_record_can_be_read_fails_a_job(
 
 
 def check(tmp_path, counts, sources, letters, share, message):
+    """An article without a text is not lost, and its file may have no counts here."""
     folder = tmp_path / "letters"
+    letters.append(DeadLetter("read", "empty_article", "", None, "c", "byte 0"))
     with letter_file(folder / "7.jsonl.gz") as dead_letters:
         for letter in letters:
             dead_letters.write(letter)
