@@ -268,21 +268,25 @@ def open_job(
     fingerprint = files.sha256_json({"kind": kind, **inputs})
     job = Job(output, kind, fingerprint, fingerprint[:16], current_time(), tasks)
     begun, success = read_job_description(output), read_success(output)
+    path = files.join(output, DESCRIPTION_FILES[kind])
+    named = (success or b"").startswith(f"{fingerprint}\n".encode())
+    described: dict[str, Any] = {}
     # A result that has lost _SUCCESS is finished; a job that goes on has none yet.
     is_finished = not begun or success is not None
-    named = (success or b"").startswith(f"{fingerprint}\n".encode())
-    described = "" if named or not is_finished else _fingerprint(output, kind)
-    if named or described == fingerprint:
+    if is_finished and not named and files.exists(path):
+        described = files.read_object(path, way_out=WAY_OUT)
+    if named or described.get("fingerprint") == fingerprint:
         damaged = damaged_files(output, kind)
         if not damaged:
             clear_tasks(output)
             return None
-        created_at = _first_created_at(output, kind)
+        created_at = _first_created_at(path)
         job = job._replace(created_at=created_at, damaged=tuple(damaged))
-    elif described or (success and not begun):
+    # Without a fingerprint it describes a bundle, or is a file of somebody else.
+    elif "fingerprint" in described or (success and not begun):
         raise UsageError(
             f"{output} holds the finished result of another job: "
-            f"{_differences(output, kind, inputs)}; {WAY_OUT}"
+            f"{_differences(path, described, inputs)}; {WAY_OUT}"
         )
     elif begun:
         if begun["fingerprint"] != fingerprint:
@@ -322,11 +326,10 @@ def _begin(job: Job, inputs: Mapping[str, Any]) -> None:
         files.remove(files.join(job.output, SUCCESS_FILE))
 
 
-def _first_created_at(output: str, kind: str) -> datetime.datetime:
-    """When a result was made, as far as its description still says so."""
+def _first_created_at(path: str) -> datetime.datetime:
+    """When a result was made, as far as its description in a file still says so."""
     try:
-        description = files.read_json(files.join(output, DESCRIPTION_FILES[kind]))
-        return datetime.datetime.fromisoformat(description["created_at"])
+        return datetime.datetime.fromisoformat(files.read_json(path)["created_at"])
     except (OSError, ValueError, KeyError, TypeError):
         return current_time()
 
@@ -344,28 +347,13 @@ def read_job_description(output: str) -> dict[str, Any] | None:
     return read_checksummed(path, way_out=WAY_OUT, fields=fields)
 
 
-def _fingerprint(output: str, kind: str) -> str:
-    """The fingerprint in the description of a result; "" where there is none.
-
-    Raises:
-      DataError: the description is damaged.
-    """
-    path = files.join(output, DESCRIPTION_FILES[kind])
-    if not files.exists(path):
-        return ""
-    # Without a fingerprint it describes a bundle, or is a file of somebody else.
-    return str(files.read_object(path, way_out=WAY_OUT).get("fingerprint", ""))
-
-
-def _differences(output: str, kind: str, inputs: Mapping[str, Any]) -> str:
-    """How the settings of the result in a folder differ from those of a job."""
-    earlier: dict[str, Any] = {}
-    path = files.join(output, DESCRIPTION_FILES[kind])
-    if files.exists(path):
-        content = files.read_object(path, way_out=WAY_OUT)
-        with files.naming_damage(path, way_out=WAY_OUT):
-            provenance = content.get("provenance", {})
-            earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
+def _differences(
+    path: str, description: Mapping[str, Any], inputs: Mapping[str, Any]
+) -> str:
+    """How the settings of a result, described in a file, differ from those of a job."""
+    with files.naming_damage(path, way_out=WAY_OUT):
+        provenance = description.get("provenance", {})
+        earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
     differences = earlier and describe_differences(earlier, inputs, labels=_LABELS)
     return differences or "its settings are not recorded"
 
@@ -377,14 +365,10 @@ def finish_job(job: Job) -> None:
     """
     # Of workers that died while the engine went on without them.
     files.remove_leftovers(job.output)
-    _write_success(job.output, job.kind, job.fingerprint)
+    description = files.join(job.output, DESCRIPTION_FILES[job.kind])
+    content = files.success_content(description, job.fingerprint)
+    files.write_bytes(files.join(job.output, SUCCESS_FILE), content)
     clear_tasks(job.output)
-
-
-def _write_success(output: str, kind: str, fingerprint: str) -> None:
-    description = files.join(output, DESCRIPTION_FILES[kind])
-    content = files.success_content(description, fingerprint)
-    files.write_bytes(files.join(output, SUCCESS_FILE), content)
 
 
 def clear_tasks(output: str) -> None:
