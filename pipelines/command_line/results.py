@@ -33,11 +33,8 @@ def end_with(output: Any, *command: Any) -> None:
 
 
 def suggest_next(*command: Any) -> None:
-    """Prints a command line to go on with."""
-    program, *arguments = map(str, command)
-    if program == "precis":
-        program = precis_program()
-    say_next(shlex.join([program, *arguments]))
+    """Prints a command line of precis to go on with."""
+    say_next(shlex.join([precis_program(), *map(str, command)]))
 
 
 def say_next(text: str) -> None:
@@ -79,7 +76,7 @@ def show_records(info: Any, values: Values) -> None:
             "their ends matter",
         )
     output, bundle = values["output"], "bundle"
-    end_with(output, "precis", "train", "--records", output, "--output", bundle)
+    end_with(output, "train", "--records", output, "--output", bundle)
 
 
 def show_run(manifest: Values, values: Values) -> None:
@@ -121,7 +118,7 @@ def show_run(manifest: Values, values: Values) -> None:
         print(line)
     print(f"wrote {values['output']}")
     if manifest["files"]:
-        suggest_next("precis", "report", values["output"])
+        suggest_next("report", values["output"])
 
 
 def whole_corpus(manifest: Values, *, since: datetime.datetime) -> str:
@@ -198,7 +195,7 @@ def show_scores(result: Any, values: Values) -> None:
     folder = str(values["input"])
     has_manifest = files.exists(files.join(folder, DESCRIPTION_FILES["summaries"]))
     if has_manifest and open_run(folder).rows:
-        suggest_next("precis", "report", values["input"])
+        suggest_next("report", values["input"])
 
 
 def show_imported(model_id: str, values: Values) -> None:
@@ -211,11 +208,11 @@ def show_imported(model_id: str, values: Values) -> None:
     name = hub_name(output)
     if kind == ENCODER and "checker" not in config:
         flags = ("train-extractor", "--records", "records", "--encoder", name)
-        end_with(output, "precis", *flags, "--output", "extractor")
+        end_with(output, *flags, "--output", "extractor")
     else:
         flag = "--checker" if "checker" in config else "--bundle"
         flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", flag, name)
-        end_with(output, "precis", *flags, "--output", "summaries")
+        end_with(output, *flags, "--output", "summaries")
 
 
 def show_export(manifest: Values, values: Values) -> None:
@@ -266,7 +263,7 @@ def show_training(
         corpus = load_dataset(folder).provenance.get("flags", {}).get("corpus")
     end_with(
         result.bundle,
-        *("precis", "summarize", "--corpus", corpus or "jsonl:YOURS/*.jsonl"),
+        *("summarize", "--corpus", corpus or "jsonl:YOURS/*.jsonl"),
         *(*flags, result.bundle, "--output", "summaries"),
     )
 
