@@ -129,10 +129,8 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
         except UsageError as error:
             if not tasks:
                 raise
-            other = describe_file(file.path, is_json=True)
             # The names that it has may be text of an article.
-            problem = str(error).partition(", it has ")[0]
-            detail = f"the file is {other}" if other else problem
+            detail = str(error).partition(", it has ")[0]
             lost.append(file._replace(problem=OTHER_FORMAT, detail=detail))
             continue
         starts = _row_starts(file, dialect, options)
@@ -163,24 +161,23 @@ def _header(file: SourceFile, options: CorpusOptions) -> _Header:
     """The header of a file, with the dialect that is named or fits it best."""
     given = options.delimiter.replace("\\t", "\t")
     needed = {*options.required_fields} - records.folder_values(file.path).keys()
-    headers: list[_Header] = []
+    columns, best = 0, ""
     errors = []
     for delimiter in given or _DELIMITERS:
         try:
-            dialect = _dialects(delimiter, options)[0]
-            headers.append((_column_names(file, dialect, options), dialect))
+            names = _column_names(file, _dialects(delimiter, options)[0], options)
         except UsageError as error:  # Cells in quotes need the right delimiter.
             errors.append(error)
-        if headers and needed <= set(headers[-1][0]):
+            continue
+        has_all = needed <= set(names)
+        if has_all or len(names) > columns:
+            columns, best = len(names), delimiter
+        if has_all:
             break
-    names, dialect = max(
-        headers,
-        key=lambda header: (needed <= set(header[0]), len(header[0])),
-        default=((), _Dialect("")),
-    )
-    if errors and len(names) <= 1 and not needed <= set(names):
-        raise errors[0]
-    dialect = _find_dialect(file, dialect.delimiter, options)
+    else:
+        if errors and columns <= 1:
+            raise errors[0]
+    dialect = _find_dialect(file, best, options)
     return _column_names(file, dialect, options), dialect
 
 
@@ -200,20 +197,16 @@ def _find_dialect(file: SourceFile, delimiter: str, options: CorpusOptions) -> _
 
 
 def _dialects(delimiter: str, options: CorpusOptions) -> list[_Dialect]:
-    """Those that a file may have, the usual ones first."""
-    kinds = (
-        ('"', ""),
-        ("", ""),
-        ('"', _IN_QUOTES),
-        ('"', _EVERYWHERE),
-        ("", _EVERYWHERE),
-    )
+    """The dialects that a file may have, the usual ones first."""
+    # Only tabs make it likely that cells have neither quotes nor escapes.
+    plain = [""] if options.quote or delimiter == "\t" else []
+    quotes = {"": ['"', *plain], _IN_QUOTES: ['"'], _EVERYWHERE: ['"', ""]}
     return [
         _Dialect(delimiter, quote, escape)
-        for quote, escape in kinds
+        for escape in quotes
+        for quote in quotes[escape]
         if options.quote in ("", quote or "none")
         and options.escape in ("", "\\" if escape else "none")
-        and (quote or escape or options.quote or delimiter == "\t")
     ]
 
 
@@ -264,11 +257,11 @@ def _column_names(
             f"it is not {options.encoding.upper()}: {error.reason}; --encoding "
             f"{fitting_encoding(line.text)} fits"
         )
-    other = "" if options.encoding == UTF_16 else describe_file(file.path)
-    if problem or other:
+    if other := describe_file(file.path, options.encoding):
+        problem = f"it is {other}"
+    if problem:
         raise UsageError(
-            f"{file.path} has no header row "
-            f"({f'it is {other}' if other else problem}); its first row must name the "
+            f"{file.path} has no header row ({problem}); its first row must name the "
             "columns"
         )
     records.check_repeated(names, options.fields, file.path)
@@ -378,7 +371,7 @@ class _RowLines:
             # A line that is not the first of its row begins within a cell.
             begin = '"' * (len(self.row_lines) > 1)
             text = self._with_escapes.sub(
-                lambda part: self._escaped.sub(_hidden, part[0]), begin + text
+                lambda cell: self._escaped.sub(_hidden, cell[0]), begin + text
             )[len(begin) :]
         if self._null_cell in text and text.strip("\r\n"):
             text = self._null.sub(_NULL, text)
@@ -425,13 +418,9 @@ def _rows(
     (latin-1), so that broken UTF-8 in one cell does not damage the others. After a
     malformed row the line behind its first one begins a row.
     """
-    max_bytes = options.max_record_bytes
+    max_bytes, encoding = options.max_record_bytes, options.encoding
     physical = read_lines(
-        file.path,
-        start,
-        max_bytes=max_bytes,
-        version=version,
-        encoding=options.encoding,
+        file.path, start, max_bytes=max_bytes, version=version, encoding=encoding
     )
     lines = _RowLines(physical, dialect, options)
     reader = csv.reader(

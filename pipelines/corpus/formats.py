@@ -11,23 +11,22 @@ from precis.pipelines.corpus.opening import open_source
 OTHER_FORMAT = "other_format"
 _HEAD_BYTES = 1000
 _PIPED = " | precis summarize --text -"
-# What a file begins with, but for white space, what it then is, and how its text or its
-# records are read. The first ones are text and stand in the place of another file.
-_STAND_INS = (
-    (rb"version https://git-lfs\.", "a Git LFS pointer; `git lfs pull` gets the file"),
-    (rb"(<\?xml[^>]*>\s*)?<Error>\s*<", "the error of a server; download it again"),
+# Text that stands in the place of another file.
+STAND_INS = (
+    "a Git LFS pointer; `git lfs pull` gets the file",
+    "the error of a server; download it again",
 )
+# What a file begins with, but for white space, what it then is, and how its text or its
+# records are read.
 _FORMATS = (
-    *_STAND_INS,
+    (rb"version https://git-lfs\.", STAND_INS[0]),
+    (rb"(<\?xml[^>]*>\s*)?<Error>\s*<", STAND_INS[1]),
     (rb"%PDF-", "a PDF; `pdftotext FILE -{pipe}` reads its text"),
     (rb"\x1f\x8b", "compressed by gzip; `gunzip -c FILE{pipe}` reads it"),
     (rb"BZh[1-9]1AY&SY", "compressed by bzip2; `bzip2 -dc FILE{pipe}` reads it"),
     (rb"\xfd7zXZ\0", "compressed by xz; `xz -dc FILE{pipe}` reads it"),
     (rb"\x28\xb5\x2f\xfd", "compressed by zstd; `zstd -dc FILE{pipe}` reads it"),
-    (
-        rb"PK\x03\x04",
-        "a zip file, as .docx, .odt and .epub are; unpack it, or save it as plain text",
-    ),
+    (rb"PK\x03\x04", "a zip file, such as .docx; unpack it or save it as plain text"),
     (rb"PAR1", "Parquet; --corpus parquet:FILE reads its rows"),
     (rb"\{\\rtf", "rich text; save it as plain text"),
     (rb"\xff\xfe|\xfe\xff", "UTF-16; --encoding utf-16 reads it"),
@@ -63,20 +62,18 @@ def other_format(
     return ""
 
 
-def is_stand_in(head: bytes) -> bool:
-    """Whether a file of text is a pointer to a file, or an error in its place."""
-    return any(re.match(beginning, head) for beginning, _ in _STAND_INS)
-
-
-def describe_file(path: str, *, is_json: bool = False) -> str:
-    """`other_format` of a file of records, or of what is compressed in it."""
+def describe_file(path: str, encoding: str = "") -> str:
+    """`other_format` of a file of records, or of what is compressed in it; "" if it is
+    in the encoding that is named.
+    """
     codec = codec_of(path)
     with open_source(path) as file, contextlib.suppress(BrokenFile, StopIteration):
         head = file.read(_HEAD_BYTES)
         if codec:
             head = next(decompressed(file, path, 0, "")).content
-    other = other_format(head, path, is_json=is_json)
-    return "" if codec and f" by {codec};" in other else other
+    other = other_format(head, path, is_json=True)
+    is_expected = f" by {codec};" in other or other.startswith(f"{encoding.upper()};")
+    return "" if is_expected else other
 
 
 def fitting_encoding(raw: bytes) -> str:

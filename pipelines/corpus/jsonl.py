@@ -91,8 +91,7 @@ def _first_records(
             records.check_fields(names, options.required_fields, file.path, first)
             return first
     for file in source[:1]:
-        other = describe_file(file.path, is_json=True)
-        if other:
+        if other := describe_file(file.path, options.encoding):
             raise UsageError(f"{file.path} holds no JSON lines: it is {other}")
     return []
 
@@ -124,9 +123,8 @@ def _file_problem(line: Line, task: Task, options: CorpusOptions, is_all: bool) 
       options: how the file is read.
       is_all: whether it has no other line.
     """
-    if options.encoding != UTF_16:
-        if other := describe_file(task.paths[0], is_json=True):
-            return f"the file is {other}"
+    if other := describe_file(task.paths[0], options.encoding):
+        return f"the file is {other}"
     names = (f'"{name.rpartition(".")[2]}"'.encode() for name in task.fields.names)
     if is_all and not line.problem and not any(name in line.text for name in names):
         return "the file has one line, without a field that is read"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from precis.model import files
 from precis.model.text.document import Document
 from precis.pipelines.corpus import listing
-from precis.pipelines.corpus.formats import OTHER_FORMAT, is_stand_in, other_format
+from precis.pipelines.corpus.formats import OTHER_FORMAT, STAND_INS, other_format
 from precis.pipelines.corpus.opening import open_source, written_name
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import undecodable
@@ -61,7 +61,7 @@ def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | Dea
     except UnicodeDecodeError as error:
         letter = undecodable(error, "", place)
         return letter._replace(detail=f"it is {other}") if other else letter
-    if other and ("\0" in text or is_stand_in(raw)):
+    if other and ("\0" in text or other in STAND_INS):
         return unread(place, OTHER_FORMAT, f"the file is {other}")
     return Document("", "", text, None, {}, *place)
 

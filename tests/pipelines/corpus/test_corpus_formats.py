@@ -221,7 +221,7 @@ def test_a_file_of_another_kind_is_lost_as_a_whole(tmp_path, name, content, word
     ]
 
 
-@pytest.mark.parametrize("kind", ["lfs", "s3", "utf-16-le"])
+@pytest.mark.parametrize("kind", ["lfs", "azure", "utf-16-le"])
 def test_a_stand_in_is_no_text_and_no_parquet(tmp_path, kind):
     content, words = KINDS[kind]
     raw = content if isinstance(content, bytes) else content.encode()
