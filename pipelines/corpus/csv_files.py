@@ -94,10 +94,6 @@ class _Dialect(NamedTuple):
         return rf'(?s:(?<![^{re.escape(self.delimiter)}])"(?:{inner})*+)'
 
 
-# The names of the columns, and how they and the cells are written.
-_Header = tuple[tuple[str, ...], _Dialect]
-
-
 def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
     """Whole files, and ranges of rows of plain files larger than `task_bytes`.
 
@@ -118,7 +114,8 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     lost = []
     for file in source:
         try:
-            names, dialect = _header(file, options)
+            dialect = _dialect_of(file, options)
+            names = _column_names(file, dialect, options)
             if not tasks or options.article_field not in names:
                 rows = _rows(file, dialect, options)
                 first = (
@@ -157,8 +154,8 @@ def _row_starts(
     return starts
 
 
-def _header(file: SourceFile, options: CorpusOptions) -> _Header:
-    """The header of a file, with the dialect that is named or fits it best."""
+def _dialect_of(file: SourceFile, options: CorpusOptions) -> _Dialect:
+    """The dialect that is named, or fits the header and the rows of a file best."""
     given = options.delimiter.replace("\\t", "\t")
     needed = {*options.required_fields} - records.folder_values(file.path).keys()
     columns, best = 0, ""
@@ -177,8 +174,7 @@ def _header(file: SourceFile, options: CorpusOptions) -> _Header:
     else:
         if errors and columns <= 1:
             raise errors[0]
-    dialect = _find_dialect(file, best, options)
-    return _column_names(file, dialect, options), dialect
+    return _find_dialect(file, best, options)
 
 
 def _find_dialect(file: SourceFile, delimiter: str, options: CorpusOptions) -> _Dialect:

@@ -108,25 +108,24 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
             content |= records.folder_values(file.path)
             content = records.to_document(content, task.fields, place)
         if line is first[0] and not (task.start or isinstance(content, Document)):
-            is_all = len(first) == 1 and task.stop == -1
-            if problem := _file_problem(line, task, options, is_all):
+            if problem := _file_problem(first, task, options):
                 content = content._replace(reason=OTHER_FORMAT, detail=problem)
         yield ReadRecord(content, line.share, line.text)
 
 
-def _file_problem(line: Line, task: Task, options: CorpusOptions, is_all: bool) -> str:
-    """What a file is, if not JSON lines of the corpus, whose first line is no document.
+def _file_problem(first: Sequence[Line], task: Task, options: CorpusOptions) -> str:
+    """What a file is, if not JSON lines of the corpus; its first line is no document.
 
     Args:
-      line: the first one.
-      task: which begins with it.
+      first: its first lines, one or two.
+      task: the task that begins with them.
       options: how the file is read.
-      is_all: whether it has no other line.
     """
     if other := describe_file(task.paths[0], options.encoding):
         return f"the file is {other}"
     names = (f'"{name.rpartition(".")[2]}"'.encode() for name in task.fields.names)
-    if is_all and not line.problem and not any(name in line.text for name in names):
+    is_all = len(first) == 1 and task.stop == -1 and not first[0].problem
+    if is_all and not any(name in first[0].text for name in names):
         return "the file has one line, without a field that is read"
     return ""
 
