@@ -218,12 +218,11 @@ def _lost_files(
     """
     lost, details, records = {}, {}, Counter[str]()
     for letter in _letters(folder):
-        path = letter["source_file"]
-        if letter["reason"] == EMPTY_ARTICLE:
-            continue
-        if f"{letter['stage']}/{letter['reason']}" in UNCOUNTED:
+        path, reason = letter["source_file"], letter["reason"]
+        is_record = letter["stage"] == "read" and letter["source_position"] != "file"
+        if f"{letter['stage']}/{reason}" in UNCOUNTED:
             lost[path] = f"{path}: {letter['detail']}"
-        elif letter["stage"] == "read" and letter["source_position"] != "file":
+        elif is_record and reason != EMPTY_ARTICLE:
             records[path] += letter["records"]
             details.setdefault(path, f"{path}: {letter['detail']}")
     for path, number in records.items():
