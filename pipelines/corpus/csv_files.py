@@ -299,10 +299,19 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
 def _decode(cell: str, options: CorpusOptions) -> str | None:
     if cell == _NULL:
         return None
-    cell = cell.replace(_NULL, options.null)
+    cell = cell.replace(_NULL, _null_cell(options))
     cell = _HIDDEN_SIGN.sub(lambda sign: chr(ord(sign[0]) - _HIDDEN), cell)
-    encoding = "utf-8" if options.encoding == UTF_16 else options.encoding
-    return cell.encode("latin-1").decode(encoding)
+    return cell.encode("latin-1").decode(_encoding(options))
+
+
+def _encoding(options: CorpusOptions) -> str:
+    """The encoding of the lines, which are UTF-8 in place of UTF-16."""
+    return "utf-8" if options.encoding == UTF_16 else options.encoding
+
+
+def _null_cell(options: CorpusOptions) -> str:
+    """The cell that has no value, one character a byte."""
+    return options.null.encode(_encoding(options), "replace").decode("latin-1")
 
 
 class _RowLines:
@@ -321,7 +330,7 @@ class _RowLines:
     ) -> None:
         self._lines = lines
         self._max_bytes = options.max_record_bytes
-        self._null_cell = options.null
+        self._null_cell = _null_cell(options)
         self._escape = dialect.escape
         self._escaped = re.compile(dialect.escaped)
         is_everywhere = dialect.escape == _EVERYWHERE
@@ -329,7 +338,7 @@ class _RowLines:
             "(?s).*" if is_everywhere else f'{dialect.cell}"?'
         )
         sign = re.escape(dialect.delimiter)
-        cell = rf"(?<![^{sign}]){re.escape(options.null)}(?=[{sign}\r\n]|$)"
+        cell = rf"(?<![^{sign}]){re.escape(self._null_cell)}(?=[{sign}\r\n]|$)"
         self._null = re.compile(cell)
         self._lines_again: deque[Line] = deque()
         # A row that goes on with a line up to the first of these positions, and has no

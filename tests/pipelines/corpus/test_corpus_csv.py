@@ -217,8 +217,13 @@ def test_rows_without_quotes_keep_theirs_and_nulls_are_no_texts(tmp_path):
     assert [first.metadata, second.metadata] == [{"n": None}, {"n": "C:\\Users"}]
     assert (lost.reason, lost.source_position) == ("missing_field", "byte 46")
     assert [each.article for each in others] == ["a,\\N,b\n\\N\nc", "x\\N"]
-    named = read_corpus(f"csv:{tmp_path}/b.csv", keep_fields="n", null="NA")[1]
-    assert [each.metadata["n"] for each in named] == [None, "NA"]
+    for null, encoding in (("NA", "utf-8"), ("н/д", "utf-8"), ("née", "cp1252")):
+        text = f'id,article,n\n4,"a,{null},b",{null}\n5,x,"{null}"\n'
+        (tmp_path / "b.csv").write_text(text, encoding)
+        flags = {"keep_fields": "n", "null": null, "encoding": encoding}
+        named = read_corpus(f"csv:{tmp_path}/b.csv", **flags)[1]
+        assert [each.metadata["n"] for each in named] == [None, null]
+        assert named[0].article == f"a,{null},b"
 
 
 def test_one_quote_with_a_backslash_does_not_lose_its_row(tmp_path):
