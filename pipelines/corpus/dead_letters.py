@@ -216,7 +216,8 @@ def _lost_files(
     """The files of which an unknown number of records is lost, and those of several
     records, none of which can be read; each with what is wrong with it.
     """
-    lost, details, records = {}, {}, Counter[str]()
+    lost, records = {}, Counter[str]()
+    details: dict[str, str] = {}
     for letter in _letters(folder):
         path, reason = letter["source_file"], letter["reason"]
         is_record = letter["stage"] == "read" and letter["source_position"] != "file"
