@@ -24,8 +24,8 @@ import re
 import sqlite3
 import threading
 import time
-import weakref
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import httpx2
@@ -57,7 +57,9 @@ _WITHHELD = re.compile("filter|safety|recit|block|prohib|spii|sensit|guard|refus
 _BROKEN = re.compile("error|abort|cancel|time_?out|resource|fail|interrupt|overload")
 _WHOLE = re.compile("|none|null|normal|(?:stop|eos|end_|complete|finish).*")
 # What a server says of a prompt that is longer than it reads.
-_TOO_LONG = re.compile(r"HTTP 413|context|token|too (?:long|large)", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    "(?i)HTTP 413|HTTP 4(?!29).*token|context(?! deadline| cancel)|too (?:long|large)"
+)
 # No message of a server may hold so many characters of a request on end.
 _QUOTED_CHARACTERS = 30
 
@@ -207,23 +209,28 @@ class ChatClient:
         self.requests, self.closing = requests, threading.Event()
         self._throttle = Throttle(requests, self.closing)
         self._lock = threading.Lock()
-        self._turns: MutableMapping[str, Any] = weakref.WeakValueDictionary()
+        self._asked: dict[str, Future[Answer]] = {}  # prompts that are not answered yet
         self._journal = sqlite3.connect(
             journal, timeout=60, isolation_level=None, check_same_thread=False
         )
         self._keep("CREATE TABLE IF NOT EXISTS answers (request PRIMARY KEY, answer)")
 
     def ask(self, prompt: str) -> Answer:
-        """The answer to a prompt. Of equal ones at the same time one is sent.
+        """The answer to a prompt. Equal prompts at the same time are sent once, and
+        share the answer or the failure.
 
         Raises:
           FailureError: this prompt is not answered.
           JobError: no prompt is.
         """
-        with self._lock:
-            turn = self._turns.setdefault(prompt, threading.Lock())
-        with turn:
-            return self._ask(prompt)
+        own = Future[Answer]()
+        if (asked := self._asked.setdefault(prompt, own)) is own:
+            try:
+                own.set_result(self._ask(prompt))
+            except Exception as error:
+                own.set_exception(error)
+            del self._asked[prompt]
+        return asked.result()
 
     def _ask(self, prompt: str) -> Answer:
         """The answer to a prompt, from the journal or the server; raises as `ask`."""

@@ -150,22 +150,18 @@ class CTranslate2Searcher:
         results: list[Any] = []
         for result in translated:
             hypotheses = []
-            for texts, score in zip(result.hypotheses, result.scores, strict=True):
+            for texts, mean in zip(result.hypotheses, result.scores, strict=True):
                 tokens = list(map(int, texts))
-                log_prob = score * len(tokens) ** alpha
+                log_prob = mean * len(tokens) ** alpha
                 is_finished = bool(tokens) and tokens[-1] in special.end_ids
                 if tokens and not is_finished:
                     tokens += last
                 if tokens and log_prob > _IMPOSSIBLE:
-                    hypotheses.append(self._hypothesis(tokens, log_prob, is_finished))
+                    score = log_prob / config.length_divisor(len(tokens))
+                    values = tokens, score, log_prob, None, math.nan, is_finished
+                    hypotheses.append(Hypothesis(*values))
             results.append(self._rank(hypotheses) or NO_FINITE_SCORE)
         return results
-
-    def _hypothesis(
-        self, tokens: list[int], log_prob: float, is_finished: bool
-    ) -> Hypothesis:
-        score = log_prob / self.config.length_divisor(len(tokens))
-        return Hypothesis(tokens, score, log_prob, None, math.nan, is_finished)
 
     def _rank(self, beam: list[Hypothesis]) -> list[Hypothesis]:
         """The n best of a beam, with their margins."""

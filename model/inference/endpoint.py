@@ -27,9 +27,6 @@ from precis.model.text.limit import Limit, count_words
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
 
-# Fewer than a token has in most languages, so that passages fit: of letters that have a
-# byte, and of those that have several, which most vocabularies know less of.
-_BYTES_PER_TOKEN = {False: 3, True: 2}
 _LEAST_BYTES = 256
 # No server reads fewer tokens than that; one that says so does not count.
 _LEAST_CONTEXT = 128
@@ -84,7 +81,9 @@ class Endpoint:
 
     def room(self, text: str) -> int:
         """The bytes of a text that the model reads at once, at most."""
-        size = _BYTES_PER_TOKEN[len(text.encode(errors="ignore")) > 1.5 * len(text)]
+        # Tokens have more bytes in most languages: of letters of one byte, and of
+        # letters of several bytes, of which most vocabularies know fewer.
+        size = 2 if len(text.encode(errors="ignore")) > 1.5 * len(text) else 3
         room = self._tokens * size - len(self._instruction.encode())
         return max(_LEAST_BYTES, room)
 

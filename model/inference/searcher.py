@@ -155,14 +155,12 @@ class Searcher:
     def _hypotheses(self, *document: list[Any]) -> list[Hypothesis]:
         """The hypotheses of a document, without the padding behind their end tokens."""
         hypotheses = []
+        # An end token that is put at the last place does not finish a summary.
+        longest = self.config.max_summary_tokens - (self.special.last_id is not None)
         for tokens, score, exists, log_prob, margin, min_log_prob in zip(
             *document, strict=True
         ):
             ends = [tokens.index(end) for end in self.special.end_ids if end in tokens]
-            # One that is put at the last place does not finish a summary.
-            longest = self.config.max_summary_tokens - (
-                self.special.last_id is not None
-            )
             if exists:
                 hypotheses.append(
                     Hypothesis(

@@ -23,7 +23,7 @@ from precis.model.quality.facts import (
     UnsupportedFacts,
     unsupported_facts,
 )
-from precis.model.quality.flags import MIN_MEAN_LOG_PROB, REFUSAL
+from precis.model.quality.flags import FLAGS, MIN_MEAN_LOG_PROB, REFUSAL
 from precis.model.text.article import Article
 from precis.model.text.words import words
 
@@ -306,7 +306,7 @@ def measure(
       is_over_limit: whether it is empty because every text is too long.
       is_truncated: whether the network that wrote the summary read only a part of the
           source.
-      was_cut: whether the summary was cut at its maximum length.
+      was_cut: whether the writer was stopped before the end of the summary.
     """
     text = _read_summary(summary, source)
     count = len(text.words)
@@ -331,11 +331,12 @@ def measure(
             text,
             source,
             unsupported,
-            is_unsure=mean_log_prob is not None and mean_log_prob < min_mean_log_prob,
-            is_doubtful=is_doubtful,
-            is_over_limit=is_over_limit,
-            is_truncated=is_truncated,
-            was_cut=was_cut,
+            low_confidence=mean_log_prob is not None
+            and mean_log_prob < min_mean_log_prob,
+            doubtful_line=is_doubtful,
+            over_limit=is_over_limit,
+            unfinished=was_cut,
+            truncated_source=is_truncated,
         ),
     )
 
@@ -370,26 +371,21 @@ def _flags(
     summary: _Summary,
     source: SourceIndex,
     unsupported: UnsupportedFacts,
-    *,
-    is_unsure: bool = False,
-    is_doubtful: bool = False,
-    is_over_limit: bool = False,
-    is_truncated: bool = False,
-    was_cut: bool = False,
+    **is_flagged: bool,
 ) -> list[str]:
     """The flags of a summary, in the order of `flags.FLAGS`.
 
     Args:
-      summary, source, is_doubtful, ..., was_cut: as for `measure`.
+      summary, source: as for `measure`.
       unsupported: what the source does not hold.
-      is_unsure: whether the log-probability of its tokens is low.
+      is_flagged: the flags that do not follow from the texts, by name.
     """
     count, limit = len(summary.words), source.article.count
     is_repeated = summary.repetition > MAX_QUOTED_REPETITION_RATE or (
         summary.repetition > MAX_REPETITION_RATE
         and excess_repetition_rate(summary.words, source.article) > MAX_REPETITION_RATE
     )
-    is_flagged = {
+    is_flagged |= {
         "empty": not count,
         "too_short": 0 < count < MIN_WORDS,
         "longer_than_source": count > limit,
@@ -398,14 +394,9 @@ def _flags(
         "unsupported_number": bool(unsupported.numbers),
         "unsupported_date": bool(unsupported.dates),
         "unsupported_name": bool(unsupported.names),
-        "low_confidence": is_unsure,
-        "doubtful_line": is_doubtful,
-        "over_limit": is_over_limit,
-        "unfinished": was_cut,
-        "truncated_source": is_truncated,
         "markup_source": source.has_markup,
         "refused": any(
             map(REFUSAL.match, {*summary.sentences} - source.sentences.keys())
         ),
     }
-    return [name for name, holds in is_flagged.items() if holds]
+    return [name for name in FLAGS if is_flagged.get(name)]

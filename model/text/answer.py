@@ -69,12 +69,11 @@ def summary_text(written: str, instruction: str) -> str:
         the beginning of one.
     """
     text = re.sub(_MARKDOWN, "", answer_text(written))
-    told = "\n".join(
-        ["", *(_plain(each.text) for each in split_sentences(instruction))]
-    )
+    told = [_plain(each.text) for each in split_sentences(instruction)]
     for each in reversed(split_sentences(text)):
-        # Shorter ones may be those of a summary.
-        if each.text.count(" ") > 1 and f"\n{_plain(each.text)}" in told:
+        is_told = any(known.startswith(_plain(each.text)) for known in told)
+        # Shorter ones may be sentences of a summary.
+        if is_told and each.text.count(" ") > 1:
             text = text[: each.start].rstrip(" \t") + text[each.end :]
     return _without(_AROUND_SUMMARIES, text)
 

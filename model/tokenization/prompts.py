@@ -86,11 +86,10 @@ class PromptTokenizer(ImportedTokenizer):
         """
         added = self._tokenizer.get_added_tokens_decoder()
         special = {token for token, each in added.items() if each.special}
-        begun = [itertools.dropwhile(special.__contains__, row) for row in rows]
-        plain = [
+        begun = (itertools.dropwhile(special.__contains__, row) for row in rows)
+        return super().decode(
             itertools.takewhile(lambda id: id not in special, row) for row in begun
-        ]
-        return super().decode(plain)
+        )
 
     @functools.cached_property
     def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -144,11 +144,7 @@ def _checked(name: str, value: Any, kind: type, takes_list: bool) -> Any:
         if kind in (int, float):
             with contextlib.suppress(ValueError):
                 value = kind(value)
-    if kind is float and isinstance(value, int):
-        is_of_kind = not isinstance(value, bool)
-    else:
-        is_of_kind = type(value) is kind
-    if not is_of_kind:
+    if type(value) is not kind and not (kind is float and type(value) is int):
         way_out = _WRITTEN[kind] + (", or a list of such" if takes_list else "")
         raise UsageError(
             f"{name} takes a value of type {kind.__name__}, not {given!r:.100}; write "

@@ -92,7 +92,7 @@ class SummaryRow:
       scores: `neural_scores` of its sentences; None without that network.
       terms: of its sentences; None where no method reads terms.
       source: what the network reads of it; None where it reads nothing.
-      room: bytes of a passage, at most, where a server has refused longer ones.
+      room: tokens, or bytes for a server, of a passage, at most; 0 before it is known.
       passages: the summaries of each passage of the source.
       costs: of the passages.
     """

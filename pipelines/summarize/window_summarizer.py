@@ -17,7 +17,6 @@ those of the next one wait already, so that no search process is idle.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -224,10 +223,11 @@ class WindowSummarizer:
         assert bulk is not None
         encoded: list[EncodedDocument] = []
         options = self._settings.options
-        rooms = [row.room or bulk.room(row.article.body) for row in rows]
-        for room, group in groupby(zip(rooms, rows, strict=True), itemgetter(0)):
+        for row in rows:
+            row.room = row.room or bulk.room(row.article.body)
+        for room, group in groupby(rows, lambda row: row.room):
             encoder = DocumentEncoder(bulk.source_tokenizer, room, options)
-            read = [(row.article, row.scores) for _, row in group]
+            read = [(row.article, row.scores) for row in group]
             encoded += encoder.encode(*zip(*read, strict=True))
         return encoded
 

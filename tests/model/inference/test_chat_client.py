@@ -115,6 +115,29 @@ def test_equal_requests_at_the_same_time_are_sent_once():
         "Story 3 is short"
     ] * 2
     assert server.paid.total() == 10
+    server = ChatServer({0: [(500, {}), ...]})
+    with server.serve() as bundle, ThreadPoolExecutor(12) as threads:
+        client = ChatClient(parse_address(bundle)[0], {"model": "m"}, 12, 1.0, "")
+        asked = [threads.submit(client.ask, "Story 0") for _ in range(12)]
+        assert {type(each.exception()) for each in asked} == {FailureError}
+    assert server.asked[0] == 6  # They share the failure of one.
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "reason"),
+    [
+        # of TGI and Gemini; of LocalAI behind a gateway, Groq, and a proxy
+        (422, "`inputs` tokens + `max_new_tokens` must be <= 4096", "too_long"),
+        (400, "The input token count exceeds the maximum number", "too_long"),
+        (504, "context deadline exceeded", "http_504"),
+        (500, "context canceled", "http_500"),
+        (503, "the service for auth tokens is down", "http_503"),
+    ],
+)
+def test_only_what_a_server_says_of_long_prompts_is_too_long(status, said, reason):
+    with pytest.raises(FailureError, match=said[:9]) as e:
+        asked((status, {"error": said}), ...)
+    assert e.value.failure.reason == reason
 
 
 def test_an_answer_of_the_journal_that_cannot_be_read_is_asked_again(tmp_path):
