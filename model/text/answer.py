@@ -28,7 +28,7 @@ _AROUND_ANSWERS = (
     rf"^[ \t]*{_OPEN}.*",
     # The marks in front, and all behind the first other one.
     rf"\A(?:{_MARK}\s*(?-i:assistant|model)?\s*)+",
-    rf"(?:(?<![\s\"'“‘(`])|^[ \t]*){_MARK}.*|[ \t]*{_MARK}\s*(?:\Z|\n|{_MARK}).*",
+    rf"(?:(?<![\s\"'“‘(`])|^[ \t]*){_MARK}.*|{_MARK}\s*(?:\Z|\n|{_MARK}).*",
 )
 _MARKDOWN = (
     r"(?m)^[ \t]*```(?:[\w-]*[ \t]*$\n?)?|```[ \t]*$|^(?:\#{1,6}|>)[ \t]+"
@@ -50,8 +50,8 @@ _AROUND_SUMMARIES = (
     rf"\Ahere[^\n.!?:]{{0,40}}?\b(?:it is|you go|title|version|answer){_OF}:",
     rf"\A(?:(?:the|short|brief) )?(?:{_NOUN}|title|tl;?dr|key points|answer|assistant)"
     rf"(?: of{_OF})?(?:\s?[:：]|[ \t]*\n)",
-    r"(?:\n\s*|(?<=[.!?]) )(?:let me know if|would you like me to|i hope this (?:helps|"
-    r"summ|meets)|\(?(?:word|character) count:? ?\d|[(\[]\d+ words)[^\n]*\Z",
+    r"(?:\n[ \t]*|(?<=[.!?]) )(?:let me know if|would you like me to|i hope this (?:"
+    r"helps|summ|meets)|\(?(?:word|character) count:? ?\d|[(\[]\d+ words)[^\n]*\Z",
 )
 
 

@@ -23,6 +23,7 @@ from precis.model.quality.flags import (
     choose_summary,
 )
 from precis.model.quality.measures import compare, measure, read_source
+from precis.model.rouge import reads
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.language import ENGLISH
@@ -174,9 +175,9 @@ class SummaryRow:
             for name in methods
         )
         reference = article.document.highlights
-        # Without a reference the oracle chooses nothing, whatever the limit.
-        can_choose = bool(article.sentences) and (reference or methods[0] != ORACLE)
-        is_over_limit = bool(self._limit and can_choose and not text)
+        # Without a reference that ROUGE reads, the oracle chooses nothing.
+        chooses = methods[0] != ORACLE or reads(reference or "")
+        is_over_limit = bool(self._limit and article.sentences and chooses and not text)
         quality = measure(text, self._index, is_over_limit=is_over_limit)
         self._extractive = SummaryText(methods[0], text, quality.flags)
         self.columns |= {

@@ -1,5 +1,7 @@
 """The summary in what language models write, in the forms of their chat templates."""
 
+import time
+
 import pytest
 
 from precis.model.text.answer import summary_text
@@ -96,3 +98,11 @@ def test_what_holds_no_summary(written):
 )
 def test_a_summary_that_begins_so_is_kept_whole(summary):
     assert summary_text(summary, TOLD) == summary
+
+
+@pytest.mark.parametrize("space", [" ", "\n", " \n"])
+def test_much_white_space_takes_no_time(space):
+    started = time.monotonic()
+    written = f"Rain fell.{space * 20_000}<b"
+    assert summary_text(written, TOLD).split() == ["Rain", "fell.", "<b"]
+    assert time.monotonic() - started < 10
