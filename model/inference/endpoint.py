@@ -116,14 +116,16 @@ class Endpoint:
         counts = functools.cache(lambda: cut_counts(prompts))
 
         def read(answers: Sequence[Answer]) -> list[Summary]:
-            first, *others = self._read_all(answers)
+            first = self._read(answers[0])
+            further = [attempt(each, self._read, stage=SEARCH) for each in answers[1:]]
             if (count := answers[0].prompt_tokens) in counts():
                 self.say_once(
                     f"precis summarize: the server reads {count} tokens of longer "
                     "prompts; give its context as --context_tokens"
                 )
                 first = first._replace(has_read_all=False)
-            return [first, *others]
+            # Those that hold a word.
+            return [first, *(each for each in further if isinstance(each, Summary))]
 
         return PendingWindow(
             [[number] for number in range(len(sources))],
@@ -162,16 +164,6 @@ class Endpoint:
         if isinstance(summary, Failure) or shorten([summary], self._limit, language):
             return ""
         return f"{count_words(summary.text)} words, {len(summary.text)} characters"
-
-    def _read_all(self, answers: Sequence[Answer]) -> list[Summary]:
-        """The first answer as a summary, and a further one that holds a word.
-
-        Raises:
-          FailureError: the first holds none.
-        """
-        further = [attempt(each, self._read, stage=SEARCH) for each in answers[1:]]
-        others = [each for each in further if not isinstance(each, Failure)]
-        return [self._read(answers[0]), *others]
 
     def _read(self, answer: Answer) -> Summary:
         """An answer as a summary, one sentence a line.
