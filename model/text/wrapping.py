@@ -35,9 +35,10 @@ _END = re.compile(r"[.!?…。！？।؟۔][\s'\"”’»)\]」』]*\Z")
 _OWN_LINE = re.compile(
     r"(?!--+ [a-z])[^\w\"'“”‘’«»„()[\]「」『』$€£¿¡,.;:!?%&、。，；：？！،؛؟۔।]"
     r"|\d+(?:\.\d+)+\.?\s+[A-ZÀ-ÞΑ-ΩА-Я]|(?:\([ivxIVX]{2,}\)|\[\d+\]|[QA][.:]"
-    r"|(?:[A-ZÀ-ÞΑ-ΩА-Я][\w.'’-]*[ ,]*){1,4}:)(?:\s|\Z)|\w+：|https?:"
+    r"|(?:[A-ZÀ-ÞΑ-ΩА-Я][\w.'’-]*[ ,]*){1,4}:)(?:\s|\Z)|\w+："
 )
 _NUMBER = re.compile(r"\(?(?:\d{1,3}|[A-Za-z])[.)]\s")  # of a list, if there are two
+_LINK = r"https?:\S+"
 _CELLS = ("\t", "     ", "|", ". . .", "....")
 _MIN_COLUMN, _MAX_COLUMN, _LONGEST_WORD = 30, 120, 20  # characters
 
@@ -81,12 +82,8 @@ def shown_line(sentence: str) -> str:
 
 def _breaks_within(lines: Sequence[str]) -> set[int]:
     """The places of the breaks within wrapped paragraphs."""
-    breaks = _find_breaks(lines)
-    groups = itertools.groupby(breaks, lambda each: each is not None)
-    blocks = [
-        [each for each in group if each] for is_block, group in groups if is_block
-    ]
-    opens = [each for each in breaks if each and each.case != "end"]
+    blocks = _find_blocks(lines)
+    opens = [each for block in blocks for each in block if each.case != "end"]
     if not opens:
         return set()
     widths = sorted(each.width for each in opens)
@@ -120,14 +117,13 @@ def _breaks_within(lines: Sequence[str]) -> set[int]:
     return joined if has_case or count >= max(3, 0.75 * len(opens)) else set()
 
 
-def _find_breaks(lines: Sequence[str]) -> list[_Break | None]:
-    """For each line but the last the break behind it; None if a sentence ends there."""
+def _find_blocks(lines: Sequence[str]) -> list[list[_Break]]:
+    """The breaks between the lines of each block. A sentence ends with a block."""
     is_lower = "".join(lines).islower()
     texts = [line.strip(" \t\u3000>\r\n") for line in lines]
     widths = [len(line.expandtabs().rstrip()) for line in lines]
-    breaks = list[_Break | None]()
+    blocks: list[list[_Break]] = [[]]
     for place, (text, following) in enumerate(itertools.pairwise(texts)):
-        breaks.append(None)
         width = max(widths[place : place + 2])
         if (
             not following
@@ -141,14 +137,18 @@ def _find_breaks(lines: Sequence[str]) -> list[_Break | None]:
             )
             or _OWN_LINE.match(following)
             or any(cell in text or cell in following for cell in _CELLS)
+            or re.fullmatch(_LINK, text)
         ):
+            blocks.append([])
             continue
         first = following.lstrip("\"'“‘«„([「『- ")[:1]
         case = "lower" if first.islower() and not is_lower else "upper"
-        if first.lower() == first.upper():
+        word = following.split()[0]
+        is_link = re.match(_LINK, word)
+        if is_link or first.lower() == first.upper():
             case = "other"
-        word = following.split()[0][:_LONGEST_WORD]
+        word = word if is_link else word[:_LONGEST_WORD]
         reach = widths[place] + 1 + len(word) * (not re.match(_UNSPACED, word))
         case = "end" if _END.search(text[-4:]) else case
-        breaks[place] = _Break(place, width, reach, case)
-    return breaks
+        blocks[-1].append(_Break(place, width, reach, case))
+    return [block for block in blocks if block]
