@@ -12,11 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from precis.model.bundle.manifest import (
-    EXTRACTIVE,
-    open_bundle_config,
-    open_weights,
-)
+from precis.model.bundle.manifest import EXTRACTIVE, open_bundle_config, open_weights
 from precis.model.errors import UsageError
 from precis.model.extractive.importance import (
     PAIR_FEATURES,

@@ -41,11 +41,7 @@ from precis.model.config import stored_fields
 from precis.model.errors import UsageError
 from precis.model.network.architectures import architecture_of, read_config
 from precis.model.network.config import EncoderConfig, NetworkConfig
-from precis.model.search.config import (
-    REMOVED_SETTINGS,
-    SearchConfig,
-    SpecialTokens,
-)
+from precis.model.search.config import REMOVED_SETTINGS, SearchConfig, SpecialTokens
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.prompts import PromptTokenizer

@@ -37,12 +37,7 @@ class Article:
       document: the document as it was read.
     """
 
-    def __init__(
-        self,
-        document: Document,
-        *,
-        clean: str = "standard",
-    ) -> None:
+    def __init__(self, document: Document, *, clean: str = "standard") -> None:
         """Stores its arguments.
 
         Args:

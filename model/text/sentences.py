@@ -106,16 +106,10 @@ def _sentences_of_piece(piece: str, language: str) -> list[tuple[int, int]]:
 
 
 _MARKS = "\"'“”„«»‘’`()[]"
-_OPENS = {
-    **dict.fromkeys("“„«‘`([", True),
-    **dict.fromkeys("”»’)]", False),
-}
+_OPENS = {**dict.fromkeys("“„«‘`([", True), **dict.fromkeys("”»’)]", False)}
 # Each is replaced by itself: `translate` takes a hundred times as long where a text has
 # any character beyond ASCII.
-_HIDDEN = {
-    **dict.fromkeys('"“”„«»`()[]\xa0\n\r', " "),
-    **dict.fromkeys("•▪●‣◦", "-"),
-}
+_HIDDEN = {**dict.fromkeys('"“”„«»`()[]\xa0\n\r', " "), **dict.fromkeys("•▪●‣◦", "-")}
 # Before or behind a space. It begins with the mark alone, which is found fast.
 _SINGLE_QUOTE = re.compile(r"'(?:(?<!\S.)|(?!\S))")
 _MAX_GAP_CHARACTERS = 32
@@ -156,7 +150,7 @@ def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
     """
     hidden = _hide_marks(piece)
     start = 0
-    quotes = _QuoteParity(piece)
+    spaced = f" {piece}"
     for boundary in get_sentence_boundaries(language, hidden):
         end = boundary["end_index"]
         if end >= len(piece):
@@ -168,7 +162,7 @@ def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
                 continue
         gap = piece[stop : min(end, stop + _MAX_GAP_CHARACTERS)]
         if not gap.isspace():
-            end = stop + _closing_length(gap, stop, quotes)
+            end = stop + _closing_length(gap, stop, spaced)
             may_go_on = piece[stop - 1] in "?!" or ")" in gap
             if may_go_on and piece[stop:end].strip():
                 rest = piece[end : end + _MAX_GAP_CHARACTERS].lstrip()
@@ -179,27 +173,13 @@ def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
     yield start, len(piece)
 
 
-class _QuoteParity:
-    """Counts the quotation marks between spaces, as tokenised text has them.
-
-    The positions asked for must not decrease, so that the text is counted once.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._text = f" {text}"
-        # mark -> (a position, the marks before it)
-        self._counts = {'"': (0, 0), "'": (0, 0)}
-
-    def opens(self, mark: str, position: int) -> bool:
-        """Whether the mark at a position is the first of a pair."""
-        counted_to, count = self._counts[mark]
-        count += self._text.count(f" {mark} ", counted_to, position + 1)
-        self._counts[mark] = (position, count)
-        return count % 2 == 0
-
-
-def _closing_length(gap: str, position: int, quotes: _QuoteParity) -> int:
+def _closing_length(gap: str, position: int, spaced: str) -> int:
     """How many of the marks and spaces between two sentences belong to the first.
+
+    Args:
+      gap: what stands between them.
+      position: of the gap in the piece.
+      spaced: the piece behind a space.
 
     text            gap
     gone." She      `" `    the mark touches the first sentence: closing
@@ -216,7 +196,7 @@ def _closing_length(gap: str, position: int, quotes: _QuoteParity) -> int:
         elif touches_left != touches_right:
             opens = touches_right
         else:
-            opens = quotes.opens(mark, position + index)
+            opens = spaced.count(f" {mark} ", 0, position + index + 1) % 2 == 0
         if opens:
             return index
     return len(gap)

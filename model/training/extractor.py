@@ -182,8 +182,8 @@ class ExtractorTraining(Training):
                 f"{self.records}: no article of a split has a sentence to learn "
                 "from; prepare another corpus"
             )
-        read = sum(reads(article.highlights) for article in self.validated)
-        if 2 * read < len(self.validated):
+        are_read = [reads(article.highlights) for article in self.validated]
+        if 2 * sum(are_read) < len(are_read):
             raise DataError(
                 f"{self.records}: oracle labels follow from ROUGE, which reads a to z "
                 "and 0 to 9, and most highlights have other letters; summarize with a "
@@ -418,10 +418,7 @@ def _make_optimizer(learning_rate: float, steps: int) -> keras.optimizers.Optimi
     """
     warmup = max(1, int(_WARMUP_SHARE * steps))
     schedule = keras.optimizers.schedules.CosineDecay(
-        0.0,
-        max(1, steps - warmup),
-        warmup_target=learning_rate,
-        warmup_steps=warmup,
+        0.0, max(1, steps - warmup), warmup_target=learning_rate, warmup_steps=warmup
     )
     return keras.optimizers.AdamW(schedule, weight_decay=_WEIGHT_DECAY)
 

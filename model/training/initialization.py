@@ -191,9 +191,7 @@ def initialise(
     return facts
 
 
-def _without_network_name(
-    weights: Mapping[str, np.ndarray],
-) -> dict[str, np.ndarray]:
+def _without_network_name(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The weights by their path below the network: `transformer/a/b` becomes `a/b`."""
     return {path.split("/", 1)[1]: value for path, value in weights.items()}
 

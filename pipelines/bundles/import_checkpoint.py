@@ -95,14 +95,13 @@ def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
         checkpoint = load_checkpoint(
             folder, max_source_tokens=options.max_source_tokens
         )
-        if checkpoint.decoding is not None:
-            longest = checkpoint.decoding.max_summary_tokens
-            if longest <= DEFAULT_NEW_TOKENS:
-                say(
-                    f"{options.checkpoint}: a summary has at most {longest} tokens, as "
-                    "with `generate` of transformers; --max_summary_tokens of "
-                    "`precis summarize` allows more"
-                )
+        search = checkpoint.decoding
+        if search and search.max_summary_tokens <= DEFAULT_NEW_TOKENS:
+            say(
+                f"{options.checkpoint}: a summary has at most "
+                f"{search.max_summary_tokens} tokens, as with `generate` of "
+                "transformers; --max_summary_tokens of `precis summarize` allows more"
+            )
         provenance = {
             "command": "import",
             "flags": recorded_flags([options]),

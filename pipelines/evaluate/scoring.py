@@ -131,10 +131,8 @@ def score_rows(
         }
         unsplit = [system for system in lines if lines[system] != row[system]]
         counts.update(unsplit, unsplit=bool(unsplit))
-        others = [
-            text.replace(PEGASUS_BREAK, "\n")
-            for text in scored.get("other_references") or ()
-        ]
+        stored = scored.get("other_references") or ()
+        others = [text.replace(PEGASUS_BREAK, "\n") for text in stored]
         if split_sentences:
             row.update(lines)
             others = [one_sentence_a_line(text, language) for text in others]

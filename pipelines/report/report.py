@@ -6,7 +6,7 @@ on the page. In memory are a row group, the rows on the page and their articles.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.errors import UsageError
@@ -22,9 +22,6 @@ from precis.pipelines.report.reported_run import ReportedRun, open_reported_run
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import check_apart
-
-if TYPE_CHECKING:
-    import duckdb
 
 # How the rows are ordered, by the value that judges them.
 _ORDERS = {
@@ -79,13 +76,16 @@ def report(**flags: Any) -> ReportResult:
             for added in rows.add_rows(database, run.run.tables(rows.NUMBER_COLUMNS)):
                 counting.advance(added)
         with stage("read", is_brief=True):
-            value = _judging_value(run, database)
+            counts = database.execute(rows.COUNTS).fetchall()
+            ((expected, log_probs, flagged),) = counts
+            value = facts.shown_system(run.evaluation) if run.evaluation else ""
+            value = rows.LOG_PROB if log_probs else value
+            value = rows.EXPECTED if expected else value
             chosen, best = rows.choose_rows(database, options.documents, value)
             taken = rows.take_rows(run.run.tables(), chosen)
             shown = [taken[number] for number in chosen]
             articles = articles_of_rows(shown, run.manifest)
             scores = rows.scores_of(database, shown)
-            ((flagged,),) = database.execute(rows.COUNT_FLAGGED).fetchall()
             places = {
                 tuple(row[name] for name in DOCUMENT_KEY): place
                 for place, row in enumerate(shown)
@@ -115,21 +115,8 @@ def report(**flags: Any) -> ReportResult:
     )
 
 
-def _judging_value(run: ReportedRun, database: "duckdb.DuckDBPyConnection") -> str:
-    """The value by which the rows are ordered, as in `rows.choose_rows`."""
-    ((expected,),) = database.execute(rows.COUNT_EXPECTED).fetchall()
-    if expected:
-        return rows.EXPECTED
-    ((log_probs,),) = database.execute(rows.COUNT_LOG_PROBS).fetchall()
-    if log_probs:
-        return rows.LOG_PROB
-    return facts.shown_system(run.evaluation) if run.evaluation else ""
-
-
 def _sections(
-    run: ReportedRun,
-    documents: Mapping[int, ReportedDocument],
-    best: Sequence[int],
+    run: ReportedRun, documents: Mapping[int, ReportedDocument], best: Sequence[int]
 ) -> dict[str, Any]:
     """What the template shows of a run besides its documents."""
     manifest, evaluation, of_groups = run.manifest, run.evaluation, run.of_groups

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE
-from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,11 +40,8 @@ _ROWS = f"""
     FROM added
 """
 EXPECTED, LOG_PROB = "expected", "log_prob"
-# The rows of which the expected ROUGE-2 is known.
-COUNT_EXPECTED = "SELECT count(expected) FROM rows"
-COUNT_LOG_PROBS = "SELECT count(log_prob) FROM rows"
-# The rows whose shown summary has a flag.
-COUNT_FLAGGED = "SELECT count(*) FROM rows WHERE is_flagged"
+# The rows with an expected ROUGE-2, with a log-probability, with a flag.
+COUNTS = "SELECT count(expected), count(log_prob), count_if(is_flagged) FROM rows"
 _SCORES = "SELECT document_id, system, rouge1 FROM added WHERE rouge1 IS NOT NULL"
 _JUDGE = """
     CREATE TABLE judged AS SELECT number, flags, key,
@@ -87,15 +83,10 @@ def add_rows(
 
     Args:
       database: takes the rows.
-      tables: with those of `NUMBER_COLUMNS` that their schema knows.
+      tables: with `NUMBER_COLUMNS`.
     """
     first = 0
-    schema = pa.schema([SUMMARY_SCHEMA.field(name) for name in NUMBER_COLUMNS])
     for table in tables:
-        missing = {*schema.names} - {*table.column_names}
-        for field in map(schema.field, missing):
-            nulls = pa.nulls(table.num_rows, field.type)
-            table = table.append_column(field, nulls)
         numbers = pa.array(range(first, first + table.num_rows), pa.int64())
         _insert(database, "rows", _ROWS, table.append_column("number", numbers))
         first += table.num_rows

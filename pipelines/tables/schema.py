@@ -26,25 +26,18 @@ from precis.pipelines.tables.flat_columns import flat_schema
 
 SCHEMA_VERSION = 8
 
-SUMMARY_SCHEMA = pa.schema(
-    SUMMARY_COLUMNS,
-    metadata={"precis.schema": "summary", "precis.schema_version": str(SCHEMA_VERSION)},
-)
 GROUP_SCHEMA_VERSION = 1
-GROUP_SCHEMA = pa.schema(
-    GROUP_COLUMNS,
-    metadata={
-        "precis.schema": "group",
-        "precis.schema_version": str(GROUP_SCHEMA_VERSION),
-    },
-)
+
+
+def _facts(schema: str, version: int) -> dict[str, str]:
+    """What a file says of its schema."""
+    return {"precis.schema": schema, "precis.schema_version": str(version)}
+
+
+SUMMARY_SCHEMA = pa.schema(SUMMARY_COLUMNS, _facts("summary", SCHEMA_VERSION))
+GROUP_SCHEMA = pa.schema(GROUP_COLUMNS, _facts("group", GROUP_SCHEMA_VERSION))
 SCORES_SCHEMA = pa.schema(
-    SCORES_COLUMNS,
-    metadata={
-        "precis.schema": "scores",
-        "precis.schema_version": "3",
-        "precis.variant": rouge.VARIANT,
-    },
+    SCORES_COLUMNS, {**_facts("scores", 3), "precis.variant": rouge.VARIANT}
 )
 # Of groups, whose id stands in place of the document's.
 GROUP_SCORES_SCHEMA = SCORES_SCHEMA.set(0, GROUP_SCHEMA.field("group_id"))

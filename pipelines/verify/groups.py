@@ -15,11 +15,9 @@ from precis.pipelines.tables.finished_run import read_run
 from precis.pipelines.tables.group_field import parse_group_field
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.verify.folder import Finding
-from precis.pipelines.verify.rows import ask
+from precis.pipelines.verify.rows import KEYED_GROUPS, ask
 
 _OF_DOCUMENTS = ("document_id", "source_file", "source_position", "extractive")
-# As in the table of the groups.
-_KEYED = "SELECT *, coalesce('=' || group_id, '') AS key FROM batch"
 _WRONG_GROUPS = """
     SELECT part, 'run_id is not that of the manifest', row
     FROM group_rows WHERE run_id IS DISTINCT FROM $run_id
@@ -100,11 +98,11 @@ def _load_members(
     of_documents = pa.schema([SUMMARY_SCHEMA.field(name) for name in _OF_DOCUMENTS])
     empty = of_documents.append(pa.field("group_id", pa.string())).empty_table()
     connection.register("batch", empty)
-    connection.execute(f"CREATE TABLE members AS {_KEYED}")
+    connection.execute(f"CREATE TABLE members AS {KEYED_GROUPS}")
     field = parse_group_field(manifest["groups"]["group_by"])
     names = list(dict.fromkeys([*_OF_DOCUMENTS, field.name]))
     for rows in read_run(folder).tables(names):
         ids = field.ids(rows.column(field.name))
         rows = rows.select(_OF_DOCUMENTS).append_column("group_id", ids)
         connection.register("batch", rows)
-        connection.execute(f"INSERT INTO members {_KEYED}")
+        connection.execute(f"INSERT INTO members {KEYED_GROUPS}")

@@ -52,10 +52,11 @@ _KINDS = {
     "group_rows": "rows of groups",
     "dead_letters": "dead letters",
 }
+# The key is no null: the group null has the empty one.
+KEYED_GROUPS = "SELECT *, coalesce('=' || group_id, '') AS key FROM batch"
 _ROWS_OF = {
     "rows": "SELECT * FROM batch",
-    # The key is no null: the group null has the empty one.
-    "group_rows": "SELECT *, coalesce('=' || group_id, '') AS key FROM batch",
+    "group_rows": KEYED_GROUPS,
     "dead_letters": f"""
         SELECT *, if(reason = '{EMPTY_ARTICLE}', 'empty', 'failed') AS outcome
         FROM batch
@@ -251,16 +252,13 @@ def compare_accounts(
     sources: Mapping[str, Mapping[str, int]],
     *,
     has_rows: bool = True,
-) -> Iterator[tuple[str, int, int]]:
+) -> Iterator[Finding]:
     """Compares the counts of each source file with its rows and dead letters.
 
     Args:
       connection: with the tables of `read_files`.
       sources: the counts by source file and outcome.
       has_rows: whether the run keeps rows of documents, and not of groups alone.
-
-    Returns:
-      The name of each count that differs, its value, and that of the files.
     """
     expected = {}
     for source, counts in sources.items():
@@ -272,7 +270,8 @@ def compare_accounts(
     for name in sorted({*expected, *counted}):
         count, of_files = expected.get(name, 0), int(counted.get(name, 0))
         if count != of_files:
-            yield name, count, of_files
+            problem = f"{name}: {count}, and the files have {of_files}"
+            yield Finding("manifest.json", problem)
 
 
 def compare_documents(

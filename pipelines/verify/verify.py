@@ -159,11 +159,8 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
         is_complete = damaged.isdisjoint(file["file"] for file in listed)
         yield from rows.wrong_rows(connection, str(manifest["run_id"]))
         if is_complete:
-            for each in rows.compare_accounts(
-                connection, manifest["sources"], has_rows=has_rows
-            ):
-                problem = "{}: {}, and the files have {}".format(*each)
-                yield Finding(MANIFEST, problem)
+            sources = manifest["sources"]
+            yield from rows.compare_accounts(connection, sources, has_rows=has_rows)
         if groups:
             yield from check_groups(
                 connection, folder, manifest, damaged, are_rows_complete=is_complete

@@ -135,15 +135,13 @@ def _check_partitions(run: FinishedRun, folder: str, table: DeltaTable | None) -
     for batch in run.batches(names) if names else ():
         for name in names:
             if "" in batch.column(name).unique().to_pylist():
-                reason = f"{name!r} is empty in a row, which is null in partitions"
-                raise _refusal(
-                    folder, reason, " without that partition, or into Iceberg"
-                )
+                reason = f"{name!r} is empty in a row, which is null in its partitions"
+                raise _refusal(folder, reason)
 
 
-def _refusal(folder: str, reason: str, which: str = "") -> DataError:
+def _refusal(folder: str, reason: str) -> DataError:
     # Below the first line of deltalake's errors stands a stack of Rust.
     return DataError(
         f"{folder} does not take the run: {reason.splitlines()[0]}; load the run into "
-        f"another table{which}"
+        "another table, or into Iceberg"
     )

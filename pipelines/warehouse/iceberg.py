@@ -17,7 +17,6 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -243,8 +242,8 @@ def _stage(
             first += len(batch)
             beside = kept.take(pa.array(places, mask=places < 0))
             columns = [*batch.columns, *beside.columns]
-            names = [*batch.schema.names, *others.names]
-            yield _conform(pa.table(columns, names), schema)
+            rows = pa.table(columns, [*batch.schema.names, *others.names])
+            yield rows.select(schema.names).cast(schema)
 
     # `overwrite` also where nothing is replaced: a plain append would be committed
     # beside the rows of a load that ran at the same time and may have the same keys.
@@ -330,7 +329,13 @@ def _read(
         names = [name for name in schema.names if name in parquet.schema_arrow.names]
         yield schema.empty_table()
         for batch in parquet.iter_batches(_BATCH_ROWS, columns=names):
-            yield _conform(batch, schema, defaults)
+            columns = [
+                batch.column(field.name).cast(field.type)
+                if field.name in names
+                else pa.repeat(pa.scalar(defaults[field.name], field.type), len(batch))
+                for field in schema
+            ]
+            yield pa.table(columns, schema=schema)
 
 
 def _split_rows(
@@ -352,23 +357,6 @@ def _outdated(task: FileScanTask, reason: str) -> UsageError:
         f"{task.file.file_path}: {reason}; rewrite the table's data files, as with "
         "rewrite_data_files of Spark, or name another --table"
     )
-
-
-def _conform(
-    rows: pa.RecordBatch | pa.Table,
-    schema: pa.Schema,
-    defaults: Mapping[str, Any] | None = None,
-) -> pa.Table:
-    """Rows with the columns of a schema; `defaults`, or null, where they have none."""
-    columns = [
-        rows.column(field.name).cast(field.type)
-        if field.name in rows.schema.names
-        else pa.repeat(
-            pa.scalar((defaults or {}).get(field.name), field.type), rows.num_rows
-        )
-        for field in schema
-    ]
-    return pa.table(columns, schema=schema)
 
 
 def _write_files(

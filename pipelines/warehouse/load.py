@@ -4,9 +4,8 @@ from typing import Any, NamedTuple
 
 from precis.model.progress.stages import stage
 from precis.pipelines.run.options import read_flags
-from precis.pipelines.tables.finished_run import open_run
 from precis.pipelines.warehouse.options import DELTA, LOAD, read_address
-from precis.pipelines.warehouse.rows import refuse_groups_alone
+from precis.pipelines.warehouse.rows import open_run_of_documents
 
 
 class TableResult(NamedTuple):
@@ -53,8 +52,7 @@ def load(**flags: Any) -> TableResult:
         from precis.pipelines.warehouse.delta import load_delta as load_rows
     else:
         from precis.pipelines.warehouse.iceberg import load_iceberg as load_rows
-    run = open_run(options.run)
-    refuse_groups_alone(run)
+    run = open_run_of_documents(options.run)
     version, replaced = "", None
     if run.rows:
         with stage("load", total=run.rows, unit="rows"):

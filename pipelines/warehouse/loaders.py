@@ -16,7 +16,7 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import check_apart
-from precis.pipelines.tables.finished_run import FinishedRun, open_run
+from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.tables.flat_columns import as_json_text
 from precis.pipelines.warehouse.dialects import SQL_FOLDER, Dialect
 from precis.pipelines.warehouse.options import (
@@ -25,7 +25,7 @@ from precis.pipelines.warehouse.options import (
     LOADERS,
     LoadersOptions,
 )
-from precis.pipelines.warehouse.rows import check_keys, refuse_groups_alone
+from precis.pipelines.warehouse.rows import check_keys, open_run_of_documents
 from precis.pipelines.warehouse.sql_table import define_table
 
 # The macros of the templates, in the order in which their statements are run, which is
@@ -72,8 +72,7 @@ def loaders(**flags: Any) -> LoaderFiles:
             check_apart(place, flag=f"--{flag}", result=options.run)
     dialect = Dialect(options.for_)
     location = _location(options, dialect)
-    run = open_run(options.run)
-    refuse_groups_alone(run)
+    run = open_run_of_documents(options.run)
     if not run.rows:
         raise UsageError(
             f"{run.folder} has no rows, and so no columns that a table could have; "

@@ -7,7 +7,7 @@ import pyarrow as pa
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.counters import count
 from precis.pipelines.run.key_tables import open_database
-from precis.pipelines.tables.finished_run import FinishedRun
+from precis.pipelines.tables.finished_run import FinishedRun, open_run
 
 _PLACE = pa.field("place", pa.int64())
 
@@ -24,17 +24,20 @@ def run_facts(run: FinishedRun) -> dict[str, str]:
     return {f"precis.{name}": str(value) for name, value in facts.items()}
 
 
-def refuse_groups_alone(run: FinishedRun) -> None:
-    """Refuses a run of `--rows groups`, as tables hold the rows of documents.
+def open_run_of_documents(folder: str) -> FinishedRun:
+    """Opens a run whose rows a table takes.
 
     Raises:
-      UsageError: it is such a run.
+      UsageError: no finished run, or one of `--rows groups`.
+      DataError: its manifest is damaged.
     """
+    run = open_run(folder)
     if run.group_parts and not run.parts:
         raise UsageError(
             f"{run.folder} has rows of groups alone (--rows groups), and a table holds "
             "rows of documents; summarize without --rows, or read its groups/*.parquet"
         )
+    return run
 
 
 def counted_rows(run: FinishedRun) -> Iterator[pa.RecordBatch]:

@@ -15,6 +15,7 @@ from precis.model.bundle.checkpoints.family import (
     Family,
     Field,
     block_names,
+    token_ids,
 )
 from precis.model.network.architectures import LAYOUTS
 from precis.model.network.config import TransformerConfig
@@ -45,13 +46,7 @@ def _write(config: TransformerConfig) -> dict[str, Any]:
 BART = Family(
     title="BART",
     class_name="BartForConditionalGeneration",
-    defaults={
-        "bos_token_id": 0,
-        "pad_token_id": 1,
-        "eos_token_id": 2,
-        "decoder_start_token_id": 2,
-        "forced_eos_token_id": 2,
-    },
+    defaults=token_ids(bos=0, pad=1, eos=2, decoder_start=2, forced_eos=2),
     fields=(
         Field("vocabulary_size", "vocab_size"),
         Field("pad_id", "pad_token_id", 1),
@@ -99,12 +94,7 @@ PEGASUS = dataclasses.replace(
     BART,
     title="PEGASUS",
     class_name="PegasusForConditionalGeneration",
-    defaults={
-        "pad_token_id": 0,
-        "eos_token_id": 1,
-        "decoder_start_token_id": 0,
-        "forced_eos_token_id": 1,
-    },
+    defaults=token_ids(pad=0, eos=1, decoder_start=0, forced_eos=1),
     fields=(Field("pad_id", "pad_token_id", 0), *BART.fields[:1], *BART.fields[2:]),
     fixed=LAYOUTS["pegasus"],
     names={

@@ -205,10 +205,6 @@ class Family:
                 return dict(zip(names, rows, strict=True))
         return {name: values}
 
-    def is_ignored(self, name: str) -> bool:
-        """Whether no network needs the tensor of a current name."""
-        return bool(re.match(self.ignored, name))
-
     def stored_name(self, name: str, *, has_gate: bool) -> str:
         """The name that a checkpoint gives a tensor: `current_name` the other way
         round. A T5 without a gate has the older names.
@@ -216,6 +212,11 @@ class Family:
         if not has_gate:
             name = _with_end(name, {new: old for old, new in self.older.items()})
         return name if name in self.without_prefix else self.prefix + name
+
+
+def token_ids(**ids: int) -> dict[str, int]:
+    """Special tokens by their names in config.json: `pad=0` for `pad_token_id: 0`."""
+    return {f"{name}_token_id": token for name, token in ids.items()}
 
 
 def _with_end(name: str, ends: Mapping[str, str]) -> str:

@@ -220,10 +220,7 @@ def _read_search(
 
 
 def _cut_positions(
-    tensors: dict[str, np.ndarray],
-    family: Family,
-    config: Any,
-    max_source_tokens: int,
+    tensors: dict[str, np.ndarray], family: Family, config: Any, max_source_tokens: int
 ) -> None:
     """Cuts the table of learned positions at a number of tokens.
 
@@ -282,7 +279,7 @@ def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
                 raise ValueError(error) from error
         for stored_name, entry in entries:
             name = family.current_name(stored_name)
-            if family.is_ignored(name):
+            if re.match(family.ignored, name):
                 continue
             if entry["dtype"] not in _FORMATS:
                 raise DataError(
@@ -321,10 +318,8 @@ def _with_output(
     is_tied = config.tied_output
     if is_tied and (is_apart or output in tensors):
         stored = [tensors[name] for name in (table, *inputs) if name in tensors]
-        are_there = bool(stored) and output in tensors
-        is_tied = (are_there or not is_apart) and all(
-            np.array_equal(tensors[output], each) for each in stored
-        )
+        is_tied = output in tensors and bool(stored or not is_apart)
+        is_tied &= all(np.array_equal(tensors.get(output), each) for each in stored)
     # Where there is a separate output, the table itself is not read if it has copies.
     copies = [
         name for name in (family.embedding if is_tied else inputs) if name in tensors

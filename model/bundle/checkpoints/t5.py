@@ -17,6 +17,7 @@ from precis.model.bundle.checkpoints.family import (
     activation,
     activation_name,
     block_names,
+    token_ids,
 )
 from precis.model.errors import DataError
 from precis.model.network.architectures import LAYOUTS
@@ -96,7 +97,7 @@ def _names(side: str, last: str) -> dict[str, str]:
 T5 = Family(
     title="T5",
     class_name="T5ForConditionalGeneration",
-    defaults={"pad_token_id": 0, "eos_token_id": 1},
+    defaults=token_ids(pad=0, eos=1),
     fields=(
         Field("vocabulary_size", "vocab_size"),
         Field("pad_id", "pad_token_id", 0),
