@@ -35,7 +35,7 @@ _END = re.compile(r"[.!?…。！？।؟۔][\s'\"”’»)\]」』]*\Z")
 _OWN_LINE = re.compile(
     r"(?!--+ [a-z])[^\w\"'“”‘’«»„()[\]「」『』$€£¿¡,.;:!?%&、。，；：？！،؛؟۔।]"
     r"|\d+(?:\.\d+)+\.?\s+[A-ZÀ-ÞΑ-ΩА-Я]|(?:\([ivxIVX]{2,}\)|\[\d+\]|[QA][.:]"
-    r"|(?:[A-ZÀ-ÞΑ-ΩА-Я][\w.'’-]*[ ,]*){1,4}:)(?:\s|\Z)|\w+："
+    r"|(?:[A-ZÀ-ÞΑ-ΩА-Я][\w.'’-]*+[ ,]*+){1,4}+:)(?:\s|\Z)|\w+："
 )
 _NUMBER = re.compile(r"\(?(?:\d{1,3}|[A-Za-z])[.)]\s")  # of a list, if there are two
 _LINK = r"https?:\S+"
@@ -110,7 +110,7 @@ def _breaks_within(lines: Sequence[str]) -> set[int]:
         return joined
     column = column if has_case else widths[-1]
     for block in others:
-        full = [each for each in block if each.reach > column >= each.width]
+        full = {each for each in block if each.reach > column >= each.width}
         if all(each in full or each.case == "end" for each in block):
             joined.update(each.place for each in full)
     count = sum(each.place in joined and each.case == "other" for each in opens)
@@ -122,6 +122,7 @@ def _find_blocks(lines: Sequence[str]) -> list[list[_Break]]:
     is_lower = "".join(lines).islower()
     texts = [line.strip(" \t\u3000>\r\n") for line in lines]
     widths = [len(line.expandtabs().rstrip()) for line in lines]
+    is_list = sum(map(bool, map(_NUMBER.match, texts))) > 1
     blocks: list[list[_Break]] = [[]]
     for place, (text, following) in enumerate(itertools.pairwise(texts)):
         width = max(widths[place : place + 2])
@@ -131,10 +132,7 @@ def _find_blocks(lines: Sequence[str]) -> list[list[_Break]]:
             or width > _MAX_COLUMN
             or lines[place][-1] not in "\r\n"
             or lines[place][:6].count(">") != lines[place + 1][:6].count(">")
-            or (
-                _NUMBER.match(following)
-                and sum(map(bool, map(_NUMBER.match, texts))) > 1
-            )
+            or (is_list and _NUMBER.match(following))
             or _OWN_LINE.match(following)
             or any(cell in text or cell in following for cell in _CELLS)
             or re.fullmatch(_LINK, text)

@@ -1,12 +1,13 @@
 """Wrapped text: sixty texts of six kinds, whose sentences were written by hand."""
 
+import time
 from pathlib import Path
 
 import pytest
 from support.summarize_runs import first_rows
 
 from precis.model.text.article import Article, body_parts
-from precis.model.text.wrapping import shown_line
+from precis.model.text.wrapping import shown_line, unwrapped_lines
 
 TEXTS = Path(__file__).parents[2] / "data" / "wrapped_texts.txt"
 # kind, text and sentences of each; a text of `crlf` has the line breaks of Windows
@@ -63,3 +64,10 @@ def test_rows_hold_the_sentence_as_it_stands_and_show_it_on_one_line():
     assert row["summary"].split("\n") == CASES[0][2][: len(items)]
     quality = row["extractive_quality"]
     assert quality["coverage"] == 1 and quality["novel_2grams_percent"] == 0
+
+
+@pytest.mark.parametrize("line", ["1. the cost rises every year\n", "A" * 76 + "\n"])
+def test_the_time_is_proportional_to_the_lines(line):
+    start = time.process_time()
+    assert unwrapped_lines([line] * 3_000)
+    assert time.process_time() - start < 2
