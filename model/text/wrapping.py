@@ -52,12 +52,14 @@ class _Break(NamedTuple):
       reach: the width of the first line with the first word of the second.
       case: lower, upper or other, of the second line; `end` where the first line ends
           a sentence, or an abbreviation.
+      pauses: whether the first line ends with a comma or the like.
     """
 
     place: int
     width: int
     reach: int
     case: str
+    pauses: bool
 
 
 def unwrapped_lines(lines: Sequence[str]) -> list[str]:
@@ -90,6 +92,9 @@ def _breaks_within(lines: Sequence[str]) -> set[int]:
     column = widths[len(widths) * 9 // 10]
     joined, others = set[int](), list[list[_Break]]()
     for block in blocks:
+        # The lines of verse end where a reader pauses.
+        if sum(each.pauses for each in block) >= max(2, 0.6 * len(block)):
+            continue
         width = max(each.width for each in block)
         # Lines of PDF files are equally wide and not equally long.
         full = [each for each in block if each.reach > 0.87 * width]
@@ -148,5 +153,5 @@ def _find_blocks(lines: Sequence[str]) -> list[list[_Break]]:
         word = word if is_link else word[:_LONGEST_WORD]
         reach = widths[place] + 1 + len(word) * (not re.match(_UNSPACED, word))
         case = "end" if _END.search(text[-4:]) else case
-        blocks[-1].append(_Break(place, width, reach, case))
+        blocks[-1].append(_Break(place, width, reach, case, text[-1] in ",;–—"))
     return [block for block in blocks if block]

@@ -55,6 +55,17 @@ def test_a_sentence_is_shown_on_one_line(raw, shown):
     assert shown_line(raw).removeprefix("> ") == shown
 
 
+def test_lines_of_verse_in_lower_case_stay_lines():
+    lines = [
+        "The river runs beside the town,",
+        "and takes the leaves of summer down,",
+        "the bridge is old, the stones are grey,",
+        "and no one walks on it today.",
+    ]
+    sentences = Article.from_text("\n".join(lines)).sentences
+    assert [each.text for each in sentences] == lines
+
+
 def test_rows_hold_the_sentence_as_it_stands_and_show_it_on_one_line():
     text = CASES[0][1]
     (row,) = first_rows([{"article": text, "highlights": "x"}], extractive="lead")
