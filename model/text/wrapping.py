@@ -115,9 +115,9 @@ def _breaks_within(lines: Sequence[str]) -> set[int]:
         return joined
     column = column if has_case else widths[-1]
     for block in others:
-        full = {each for each in block if each.reach > column >= each.width}
-        if all(each in full or each.case == "end" for each in block):
-            joined.update(each.place for each in full)
+        within = {each for each in block if each.reach > column >= each.width}
+        if all(each in within or each.case == "end" for each in block):
+            joined.update(each.place for each in within)
     count = sum(each.place in joined and each.case == "other" for each in opens)
     return joined if has_case or count >= max(3, 0.75 * len(opens)) else set()
 

@@ -318,8 +318,12 @@ def _with_output(
     is_tied = config.tied_output
     if is_tied and (is_apart or output in tensors):
         stored = [tensors[name] for name in (table, *inputs) if name in tensors]
-        is_tied = output in tensors and bool(stored or not is_apart)
-        is_tied &= all(np.array_equal(tensors.get(output), each) for each in stored)
+        written = tensors.get(output)
+        is_tied = (
+            written is not None
+            and bool(stored or not is_apart)
+            and all(np.array_equal(written, each) for each in stored)
+        )
     # Where there is a separate output, the table itself is not read if it has copies.
     copies = [
         name for name in (family.embedding if is_tied else inputs) if name in tensors

@@ -26,11 +26,7 @@ def run(tmp_path, capfd):
     """
 
     def run(server, sizes, **flags):
-        articles = [
-            f"Story {n} begins. "
-            + "".join(f"Rain fell on coast {day:03} all day. " for day in range(size))
-            for n, size in enumerate(sizes)
-        ]
+        articles = [f"Story {n} begins. " + RAIN * size for n, size in enumerate(sizes)]
         lines = [{"id": f"d{n}", "article": text} for n, text in enumerate(articles)]
         path = write_jsonl(tmp_path / "stories.jsonl", lines)
         flags |= {"corpus": path, "output": str(tmp_path / "run")}
