@@ -127,7 +127,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
             if not tasks:
                 raise
             # The names that it has may be text of an article.
-            detail = str(error).partition(", it has ")[0]
+            detail = str(error).removeprefix(f"{file.path} ").partition(", it has ")[0]
             lost.append(file._replace(problem=OTHER_FORMAT, detail=detail))
             continue
         starts = _row_starts(file, dialect, options)
