@@ -85,13 +85,13 @@ def read_table(data: Path) -> list[str]:
 def test_a_night_that_fails_says_why_and_leaves_what_is_published(tmp_path):
     write_jsonl(tmp_path / "news/1.jsonl", [line(1)])
     assert start(tmp_path, "a", TABLE="").returncode == 0
-    write_jsonl(tmp_path / "news/2.jsonl", [b"{"] * 9)
+    write_jsonl(tmp_path / "news/2.jsonl", [line(2), *[b"{"] * 9])
     failed = start(tmp_path, "b", TABLE="")
     assert (failed.returncode, failed.stdout) == (1, "")
     lines = failed.stderr.splitlines()
     log = tmp_path / "nightly.logs" / "b.log"
     assert lines[0] == f"nightly: b ended with exit code 1; the end of {log}:"
-    assert any(each.startswith("precis summarize: 9 of 10 ") for each in lines)
+    assert any(each.startswith("precis summarize: 9 of 11 ") for each in lines)
     assert (tmp_path / "nightly.published").resolve() == tmp_path / "nightly" / "a"
 
 
