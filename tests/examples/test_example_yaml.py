@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import polars
 import pyarrow.parquet as pq
 import pytest
 from support.incremental_runs import without_run
@@ -30,6 +29,7 @@ def test_a_pipeline_in_yaml_writes_the_rows_of_the_command(tmp_path):
         "day": [datetime.date(2024, 2, 29)] * 9,
     }
     (tmp_path / "news").mkdir()
+    polars = pytest.importorskip("polars")
     news = polars.DataFrame(columns)  # Its texts are `large_string` of Arrow.
     news.write_parquet(tmp_path / "news" / "1.parquet")
     output = tmp_path / "digests"

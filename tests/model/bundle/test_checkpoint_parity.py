@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import ctranslate2
 import numpy as np
 import pytest
 from support.command_line import run_reference
@@ -357,6 +356,7 @@ def test_the_converter_of_ctranslate2_reads_an_export(case, exports, tmp_path):
     sources = [source.ids for source in encoded]
     written = [list(ranked[0].tokens) for ranked in searcher.search(sources)]
     library = Library.from_file(str(exports / str(case) / "tokenizer.json"))
+    ctranslate2 = pytest.importorskip("ctranslate2")
     translated = ctranslate2.Translator(str(tmp_path / "converted")).translate_batch(
         [list(map(library.id_to_token, source)) for source in sources],
         beam_size=1,
