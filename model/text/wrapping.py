@@ -153,5 +153,7 @@ def _find_blocks(lines: Sequence[str]) -> list[list[_Break]]:
         word = word if is_link else word[:_LONGEST_WORD]
         reach = widths[place] + 1 + len(word) * (not re.match(_UNSPACED, word))
         case = "end" if _END.search(text[-4:]) else case
-        blocks[-1].append(_Break(place, width, reach, case, text[-1] in ",;–—"))
+        blocks[-1].append(
+            _Break(place, width, reach, case, text.endswith((",", ";", "–", "—")))
+        )
     return [block for block in blocks if block]

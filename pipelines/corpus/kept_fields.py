@@ -3,6 +3,8 @@
 import datetime
 import decimal
 import json
+import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -108,11 +110,13 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
         try:
             values[name] = None if value is None else _converted(value, kind)
         except _NO_VALUE as error:
-            is_nested = kind.startswith("string") or isinstance(value, list | dict)
+            kind = kind.partition("_")[0]
+            is_nested = kind == "string" or isinstance(value, list | dict)
+            fitting = "json" if is_nested else "string"
+            way_out = f"; --keep_fields {name}:{fitting} keeps it as it is"
             raise ValueError(
-                f"{name!r} holds a {type(value).__name__.lower()} that is no "
-                f"{kind.partition('_')[0]}; --keep_fields "
-                f"{name}:{'json' if is_nested else 'string'} keeps it as it is"
+                f"{name!r} holds a {type(value).__name__.lower()} that is no {kind}"
+                + way_out * (kind != fitting)
             ) from error
     return values
 
@@ -157,6 +161,9 @@ def _converted(value: Any, kind: str) -> Any:
                 return number
         case "double" if is_number or type(value) in _NUMBERS:
             real = float(value)
+            text = value if is_text else getattr(value, "text", "")
+            if math.isinf(real) and re.search(r"\d", text):  # 1e400
+                raise OverflowError
             if is_text or real == value or not abs(real) >= 2**53:  # NaN too
                 return real
         case "bool":
