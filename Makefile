@@ -84,8 +84,6 @@ test-all: test test-slow ## All tests but those of engines and services; install
 check: $(INSTALLED) ## Formatter, linter, type checker, and the links between pages
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	mkdir -p build/layout/precis
-	ln -sfn $(CURDIR)/precis/*.py* $(CURDIR)/model $(CURDIR)/pipelines build/layout/precis/
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/*.py
 	$(BIN)/mypy --explicit-package-bases docs/site/*.py

@@ -1,17 +1,7 @@
-"""The packages: the folders `model` and `pipelines` are installed as `precis.model` and
-`precis.pipelines`, which pyproject.toml cannot say of all below them.
+"""The package is `precis`; the links `model` and `pipelines` to its folders are not
+installed.
 """
 
 from setuptools import find_packages, setup
 
-FOLDERS = {"precis.model": "model", "precis.pipelines": "pipelines"}
-BELOW = [
-    f"{name}.{package}"
-    for name, folder in FOLDERS.items()
-    for package in find_packages(folder)
-]
-
-setup(
-    package_dir={"precis": "precis", **FOLDERS},
-    packages=["precis", *FOLDERS, *BELOW],
-)
+setup(packages=find_packages(include=["precis", "precis.*"]))

@@ -17,8 +17,6 @@ FROM apache/beam_python${PYTHON}_sdk:${BEAM} AS beam
 FROM python:${PYTHON}-slim-bookworm AS wheel
 WORKDIR /source
 COPY setup.py pyproject.toml MANIFEST.in README.md LICENSE ./
-COPY model model
-COPY pipelines pipelines
 COPY precis precis
 RUN python -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 

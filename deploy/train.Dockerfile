@@ -8,8 +8,6 @@ ARG TENSORFLOW=tensorflow
 WORKDIR /opt/precis
 COPY requirements.lock setup.py pyproject.toml README.md LICENSE ./
 COPY precis precis
-COPY model model
-COPY pipelines pipelines
 # The versions that the tests run with. Hashes are left out, as pip takes them only for all packages or none.
 RUN grep -E '^[a-z0-9]' requirements.lock | sed 's/ \\$//' > versions.txt \
     && pip install --no-cache-dir --constraint versions.txt "$TENSORFLOW" '.[train,gcs]' \

@@ -13,7 +13,10 @@ import pytest
 from precis.pipelines.command_line.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = {"precis.model": ROOT / "model", "precis.pipelines": ROOT / "pipelines"}
+FOLDERS = {
+    "precis.model": ROOT / "precis" / "model",
+    "precis.pipelines": ROOT / "precis" / "pipelines",
+}
 HEAVY = """
     tensorflow keras tensorflow_text tensorflow_datasets apache_beam pyarrow
     duckdb sklearn safetensors tokenizers jinja2 markupsafe matplotlib

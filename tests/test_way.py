@@ -41,7 +41,7 @@ class Way:
         name = self.names.get(code.co_filename)
         if name is None:
             name = os.path.relpath(os.path.realpath(code.co_filename), self.root)
-            is_own = name.split(os.sep)[0] in ("model", "pipelines", "precis")
+            is_own = name.startswith("precis" + os.sep)
             name = self.names[code.co_filename] = name if is_own else ""
         if not name:
             return
