@@ -159,9 +159,8 @@ class FailureWatch:
     corpus of fewer documents ends with its dead letters.
     """
 
-    def __init__(self, noun: str = "document") -> None:
-        """Takes the noun of what is watched."""
-        self._noun = noun
+    def __init__(self) -> None:
+        """Nothing has passed or failed yet."""
         self._passed: set[str] = set()
         self._failures: Counter[tuple[str, str]] = Counter()
 
@@ -185,7 +184,7 @@ class FailureWatch:
             self._failures[stage, kind] += 1
             if self._failures[stage, kind] == MOST_FIRST_FAILURES:
                 raise JobError(
-                    f"the first {MOST_FIRST_FAILURES} {self._noun}s all failed in the "
+                    f"the first {MOST_FIRST_FAILURES} documents all failed in the "
                     f"stage {stage} with {kind} ({failure.detail}), so the cause is "
-                    f"no single {self._noun}; see to it and run the command again"
+                    "no single document; see to it and run the command again"
                 )

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from precis.model.bundle.manifest import EXTRACTIVE, open_bundle_config, open_weights
 from precis.model.errors import UsageError
 from precis.model.extractive.importance import (
     PAIR_FEATURES,
@@ -60,18 +59,6 @@ def importance_tensors(model: ImportanceModel) -> dict[str, np.ndarray]:
         of_part["lexicon_counts"] = counts
         tensors |= {f"importance/{name}/{each}": of_part[each] for each in of_part}
     return tensors
-
-
-def load_importance(folder: str) -> ImportanceModel | None:
-    """The model of an extractor, without its network; None where it has none.
-
-    Raises:
-      UsageError, DataError: as `open_bundle_config` and `read_importance`.
-    """
-    config = open_bundle_config(folder, EXTRACTIVE).config
-    if "importance" not in config:
-        return None
-    return read_importance(folder, config["importance"], open_weights(folder))
 
 
 def read_importance(

@@ -93,7 +93,6 @@ def choose_options(
     reference: ExpectedReference,
     *,
     most: int,
-    least: int = 1,
     limit: Limit = NO_LIMIT,
     length_cost: float = 0.0,
 ) -> list[int]:
@@ -103,7 +102,6 @@ def choose_options(
       options: of a document.
       reference: what is expected of its reference.
       most: options that a summary has at most, at least 1.
-      least: options that it has at least, as far as they fit.
       limit: the length of a summary, at most.
       length_cost: what a summary as long as its reference costs, in F1.
 
@@ -119,14 +117,13 @@ def choose_options(
             changes = [
                 change
                 for change in _changes(chosen, places, most)
-                if len(change) > min(len(chosen), least - 1)
-                and (not limit or limit.holds(options[each].size for each in change))
+                if not limit or limit.holds(options[each].size for each in change)
             ]
             if not changes:
                 return sorted(chosen)
             scores = values_of(changes)
             number = int(scores.argmax())
-            if scores[number] <= best + _MIN_GAIN and len(chosen) >= least:
+            if scores[number] <= best + _MIN_GAIN:
                 return sorted(chosen)
             best, chosen = float(scores[number]), changes[number]
 

@@ -140,7 +140,6 @@ def compose_summary(
     expected: ExpectedReference,
     *,
     most: int,
-    least: int = 1,
     limit: Limit = NO_LIMIT,
     is_english: bool = True,
 ) -> list[Summary]:
@@ -150,7 +149,7 @@ def compose_summary(
       rewritten: the sentences that it may speak of, in document order.
       expected: what is expected of its reference: its words and pairs are all those of
           the document.
-      most, least: lines that it has, at most and at least.
+      most: lines that it has, at most.
       limit: its length, at most.
       is_english: whether the rules for English apply to its lines.
 
@@ -172,7 +171,6 @@ def compose_summary(
         options,
         with_novel,
         most=most,
-        least=least,
         limit=limit,
         length_cost=_LENGTH_COST,
     )

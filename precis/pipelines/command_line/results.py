@@ -92,8 +92,6 @@ def show_run(manifest: Values, values: Values) -> None:
         print(f"rows: {rows:,}; {listed(manifest['summary_methods'])}")
     if groups := manifest.get("groups"):
         print(f"groups by {groups['group_by']}: {groups['counts']['groups']:,}")
-        if failures := groups.get("failures"):
-            print(f"sentences of groups that were not rewritten: {listed(failures)}")
     if manifest["quality_flags"]:
         print(f"quality flags: {listed(manifest['quality_flags'])}")
     if manifest["fallbacks"]:

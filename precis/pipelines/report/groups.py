@@ -2,6 +2,7 @@
 its document.
 """
 
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +44,8 @@ def sample_groups(
       places: on the page, of the documents that are on it by `DOCUMENT_KEY`.
 
     Returns:
-      Each row as it is in the run, with the `lines` of its summary as `group_lines`
-      has them.
+      Each row as it is in the run, with the `line` of each sentence in the summary,
+      and the `place` of its document, None where it is not on the page.
     """
     database.execute("CREATE TABLE groups (number BIGINT, members BIGINT, key VARCHAR)")
     first = 0
@@ -56,28 +57,8 @@ def sample_groups(
     chosen = [number for (number,) in database.execute(_CHOOSE).fetchall()]
     taken = take_rows(run.tables(of_groups=True), chosen)
     rows = [taken[number] for number in chosen]
-    return [{**row, "lines": group_lines(row, places)} for row in rows]
-
-
-def group_lines(
-    row: Mapping[str, Any], places: Mapping[tuple[str, ...], int]
-) -> list[dict[str, Any]]:
-    """The lines of the summary of a group, each with the columns of its sentence.
-
-    Args:
-      row: of the group.
-      places: as in `sample_groups`.
-
-    Returns:
-      For each also the `line`; the `source`, the sentence that it was rewritten of,
-      else ""; and the `place` of its document, None where it is not on the page.
-    """
-    lines = []
-    for sentence, line in zip(
-        row["sentences"], row["summary"].split("\n"), strict=False
-    ):
-        text = shown_line(sentence["text"])
-        place = places.get(tuple(sentence[name] for name in DOCUMENT_KEY))
-        source = "" if text == line else text
-        lines.append({**sentence, "line": line, "source": source, "place": place})
-    return lines
+    for sentence in itertools.chain(*(row["sentences"] for row in rows)):
+        key = tuple(sentence[name] for name in DOCUMENT_KEY)
+        sentence["line"] = shown_line(sentence["text"])
+        sentence["place"] = places.get(key)
+    return rows

@@ -12,24 +12,19 @@ ranks, their places, and last a hash of their words. An interrupted job joins ag
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from precis.model import files
-from precis.model.bundle.importance_tensors import load_importance
 from precis.model.extractive.groups import (
     CENTRALITY,
     SALIENCE,
     Candidate,
     choose_of_group,
 )
-from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.terms import TermCache
-from precis.model.inference.bulk_summarizer import BulkSummarizer
-from precis.model.isolation import FailureWatch
 from precis.model.progress.counters import enter_step
 from precis.model.text.language import is_english
 from precis.model.text.wrapping import shown_line
@@ -48,20 +43,13 @@ from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import GROUPS_FOLDER, describe_file
 from precis.pipelines.summarize.earlier_runs import EarlierRows, check_part
 from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
-from precis.pipelines.summarize.group_writer import (
-    ChosenSentences,
-    check_rewriting,
-    rewrite,
-)
 from precis.pipelines.summarize.options import GroupOptions
 from precis.pipelines.summarize.run_parts import (
     SummaryRun,
     data_files,
     group_settings_id,
 )
-from precis.pipelines.summarize.summary_rows import Models
 from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.summarize.window_summarizer import open_models
 from precis.pipelines.tables.columns import round_score
 from precis.pipelines.tables.flat_columns import flatten
 from precis.pipelines.tables.group_field import OF_A_ROW, order_of
@@ -294,59 +282,14 @@ def as_members(rows: pa.Table, groups: GroupOptions, first: int) -> pa.Table:
 class GroupSummarizer:
     """Summarizes groups, each from its candidates."""
 
-    def __init__(
-        self,
-        settings: SummarySettings,
-        groups: GroupOptions,
-        *,
-        share: Callable[[Callable[[], Any]], Any] = lambda make: make(),
-    ) -> None:
-        """Stores its arguments.
-
-        Args:
-          settings: of the rows of the documents.
-          groups: how they are made.
-          share: as for `WindowSummarizer`.
-
-        Raises:
-          UsageError: as `check_rewriting`.
-        """
-        if groups.rewrite_groups:
-            check_rewriting(settings)
-        self._settings, self._groups, self._share = settings, groups, share
-        self._models = Models()
-        self._watch = FailureWatch("sentence")
-        self._importance: ImportanceModel | None = None
+    def __init__(self, settings: SummarySettings, groups: GroupOptions) -> None:
+        """Takes the settings of the documents' rows, and how groups are made."""
+        self._settings = settings
+        self._terms = TermCache()
         self._settings_id = group_settings_id(settings, groups)
 
-    def load(self) -> None:
-        """Opens what writes, and what knows the importance of words for it."""
-        options = self._settings.options
-        self._terms = TermCache()
-        if self._groups.rewrite_groups:
-            self._importance = load_importance(options.extractive_bundle)
-            self._models = self._share(lambda: open_models(self._settings))
-            assert self._models.bulk is not None
-            self._models.bulk.retain()
-
-    def close(self) -> None:
-        """Ends the search processes that no thread needs any more."""
-        if self._models.bulk is not None:
-            self._models.bulk.release()
-        self._models = Models()
-
-    def rewrite(self, groups: Sequence[ChosenSentences]) -> dict[str, int]:
-        """Rewrites the sentences of groups together, with --rewrite_groups.
-
-        Returns, Raises: as `group_writer.rewrite`.
-        """
-        bulk = self._models.bulk
-        if not isinstance(bulk, BulkSummarizer):
-            return {}
-        return rewrite(groups, bulk, self._settings, self._watch)
-
-    def choose(self, candidates: Sequence[dict[str, Any]]) -> ChosenSentences:
-        """The row of a group, but for `run_id`, of sentences as they stand.
+    def summarize(self, candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """The row of a group, but for `run_id`.
 
         Args:
           candidates: its sentences, best first; a row without text where it has none.
@@ -354,7 +297,6 @@ class GroupSummarizer:
         first = candidates[0]
         candidates = [each for each in candidates if each["text"] is not None]
         english = sum(is_english(each["language"]) for each in candidates)
-        of_english = 2 * english >= len(candidates)
         is_neural = NEURAL in self._settings.options.methods
         method = SALIENCE if is_neural else CENTRALITY
         choices = choose_of_group(
@@ -364,7 +306,7 @@ class GroupSummarizer:
             ],
             selection=self._settings.selection,
             cache=self._terms,
-            is_english=of_english,
+            is_english=2 * english >= len(candidates),
             method=method,
         )
         sentences = [
@@ -380,7 +322,7 @@ class GroupSummarizer:
             "single_member": first["members"] == 1,
             "reduced": first["candidates"] > len(candidates),
         }
-        row = {
+        return {
             **{name: first[name] for name in ("group_id", "members", "members_used")},
             "candidates": len(candidates),
             "summary": "\n".join(shown_line(each["text"]) for each in sentences),
@@ -392,31 +334,18 @@ class GroupSummarizer:
             "reused_from": None,
             "schema_version": GROUP_SCHEMA_VERSION,
         }
-        expected = None
-        if self._importance is not None and candidates:
-            # A document says the important things first, and the features know that.
-            candidates.sort(key=lambda each: each["start"])
-            scores = np.array([each["score"] for each in candidates])
-            texts = [each["text"] for each in candidates]
-            expected = self._importance.expect_reference(texts, scores)
-        return ChosenSentences(row, expected, of_english)
 
 
 class GroupWorker(TaskWorker):
     """Summarizes the groups of a task."""
 
-    def __init__(self, run: SummaryRun, share: Callable[..., Any]) -> None:
-        """Takes the run, and what shares models."""
+    def __init__(self, run: SummaryRun) -> None:
+        """Takes the run."""
         self._run = run
-        self._summarizer = GroupSummarizer(run.settings, run.groups, share=share)
 
     def load(self) -> None:
-        """Opens what the summaries are made with."""
-        self._summarizer.load()
-
-    def close(self) -> None:
-        """Gives the models back."""
-        self._summarizer.close()
+        """Makes what keeps the terms of words."""
+        self._summarizer = GroupSummarizer(self._run.settings, self._run.groups)
 
     def run(
         self, task: GroupTask, progress: TaskProgress, dead_letters: DeadLetterWriter
@@ -428,18 +357,15 @@ class GroupWorker(TaskWorker):
         candidates = read_keys_of_task(path, task.number).to_pylist()
         earlier = EarlierRows(run.earlier_groups)
         rows: list[dict[str, Any]] = []
-        new: list[ChosenSentences] = []
         for _, each in itertools.groupby(candidates, key=lambda row: row["place"]):
             of_group = list(each)
             place, row = of_group[0]["earlier"], None
             if place:
                 row = _with_places(earlier.read(**place), of_group)
             if row is None:
-                new.append(self._summarizer.choose(of_group))
-                row = new[-1].row
+                row = self._summarizer.summarize(of_group)
             row["run_id"] = run.job.run_id
             rows.append(row)
-        failures = self._summarizer.rewrite(new)
         table = summary_table(rows, GROUP_SCHEMA)
         if run.layout.is_flat:
             table = flatten(table)
@@ -449,10 +375,7 @@ class GroupWorker(TaskWorker):
         return TaskReport(
             source_counts(),
             [describe_file(output, name, rows=len(rows))],
-            {
-                "group_members": sum(row["members"] for row in rows),
-                "group_failures": failures,
-            },
+            {"group_members": sum(row["members"] for row in rows)},
         )
 
 

@@ -275,7 +275,7 @@ class ResultOptions:
 
 BOTH, GROUPS = "both", "groups"  # --rows
 # Options of groups that stand in no id where they are off, as those of earlier runs.
-LATER_OF_GROUPS = ("order_by", "rewrite_groups")
+LATER_OF_GROUPS = ("order_by",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -308,12 +308,6 @@ class GroupOptions:
         "their places in the documents",
         metavar="FIELD",
     )
-    rewrite_groups: bool = flag(
-        False,
-        "rewrite the sentences of a group's summary by the summarizer of --bundle, as "
-        "those of a document",
-    )
-
     # About how many candidates one task reads.
     group_task_candidates: int = setting(20_000)
 
@@ -325,12 +319,12 @@ class GroupOptions:
                 f"--group_by {self.group_by}: groups are made by one field; name it, "
                 "as in topic or day(created)"
             )
-        for name in ("rows", "order_by", "rewrite_groups"):
+        for name in ("rows", "order_by"):
             value = getattr(self, name)
-            if value not in (BOTH, "", False) and not self.group_by:
-                flag_text = f"--{name}" if value is True else f"--{name} {value}"
+            if value not in (BOTH, "") and not self.group_by:
                 raise UsageError(
-                    f"{flag_text} needs --group_by, the field that makes the groups"
+                    f"--{name} {value} needs --group_by, the field that makes the "
+                    "groups"
                 )
 
     @property

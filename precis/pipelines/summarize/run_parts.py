@@ -312,9 +312,6 @@ def describe_groups(
             "groups": sum(file["rows"] for file in published),
             "members": members,
         },
-        "failures": sum_counts(
-            report.figures.get("group_failures", {}) for report in reports
-        ),
         "files": published,
     }
 

@@ -72,7 +72,6 @@ from precis.pipelines.run.options import (
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.summarize.earlier_runs import find_earlier_runs
 from precis.pipelines.summarize.equal_texts import KeyWorker, join_keys
-from precis.pipelines.summarize.group_writer import check_rewriting
 from precis.pipelines.summarize.groups import (
     GroupWorker,
     join_groups,
@@ -160,8 +159,6 @@ def plan(
         groups.field.check(layout.schema)
         if groups.order_by:
             check_order(groups.order_by, layout.schema)
-    if groups.rewrite_groups:
-        check_rewriting(settings)
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
 
@@ -331,14 +328,14 @@ def run_steps(
         )
         reports = (reports, copies) | "AddCopies" >> beam.Flatten()
     if run.groups.group_by:
-        worker, step = GroupWorker(run, share), Step(run.job, GROUPS)
-        writers = readers if run.groups.rewrite_groups else processes
+        worker, step = GroupWorker(run), Step(run.job, GROUPS)
         of_groups = (
             reports
             | "AwaitAllRows" >> beam.combiners.ToList()
             | "JoinGroups" >> beam.FlatMap(join_groups, run)
             | "SpreadGroups" >> beam.Reshuffle()
-            | "SummarizeGroups" >> beam.ParDo(RunTask(worker, step, processes=writers))
+            | "SummarizeGroups"
+            >> beam.ParDo(RunTask(worker, step, processes=processes))
         )
         reports = (reports, of_groups) | "AddGroups" >> beam.Flatten()
     _ = (

@@ -218,16 +218,13 @@ GROUP_COLUMNS = _columns(
                                   extractive in the members, of neural alone where it is
                                   there, equal ones once, and --max_group_candidates of
                                   them at most
-    summary              string   the sentences, one a line; with --rewrite_groups what
-                                  was written of each
-    method               string   centrality, LexRank weighed by position; salience, it
-                                  times the score of the extractor; or rewritten: chosen
-                                  so, with a written line at least
+    summary              string   the sentences, one a line
+    method               string   centrality, LexRank weighed by position; or salience,
+                                  it times the score of the extractor
     sentences            list     the sentences of `summary`, one for each line
     flags                strings  empty: no member has a sentence (that is within the
                                   limit); single_member;
-                                  reduced: members had more sentences than candidates;
-                                  and those of fallback_flags that a written line has
+                                  reduced: members had more sentences than candidates
     members_digest       string   of the documents of the group, their sentences and
                                   values of --order_by: a group with the same one has
                                   the same summary

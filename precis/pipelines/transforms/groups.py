@@ -13,7 +13,6 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.utils.shared import Shared
 
 from precis.model.errors import UsageError
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database
@@ -34,7 +33,6 @@ from precis.pipelines.transforms.beam_transforms import in_batches, transform_se
 
 # More than an engine has workers; each costs the time to open a database.
 _SHARDS = 128
-_REWRITTEN_TOGETHER = 256
 
 
 class SummarizeGroups(beam.PTransform):
@@ -155,13 +153,9 @@ class _SummarizeShard(beam.DoFn):
     ) -> None:
         self._settings, self._groups, self._run_id = settings, groups, run_id
         self._schema = as_members(schema.empty_table(), groups, 0).schema
-        self._summarizer = GroupSummarizer(settings, groups, share=Shared().acquire)
 
     def setup(self) -> None:
-        self._summarizer.load()
-
-    def teardown(self) -> None:
-        self._summarizer.close()
+        self._summarizer = GroupSummarizer(self._settings, self._groups)
 
     def process(
         self, shard: tuple[int, Iterable[dict[str, Any]]]
@@ -171,12 +165,10 @@ class _SummarizeShard(beam.DoFn):
             batches = join_candidates(connection, self._groups)
             candidates = (each for batch in batches for each in batch.to_pylist())
             groups = itertools.groupby(candidates, key=lambda each: each["place"])
-            chosen = (self._summarizer.choose(list(each)) for _, each in groups)
-            while together := list(itertools.islice(chosen, _REWRITTEN_TOGETHER)):
-                self._summarizer.rewrite(together)
-                for row, *_ in together:
-                    row["run_id"] = self._run_id
-                    yield beam_rows.to_row(row, GROUP_SCHEMA)
+            for _, each in groups:
+                row = self._summarizer.summarize(list(each))
+                row["run_id"] = self._run_id
+                yield beam_rows.to_row(row, GROUP_SCHEMA)
 
 
 def _tables(members: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -52,7 +52,7 @@ def test_every_line_names_the_sentence_that_it_was_written_of(tmp_path):
             lines += 1
             unchanged += line == sentence
     limits = {"max_words": 14, "max_chars": 80, "group_by": "split"}
-    flags |= {"form": "key_points", "rewrite_groups": True, **limits}
+    flags |= {"form": "key_points", **limits}
     assert not precis("summarize", output=tmp_path / "short", **flags)
     short = pq.read_table(tmp_path / "short" / "data").to_pylist()
     groups = pq.read_table(tmp_path / "short" / "groups").to_pylist()

@@ -17,7 +17,6 @@ from support.report_runs import HOSTILE, STORMS, documents_of, write_run
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.report.groups import group_lines
 from precis.pipelines.report.report import report
 
 
@@ -164,22 +163,6 @@ def test_groups_stand_with_the_documents_of_their_sentences(folder, page):
         assert int(copies or 1) == sentence["copies"]
     assert "Scores of groups: system" in page
     assert "ROUGE is not shown" not in page
-
-
-def test_a_rewritten_line_stands_with_its_sentence():
-    names = ("document_id", "source_file", "source_position", "text")
-    sentences = [
-        ("a", "f", "byte 0", "It rained."),
-        ("b", "f", "byte 9", "On\n it  ran."),
-    ]
-    row = {
-        "sentences": [dict(zip(names, each, strict=True)) for each in sentences],
-        "summary": "It rained.\nIt ran.",
-    }
-    lines = group_lines(row, {("b", "f", "byte 9"): 4})
-    shown = [(each["line"], each["source"], each["place"]) for each in lines]
-    assert shown == [("It rained.", "", None), ("It ran.", "On it ran.", 4)]
-    assert group_lines({"sentences": [], "summary": ""}, {}) == []
 
 
 def test_a_small_page_has_some_documents_and_says_so(folder, tmp_path, capsys):
