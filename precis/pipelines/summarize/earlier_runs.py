@@ -153,7 +153,7 @@ class EarlierRows:
         self._group = functools.lru_cache(_OPEN_GROUPS)(self._read_group)
 
     def read(self, part: int, row_group: int, row: int) -> dict[str, Any]:
-        """A row as a dict, with the columns that the folder of its part names.
+        """A row as a dict, without columns that the folder of its part names.
 
         Args:
           part: the number of the part.
@@ -164,7 +164,7 @@ class EarlierRows:
           DataError: the part was damaged since its keys were read.
         """
         (values,) = self._group(part, row_group).slice(row, 1).to_pylist()
-        return {**values, **self._parts[part].partition}
+        return dict(values)
 
     def _read_group(self, part: int, row_group: int) -> pa.Table:
         path = self._parts[part].path

@@ -9,6 +9,7 @@ of the first document with the same text. If that one has failed, it fails too.
 
 import dataclasses
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -40,6 +41,8 @@ from precis.pipelines.tables.schema import summary_table
 
 COPY = "copy"
 _TABLE_ROWS = 512  # rows that are taken over and written together
+_PLACE = ("source_file", "source_position")
+_place = operator.itemgetter(*_PLACE)
 # Where the row stands that a duplicate waits for.
 _COPY = pa.field(
     COPY,
@@ -67,7 +70,7 @@ class KnownDocuments:
         self._run = run
         self._part = part
         self._links = read_links(run.job.output, task) if run.has_keys else {}
-        self._earlier = EarlierRows(run.earlier) if run.earlier else None
+        self._earlier = EarlierRows(run.earlier)
         self._reused: list[dict[str, Any]] = []
         self._duplicates: list[dict[str, Any]] = []
         self._duplicates_name = _duplicates_name(task)
@@ -101,9 +104,7 @@ class KnownDocuments:
                 {**columns, "reference_quality": measures, COPY: link.copy}
             )
             return True
-        row = None
-        if self._earlier and link.earlier:
-            row = self._earlier.read(**link.earlier)
+        row = self._earlier.read(**link.earlier) if link.earlier else None
         if row is None or not holds_for(row, article):
             self._firsts[_place(columns)] = columns["duplicate_of"]
             return False
@@ -118,7 +119,8 @@ class KnownDocuments:
             }
         )
         if len(self._reused) == _TABLE_ROWS:
-            self._flush()
+            self._part.add_rows(self._reused)
+            self._reused.clear()
         return True
 
     def further_columns(self, article: Article) -> dict[str, Any]:
@@ -127,13 +129,9 @@ class KnownDocuments:
         first = self._firsts.pop(_place(columns), None)
         return {**columns, "duplicate_of": first}
 
-    def _flush(self) -> None:
-        self._part.add_rows(self._reused)
-        self._reused = []
-
     def finish(self) -> list[PublishedFile]:
         """Writes what still waits; returns the file of duplicates if there are any."""
-        self._flush()
+        self._part.add_rows(self._reused)
         output = self._run.job.output
         files.remove(files.join(output, self._duplicates_name))
         if not self._duplicates:
@@ -154,10 +152,6 @@ def holds_for(row: Mapping[str, Any], article: Article) -> bool:
     return row["content_sha256"] == article.content_sha256 and all(
         text[item["start"] : item["end"]] == item["text"] for item in row["extractive"]
     )
-
-
-def _place(columns: Mapping[str, Any]) -> tuple[str, ...]:
-    return columns["source_file"], columns["source_position"]
 
 
 def _duplicates_name(task: int) -> str:
@@ -185,9 +179,8 @@ class CopyWorker(TaskWorker):
             tasks.add(first["task"])
             waiting.setdefault(_place(first), []).append(columns)
         with RowWriter(run, f"{task.number:05d}-copies", progress) as part:
-            for number in sorted(tasks):
-                for rows in self._rows(number):
-                    part.add_rows(_copies(rows, waiting))
+            for rows in self._rows(sorted(tasks)):
+                part.add_rows(_copies(rows, waiting))
             published = part.finish()
         moved: Counter[str] = Counter()
         for columns in itertools.chain(*waiting.values()):
@@ -200,17 +193,12 @@ class CopyWorker(TaskWorker):
             figures=part.figures(is_copy=True),
         )
 
-    def _rows(self, task: int) -> Iterator[pa.Table]:
-        """The rows of a task; none where it has failed."""
+    def _rows(self, tasks: Iterable[int]) -> Iterator[pa.Table]:
+        """The rows of tasks; none of a task that has failed."""
         run = self.summary_run
-        path = receipt_path(run.step, task)
-        if files.exists(path):
+        for path in filter(files.exists, (receipt_path(run.step, n) for n in tasks)):
             for file in data_files(files.read_json(path)["files"]):
-                yield from read_part(
-                    files.join(run.job.output, file["file"]),
-                    partition=file.get("partition", {}),
-                    types=run.layout.partition_types,
-                )
+                yield from read_part(files.join(run.job.output, file["file"]))
 
 
 def _copies(
@@ -225,10 +213,9 @@ def _copies(
     Raises:
       JobError: a row is of another content.
     """
-    keys = rows.select(["source_file", "source_position"])
-    each = zip(*(column.to_pylist() for column in keys.columns), strict=True)
+    keys = zip(*(rows[name].to_pylist() for name in _PLACE), strict=True)
     wanted = {
-        number: waiting.pop(key) for number, key in enumerate(each) if key in waiting
+        number: waiting.pop(key) for number, key in enumerate(keys) if key in waiting
     }
     taken = rows.take(pa.array(list(wanted), pa.int64())).to_pylist()
     copies = []
