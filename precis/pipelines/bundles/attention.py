@@ -24,7 +24,7 @@ from precis.pipelines.bundles.options import (
 )
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.options import read_flags
-from precis.pipelines.summarize.one_document import read_document, summarize_article
+from precis.pipelines.summarize.texts import read_document, summarize_article
 
 
 class AttentionResult(NamedTuple):

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # The functions that summarize without a corpus: where they are, and the options of
 # summaries that they do not take.
 _WITHOUT_CORPUS: dict[str, tuple[str, Sequence[str]]] = {
-    "summarize_text": ("summarize.one_document.summarize_text", NOT_FOR_A_TEXT),
-    "summarize_frame": ("summarize.frames.summarize_frame", ("output",)),
+    "summarize_text": ("summarize.texts.summarize_text", NOT_FOR_A_TEXT),
+    "summarize_frame": ("summarize.texts.summarize_frame", ("output",)),
 }
 _WIDTH = 84
 

@@ -108,7 +108,7 @@ def _summarize_document(
             f"there is no flag {beam_args[0].partition('=')[0]} where one document is "
             "summarized; `precis summarize --help all` lists the flags"
         )
-    from precis.pipelines.summarize.one_document import as_json, summarize_document
+    from precis.pipelines.summarize.texts import as_json, summarize_document
 
     row = summarize_document(document.text, **flags)
     show_document(row, document.text, as_line=as_json(row) if document.json else "")

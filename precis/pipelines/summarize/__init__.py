@@ -10,7 +10,7 @@ equal_texts           which documents have equal texts, or a row in an earlier r
 known_documents       rows that are taken over
 groups                sentences of all rows by group; a summary of each group
 earlier_runs          runs whose rows are taken over
-one_document          the summary of one text
+texts                 the summaries of one text, and of a data frame
 options               the options of the command
 summary_settings      the settings that the rows depend on
 """

@@ -12,8 +12,8 @@ from support.summarize_runs import rows_of
 
 from precis.model.text.normalization import normalise
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
-from precis.pipelines.summarize.one_document import summarize_text
 from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.texts import summarize_text
 
 
 @pytest.mark.slow

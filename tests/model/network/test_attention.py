@@ -19,7 +19,7 @@ from precis.model.network.config import DecoderOnlyConfig
 from precis.model.search.config import SearchConfig
 from precis.model.tokenization.folder import load_tokenizers
 from precis.pipelines.bundles.attention import attention as attention_command
-from precis.pipelines.summarize.one_document import summarize_text
+from precis.pipelines.summarize.texts import summarize_text
 
 TEXT = "Rain fell on Paris. Nobody was hurt."
 SUMMARY = "Rain fell."

@@ -15,8 +15,8 @@ import pytest
 from support.command_line import error_lines, exit_code
 
 from precis.pipelines.command_line.results import warnings_of
-from precis.pipelines.summarize.one_document import summarize_document
 from precis.pipelines.summarize.summarize import summarize
+from precis.pipelines.summarize.texts import summarize_document
 
 TEXT = (
     "(CNN) -- Rain fell on Oslo on Monday. The mayor said that 40 streets were closed "

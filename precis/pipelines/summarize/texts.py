@@ -1,26 +1,36 @@
-"""The summaries of one document, without a run: `precis.summarize_text`, and `precis
-summarize --text FILE`.
+"""The summaries of texts that are no corpus: `precis.summarize_text`,
+`precis.summarize_frame`, and `precis summarize --text FILE`.
+
+Texts are read, summarized and checked as those of a corpus; a row of a frame that would
+be a dead letter there has null in place of a summary, and the reason beside it.
 """
 
 import functools
+import itertools
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from precis.model import files
+from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, UsageError
+from precis.model.inference.process_limits import refuse_within_import
+from precis.model.isolation import Failure
+from precis.model.progress.stages import stage
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.formats import fitting_encoding, other_format
 from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.corpus.opening import open_source, written_name
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.task import Task
+from precis.pipelines.corpus.task import DeadLetter, Task, to_article
 from precis.pipelines.corpus.task_reader import TaskReader
 from precis.pipelines.corpus.text_files import document_id, to_document
-from precis.pipelines.run.job_progress import load_tensorflow
+from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.run.options import option_names, read_flags
 from precis.pipelines.summarize.extractive_summaries import ORACLE
 from precis.pipelines.summarize.options import (
@@ -31,11 +41,18 @@ from precis.pipelines.summarize.options import (
 )
 from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 
 # Two sets of settings, such as two networks to compare, stay loaded.
 _MOST_LOADED = 2
 # The flags of a corpus that concern the text of one document.
 _OF_THE_TEXT = ("clean", "max_record_mb", "encoding")
+# What is known of a document of a corpus, or of its run.
+_NOT_ADDED = {
+    *("document_id", "split", "source_file", "source_position", "duplicate_of"),
+    *("reused_from", "run_id", "schema_version"),
+}
+FAILURE = "summary_failure"
 
 
 def summarize_text(
@@ -67,9 +84,7 @@ def summarize_text(
             f"summarize_text takes one text, not {type(text).__name__}; "
             "precis.summarize takes a corpus"
         )
-    for name in NOT_FOR_A_TEXT:
-        if name in flags:
-            raise UsageError(f"summarize_text takes no {name}; precis.summarize does")
+    _refuse(NOT_FOR_A_TEXT, flags, "summarize_text")
     article = Article.from_text(text, clean=clean)
     if not article.body:
         raise UsageError("the text cannot be summarized: the article has no text")
@@ -98,21 +113,118 @@ def summarize_article(
             "--extractive oracle chooses sentences by a reference summary, and one "
             "document has none; name other methods, as in --extractive lexrank,lead"
         )
-    if settings.options.uses_tensorflow:
-        load_tensorflow()
-    (window,) = _load(settings).summarize([article])
+    (window,) = _loaded(settings).summarize([article])
     for letter in window.dead_letters:
         raise JobError(f"the text cannot be summarized: {letter.detail}")
     (row,) = window.rows
     return row
 
 
-@functools.lru_cache(maxsize=_MOST_LOADED)
 def _load(settings: SummarySettings) -> WindowSummarizer:
     """A summarizer with its models in memory."""
+    if settings.options.uses_tensorflow:
+        load_tensorflow()
     summarizer = WindowSummarizer(settings)
     summarizer.load()
     return summarizer
+
+
+_loaded = functools.lru_cache(maxsize=_MOST_LOADED)(_load)
+
+
+def summarize_frame(
+    frame: Any, text: str, *, clean: str = "standard", **flags: Any
+) -> Any:
+    """Summarizes the texts of a data frame.
+
+        news = pandas.read_parquet("news.parquet")
+        news = precis.summarize_frame(news, text="body", bundle="hf://org/name")
+        print(news[["headline", "summary", "quality_flags"]])
+
+    Args:
+      frame: of pandas or polars, or an Arrow table.
+      text: the column with the documents.
+      clean: as `--clean` of `precis summarize`: standard or none.
+      **flags: the flags of `precis summarize` that concern summaries.
+
+    Returns:
+      A frame of the same kind, with the same rows and columns, the columns of
+      docs/SCHEMA.md that concern summaries, and `summary_failure`: why a row has no
+      summary, else null.
+
+    Raises:
+      UsageError: an invalid flag or bundle, no such column, or a new column that the
+        frame has.
+      TypeError: this is no data frame.
+      JobError: all rows fail alike.
+    """
+    import narwhals as nw
+
+    refuse_within_import()
+    _refuse(("output",), flags, "summarize_frame")
+    table = nw.from_native(frame, eager_only=True)
+    names = [name for name in SUMMARY_SCHEMA.names if name not in _NOT_ADDED]
+    if text not in table.columns:
+        way_out = suggestion(text, table.columns) or "name one that it has"
+        raise UsageError(f"the frame has no column {text!r}; {way_out}")
+    for name in {*names, FAILURE} & {*table.columns}:
+        raise UsageError(f"the frame has the added column {name!r} already; rename it")
+    column, missing = table[text], table[text].is_null().to_list()
+    # None in a text is what is missing in any form, as NaN.
+    texts = [
+        "" if is_missing else value
+        for value, is_missing in zip(column.to_list(), missing, strict=True)
+    ]
+    with shown("summarize"):
+        settings = read_settings(flags, clean)
+        rows, reasons = _summarize(texts, settings)
+    added = rows.select(names).append_column(FAILURE, pa.array(reasons, pa.string()))
+    made = nw.from_arrow(added, backend=table.implementation)
+    return nw.to_native(table.with_columns(*made.iter_columns()))
+
+
+def _summarize(
+    texts: Sequence[Any], settings: SummarySettings
+) -> tuple[pa.Table, list[str | None]]:
+    """The rows of texts, with nulls where there is none, and why there is none."""
+    unread: list[str | None] = []  # why a text is no article
+    failed: list[str | None] = []  # why an article has no row
+
+    def articles() -> Iterator[Article]:
+        for text in texts:
+            record = to_article(Document("", "", text, None), clean=settings.clean)
+            if isinstance(record, Article):
+                unread.append(None)
+                yield record
+            else:
+                unread.append(_reason(record))
+                progress.advance(1)
+
+    tables = [SUMMARY_SCHEMA.empty_table()]
+    summarizer = _load(settings)
+    try:
+        with stage("summarize", total=len(texts)) as progress:
+            for window in summarizer.summarize(articles()):
+                tables.append(summarizer.table(window))
+                failed += [_reason(row.failure) for row in window.documents]
+                progress.advance(len(window.documents))
+    finally:
+        summarizer.close()
+    of_articles = iter(failed)
+    reasons = [reason or next(of_articles) for reason in unread]
+    rows = itertools.count()
+    taken = [None if reason else next(rows) for reason in reasons]
+    return pa.concat_tables(tables).take(pa.array(taken, pa.int64())), reasons
+
+
+def _reason(failure: DeadLetter | Failure | None) -> str | None:
+    return failure and f"{failure.reason}: {failure.detail}"
+
+
+def _refuse(names: Iterable[str], flags: Mapping[str, Any], function: str) -> None:
+    for name in names:
+        if name in flags:
+            raise UsageError(f"{function} takes no {name}; precis.summarize does")
 
 
 def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
@@ -197,7 +309,5 @@ def as_json(row: Mapping[str, Any]) -> str:
     """A row as a line of JSON: its values as Parquet has them, its columns in the order
     of docs/SCHEMA.md.
     """
-    from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
-
     (stored,) = summary_table([dict(row)], SUMMARY_SCHEMA).to_pylist()
     return json.dumps(stored, ensure_ascii=False, allow_nan=False)
