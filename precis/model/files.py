@@ -15,12 +15,12 @@ from typing import IO, Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
 
+from precis.model import unfinished_files
 from precis.model.config import install_command
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import DataError, UsageError
 from precis.model.storage.clients import extra_of
 from precis.model.storage.store import ObjectStore
-from precis.model.unfinished_files import begin_file, end_file
 
 # The end of the name of a file that is being written.
 ASIDE = ".aside"
@@ -230,8 +230,9 @@ def write_aside(path: str) -> Iterator[IO[bytes]]:
 def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
     os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
     aside = f"{name}.{uuid.uuid4().hex[:8]}{ASIDE}"
+    unfinished_files.names.add(aside)
     try:
-        with begin_file(aside) as file:
+        with open(aside, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -243,7 +244,7 @@ def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(OSError):  # It is not there, or its disk is gone.
             os.remove(aside)
-        end_file(aside)
+        unfinished_files.names.discard(aside)
 
 
 def write_bytes(path: str, content: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from precis.model import files, unfinished_files
+from precis.model import files
 from precis.model.errors import PrecisError
 from precis.model.files import ASIDE
 from precis.pipelines.run.result_files import DESCRIPTION_FILES, listed_files
@@ -57,8 +57,7 @@ def watching(step: Callable[[str], None]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in _CALLS:
             patch.setattr(os, name, watch(name))
-        for module in (files, unfinished_files):
-            patch.setattr(module, "open", open_watched, raising=False)
+        patch.setattr(files, "open", open_watched, raising=False)
         yield
 
 

@@ -50,13 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     ending.install()
     try:
         code = _run(arguments)
-        ending.finish(code)
     except Interrupted as error:
         ending.end(str(error))
-    except BaseException:
-        if not ending.signal:
-            raise
-        ending.end()
+    ending.finish(code)
     return code
 
 

@@ -265,11 +265,11 @@ def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
     if not counts_progress(pipeline.options):
         several = [Stage(name=several[-1].name, first_note="running on the engine")]
     try:
-        with stages(several), interruption.at_once():
+        with stages(several):
             result = pipeline.run()
             # The job of a remote runner would go on without this process.
             cancel = functools.partial(_cancel, pipeline.options, result)
-            with interruption.at_end(cancel, is_first=True):
+            with interruption.at_end(cancel):
                 try:
                     state = result.wait_until_finish()
                 except (KeyboardInterrupt, SystemExit):  # In a caller's own program.

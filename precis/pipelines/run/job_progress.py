@@ -20,6 +20,7 @@ from precis.model.progress.counters import FOLDER_VARIABLE
 from precis.model.progress.stages import StageGroup, current_listener, listening, stage
 from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.run import interruption
+from precis.pipelines.run.interruption import print_error
 from precis.pipelines.run.options import JSON, LIVE, PLAIN, ProgressOptions
 from precis.pipelines.run.stage_state import (
     DONE,
@@ -71,8 +72,9 @@ class Lines:
         """
         for state in states:
             if state.is_ended or state is states[-1]:
-                if state.stage not in self._ended:
-                    _print_error(self._as_line(state))
+                line = self._as_line(state)
+                if line and state.stage not in self._ended:
+                    print_error(line)
             if state.is_ended:
                 self._ended.add(state.stage)
 
@@ -83,7 +85,8 @@ class Lines:
 
     def say(self, text: str, state: str) -> None:
         """Writes a message."""
-        _print_error(self.as_message(text, state))
+        if line := self.as_message(text, state):
+            print_error(line)
 
 
 class Live:
@@ -101,10 +104,6 @@ class Live:
 
         self._console = Console(stderr=True, force_terminal=True, highlight=False)
         self._progress: Any = None
-
-    def as_message(self, text: str, state: str) -> str:
-        """The message itself."""
-        return text
 
     def begin(self) -> None:
         """Hides the cursor; what others write to stderr goes above the display."""
@@ -147,7 +146,7 @@ class Live:
     def say(self, text: str, state: str) -> None:
         """Writes a message above the lines."""
         if self._progress is None:
-            _print_error(text)
+            print_error(text)
         else:
             self._console.print(text, markup=False, soft_wrap=True)
 
@@ -197,7 +196,6 @@ class Display:
         self._lock = threading.RLock()
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
-        self._has_ended = False
 
     def begin(self, group: StageGroup) -> None:
         """Shows stages, beside those that run."""
@@ -206,7 +204,7 @@ class Display:
         running = _RunningGroup(group, time.monotonic(), is_brief)
         with self._lock:
             self._running.append(None if is_hidden else running)
-            if is_hidden or self._has_ended:
+            if is_hidden:
                 return
             if self._thread is None:
                 self._painter.begin()
@@ -219,7 +217,7 @@ class Display:
         """Shows how the stages that began last have ended."""
         with self._lock:
             running = self._running.pop()
-            if running is None or self._has_ended:
+            if running is None:
                 return
             is_last = not any(self._running)
             states = running.states(DONE if is_done else FAILED)
@@ -236,13 +234,14 @@ class Display:
         with self._lock:
             self._painter.say(text, state)
 
-    def stop(self) -> None:
-        """Ends the display for good, as before a message that a signal prints."""
-        with self._lock:
-            if self._thread is not None and not self._has_ended:
-                self._painter.end(self._states(FAILED), is_last=True)
-            self._has_ended = True
-            self._is_over.set()
+    def stop(self, text: str) -> None:
+        """Shows the last message of a process that a signal ends."""
+        self._lock.acquire()  # For ever: no other thread shows anything any more.
+        if self._thread is not None:
+            self._painter.end(self._states(FAILED), is_last=True)
+        if os.isatty(2):  # It shows ^C.
+            print(file=sys.stderr)
+        self._painter.say(text, FAILED)
 
     def _renew(self) -> None:
         """Paints again and again, until the last stage has ended."""
@@ -279,11 +278,9 @@ def shown(
     options = options or ProgressOptions()
     painter = _make_painter(command, options, is_verbose)
     display = Display(painter, options)
-    with (
-        listening(display),
-        interruption.at_end(display.stop, is_first=True),
-        interruption.changed(as_line=lambda text: painter.as_message(text, FAILED)),
-    ):
+    if ending := interruption.installed():
+        ending.say = display.stop
+    with listening(display):
         yield
 
 
@@ -315,26 +312,15 @@ def is_quiet() -> bool:
 
 
 def complain(text: str) -> None:
-    """Gives an error of one line to the display; without one, to stderr. What fails
-    after a signal may have failed because of it, and says nothing.
-    """
-    ending, listener = interruption.installed(), current_listener()
-    if ending is not None and ending.signal:
-        return
+    """Gives an error of one line to the display; without one, to stderr."""
+    listener = current_listener()
     if isinstance(listener, Display):
         listener.say(text, FAILED)
     else:
-        _print_error(text)
+        print_error(text)
 
 
 def load_tensorflow() -> None:
     """Imports TensorFlow, which takes seconds, and says so on a terminal."""
     with stage("loading TensorFlow", is_brief=True):
         import_tensorflow()
-
-
-def _print_error(text: str) -> None:
-    """Writes a line to stderr, which may be closed by now."""
-    if text:
-        with contextlib.suppress(OSError, ValueError):
-            print(text, file=sys.stderr, flush=True)

@@ -72,7 +72,7 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
             )
 
     def leave() -> None:
-        # The processes that were writing them are dead by now.
+        interruption.kill_processes_below()
         if lock.is_held():
             files.remove_leftovers(output)
         lock.release()

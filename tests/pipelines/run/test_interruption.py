@@ -22,21 +22,12 @@ def wait_for_a_signal():
     time.sleep(600)
 
 def make_noise():
-    # What fails because of a signal: a thread, a library, an object that goes.
+    # What fails because of a signal: a thread, a library, a program below.
     thread = threading.Thread(target=lambda: 1 / 0)
     thread.start()
     thread.join()
     logging.error("noise")
-    type("Noise", (), {"__del__": lambda _: 1 / 0})()
-
-def wait():
-    while True:
-        try:
-            # The signal may come as soon as the file is there.
-            write("ready")
-            time.sleep(60)
-        except BaseException:
-            make_noise()
+    subprocess.run(["sh", "-c", "echo noise >&2"])
 
 def install():
     ending = interruption.Ending("precis x", "go on with: y", "all is kept")
@@ -67,49 +58,31 @@ def end(
 
 @pytest.mark.parametrize("number", interruption.SIGNALS)
 def test_a_program_that_does_not_stop_is_ended_with_one_line(tmp_path, number):
-    code = "install().grace_seconds = 0.05\nwait()"
-    ended = end(tmp_path, code, number)
+    ended = end(tmp_path, "install()\nwait_for_a_signal()", number)
     assert ended.code == 128 + number
     assert ended.lines == [f"precis x: stopped by {number.name}; {KEPT}"]
     assert ended.left == []
 
 
-def test_a_program_that_gives_back_what_it_holds_ends_by_itself(tmp_path):
-    code = """
-ending = install()
-ending.grace_seconds = 600
-try:
-    wait_for_a_signal()
-except interruption.Stopped:
-    write("given back")
-    make_noise()
-    ending.end("one half is kept")
-"""
-    ended = end(tmp_path, code)
-    assert (tmp_path / "out" / "given back").exists()
-    line = "precis x: stopped by SIGINT; one half is kept; go on with: y"
-    assert ended.lines == [line]
-
-
 TREE = """
-from precis.model.unfinished_files import begin_file
+from precis.model.files import write_aside
 install()
 MIDDLE = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(600)"
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 out = sys.argv[1]
 with (
-    interruption.at_once(),
     interruption.at_end(lambda: os.rename(out + "/lock", out + "/released")),
+    interruption.at_end(make_noise),
     interruption.at_end(lambda: 1 / 0),
-    interruption.at_end(lambda: os.kill(child.pid, 0), is_first=True),
-    begin_file(out + "/part.aside"),
+    interruption.at_end(lambda: os.kill(child.pid, 0)),
+    write_aside(out + "/unfinished"),
 ):
     open(out + "/lock", "w").close()
     open(out + "/part", "w").close()
     child = subprocess.Popen([sys.executable, "-c", MIDDLE, *SLEEP])
     while len(psutil.Process().children(recursive=True)) < 2:
         time.sleep(0.01)
-    wait()
+    wait_for_a_signal()
 """
 
 
@@ -125,8 +98,7 @@ def test_an_ignored_signal_stays_ignored(tmp_path):
     code = """
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 install()
-with interruption.at_once():
-    wait()
+wait_for_a_signal()
 """
     ended = end(tmp_path, code, signal.SIGINT, signal.SIGTERM)
     assert ended.code == 143
@@ -148,31 +120,21 @@ ending.end("the state is saved")
 
 
 def test_a_command_that_is_done_keeps_its_exit_code(tmp_path):
-    ended = end(tmp_path, "install().finish(1)\nwait()")
+    ended = end(tmp_path, "install().finish(1)\nwait_for_a_signal()")
     assert (ended.code, ended.lines, ended.left) == (1, [], [])
 
 
-def test_a_forked_process_has_its_signals_to_itself(tmp_path):
-    code = """
-install().grace_seconds = 0.05
-reader, writer = os.pipe()
-pid = os.fork()
-if not pid:
-    os.write(writer, b"x")
-    time.sleep(600)
-os.read(reader, 1)
-os.kill(pid, signal.SIGTERM)
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
-wait()
-"""
-    assert end(tmp_path, code).code == 130
+def test_a_state_that_is_not_saved_in_time_is_not_waited_for(tmp_path):
+    code = "install()\nwith interruption.saving():\n    wait_for_a_signal()"
+    ended = end(tmp_path, code, signal.SIGTERM)
+    assert (ended.code, ended.left) == (143, [])
+    assert ended.lines[0].startswith("precis x: stopped by SIGTERM; not saved in time")
 
 
 def test_a_python_program_keeps_its_handlers():
     before = [signal.getsignal(number) for number in interruption.SIGNALS]
     threads = threading.active_count()
     with (
-        interruption.at_once(),
         interruption.at_end(lambda: None),
         interruption.saving() as is_stopped,
     ):
