@@ -2,8 +2,7 @@
 
 A card is a function of the manifest and of config.json: the same training gives the
 same bytes, wherever and however often it was interrupted. It is no part of the model:
-no model_id depends on it, so it may be written anew; its checksum is in SHA256SUMS. Its
-words stand in `card.md.jinja`.
+no model_id depends on it, and people may edit it. Its words are in `card.md.jinja`.
 """
 
 import json

@@ -8,9 +8,8 @@ A bundle loads without a network connection and holds no pickle:
     source_tokenizer/     the tokenizer of sources, where it is a different one
     weights.safetensors   one tensor per weight, named by its path in the network
     README.md             the model card, which no model_id covers
-    SHA256SUMS            the sha256 of each file, byte for byte, which `sha256sum
-                          --check SHA256SUMS` reads too; earlier versions have none
-    manifest.json         what the model_id is computed from, provenance; written last
+    manifest.json         checksums, of which the model_id is computed, and provenance;
+                          written last
 
 The kind of a bundle says what kind of model it holds and which command takes it. A
 summarizer is two bundles in one folder, without weights itself (`summarizer_bundle`).
@@ -18,7 +17,6 @@ summarizer is two bundles in one folder, without weights itself (`summarizer_bun
 and `open_weights` check each file against the manifest before they return its content.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -35,15 +33,12 @@ from precis.model.tokenization.folder import (
     AnyTokenizer,
     TokenizerPair,
     load_tokenizer,
-    tokenizer_files,
 )
 
 FORMAT_VERSION = 1
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "weights.safetensors"
 MANIFEST_FILE = "manifest.json"
-CHECKSUMS_FILE = "SHA256SUMS"
-_CHECKSUM = re.compile(r"([0-9a-f]{64})  (.+)")
 # The state of a training lies beside its bundle, and is no part of it.
 TRAINING_FOLDER = "training"
 # As facebook/bart-large-cnn.
@@ -136,15 +131,13 @@ def save_bundle_files(
         if saved is not None:
             saved.save(files.join(folder, name))
             manifest[f"{name}_fingerprint"] = saved.fingerprint
-    manifest["sha256"] = _sha256_of(folder, names)
+    manifest["sha256"] = {
+        name: files.sha256_file(files.join(folder, name)) for name in names
+    }
     manifest["provenance"] = provenance
     manifest["model_id"] = content_model_id(manifest)
     publish_manifest(folder, manifest, content, parts=parts)
     return str(manifest["model_id"])
-
-
-def _sha256_of(folder: str, names: Iterable[str]) -> dict[str, str]:
-    return {name: files.sha256_file(files.join(folder, name)) for name in names}
 
 
 def publish_manifest(
@@ -154,8 +147,7 @@ def publish_manifest(
     *,
     parts: Sequence[str] = (),
 ) -> None:
-    """Writes the card and the checksums, and the manifest last, which makes a bundle of
-    the folder.
+    """Writes the card, and the manifest last, which makes a bundle of the folder.
 
     Args:
       folder: the bundle.
@@ -165,16 +157,7 @@ def publish_manifest(
     of_parts = {name: read_manifest(files.join(folder, name)) for name in parts}
     card = card_text(manifest, config, parts=of_parts)
     files.write_bytes(files.join(folder, CARD_FILE), card.encode())
-    names = [CARD_FILE]
-    for name in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER):
-        if f"{name}_fingerprint" in manifest:
-            tokenizer = tokenizer_files(files.join(folder, name))
-            names += [files.join(name, file) for file in tokenizer]
-    content = files.json_bytes(manifest)
-    checksums = {**manifest["sha256"], **_sha256_of(folder, names)}
-    checksums[MANIFEST_FILE] = hashlib.sha256(content).hexdigest()
-    files.write_bytes(files.join(folder, CHECKSUMS_FILE), _as_bytes(checksums))
-    files.write_bytes(files.join(folder, MANIFEST_FILE), content)
+    files.write_json(files.join(folder, MANIFEST_FILE), manifest)
 
 
 def read_manifest(folder: str) -> dict[str, Any]:
@@ -353,30 +336,6 @@ def check_file(folder: str, name: str, manifest: Mapping[str, Any]) -> None:
             f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; "
             f"{BUNDLE_WAY_OUT}"
         )
-
-
-def read_checksums(folder: str) -> dict[str, str]:
-    """The sha256 of files, by name; empty for a bundle of an earlier version.
-
-    Raises:
-      DataError: the file is not as it was written.
-    """
-    path = files.join(folder, CHECKSUMS_FILE)
-    if not files.exists(path):
-        return {}
-    content = files.read_bytes(path)
-    lines = map(_CHECKSUM.fullmatch, content.decode(errors="replace").split("\n"))
-    checksums = {line[2]: line[1] for line in lines if line}
-    if not checksums or content != _as_bytes(checksums):
-        raise DataError(
-            f"{path}: is damaged: not as precis writes it; copy the bundle again"
-        )
-    return checksums
-
-
-def _as_bytes(checksums: Mapping[str, str]) -> bytes:
-    lines = (f"{checksums[name]}  {name}\n" for name in sorted(checksums))
-    return "".join(lines).encode()
 
 
 def check_finite(

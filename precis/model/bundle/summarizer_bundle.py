@@ -5,7 +5,6 @@ which rewrites them, in one folder.
     writer/          bundle of the kind abstractive
     config.json      the kind summarizer, and the names of the two folders
     README.md        the model card, which covers both
-    SHA256SUMS       checksums of these files
     manifest.json    checksums of config.json and of the manifests of both bundles,
                      model_id, provenance; written last
 

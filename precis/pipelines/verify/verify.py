@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.bundle.manifest import CHECKSUMS_FILE, CONFIG_FILE, WEIGHTS_FILE
+from precis.model.bundle.manifest import CONFIG_FILE, WEIGHTS_FILE
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.records.dataset import FORMAT_VERSION, SENTENCE_PAIRS, DatasetInfo
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
@@ -36,7 +36,7 @@ RECORDS = "records"
 BUNDLE = "bundle"
 # Files and folders that tell what a folder is.
 _TELLING = {
-    BUNDLE: (CONFIG_FILE, WEIGHTS_FILE, CHECKSUMS_FILE),
+    BUNDLE: (CONFIG_FILE, WEIGHTS_FILE),
     RECORDS: (DATASET, TOKENIZER_FOLDER),
     RUN: (SUCCESS_FILE, DATA_FOLDER, DEAD_LETTERS_FOLDER, TASKS_FOLDER),
 }

@@ -89,7 +89,7 @@ def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
     expected = decode_id(imported.decoding, "float32")
     assert settings.model_ids["decode_id"] == expected
     assert set(contents(bundle)) == {
-        *("README.md", "SHA256SUMS", "config.json", "manifest.json"),
+        *("README.md", "config.json", "manifest.json"),
         *("weights.safetensors", "tokenizer/tokenizers.json"),
     }
     names = {"config.json", "generation_config.json", "model.safetensors"}

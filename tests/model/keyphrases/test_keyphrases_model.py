@@ -149,7 +149,7 @@ def test_a_loaded_bundle_is_the_saved_model(bundle, model, documents):
     assert (loaded.model_id, loaded.provenance) == (model.model_id, model.provenance)
     for sentences, _ in documents[:20]:
         assert loaded.keyphrases(sentences, 10) == model.keyphrases(sentences, 10)
-    names = "README.md SHA256SUMS config.json manifest.json weights.json"
+    names = "README.md config.json manifest.json weights.json"
     assert sorted(path.name for path in bundle.iterdir()) == names.split()
     config = json.loads((bundle / "config.json").read_text())
     assert (config["kind"], config["features"]) == ("keyphrases", list(FEATURES))

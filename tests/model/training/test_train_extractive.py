@@ -43,7 +43,7 @@ from precis.pipelines.training.train import train_keyphrases as run_keyphrase_tr
 ARTICLES = 84
 STEPS_PER_EPOCH = 2  # of 42 articles
 MAX_SENTENCES = ExtractorConfig().max_sentences
-BUNDLE_FILES = """README.md SHA256SUMS config.json manifest.json
+BUNDLE_FILES = """README.md config.json manifest.json
     tokenizer/tokenizer.json tokenizer/vocab.txt weights.safetensors""".split()
 
 

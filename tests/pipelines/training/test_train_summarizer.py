@@ -124,13 +124,11 @@ def test_a_killed_training_goes_on_to_the_same_files(
 
 
 def result_of(folder: Path) -> dict:
-    """The files of a summarizer; of manifests, what does not name a folder. SHA256SUMS
-    has the checksums of manifests.
-    """
+    """The files of a summarizer; of manifests, what does not name a folder."""
     result: dict = {
         name: content
         for name, content in contents(folder).items()
-        if "training/" not in name and not name.endswith("SHA256SUMS")
+        if "training/" not in name
     }
     assert set(result) > {"config.json", "manifest.json", "writer/weights.safetensors"}
     for name in ("extractor/manifest.json", "writer/manifest.json"):
