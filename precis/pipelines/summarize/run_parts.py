@@ -54,10 +54,6 @@ from precis.pipelines.tables.schema import (
 MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
 _ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run
 _COUNTED = ("rows", "summary_methods", "quality_flags", "fallbacks")
-_COUNTED_COLUMNS = [
-    *("source_file", "summary_method", "quality_flags", "abstractive_quality"),
-    *("truncated", "duplicate_of", "reused_from"),
-]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -145,13 +141,13 @@ class RowWriter(PartWriter):
         """Writes rows that were taken over, with these columns and others."""
         schema = self._run.layout.schema
         of_run = [{name: row[name] for name in schema.names} for row in rows]
-        self.add(summary_table(of_run, schema))
+        self.add(summary_table(of_run, schema), of_run)
 
-    def add(self, rows: pa.Table) -> None:
-        """Writes rows with all columns."""
-        self.write(rows)
+    def add(self, table: pa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Writes a table with all columns, and counts the rows that it was made of."""
+        self.write(table)
         flagged = self._flagged
-        for row in rows.select(_COUNTED_COLUMNS).to_pylist():
+        for row in rows:
             self._count(row)
         self._progress.add_flagged(self._flagged - flagged)
 
@@ -175,7 +171,7 @@ class RowWriter(PartWriter):
     def figures(self, **others: Any) -> dict[str, Any]:
         """What a task reports of its rows, beside other figures by name.
 
-        rows                 by source file, counted in what was written
+        rows                 by source file
         summary_methods      rows by the method of the summary that is shown
         quality_flags        rows by each of the flags of the summary that is shown
         fallbacks            rows whose abstractive summary is not shown, by each of the

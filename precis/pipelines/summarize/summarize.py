@@ -248,11 +248,10 @@ class SummarizeWorker(TaskWorker):
                 lambda: reader.position,
                 count_batch,
             ):
-                part.add(
-                    self._summarizer.table(
-                        window, run.layout.schema, known.further_columns
-                    )
+                table = self._summarizer.table(
+                    window, run.layout.schema, known.further_columns
                 )
+                part.add(table, window.rows)
                 for letter in window.dead_letters:
                     dead_letters.write(letter)
                 searched = sum(row["chunks"] is not None for row in window.rows)

@@ -81,7 +81,9 @@ class Window(NamedTuple):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """All columns of each row, but for fields that are kept from the source."""
+        """All columns of each row; fields that are kept from the source only after
+        `WindowSummarizer.table` has added them.
+        """
         return [each.columns for each in self.documents if each.failure is None]
 
     @property
@@ -173,14 +175,15 @@ class WindowSummarizer:
         Args:
           window: the documents.
           schema: of the table.
-          further_columns: those of a document that the window does not have.
+          further_columns: those of a document that the window gets here.
 
         Raises:
           JobError: as `summarize`.
         """
         rows = [each for each in window.documents if each.failure is None]
-        columns = [{**row.columns, **further_columns(row.article)} for row in rows]
-        table, failures = isolated_table(columns, schema)
+        for row in rows:
+            row.columns |= further_columns(row.article)
+        table, failures = isolated_table([row.columns for row in rows], schema)
         for row, failure in zip(rows, failures, strict=True):
             row.failure = failure
         self._check(WRITE, rows)
