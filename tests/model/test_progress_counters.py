@@ -9,10 +9,11 @@ import pytest
 
 from precis.model.progress.counters import (
     FOLDER_VARIABLE,
+    Counts,
     count,
     counting_folder,
     enter_step,
-    total,
+    totals,
 )
 from precis.model.progress.stages import Stage, StageGroup
 from precis.pipelines.corpus.task import Position
@@ -23,6 +24,10 @@ from precis.pipelines.run.progress import TaskProgress
 def counters(tmp_path, monkeypatch):
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     return str(tmp_path)
+
+
+def total(folder):
+    return totals(folder).get("", Counts())
 
 
 def done(folder):
@@ -59,7 +64,7 @@ def test_counts_of_processes_add_up_on_one_clock(counters):
 
 def test_steps_count_for_their_stages_and_all_others_for_the_last():
     stages = [Stage(name="read", step="scan"), Stage(name="write", step="infer")]
-    with counting_folder(["scan", "infer"]) as folder:
+    with counting_folder() as folder:
         for step, documents in (("scan", 5), ("publish", 2), ("infer", 3)):
             enter_step(step)
             count(documents=documents)

@@ -1,11 +1,10 @@
 """Counts what a job does, across the threads and processes of this machine.
 
 Every thread of a worker counts into a small memory-mapped file, in a folder that an
-environment variable names, and the process that shows the progress sums the files. A
-folder may have a folder below it for a step of the job:
+environment variable names, and the process that shows the progress sums the files. The
+name of a file begins with the step of the job that its thread has entered:
 
-    precis-progress-8f3a/            steps that have no folder
-    precis-progress-8f3a/scan/       threads that have entered the step `scan`
+    precis-progress-8f3a/scan-5e1c.counts
 
 Where the variable is not set, as on a remote worker, counting does nothing.
 """
@@ -18,9 +17,9 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 FOLDER_VARIABLE = "PRECIS_PROGRESS_DIR"
 # `step`: the step that the thread works on; `files`: its open files by their folders.
@@ -60,15 +59,9 @@ _LAYOUT = struct.Struct("<8q2d")  # the fields of `Counts`
 
 
 @contextlib.contextmanager
-def counting_folder(steps: Sequence[str] = ()) -> Iterator[str]:
-    """A folder that the workers of this process and of its children count into.
-
-    Args:
-      steps: those that are counted apart.
-    """
+def counting_folder() -> Iterator[str]:
+    """A folder that the workers of this process and of its children count into."""
     with tempfile.TemporaryDirectory(prefix="precis-progress-") as folder:
-        for step in steps:
-            os.mkdir(os.path.join(folder, step))
         folder_before = os.environ.get(FOLDER_VARIABLE)
         os.environ[FOLDER_VARIABLE] = folder
         try:
@@ -120,27 +113,26 @@ def _open_file(folder: str) -> mmap.mmap:
     if (folder, step) not in opened:
         for other in [key for key in opened if not os.path.exists(key[0])]:
             del opened[other]  # Its job is over.
-        of_step = os.path.join(folder, step)
-        within = of_step if os.path.isdir(of_step) else folder
-        with open(os.path.join(within, f"{uuid.uuid4().hex}.counts"), "w+b") as file:
+        path = os.path.join(folder, f"{step}-{uuid.uuid4().hex}.counts")
+        with open(path, "w+b") as file:
             file.truncate(_LAYOUT.size)
             opened[folder, step] = mmap.mmap(file.fileno(), _LAYOUT.size)
     return opened[folder, step]
 
 
-def total(folder: str) -> Counts:
-    """The counts of all workers in a folder, without those of the folders below it."""
-    contents = [path.read_bytes() for path in Path(folder).glob("*.counts")]
-    # A file that is just being made is shorter.
-    whole = [content for content in contents if len(content) == _LAYOUT.size]
-    return sum_counts([Counts(*_LAYOUT.unpack(content)) for content in whole])
+def totals(folder: str) -> dict[str, Counts]:
+    """The counts of all workers, by the step that they have entered."""
+    sums: dict[str, Counts] = {}
+    for path in Path(folder).glob("*.counts"):
+        content, step = path.read_bytes(), path.name.rpartition("-")[0]
+        if len(content) == _LAYOUT.size:  # One that is just being made is shorter.
+            counts = Counts(*_LAYOUT.unpack(content))
+            sums[step] = sum_counts([sums.get(step, Counts()), counts])
+    return sums
 
 
-def sum_counts(parts: Sequence[Counts]) -> Counts:
-    """The counts of several workers or folders together."""
-    sums: list[Any] = [
-        sum(part[place] for part in parts) for place in range(len(Counts._fields) - 2)
-    ]
-    started = min((part.started for part in parts if part.started), default=0.0)
-    ended = max((part.ended for part in parts), default=0.0)
-    return Counts(*sums)._replace(started=started, ended=ended)
+def sum_counts(parts: Iterable[Counts]) -> Counts:
+    """The counts of several workers or steps together."""
+    *counts, started, ended = zip(Counts(), *parts, strict=True)
+    first = min(filter(None, started), default=0.0)
+    return Counts(*map(sum, counts))._replace(started=first, ended=max(ended))

@@ -13,7 +13,6 @@ stages are silent, and messages go to stderr.
 import contextlib
 import contextvars
 import dataclasses
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeVar
@@ -24,7 +23,7 @@ from precis.model.progress.counters import (
     count_earlier,
     counting_folder,
     sum_counts,
-    total,
+    totals,
 )
 
 ResultT = TypeVar("ResultT")
@@ -83,8 +82,7 @@ class StageGroup:
 
     Attributes:
       stages: in the order of their work.
-      folder: that they count into. The step of each of several stages has a folder
-        below it; what lies in none of these belongs to the last stage.
+      folder: that they count into. Steps of no stage belong to the last one.
     """
 
     stages: Sequence[Stage]
@@ -92,11 +90,11 @@ class StageGroup:
 
     def counts(self) -> list[Counts]:
         """What is done of each stage."""
-        rest = total(self.folder)
+        by_step = totals(self.folder)
         if len(self.stages) == 1:
-            return [rest]
-        counts = [total(os.path.join(self.folder, stage.step)) for stage in self.stages]
-        last = sum_counts([counts[-1], rest])
+            return [sum_counts(by_step.values())]
+        counts = [by_step.pop(stage.step, Counts()) for stage in self.stages]
+        last = sum_counts([counts[-1], *by_step.values()])
         # The clock of the last stage is that of its tasks.
         started, ended = counts[-1].started, counts[-1].ended
         return [*counts[:-1], last._replace(started=started, ended=ended)]
@@ -160,8 +158,7 @@ def stages(several: Sequence[Stage]) -> Iterator[None]:
     if listener is None:
         yield
         return
-    steps = [each.step for each in several] if len(several) > 1 else []
-    with counting_folder(steps) as folder:
+    with counting_folder() as folder:
         listener.begin(StageGroup(several, folder))
         is_done = False
         try:

@@ -171,17 +171,11 @@ def plain_line(state: StageState) -> str:
     return "  ".join([state.stage, *(["starting"] if is_new else words(state))])
 
 
-def state_json(command: str, state: StageState) -> str:
-    """The state as a JSON object; docs/RUNNING.md says what its fields mean."""
-    fields = {
-        name: round(value, 3) if isinstance(value, float) else value
-        for name, value in state._asdict().items()
-    }
-    del fields["share"]
-    return line_json(command, **fields)
-
-
 def line_json(command: str, **fields: Any) -> str:
-    """A line of JSON, such as a message."""
+    """A message, or a state, as a JSON object; docs/RUNNING.md says what its fields
+    mean.
+    """
+    for name, value in fields.items():
+        fields[name] = round(value, 3) if isinstance(value, float) else value
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     return orjson.dumps({"time": now, "command": command, **fields}).decode()

@@ -119,7 +119,12 @@ def counted(tmp_path, monkeypatch):
     folder = tmp_path / "counts"
     folder.mkdir()
     monkeypatch.setenv(counters.FOLDER_VARIABLE, str(folder))
-    return lambda: counters.total(str(folder))._replace(started=0.0, ended=0.0)
+
+    def counted() -> counters.Counts:
+        counts = counters.sum_counts(counters.totals(str(folder)).values())
+        return counts._replace(started=0.0, ended=0.0)
+
+    return counted
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -94,7 +94,7 @@ def test_the_line_of_a_stage(stage, counts, state, line):
 
 
 def test_a_pipe_gets_a_line_at_the_start_then_some_and_the_totals(monkeypatch, capsys):
-    monkeypatch.setattr(job_progress, "_LINE_SECONDS", 0.2)
+    monkeypatch.setitem(job_progress._SECONDS, "plain", 0.2)
     with shown("x"), stages([Stage(name="scan", size=200)]):
         folder = os.environ[FOLDER_VARIABLE]
         count()
@@ -194,5 +194,5 @@ def test_a_terminal_keeps_ended_stages_and_shows_its_cursor_again(monkeypatch):
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 3
     said = Terminal.without_codes(written)
     assert "a library says this\r\n" in said and "precis: warning: this\r\n" in said
-    assert "scan 7 documents" in said and "1 dead letter" in said
-    assert said.endswith("\r\n") and "train stopped  4 / 9 documents" in said
+    assert "scan  7 documents" in said and "1 dead letter" in said
+    assert "train  stopped  4 / 9 documents" in said
