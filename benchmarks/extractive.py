@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from precis.model.extractive.config import BASELINES, SelectionConfig
 from precis.model.extractive.methods import METHODS, TERM_METHODS, score_sentences
 from precis.model.extractive.selection import select
-from precis.model.extractive.terms import TermCache, Terms, find_terms
+from precis.model.extractive.terms import Terms, find_terms
 from precis.model.text.article import Article
 from precis.model.text.words import words
 from precis.pipelines.corpus.sample import generator
@@ -102,7 +102,6 @@ def measure(documents: int, runs: int) -> Iterator[str]:
     if importlib.util.find_spec("sumy"):
         peers = {f"sumy_{method}": sumy_method(name) for method, name in _PEERS.items()}
     rates: dict[str, list[float]] = {name: [] for name in (*METHODS, *peers)}
-    cache = TermCache()
     batch: list[Sentences] = []
     for run in range(runs + 1):  # the first warms up
         batch = list(itertools.islice(source, documents))
@@ -112,7 +111,7 @@ def measure(documents: int, runs: int) -> Iterator[str]:
                 # As `precis summarize` does with the documents of a window.
                 terms: Sequence[Terms | None] = [None] * documents
                 if name in TERM_METHODS:
-                    terms = find_terms(batch, cache)
+                    terms = find_terms(batch)
                 for article, of_article in zip(batch, terms, strict=True):
                     summarize_with_ours(name, article, of_article)
             else:
@@ -150,14 +149,14 @@ def measure_long(lengths: Sequence[int]) -> Iterator[str]:
         for first, method in enumerate(METHODS):
             started = time.process_time()
             document = text[first : first + count]
-            (terms,) = find_terms([document], TermCache())
+            (terms,) = find_terms([document])
             summarize_with_ours(method, document, terms)
             seconds = time.process_time() - started
             yield f"{method}_{count}_sentences {seconds:.3f} s"
         for first, method in enumerate(METHODS):
             tracemalloc.start()
             document = text[first : first + count - 1]
-            (terms,) = find_terms([document], TermCache())
+            (terms,) = find_terms([document])
             summarize_with_ours(method, document, terms)
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()

@@ -34,7 +34,7 @@ from precis.model.bootstrap import bootstrap_intervals
 from precis.model.extractive.config import BASELINES, SelectionConfig
 from precis.model.extractive.methods import score_sentences
 from precis.model.extractive.selection import select
-from precis.model.extractive.terms import TermCache, find_terms
+from precis.model.extractive.terms import find_terms
 from precis.model.text.article import Article
 from precis.model.text.words import words
 from precis.pipelines.corpus.options import CorpusOptions
@@ -92,7 +92,7 @@ def read_test_articles(options: CorpusOptions) -> Iterator[Article]:
 def find_groups(articles: Sequence[Article], least_cosine: float) -> Iterator[Group]:
     """Articles with similar references, each in one group at most."""
     references = [article.document.highlights or "" for article in articles]
-    (terms,) = find_terms([references], TermCache())
+    (terms,) = find_terms([references])
     matrix = terms.matrix(terms.unit_values)
     used: set[int] = set()
     for first in range(0, len(articles), _ROWS_AT_ONCE):
@@ -108,7 +108,6 @@ def find_groups(articles: Sequence[Article], least_cosine: float) -> Iterator[Gr
 
 def baselines(groups: Sequence[Group], max_words: int) -> dict[str, list[str]]:
     """The summary of each group by each of `METHODS`, of so many words at most."""
-    cache = TermCache()
     summaries: dict[str, list[str]] = {method: [] for method in METHODS}
     selection = SelectionConfig(sentences=max_words, max_words=max_words)
     for group in groups:
@@ -116,7 +115,7 @@ def baselines(groups: Sequence[Group], max_words: int) -> dict[str, list[str]]:
         # All first sentences, then all second ones.
         in_turn = itertools.chain.from_iterable(itertools.zip_longest(*members))
         texts = list(filter(None, in_turn))
-        (terms,) = find_terms([texts], cache)
+        (terms,) = find_terms([texts])
         for method in METHODS:
             scores = score_sentences(method, texts, terms)
             is_baseline = method in BASELINES

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from precis.model.extractive.methods import score_sentences
-from precis.model.extractive.terms import TermCache, Terms, find_terms
+from precis.model.extractive.terms import Terms, find_terms
 from precis.model.text.article import Article
 
 # Written for these tests. Content words by stem: marta 3; bridge, flood, village and
@@ -70,7 +70,7 @@ def count_words(texts: list[str]) -> np.ndarray:
 
 
 def terms_of(texts: Sequence[str]) -> Terms:
-    return find_terms([texts], TermCache())[0]
+    return find_terms([texts])[0]
 
 
 def scores_of(method: str, texts: Sequence[str]) -> np.ndarray:

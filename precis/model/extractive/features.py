@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from precis.model.extractive.terms import READ_TOGETHER, TermCache, Terms, find_terms
+from precis.model.extractive.terms import READ_TOGETHER, Terms, find_terms
 
 # The columns, in order: of the position, the content, the similarities and the
 # characters. As many columns follow with their logarithms, log(1 + x).
@@ -41,20 +41,14 @@ _ENDS = (".", "!", "?")
 _CLOSING = "'\"”’) "
 
 
-def features_of_all(
-    documents: Sequence[Sequence[str]], cache: TermCache
-) -> list[np.ndarray]:
+def features_of_all(documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
     """The features of the sentences of many documents, float32 [N, FEATURE_COUNT] for
     each.
-
-    Args:
-      documents: the sentences of each.
-      cache: of the terms of their words.
     """
     rows: list[np.ndarray] = []
     for start in range(0, len(documents), READ_TOGETHER):
         group = documents[start : start + READ_TOGETHER]
-        rows += map(features, group, find_terms(group, cache))
+        rows += map(features, group, find_terms(group))
     return rows
 
 

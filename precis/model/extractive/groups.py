@@ -22,7 +22,7 @@ import numpy as np
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import best_sentences
 from precis.model.extractive.graph import lexrank
-from precis.model.extractive.terms import TermCache, Terms, find_terms
+from precis.model.extractive.terms import Terms, find_terms
 from precis.model.text.limit import line_size
 
 CENTRALITY = "centrality"
@@ -71,7 +71,6 @@ def choose_of_group(
     candidates: Sequence[Candidate],
     *,
     selection: SelectionConfig,
-    cache: TermCache,
     is_english: bool = True,
     method: str = CENTRALITY,
 ) -> list[GroupChoice]:
@@ -83,12 +82,11 @@ def choose_of_group(
     Args:
       candidates: in an order that depends on nothing but the group, best first.
       selection: how many sentences and words, at most.
-      cache: of the terms of words.
       is_english: whether English stop words and stems are known.
       method: `SALIENCE` where the extractor scored the candidates.
     """
-    cache = cache if is_english else cache.of_other_languages
-    (terms,) = find_terms([[each.text for each in candidates]], cache)
+    texts = [each.text for each in candidates]
+    (terms,) = find_terms([texts], is_english=is_english)
     firsts, copies = _merge(candidates, terms)
     kept = [candidates[place] for place in firsts]
     texts = [each.text for each in kept]
@@ -96,7 +94,7 @@ def choose_of_group(
     chosen: list[int] = []
     if texts:
         if len(texts) < len(candidates):
-            (terms,) = find_terms([texts], cache)
+            (terms,) = find_terms([texts], is_english=is_english)
         starts = np.array([each.start for each in kept])
         positions = 1.0 + np.exp(-starts / _BEGINNING)
         scores = lexrank(terms) * positions * weights

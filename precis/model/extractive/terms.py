@@ -26,7 +26,6 @@ from precis.model.text.words import (
     ChunkCache,
     Chunks,
     in_order_of_texts,
-    joined_words,
     split_chunks,
     sums_before,
 )
@@ -40,8 +39,8 @@ _SMALL_SENTENCES = 128
 _SMALL_CELLS = 1_000_000
 # Documents whose words are read together: more take more memory and no less time.
 READ_TOGETHER = 256
-_NO_TERM = 0
-_NO_TERM_HASH = np.int64(_NO_TERM).tobytes()
+_NO_TERMS = STOP_WORDS | TOKENISED_FRAGMENTS
+_NO_TERM_HASH = bytes(8)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -169,34 +168,17 @@ class Terms:
         return products
 
 
-class TermCache(ChunkCache[bytes]):
-    """The hashes of the terms of chunks, for all documents that a job reads: eight
-    bytes for each word of a chunk, those of `_hash_term`.
-    """
-
-    def __init__(self, *, is_english: bool = True) -> None:
-        """Stores whether English stop words are left out and stems taken."""
-        # `Rain`, `rain` and `rain,` are three chunks of one word.
-        self._hashes = ChunkCache(functools.partial(_hash_term, is_english=is_english))
-        super().__init__(self._hash_words)  # A process of a job can be sent it.
-
-    def _hash_words(self, chunk: str) -> bytes:
-        return b"".join(map(self._hashes.__getitem__, joined_words[chunk].split()))
-
-    @functools.cached_property
-    def of_other_languages(self) -> "TermCache":
-        """The terms of chunks that are not English: all words but numbers."""
-        return TermCache(is_english=False)
-
-
 def find_terms(
-    documents: Sequence[Sequence[str]], cache: TermCache, chunks: Chunks | None = None
+    documents: Sequence[Sequence[str]],
+    *,
+    is_english: bool = True,
+    chunks: Chunks | None = None,
 ) -> list[Terms]:
     """The terms of documents, which together take less time than each alone.
 
     Args:
       documents: the sentences of each.
-      cache: the terms of chunks that were read before.
+      is_english: whether English stop words are left out and stems taken.
       chunks: of texts that begin with these sentences, in order; text without words
           may follow a sentence. None splits the sentences.
     """
@@ -204,7 +186,7 @@ def find_terms(
     if chunks is None:
         chunks = split_chunks(list(itertools.chain.from_iterable(documents)))
     first_rows = sums_before(np.array(sizes, np.int64))
-    ranks, word_counts = _rank_words(chunks, int(first_rows[-1]), cache)
+    ranks, word_counts = _rank_words(chunks, int(first_rows[-1]), is_english)
     words_before = sums_before(word_counts)[first_rows]
     rows = np.repeat(np.arange(len(word_counts)), word_counts)
     positions = np.flatnonzero(ranks >= 0)
@@ -257,7 +239,7 @@ def find_terms(
 
 
 def _rank_words(
-    chunks: Chunks, texts: int, cache: TermCache
+    chunks: Chunks, texts: int, is_english: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The words of the first texts of `chunks`.
 
@@ -265,11 +247,11 @@ def _rank_words(
       The rank of the hash of each word's term, or -1 where it has none, int64 [words];
       and the number of words of each text, int64 [texts].
     """
-    cached = list(map(cache.__getitem__, chunks.distinct))
+    cached = _HASHES[is_english].values_of(chunks.distinct_words)
     hashes = np.frombuffer(b"".join(cached), np.int64)
     lengths = np.fromiter(map(len, cached), np.int64, len(cached)) // hashes.itemsize
     ranks = np.unique(hashes, return_inverse=True)[1]
-    ranks[hashes == _NO_TERM] = -1
+    ranks[hashes == 0] = -1
     offsets = chunks.offsets[: texts + 1]
     first = chunks._replace(numbers=chunks.numbers[: offsets[-1]], offsets=offsets)
     places, words_before = in_order_of_texts(first, lengths)
@@ -281,22 +263,38 @@ def _ranges(starts: np.ndarray) -> list[slice]:
     return [slice(start, end) for start, end in itertools.pairwise(starts.tolist())]
 
 
-def _hash_term(word: str, is_english: bool) -> bytes:
-    """The hash of a word's stem, the bytes of an int64; of the word itself where the
-    text is not English, which then has no stop words.
+def _hash_terms(joined: Sequence[str], is_english: bool) -> list[bytes]:
+    """The hashes of the terms of words, the bytes of an int64 for each word.
 
-    It is 0 for a word that has no term: a stop word, a fragment of one from tokenised
-    text, a number (`12`, `4.5m`, `5th`).
+    A term is the stem of a word, or the word itself where the text is not English,
+    which then has no stop words. The hash is 0 for a word that has no term: a stop
+    word, a fragment of one from tokenised text, a number (`12`, `4.5m`, `5th`).
 
     Consecutive numbers would depend on the documents seen before; a hash depends on the
     word alone. The probability that two of 100,000 stems have the same hash is less
     than 1 in 10^9.
+
+    Args:
+      joined: the words of chunks, with a space between them.
     """
-    if word[0].isdigit():
-        return _NO_TERM_HASH
+    different = {word for words in joined for word in words.split()}
+    content = [word for word in different if not word[0].isdigit()]
+    terms = content
     if is_english:
-        if word in STOP_WORDS or word in TOKENISED_FRAGMENTS:
-            return _NO_TERM_HASH
-        word = stem(word.removesuffix("'s"))
-    encoded = word.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(encoded, digest_size=8).digest()
+        content = [word for word in content if word not in _NO_TERMS]
+        terms = list(map(stem, [word.removesuffix("'s") for word in content]))
+    hashes = {
+        word: hashlib.blake2b(term.encode(), digest_size=8).digest()
+        for word, term in zip(content, terms, strict=True)
+    }
+    return [
+        b"".join([hashes.get(word, _NO_TERM_HASH) for word in words.split()])
+        for words in joined
+    ]
+
+
+# By whether the text is English. `Rain`, `rain` and `rain,` are chunks of equal words.
+_HASHES = {
+    is_english: ChunkCache(functools.partial(_hash_terms, is_english=is_english))
+    for is_english in (True, False)
+}

@@ -34,7 +34,6 @@ from precis.model.extractive.features import (
     features_of_all,
 )
 from precis.model.extractive.importance import ImportanceModel
-from precis.model.extractive.terms import TermCache
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.text.normalization import one_line
@@ -123,7 +122,6 @@ class SentenceScorer:
         self.importance = importance
         self._extractor = extractor
         self._encoder = encoder
-        self._terms = TermCache()
         signature = [
             tf.TensorSpec([None, None, extractor.config.vector_width], tf.float32),
             tf.TensorSpec([None, None, FEATURE_COUNT], tf.float32),
@@ -156,7 +154,7 @@ class SentenceScorer:
             vectors = self._encoder.vectors(texts)
         else:
             vectors = [np.zeros((len(document), 0), np.float32) for document in texts]
-        return self.score_inputs(vectors, features_of_all(texts, self._terms))
+        return self.score_inputs(vectors, features_of_all(texts))
 
     def score_inputs(
         self, vectors: Sequence[np.ndarray], feature_rows: Sequence[np.ndarray]

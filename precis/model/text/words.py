@@ -13,7 +13,7 @@ the chunks of some hundred documents, and Python looks at each different chunk o
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -54,24 +54,29 @@ _MAX_CACHED_CHARACTERS = 40
 _BATCH_CHARACTERS = 4 << 20
 
 
-class ChunkCache(dict[str, ValueT]):
-    """What a function makes of a chunk, computed once for chunks that come again.
+class ChunkCache(Generic[ValueT]):
+    """What a function makes of chunks, computed once for chunks that come again.
 
-    A full cache is emptied. Threads share it: each change is a single operation of the
-    interpreter, and the value of a chunk is the same in every thread.
+    A full cache makes way for an empty one. Threads share it: what they hold only
+    grows, and the value of a chunk is the same in every thread.
     """
 
-    def __init__(self, compute: Callable[[str], ValueT]) -> None:
-        super().__init__()
+    def __init__(self, compute: Callable[[Sequence[str]], Iterable[ValueT]]) -> None:
+        """Stores what computes the values of different chunks, in their order."""
         self._compute = compute
+        self._known: dict[str, ValueT] = {}
 
-    def __missing__(self, chunk: str) -> ValueT:
-        value = self._compute(chunk)
-        if len(chunk) <= _MAX_CACHED_CHARACTERS:
-            if len(self) >= _MAX_CACHED:
-                self.clear()
-            self[chunk] = value
-        return value
+    def values_of(self, chunks: Sequence[str]) -> list[ValueT]:
+        """The value of each chunk."""
+        if len(self._known) >= _MAX_CACHED:
+            self._known = {}
+        known = self._known
+        unknown = [chunk for chunk in chunks if chunk not in known]
+        new = dict(zip(unknown, self._compute(unknown), strict=True))
+        for chunk, value in new.items():
+            if len(chunk) <= _MAX_CACHED_CHARACTERS:
+                known[chunk] = value
+        return [new[chunk] if chunk in new else known[chunk] for chunk in chunks]
 
 
 class Chunks(NamedTuple):
@@ -86,6 +91,11 @@ class Chunks(NamedTuple):
     distinct: list[str]
     numbers: np.ndarray
     offsets: np.ndarray
+
+    @property
+    def distinct_words(self) -> list[str]:
+        """The words of each different chunk, with a space between them."""
+        return _WORDS.values_of(self.distinct)
 
 
 def split_chunks(texts: Sequence[str]) -> Chunks:
@@ -155,7 +165,7 @@ def join_words(chunks: Chunks) -> list[str]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    joined = list(map(joined_words.__getitem__, chunks.distinct))
+    joined = chunks.distinct_words
     has_words = np.fromiter(map(bool, joined), bool, len(joined))
     is_kept = has_words[chunks.numbers]
     kept_before = np.zeros(len(is_kept) + 1, np.int32)
@@ -170,5 +180,4 @@ def join_words(chunks: Chunks) -> list[str]:
     return texts
 
 
-# The words of a chunk, with a space between them.
-joined_words = ChunkCache(lambda chunk: " ".join(words(chunk)))
+_WORDS = ChunkCache(lambda chunks: map(" ".join, map(words, chunks)))

@@ -130,7 +130,7 @@ class Tokenizer:
 
     def _encode_batch(self, texts: Sequence[str]) -> list[np.ndarray]:
         chunks = split_chunks(texts)
-        encoded = list(map(self._ids_of_chunks.__getitem__, chunks.distinct))
+        encoded = self._ids_of_chunks.values_of(chunks.distinct)
         ids = np.frombuffer(b"".join(encoded), np.int32)
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         places, starts = in_order_of_texts(chunks, lengths // ids.itemsize)
@@ -198,7 +198,7 @@ class Tokenizer:
     @functools.cached_property
     def _ids_of_chunks(self) -> ChunkCache[bytes]:
         """The ids of chunks without the space before them, the bytes of int32."""
-        return ChunkCache(self._encode_chunk)
+        return ChunkCache(functools.partial(map, self._encode_chunk))
 
     def _encode_chunk(self, chunk: str) -> bytes:
         tokens: list[int] = []

@@ -28,7 +28,6 @@ from precis.model.extractive.expected import expected_rouge2, select_expected
 from precis.model.extractive.features import FEATURE_COUNT, features_of_all
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.selection import select
-from precis.model.extractive.terms import TermCache
 from precis.model.inference.sentence_scorer import (
     SentenceScorer,
     pad_inputs,
@@ -358,20 +357,17 @@ class ExtractorTraining(Training):
             records = self.info.records(split)
             total = min(records, most or records)
             every = -(-total // texts) if texts else 0
-            cache = TermCache()
             articles = itertools.chain.from_iterable(
-                self._read_shard(path, every, cache) for path in shards
+                self._read_shard(path, every) for path in shards
             )
             with stage(f"read {split}", total=total) as reading:
                 return list(map(reading.counted, itertools.islice(articles, most)))
 
-    def _read_shard(
-        self, path: str, text_every: int, cache: TermCache
-    ) -> Iterator[TrainingArticle]:
+    def _read_shard(self, path: str, text_every: int) -> Iterator[TrainingArticle]:
         records = list(read_labelled(path))
         most = self.training.window_sentences
         vectors = self._vectors(path, [record.sentences[:most] for record in records])
-        features = features_of_all([record.sentences for record in records], cache)
+        features = features_of_all([record.sentences for record in records])
         for place, record in enumerate(records):
             if not record.sentences:
                 continue

@@ -11,7 +11,7 @@ from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.methods import TERM_METHODS, score_sentences
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.extractive.selection import Extract, extract
-from precis.model.extractive.terms import TermCache, Terms, find_terms
+from precis.model.extractive.terms import Terms, find_terms
 from precis.model.rouge import reads
 from precis.model.text.article import Article
 from precis.model.text.limit import line_size
@@ -42,7 +42,7 @@ def neural_scores(
 
 
 def read_words(
-    articles: Sequence[Article], methods: Sequence[str], cache: TermCache
+    articles: Sequence[Article], methods: Sequence[str]
 ) -> Sequence[Terms | None]:
     """Reads what the methods and the measures need of the words of articles.
 
@@ -51,7 +51,6 @@ def read_words(
     Args:
       articles: at most READ_TOGETHER documents.
       methods: names of the methods.
-      cache: of the terms of their words.
 
     Returns:
       The terms of each; None where no method reads terms.
@@ -63,10 +62,10 @@ def read_words(
     terms: list[Terms | None] = [None] * len(articles)
     if not TERM_METHODS.keys().isdisjoint(methods):
         texts = [[each.text for each in article.sentences] for article in articles]
-        terms = [*find_terms(texts, cache, chunks)]
+        terms = [*find_terms(texts, chunks=chunks)]
         others = [n for n, article in enumerate(articles) if not article.is_english]
         other_texts = [texts[n] for n in others]
-        other_terms = find_terms(other_texts, cache.of_other_languages)
+        other_terms = find_terms(other_texts, is_english=False)
         for n, of_article in zip(others, other_terms, strict=True):
             terms[n] = of_article
     words = join_words(chunks)

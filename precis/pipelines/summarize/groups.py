@@ -24,7 +24,6 @@ from precis.model.extractive.groups import (
     Candidate,
     choose_of_group,
 )
-from precis.model.extractive.terms import TermCache
 from precis.model.progress.counters import enter_step
 from precis.model.text.language import is_english
 from precis.model.text.wrapping import shown_line
@@ -285,7 +284,6 @@ class GroupSummarizer:
     def __init__(self, settings: SummarySettings, groups: GroupOptions) -> None:
         """Takes the settings of the documents' rows, and how groups are made."""
         self._settings = settings
-        self._terms = TermCache()
         self._settings_id = group_settings_id(settings, groups)
 
     def summarize(self, candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -305,7 +303,6 @@ class GroupSummarizer:
                 for each in candidates
             ],
             selection=self._settings.selection,
-            cache=self._terms,
             is_english=2 * english >= len(candidates),
             method=method,
         )

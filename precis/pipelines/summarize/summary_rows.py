@@ -10,7 +10,7 @@ import numpy as np
 
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.selection import Extract
-from precis.model.extractive.terms import TermCache, Terms
+from precis.model.extractive.terms import Terms
 from precis.model.inference.batches import Cost
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.isolation import TOO_LONG, Failure, attempt
@@ -65,14 +65,12 @@ class Models:
       scorer: scores the sentences of the method `neural`.
       keyphrases: scores phrases.
       checker: scores summaries by their support.
-      terms: of words that were read before.
     """
 
     bulk: "BulkSummarizer | Endpoint | None" = None
     scorer: "SentenceScorer | None" = None
     keyphrases: "KeyphraseModel | None" = None
     checker: "SupportChecker | None" = None
-    terms: TermCache = dataclasses.field(default_factory=TermCache)
 
 
 @dataclasses.dataclass(eq=False)

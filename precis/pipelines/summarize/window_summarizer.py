@@ -293,8 +293,8 @@ class WindowSummarizer:
         return [passage for row in rows for passage in row.sources]
 
     def _read_words(self, rows: Sequence[SummaryRow]) -> Sequence[Terms | None]:
-        methods, cache = self._settings.options.methods, self._models.terms
-        return read_words([row.article for row in rows], methods, cache)
+        articles = [row.article for row in rows]
+        return read_words(articles, self._settings.options.methods)
 
     def _check(self, stage: str, rows: Iterable[SummaryRow]) -> None:
         self._watch.check(stage, [row.failure or row for row in rows])

@@ -6,11 +6,14 @@ import hashlib
 import math
 import random as random_numbers
 import tracemalloc
+from collections import Counter
 
 import numpy as np
 import pytest
+from nltk.stem.porter import PorterStemmer
 from support.extractive_documents import (
     ODD_DOCUMENTS,
+    PARAGRAPH,
     count_words,
     long_document,
     scores_of,
@@ -20,8 +23,9 @@ from support.extractive_documents import (
 from precis.model.extractive.features import FEATURE_COUNT, features
 from precis.model.extractive.lsa import lsa
 from precis.model.extractive.methods import METHODS, random
-from precis.model.extractive.terms import TermCache, find_terms
-from precis.model.text.words import split_chunks
+from precis.model.extractive.terms import find_terms
+from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.text.words import split_chunks, words
 
 
 def test_random_is_drawn_from_the_text():
@@ -73,18 +77,44 @@ def test_terms_are_the_stems_of_words_that_count():
     assert terms_of(["Marta's Marta", "marta 's"]).vocabulary == 1
 
 
-def test_the_terms_of_many_documents_are_those_of_each():
-    documents = [*ODD_DOCUMENTS.values(), *(long_document(9, seed=n) for n in range(5))]
+@pytest.mark.parametrize("is_english", [True, False])
+def test_terms_are_the_stems_of_the_words_of_each_sentence(is_english):
+    documents = [[PARAGRAPH, "Its villages' U.S. bridge, cnn.She said: 12 a-b 4.5m."]]
+    documents += [
+        *ODD_DOCUMENTS.values(),
+        *(long_document(9, seed=n) for n in range(5)),
+    ]
     texts = [text for document in documents for text in document]
     chunks = split_chunks([*texts, "A head without a sentence."])
-    together = find_terms(documents, TermCache(), chunks)
-    for document, terms in zip(documents, together, strict=True):
-        alone = terms_of(document)
-        assert (terms.sentences, terms.vocabulary) == (len(document), alone.vocabulary)
-        for name in ("rows", "content_positions", "content_terms"):
-            assert np.array_equal(getattr(terms, name), getattr(alone, name))
-        for cells, expected in zip(terms.cells, alone.cells, strict=True):
-            assert np.array_equal(cells, expected)
+    stem = PorterStemmer().stem if is_english else str
+    for _ in range(2):  # unknown words, then known ones
+        together = find_terms(documents, is_english=is_english, chunks=chunks)
+        for document, terms in zip(documents, together, strict=True):
+            each = [
+                (n, word) for n, text in enumerate(document) for word in words(text)
+            ]
+            assert terms.rows.tolist() == [n for n, _ in each]
+            known = STOP_WORDS | TOKENISED_FRAGMENTS if is_english else ()
+            content = {
+                position: (n, stem(word.removesuffix("'s") if is_english else word))
+                for position, (n, word) in enumerate(each)
+                if word not in known and not word[0].isdigit()
+            }
+            assert terms.content_positions.tolist() == [*content]
+            names = sorted({term for _, term in content.values()}, key=hash_of_term)
+            assert terms.vocabulary == len(names)
+            assert [names[n] for n in terms.content_terms] == [
+                term for _, term in content.values()
+            ]
+            cells = Counter((names.index(term), n) for n, term in content.values())
+            rows, columns, counts = (part.tolist() for part in terms.cells)
+            found = zip(zip(columns, rows, strict=True), counts, strict=True)
+            assert list(found) == sorted(cells.items())
+
+
+def hash_of_term(term):
+    digest = hashlib.blake2b(term.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def test_lsa_measures_sentences_in_the_main_topics():

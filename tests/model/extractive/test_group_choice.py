@@ -11,7 +11,6 @@ from precis.model.extractive.groups import (
     Candidate,
     choose_of_group,
 )
-from precis.model.extractive.terms import TermCache
 
 FLOOD = "The river flooded the harbour and the market on Monday."
 WIRE = "On Monday the river flooded the harbour and also the market."
@@ -27,7 +26,6 @@ def choose(texts, *, copies=(), starts=(), scores=(), method=CENTRALITY, **selec
             for text, start, score, count in columns
         ],
         selection=SelectionConfig(**selection),
-        cache=TermCache(),
         method=method,
     )
     return [(texts[each.place], each.copies) for each in choices]

@@ -14,7 +14,6 @@ from precis.model.extractive.features import (
     FEATURE_NAMES,
     features_of_all,
 )
-from precis.model.extractive.terms import TermCache
 from precis.model.inference import sentence_scorer
 from precis.model.inference.sentence_scorer import (
     SentenceScorer,
@@ -59,7 +58,7 @@ def test_scores_are_the_sigmoid_of_logits(scorer, extractor, encoder_bundle):
     (vectors,) = encoder.vectors([STORY])
     logits = extractor(
         vectors[None],
-        features_of_all([STORY], TermCache())[0][None],
+        features_of_all([STORY])[0][None],
         np.arange(3, dtype="int32")[None],
     )
     # A line break in a sentence is a space.

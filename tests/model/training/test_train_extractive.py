@@ -20,7 +20,6 @@ from support.small_training import reports
 from precis.model.bundle.network_bundle import load_encoder_bundle, save_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.extractive.features import features_of_all
-from precis.model.extractive.terms import TermCache
 from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.keyphrases.classifier import KeyphraseModel
@@ -136,7 +135,7 @@ def read_training_records(records) -> list[LabelledSentences]:
 
 
 def features_of(record) -> np.ndarray:
-    (rows,) = features_of_all([record.sentences], TermCache())
+    (rows,) = features_of_all([record.sentences])
     return rows[:MAX_SENTENCES]
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.terms import TermCache
 from precis.model.text.article import Article
 from precis.pipelines.summarize.extractive_summaries import (
     choose_sentences,
@@ -37,7 +36,7 @@ class Scorer:
 def choose(*methods, references=(None, None), scorer=None, **selection):
     config = SelectionConfig(**{"sentences": 2, **selection})
     scores_of_all = neural_scores(PARSED, scorer) if scorer else [None, None]
-    terms_of_all = read_words(PARSED, methods, TermCache())
+    terms_of_all = read_words(PARSED, methods)
     extracts = [
         choose_sentences(
             Article(article.document._replace(highlights=reference)),

@@ -16,7 +16,6 @@ from support.summarize_runs import (
 )
 
 from precis.model.errors import DataError, UsageError
-from precis.model.extractive.terms import TermCache
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.inference.summarizer import LineSupport, Summary
@@ -137,7 +136,7 @@ def finished(line, summaries, tokenizer, **flags):
         tokenizer, max_source_tokens=MAX_SOURCE_TOKENS, options=settings.options
     )
     (row.source,) = encoder.encode([article], [None])
-    (row.terms,) = read_words([article], settings.options.methods, TermCache())
+    (row.terms,) = read_words([article], settings.options.methods)
     row.passages = [summaries]
     row.extract()
     row.finish()
