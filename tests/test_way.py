@@ -1,4 +1,6 @@
-"""How many files of precis an article passes through on its way to its row."""
+"""How many files of precis an article passes through on its way to its row, and how
+often its way changes from one file to another.
+"""
 
 import inspect
 import json
@@ -12,6 +14,9 @@ from pathlib import Path
 # read, summarized and written, and in the whole command. The numbers go down only.
 MOST_OF_TASK = 45
 MOST_OF_COMMAND = 80
+# Changes of file in the task: calls of a function that lies in another file than the
+# function called before it, in the order in which calls begin.
+MOST_CHANGES = 200
 
 ARTICLE = (
     "Rain fell on Oslo on Monday. The mayor, Kari Nordby, said that 40 streets were "
@@ -25,7 +30,9 @@ ARTICLE = (
 
 
 class Way:
-    """Notes the files of precis that execute a function, and those of the task."""
+    """Notes the files of precis that execute a function, those of the task, and how
+    often the task changes from file to file.
+    """
 
     def __init__(self) -> None:
         import precis
@@ -34,6 +41,8 @@ class Way:
         self.names: dict[str, str] = {}
         self.command: set[str] = set()
         self.task: set[str] = set()
+        self.last = ""  # the file of the task's last call
+        self.changes = 0
         self.worker = 0  # the thread that does the task; no thread is 0
 
     def note(self, frame, event, _) -> None:
@@ -52,6 +61,8 @@ class Way:
             self.command.add(name)
             if threading.get_ident() == self.worker:
                 self.task.add(name)
+                self.changes += name != self.last
+                self.last = name
 
 
 def follow(corpus: str, output: str) -> None:
@@ -68,7 +79,7 @@ def follow(corpus: str, output: str) -> None:
     words = ["--corpus", corpus, "--output", output, "--workers", "1"]
     code = main(["summarize", "--extractive", "lead,frequency", *words])
     sys.setprofile(None)
-    print(json.dumps([code, sorted(way.task), sorted(way.command)]))
+    print(json.dumps([code, way.changes, sorted(way.task), sorted(way.command)]))
 
 
 def test_an_article_passes_through_few_files(tmp_path: Path):
@@ -81,9 +92,10 @@ def test_an_article_passes_through_few_files(tmp_path: Path):
         timeout=300,
     )
     assert done.stdout, done.stderr
-    code, task, command = json.loads(done.stdout.splitlines()[-1])
+    code, changes, task, command = json.loads(done.stdout.splitlines()[-1])
     assert code == 0
     assert len(task) <= MOST_OF_TASK, "\n".join([f"{len(task)} files:", *task])
+    assert changes <= MOST_CHANGES
     others = sorted({*command} - {*task})
     assert len(command) <= MOST_OF_COMMAND, "\n".join(
         [f"{len(command)} files, beside those of the task:", *others]
