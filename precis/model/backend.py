@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 
 import keras
 import tensorflow as tf
-from keras import ops
 
-# What the functions of networks and searches take and return; their docstrings say
-# dtype and shape. Type checkers see any type, as TensorFlow has none for its functions.
-Tensor: TypeAlias = tf.Tensor
+# Operations, and what they take and return, of which docstrings say dtype and shape. A
+# type checker would guess wrong types from the code of Keras, which states none.
+Tensor: TypeAlias = Any
+ops: Any = keras.ops
+tree: Any = keras.tree
 
 
 def with_unknown_size(tensor: Any, axis: int = 0) -> Any:
@@ -79,9 +80,9 @@ def keep_mask(
     size = tf.reduce_prod(shape)
     dropped = min(round(rate * 65536), 65535)
     bits = tf.random.stateless_uniform(
-        [(size + 3) // 4],
+        [(size + 3) // 4],  # pyright: ignore[reportArgumentType]  # A tensor may be a size.
         tf.cast(seeds.next(), "int32"),
-        minval=None,
+        minval=None,  # pyright: ignore[reportArgumentType]  # None is for all integers.
         maxval=None,
         dtype="uint64",
     )

@@ -22,10 +22,13 @@ A cache that was handed to a step must not be used again: buffers are written in
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import keras
-from keras import ops
-
-from precis.model.backend import allocate_buffer, gather_beams, with_unknown_size
+from precis.model.backend import (
+    allocate_buffer,
+    gather_beams,
+    ops,
+    tree,
+    with_unknown_size,
+)
 
 # Of the cache of a network that continues its source: int32 [B, S], the source with
 # padding, which is negative, in front of it. Its last token stands in place of the
@@ -73,7 +76,7 @@ def reorder_beams(cache: Cache, parents: Any) -> Cache:
       cache: of B documents with K hypotheses each.
       parents: int32 [B, K].
     """
-    per_beam = keras.tree.map_structure(
+    per_beam = tree.map_structure(
         lambda tensor: gather_beams(tensor, parents), cache.per_beam
     )
     return cache._replace(per_beam=per_beam)
@@ -81,7 +84,7 @@ def reorder_beams(cache: Cache, parents: Any) -> Cache:
 
 def select_documents(cache: Cache, documents: Any) -> Cache:
     """Keeps some of the B documents, int32 [N], in the given order."""
-    batch = ops.shape(keras.tree.flatten(cache.per_beam)[0])[0]
+    batch = ops.shape(tree.flatten(cache.per_beam)[0])[0]
 
     def select(tensor: Any) -> Any:
         size, *inner = ops.shape(tensor)
@@ -90,7 +93,7 @@ def select_documents(cache: Cache, documents: Any) -> Cache:
         selected = ops.take(by_document, documents, axis=0)
         return ops.reshape(selected, (ops.shape(documents)[0] * rows, *inner))
 
-    per_beam, per_document = keras.tree.map_structure(
+    per_beam, per_document = tree.map_structure(
         select, (cache.per_beam, cache.per_document)
     )
     return Cache(per_beam, per_document, cache.shared)

@@ -11,7 +11,7 @@ import os
 import posixpath
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 from fsspec.implementations.local import LocalFileSystem
 
@@ -37,11 +37,8 @@ _JSON_TYPES = {
 }
 
 
-FileSystem: TypeAlias = LocalFileSystem | ObjectStore
-
-
-def filesystem(path: str) -> tuple[FileSystem, str]:
-    """The file system of a path and the path within it.
+def filesystem(path: str) -> tuple[Any, str]:
+    """The file system of a path, of fsspec's interface, and the path within it.
 
     Raises:
       UsageError: the package that reads such paths is not installed, the path holds
@@ -94,8 +91,7 @@ def glob(pattern: str) -> list[str]:
 def open_read(path: str) -> IO[bytes]:
     """Opens a file for reading bytes."""
     fs, name = filesystem(path)
-    opened: IO[bytes] = fs.open(name, "rb")
-    return opened
+    return fs.open(name, "rb")
 
 
 def read_bytes(path: str) -> bytes:
@@ -321,7 +317,7 @@ def remove_leftovers(folder: str) -> None:
 def sha256_file(path: str) -> str:
     """The sha256 of a file's content, in hexadecimal."""
     with open_read(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+        return hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]  # Any file does.
 
 
 def success_content(description: str, fingerprint: Any) -> bytes:

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from keras import ops
-
-from precis.model.backend import write_rows
+from precis.model.backend import ops, write_rows
 
 
 def log_norm(logits: Any) -> Any:

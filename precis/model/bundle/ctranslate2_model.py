@@ -112,7 +112,7 @@ def _describe(stored: Mapping[str, np.ndarray], bundle: Bundle) -> Any:
       stored: the weights of the bundle, by path.
       bundle: its content, with a network that `check_network` lets pass.
     """
-    from ctranslate2.specs import transformer_spec as specs
+    from ctranslate2.specs import transformer_spec as specs  # pyright: ignore[reportMissingImports]  # Not in the lock.
 
     config: Any = bundle.config
     weights = {path.split("/", 1)[1]: stored[path] for path in stored}
@@ -120,9 +120,9 @@ def _describe(stored: Mapping[str, np.ndarray], bundle: Bundle) -> Any:
         name = path.replace("/attention/", "/self_attention/")
         name = name.replace("/attention_residual/", "/self_residual/")
         weights[name] = weights[path]
-    encoder = specs.TransformerEncoderSpec(config.encoder_layers, **_shape(config))
+    encoder: Any = specs.TransformerEncoderSpec(config.encoder_layers, **_shape(config))
     shape = _shape(config.decoder)
-    decoder = specs.TransformerDecoderSpec(config.decoder_layers, **shape)
+    decoder: Any = specs.TransformerDecoderSpec(config.decoder_layers, **shape)
     _fill_side(encoder, "encoder", weights, config, config.max_source_tokens)
     # The target begins with the start token.
     longest = config.max_target_tokens + 1
@@ -135,7 +135,7 @@ def _describe(stored: Mapping[str, np.ndarray], bundle: Bundle) -> Any:
     _fill(decoder.projection, weights, "output_layer")
     if config.scaled_output:
         decoder.scale_outputs = config.width**-0.5
-    spec = specs.TransformerSpec(encoder, decoder)
+    spec: Any = specs.TransformerSpec(encoder, decoder)
     tokens = list(map(str, range(config.vocabulary_size)))
     spec.register_source_vocabulary(tokens)
     spec.register_target_vocabulary(tokens)
@@ -149,7 +149,7 @@ def _describe(stored: Mapping[str, np.ndarray], bundle: Bundle) -> Any:
 
 def _shape(stack: StackConfig) -> dict[str, Any]:
     """What the description of a side is made from."""
-    from ctranslate2.specs.common_spec import Activation
+    from ctranslate2.specs.common_spec import Activation  # pyright: ignore[reportMissingImports]  # Not in the lock.
 
     return {
         "num_heads": stack.heads,
@@ -179,7 +179,7 @@ def _fill_side(
       stack: of the side.
       longest: tokens that it reads, at most.
     """
-    from ctranslate2.specs.model_spec import index_spec
+    from ctranslate2.specs.model_spec import index_spec  # pyright: ignore[reportMissingImports]  # Not in the lock.
 
     of_input = "source_input" if side == "encoder" else "target_input"
     spec.scale_embeddings = stack.scaled_embedding

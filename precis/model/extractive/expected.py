@@ -251,11 +251,11 @@ def best_sentences(
       is_english: the language of the document.
     """
     is_taken = _is_informative if is_english else _has_words
-    best_first = [
-        place
-        for place in np.argsort(-scores, kind="stable").tolist()
-        if not limit or limit.holds([line_size(sentences[place])])
-    ]
+    best_first: list[int] = np.argsort(-scores, kind="stable").tolist()
+    if limit:
+        best_first = [
+            place for place in best_first if limit.holds([line_size(sentences[place])])
+        ]
     taken = (place for place in best_first if is_taken(sentences[place]))
     return list(itertools.islice(taken, count)) or best_first[:count]
 

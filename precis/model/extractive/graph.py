@@ -9,6 +9,7 @@ words of the document.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def _walk(edges: np.ndarray) -> np.ndarray:
       edges: float64 [N, N], symmetric, not negative, overwritten. A node without edges
           is reached only by the steps that follow no edge.
     """
-    from scipy.linalg.lapack import dposv  # Here: most jobs do without its 0.3 s.
+    from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue]  # Made by f2py; 0.3 s that most jobs do without.
 
     count = len(edges)
     if not count:
@@ -134,7 +135,7 @@ def _walk_by_steps(
 
 
 def _shared_word_edges(
-    terms: Terms, counts: "np.ndarray", log_lengths: np.ndarray
+    terms: Terms, counts: Any, log_lengths: np.ndarray
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The product of the edges of TextRank with a vector [N].
 

@@ -70,7 +70,7 @@ def _topics_by_iteration(
       matrix: float64 [N, V].
     """
     start = np.random.default_rng(0).standard_normal(
-        (matrix.shape[1], _MAX_DIMENSIONS + _SPARE_DIMENSIONS)
+        (matrix.shape[1], _MAX_DIMENSIONS + _SPARE_DIMENSIONS)  # pyright: ignore[reportOptionalSubscript]  # Set.
     )
     directions, _ = np.linalg.qr(matrix @ start)  # [N, R]
     for _ in range(_ITERATIONS):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import ctranslate2
+import ctranslate2  # pyright: ignore[reportMissingImports]  # Not in the lock.
 import numpy as np
 
 from precis.model.bundle.ctranslate2_model import check_network, converted_bundle

@@ -187,7 +187,7 @@ class SentenceEncoder:
         Returns:
           float32 [B, N, D].
         """
-        from keras import ops
+        from precis.model.backend import ops
 
         states = ops.cast(self._encoder(tokens), "float32")  # [B, S, D]
         numbers = ops.arange(1, count + 1, dtype="int32")  # [N]

@@ -19,8 +19,8 @@ document of its batch brings, so that its summary does not depend on the batch.
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-from keras import ops
 
+from precis.model.backend import ops
 from precis.model.cache import Cache
 from precis.model.errors import UsageError
 from precis.model.network.generator import ALLOWED, Generator, Memory

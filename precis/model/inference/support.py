@@ -71,7 +71,8 @@ class SupportChecker:
           DataError: a file differs from the manifest.
         """
         import tensorflow as tf
-        from keras import ops
+
+        from precis.model.backend import ops
 
         _, config, self.model_id = open_checker(folder)
         bundle: Any
@@ -143,7 +144,7 @@ class SupportChecker:
 
 def _answer_logits(bundle: Bundle, tokens: Any) -> Any:
     """Texts int32 [B, S] -> the logits of 0 and 1 as the answer of a T5, [B, 2]."""
-    from keras import ops
+    from precis.model.backend import ops
 
     assert bundle.special is not None  # It was imported.
     zero, one = (ids[0] for ids in bundle.tokenizer.encode_parts(["0", "1"]))

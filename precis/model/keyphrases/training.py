@@ -197,6 +197,6 @@ def _fit(
     regression = LogisticRegression(C=REGULARISATION, max_iter=500)
     regression.fit(indicators, labels, weights)
     return {
-        "bias": round(float(regression.intercept_[0]), _DECIMALS),
+        "bias": round(float(regression.intercept_[0]), _DECIMALS),  # pyright: ignore[reportIndexIssue]  # An array once fitted.
         "bins": np.round(regression.coef_[0].astype(np.float64), _DECIMALS).tolist(),
     }

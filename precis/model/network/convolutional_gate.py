@@ -6,9 +6,8 @@ import functools
 from typing import Any
 
 import keras
-from keras import ops
 
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.network.config import StackConfig
 from precis.model.network.layers import (
     Dropout,

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-from keras import ops
 
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.cache import PROMPT, Cache
 from precis.model.network.blocks import make_stack
 from precis.model.network.config import SOURCE_PADDING, DecoderOnlyConfig

@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
-from keras import ops
 
-from precis.model.backend import Tensor, write_rows
+from precis.model.backend import Tensor, ops, write_rows
 from precis.model.cache import Cache, KVCache, open_slots, start_kv_cache
 from precis.model.network.blocks import TransformerBlock
 from precis.model.network.generator import AttentionMap, Generator

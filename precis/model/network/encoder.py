@@ -5,9 +5,8 @@ of `transformer.py` that reads the source.
 from typing import Any
 
 import keras
-from keras import ops
 
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.network.blocks import make_stack
 from precis.model.network.config import (
     ClassifierConfig,

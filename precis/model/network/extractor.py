@@ -11,9 +11,8 @@ import functools
 from typing import Any
 
 import keras
-from keras import ops
 
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.network.blocks import TransformerBlock
 from precis.model.network.config import ExtractorConfig

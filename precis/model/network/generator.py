@@ -8,9 +8,8 @@ this output.
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
 
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.cache import Cache
 from precis.model.network.config import NetworkConfig
 from precis.model.network.layers import (

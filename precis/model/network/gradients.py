@@ -5,9 +5,7 @@ which equal those of automatic differentiation in fewer passes over memory.
 from collections.abc import Sequence
 from typing import Any
 
-from keras import ops
-
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 
 
 def mix_values(

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
 
-from precis.model.backend import Tensor, add_bias, keep_mask
+from precis.model.backend import Tensor, add_bias, keep_mask, ops
 from precis.model.network.config import SOURCE_PADDING, StackConfig
 from precis.model.network.gradients import attend, layer_norm, mix_values
 
@@ -129,9 +128,7 @@ class LinearWeights(NamedTuple):
     bias: Tensor
 
 
-def prepare_linear(
-    layer: keras.layers.Dense, dtype: Any, *, scale: float = 1.0
-) -> LinearWeights:
+def prepare_linear(layer: Any, dtype: Any, *, scale: float = 1.0) -> LinearWeights:
     """A linear layer times `scale`, in `dtype`."""
     return LinearWeights(
         kernel=ops.cast(layer.kernel * scale, dtype),

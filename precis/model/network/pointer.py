@@ -10,9 +10,8 @@ import math
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
 
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.logits import (
     log_norm,
     logit_places,

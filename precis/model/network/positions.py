@@ -7,9 +7,8 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.network.config import RecurrentConfig, StackConfig
 from precis.model.network.layers import Dropout, make_norm
 

@@ -16,9 +16,8 @@ import functools
 from typing import Any
 
 import keras
-from keras import ops
 
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.cache import Cache
 from precis.model.network.config import RecurrentConfig
 from precis.model.network.convolutional_gate import ConvolutionalGate

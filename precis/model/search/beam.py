@@ -4,9 +4,7 @@ width 1 is greedy search, which takes the most likely token at every step.
 
 from typing import Any, Protocol
 
-from keras import ops
-
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.cache import Cache, reorder_beams
 from precis.model.search.compaction import first_room, run_in_segments
 from precis.model.search.config import SearchConfig, SpecialTokens

@@ -8,10 +8,7 @@ hypothesis reads are dropped, and room is made for one segment more.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import keras
-from keras import ops
-
-from precis.model.backend import Tensor, with_unknown_size
+from precis.model.backend import Tensor, ops, tree, with_unknown_size
 from precis.model.cache import grow, select_documents
 from precis.model.search.config import SearchConfig
 from precis.model.search.hypotheses import BeamState, Hypotheses
@@ -68,7 +65,7 @@ def run_in_segments(
         cache = grow(state.cache, written=end, more=SEGMENT)
         return _Progress(state._replace(cache=cache), documents, results)
 
-    progress = keras.tree.map_structure(
+    progress = tree.map_structure(
         with_unknown_size,
         _Progress(state, ops.arange(batch, dtype="int32"), rank(state)),
     )
@@ -120,7 +117,7 @@ def _drop_done(state: BeamState, documents: Tensor) -> tuple[BeamState, Tensor]:
     def drop() -> tuple[BeamState, Tensor]:
         (kept,) = ops.nonzero(ops.logical_or(ops.logical_not(is_done), is_needed))
         kept = ops.cast(kept, "int32")
-        live, finished, still_done = keras.tree.map_structure(
+        live, finished, still_done = tree.map_structure(
             lambda part: ops.take(part, kept, axis=0),
             (state.live, state.finished, state.is_done),
         )

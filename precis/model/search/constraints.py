@@ -2,9 +2,7 @@
 the repetition penalty, unsupported facts and forced tokens.
 """
 
-from keras import ops
-
-from precis.model.backend import Tensor, after
+from precis.model.backend import Tensor, after, ops
 from precis.model.cache import PROMPT, Cache
 from precis.model.logits import log_norm, logit_indices, lower_chosen
 from precis.model.search.config import SearchConfig, SpecialTokens

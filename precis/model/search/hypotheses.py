@@ -11,9 +11,7 @@ best alone and ends with it. Equal scores go to the smaller token id.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from keras import ops
-
-from precis.model.backend import Tensor, gather_beams
+from precis.model.backend import Tensor, gather_beams, ops
 from precis.model.cache import PROMPT, Cache
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import (

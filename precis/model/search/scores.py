@@ -3,9 +3,7 @@
 import math
 from typing import NamedTuple
 
-from keras import ops
-
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.search.config import CANDIDATE_BLOCK, SearchConfig
 
 # The log-probability of a forbidden token. Finite, so that sums stay free of NaN; far

@@ -29,9 +29,7 @@ costs as much as a comparison with the source. Places of a hypothesis that write
 
 from typing import NamedTuple
 
-from keras import ops
-
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.cache import Cache
 from precis.model.logits import restore_chosen
 from precis.model.search.scores import LOWEST_SCORE

@@ -80,7 +80,7 @@ def _google() -> Any:
     )
     return GCSFileSystem(
         skip_instance_cache=True,  # It knows nothing of the environment.
-        **({"token": "anon"} if emulator else {}),
+        token="anon" if emulator else None,
         use_listings_cache=False,
         consistency="md5",
         requests_timeout=timeout,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from sentencex import get_sentence_boundaries
+from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]  # Made in Rust.
 
 from precis.model.text.language import ENGLISH
 from precis.model.text.wrapping import flat, shown_line

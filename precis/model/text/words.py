@@ -110,7 +110,7 @@ def split_chunks(texts: Sequence[str]) -> Chunks:
         text if text.isascii() else text.encode(errors="replace").decode()
         for text in texts
     ]
-    lists = pc.split_pattern(pa.array(encodable, pa.string()), " ")
+    lists = pc.split_pattern(pa.array(encodable, pa.string()), " ")  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
     encoded = lists.values.dictionary_encode()
     return Chunks(
         encoded.dictionary.to_pylist(),
@@ -176,7 +176,7 @@ def join_words(chunks: Chunks) -> list[str]:
     lists = pa.ListArray.from_arrays(
         kept_before[chunks.offsets], kept.dictionary_decode()
     )
-    texts: list[str] = pc.binary_join(lists, " ").to_pylist()
+    texts: list[str] = pc.binary_join(lists, " ").to_pylist()  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
     return texts
 
 

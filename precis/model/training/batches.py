@@ -235,7 +235,7 @@ def _batch_by_length(
         element_length_func=lambda row: tf.size(row["source"]),
         bucket_boundaries=[bucket + 1 for bucket in buckets[:-1]],
         bucket_batch_sizes=rows,
-        padded_shapes={name: [None] for name in settings.padding},
+        padded_shapes={name: [None] for name in settings.padding},  # pyright: ignore[reportArgumentType]  # A list is a shape.
         padding_values=settings.padding,
     )
     return dataset.map(

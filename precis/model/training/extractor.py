@@ -416,7 +416,7 @@ def _make_optimizer(learning_rate: float, steps: int) -> keras.optimizers.Optimi
     schedule = keras.optimizers.schedules.CosineDecay(
         0.0, max(1, steps - warmup), warmup_target=learning_rate, warmup_steps=warmup
     )
-    return keras.optimizers.AdamW(schedule, weight_decay=_WEIGHT_DECAY)
+    return keras.optimizers.AdamW(schedule, weight_decay=_WEIGHT_DECAY)  # pyright: ignore[reportArgumentType]  # Keras takes schedules.
 
 
 def _score(

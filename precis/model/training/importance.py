@@ -153,7 +153,7 @@ def _fit(
         _LEARNING_RATE, epochs * steps_per_epoch
     )
     network.compile(
-        keras.optimizers.Adam(schedule),
+        keras.optimizers.Adam(schedule),  # pyright: ignore[reportArgumentType]  # Keras takes schedules.
         keras.losses.BinaryCrossentropy(from_logits=True),
     )
     network.fit(
@@ -161,7 +161,7 @@ def _fit(
         targets,
         batch_size=_BATCH_NGRAMS,
         epochs=epochs,
-        verbose=0,
+        verbose=0,  # pyright: ignore[reportArgumentType]  # Keras takes numbers.
     )
     weights = [layer.get_weights() for layer in network.layers]
     return ImportanceNetwork(

@@ -7,8 +7,7 @@ vocabulary in memory.
 
 from typing import Any, NamedTuple
 
-from keras import ops
-
+from precis.model.backend import ops
 from precis.model.logits import logit_indices
 from precis.model.network.pointer import (
     LOWEST_PROBABILITY,

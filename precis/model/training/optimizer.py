@@ -3,8 +3,8 @@
 from typing import Any
 
 import keras
-from keras import ops
 
+from precis.model.backend import ops
 from precis.model.training.config import LINEAR, TrainingConfig
 
 # The loss is a sum over some thousand tokens, so its scale starts at a thousandth of
@@ -48,7 +48,7 @@ def make_optimizer(training: TrainingConfig, width: int) -> keras.optimizers.Opt
     loss scaling. The arguments are those of `WarmupSchedule`.
     """
     schedule = WarmupSchedule(training, width)
-    adam = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+    adam = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)  # pyright: ignore[reportArgumentType]  # Keras takes schedules.
     if training.precision == "mixed_float16":
         return keras.optimizers.LossScaleOptimizer(
             adam, initial_scale=_INITIAL_LOSS_SCALE

@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # OpenBLAS of NumPy and of that of SciPy.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         import numpy as np
-        from scipy.linalg.lapack import dposv
+        from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue]  # Made by f2py.
 
         dposv(np.eye(256) @ np.eye(256), np.ones(256))
     arguments = sys.argv[1:]

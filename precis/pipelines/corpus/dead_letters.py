@@ -145,7 +145,7 @@ def count_unanswered(reasons: Mapping[str, int]) -> int:
     return sum(
         lost
         for name, lost in reasons.items()
-        if Failure(*name.partition("/")[::2], "").is_of_server
+        if Failure(*name.partition("/")[::2], detail="").is_of_server
     )
 
 

@@ -155,7 +155,7 @@ def _converted(value: Any, kind: str) -> Any:
             return f"{value:f}"
         case "int64":
             is_whole = isinstance(value, float) and value.is_integer()
-            number = int(value) if is_number or is_whole else value
+            number: Any = int(value) if is_number or is_whole else value
             is_exact = not is_whole or abs(number) < 2**53
             if type(number) is int and number in _INT64 and is_exact:
                 return number

@@ -101,7 +101,7 @@ def fixed_root(pattern: str) -> str:
 def absolute_path(path: str) -> str:
     """A local path as `os` has it, of one as the user gave it."""
     path = local_name(path.removeprefix("file://"))
-    return make_path_posix(path).rstrip("/") or "/"
+    return str(make_path_posix(path)).rstrip("/") or "/"
 
 
 def split_pattern(name: str) -> tuple[str, list[str]]:

@@ -190,11 +190,11 @@ def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
         (top for top in batch.schema.names if f"{name}.".startswith(f"{top}.")), key=len
     )
     inner = name.removeprefix(top).split(".")[1:]
-    column = pc.struct_field(batch.column(top), inner) if inner else batch.column(top)
+    column = pc.struct_field(batch.column(top), inner) if inner else batch.column(top)  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
     # Python has no nanoseconds. Seconds could overflow, and Python tells which do.
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         kind = pa.timestamp("us", column.type.tz)
-        column = pc.floor_temporal(column.cast(pa.timestamp("ns")), unit="microsecond")
+        column = pc.floor_temporal(column.cast(pa.timestamp("ns")), unit="microsecond")  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
         column = column.cast(kind, safe=False)  # Alone it would round -1 up to 1970.
     try:
         return list(column.to_pylist())

@@ -108,7 +108,7 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     records of its own range.
     """
     (path,) = task.paths
-    features = tfds.core.features.FeaturesDict.from_config(path.rpartition("/")[0])
+    features = tfds.features.FeaturesDict.from_config(path.rpartition("/")[0])
     with open_source(path) as file:
         frames = read_frames(file, name=path)
         for index in range(task.stop):

@@ -74,7 +74,7 @@ def as_precis_error(error: Exception) -> PrecisError:
         kind, message = exceptions[-1]["kind"], exceptions[-1]["message"] or ""
     else:
         details = getattr(error, "details", None)  # of an error of gRPC
-        words = (details() if callable(details) else text) or text
+        words = str(details() or text) if callable(details) else text
         kind, message = type(error).__name__, words
     message = _without_stage(" ".join(message.split()))
     if kind in _OWN_ERRORS:
@@ -239,7 +239,7 @@ def quiet_beam() -> None:
 
     logging.getLogger().addFilter(_is_not_of_beam)
     # It prints the traceback of each error that it logs.
-    sdk_worker.print = lambda *_, **__: None  # type: ignore[attr-defined]
+    sdk_worker.print = lambda *_, **__: None  # pyright: ignore[reportAttributeAccessIssue]  # Set for the module alone.
 
 
 def _is_not_of_beam(record: logging.LogRecord) -> bool:

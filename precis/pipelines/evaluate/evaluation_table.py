@@ -146,7 +146,7 @@ def _expected_figures(
     by_expectation = both[:, np.argsort(both[0], kind="stable")]
     groups = np.array_split(by_expectation, min(_GROUPS, both.shape[1]), axis=1)
     return {
-        "rank_correlation": float(spearmanr(*both).statistic) if has_ranks else None,
+        "rank_correlation": float(spearmanr(*both).statistic) if has_ranks else None,  # pyright: ignore[reportAttributeAccessIssue]  # SciPy makes the class at import.
         "groups": [
             {"rows": group.shape[1], "expected": expected, "rouge2": rouge2}
             for group in groups

@@ -248,7 +248,7 @@ def _shards_by_split(reports: Sequence[TaskReport]) -> dict[str, tuple[Shard, ..
     for report in reports:
         for file in report.files:
             shard = Shard(file["file"], file["rows"], file["bytes"], file["sha256"])
-            splits.setdefault(file["split"], []).append(shard)
+            splits.setdefault(file["split"], []).append(shard)  # pyright: ignore[reportTypedDictNotRequiredAccess]  # A shard has one.
     return {split: tuple(shards) for split, shards in sorted(splits.items())}
 
 

@@ -153,6 +153,7 @@ def download(name: str) -> str:
 @contextlib.contextmanager
 def _naming_refusals(name: str) -> Iterator[None]:
     """Turns what huggingface_hub raises into one line with a way out."""
+    import httpx2
     from huggingface_hub import constants, errors
 
     offline = f"connect this machine once, for `precis import {name}`"
@@ -163,7 +164,7 @@ def _naming_refusals(name: str) -> Iterator[None]:
         errors.RepositoryNotFoundError: "correct the name, or ask for access on the "
         "page of the model, and set HF_TOKEN",
         errors.HfHubHTTPError: "check HF_TOKEN, or run the same command again later",
-        errors.HTTPError: offline,
+        httpx2.HTTPError: offline,
         errors.LocalEntryNotFoundError: offline,
         errors.RevisionResolutionError: offline,
     }

@@ -354,8 +354,9 @@ def _differences(
     with files.naming_damage(path, way_out=WAY_OUT):
         provenance = description.get("provenance", {})
         earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
-    differences = earlier and describe_differences(earlier, inputs, labels=_LABELS)
-    return differences or "its settings are not recorded"
+    if not earlier:
+        return "its settings are not recorded"
+    return describe_differences(earlier, inputs, labels=_LABELS)
 
 
 def finish_job(job: Job) -> None:

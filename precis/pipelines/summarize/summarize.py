@@ -25,6 +25,7 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pvalue import PCollection
 from apache_beam.utils.shared import Shared
 
 from precis.model import files
@@ -351,7 +352,7 @@ def run_steps(
 
 def _await_keys(
     pipeline: beam.Pipeline, tasks: Sequence[Task], run: SummaryRun, processes: int
-) -> beam.PCollection:
+) -> PCollection:
     """The tasks of the corpus; where the run needs it, when its documents are compared
     with each other and with those of earlier runs.
     """

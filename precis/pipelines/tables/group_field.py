@@ -32,7 +32,7 @@ class GroupField(NamedTuple):
         if self.unit:
             import pyarrow.compute as pc
 
-            return pc.strftime(values, _FORMATS[self.unit])
+            return pc.strftime(values, _FORMATS[self.unit])  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
         return values.cast("string")
 
     def check(self, schema: "pa.Schema") -> None:
@@ -101,5 +101,5 @@ def order_of(values: "pa.ChunkedArray") -> "pa.ChunkedArray":
 
 def parse_group_field(text: str) -> GroupField:
     """The field of a flag --group_by."""
-    unit, name = _WRITTEN.fullmatch(text).groups()  # type: ignore[union-attr]
+    unit, name = _WRITTEN.fullmatch(text).groups()  # pyright: ignore[reportOptionalMemberAccess]  # Checked before.
     return GroupField(name, unit or "")

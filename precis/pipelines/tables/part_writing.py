@@ -178,7 +178,7 @@ class PartWriter(contextlib.ExitStack):
             # Arrow reads our types without its own schema, which takes 7 KB of a
             # footer. Kept fields may have others.
             store_schema=bool(self._layout.kept),
-            write_statistics=plain,
+            write_statistics=plain,  # pyright: ignore[reportArgumentType]  # Arrow takes names.
         )
         writer.add_key_value_metadata({**schema.metadata, **self._facts})
         return writer

@@ -106,7 +106,7 @@ def _array(values: list[Any], field: pa.Field) -> pa.Array:
                 "which the schema does not allow"
             )
         if is_computed and pa.types.is_floating(within.type):
-            if not pc.all(pc.is_finite(within.drop_null()), min_count=0).as_py():
+            if not pc.all(pc.is_finite(within.drop_null()), min_count=0).as_py():  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
                 raise NotFiniteError(
                     f"column {name!r} holds a number that is not finite"
                 )

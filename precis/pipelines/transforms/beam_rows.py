@@ -14,6 +14,7 @@ from typing import Any, Optional
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.pvalue import PCollection, Row
 from apache_beam.typehints.arrow_type_compatibility import (
     arrow_schema_from_beam_schema,
     beam_schema_from_arrow_schema,
@@ -67,10 +68,11 @@ def _optional(kind: type) -> Any:
     return Optional[kind]  # noqa: UP045
 
 
-def fields_of(rows: beam.PCollection) -> dict[str, Any] | None:
+def fields_of(rows: PCollection) -> dict[str, Any] | None:
     """The types of the fields of elements that have a schema, by name; else None."""
+    kind: Any = rows.element_type or Any
     try:
-        return dict(named_fields_from_element_type(rows.element_type or Any))
+        return dict(named_fields_from_element_type(kind))
     except TypeError:
         return None
 
@@ -96,7 +98,7 @@ class KeptRows(DictConstraint):
         return self
 
 
-def row_schema(rows: beam.PCollection) -> pa.Schema:
+def row_schema(rows: PCollection) -> pa.Schema:
     """The Arrow schema of rows of `SummarizeDocuments` or `SummarizeGroups`, with the
     fields that they keep: `WriteToParquet(path, row_schema(result.rows))`.
 
@@ -146,7 +148,7 @@ def _column(name: str, kind: Any) -> pa.Field:
 
 def to_row(
     values: Mapping[str, Any], schema: pa.Schema, kept: Mapping[str, Any] = {}
-) -> beam.Row:
+) -> Row:
     """A row of a table as a Beam row.
 
     Args:
@@ -155,7 +157,7 @@ def to_row(
       kept: values of further fields, which are those of Beam rows already.
     """
     row = {field.name: _to_beam(values[field.name], field.type) for field in schema}
-    return beam.Row(**row, **kept)
+    return Row(**row, **kept)
 
 
 def from_row(value: Any) -> Any:
@@ -205,7 +207,7 @@ def error_output(error_handling: Any) -> str:
     )
 
 
-def with_errors(good: beam.PCollection, letters: beam.PCollection, name: str) -> Any:
+def with_errors(good: PCollection, letters: PCollection, name: str) -> Any:
     """The outputs of a transform of rows.
 
     Args:

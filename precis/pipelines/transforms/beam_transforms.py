@@ -16,6 +16,8 @@ from typing import Any, Literal
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.io.parquetio import WriteToParquetBatched
+from apache_beam.pvalue import PBegin, PCollection, Row, TaggedOutput
+from apache_beam.typehints.decorators import with_output_types
 from apache_beam.typehints.typehints import is_consistent_with
 from apache_beam.utils.shared import Shared
 
@@ -55,7 +57,7 @@ _DOCUMENT_SCHEMA = pa.schema(
 )
 DOCUMENTS = "documents"
 DEAD_LETTERS: Literal["dead_letters"] = "dead_letters"
-TaggedLetter = beam.pvalue.TaggedOutput[Literal["dead_letters"], DeadLetter]
+TaggedLetter = TaggedOutput[Literal["dead_letters"], DeadLetter]
 
 
 class ReadCorpus(beam.PTransform):
@@ -88,7 +90,7 @@ class ReadCorpus(beam.PTransform):
         self._corpus_options = options
         self._errors = beam_rows.error_output(error_handling)
 
-    def expand(self, root: beam.pvalue.PBegin) -> Any:
+    def expand(self, root: PBegin) -> Any:
         """Lists the tasks of the corpus and adds their reading.
 
         Raises:
@@ -101,7 +103,7 @@ class ReadCorpus(beam.PTransform):
         # The types of the fields go with the type of the documents.
         columns = {"kept_columns": kept_columns(tasks, taken=())}
         kind = type("Document", (Document,), columns)
-        read = (
+        read: Any = (
             root
             | "ListTasks" >> beam.Create(tasks)
             | "ReadTasks"
@@ -120,7 +122,7 @@ class ReadCorpus(beam.PTransform):
         return beam_rows.with_errors(rows, read.dead_letters, self._errors)
 
 
-def _document_row(document: Document, schema: pa.Schema) -> beam.Row:
+def _document_row(document: Document, schema: pa.Schema) -> Row:
     values = {**document._asdict(), "id": document.document_id}
     return beam_rows.to_row({**document.metadata, **values}, schema)
 
@@ -212,7 +214,7 @@ class SummarizeDocuments(beam.PTransform):
         self._errors = beam_rows.error_output(error_handling)
         self._summary_options = options
 
-    def expand(self, documents: beam.PCollection) -> Any:
+    def expand(self, documents: PCollection) -> Any:
         """Checks the options and adds the summaries.
 
         Raises:
@@ -245,7 +247,7 @@ class SummarizeDocuments(beam.PTransform):
             fields = _present_fields(self._fields, self._kept, types)
             kept_types = {name: types[name] for name in names}
             kind = beam_rows.row_type(SUMMARY_SCHEMA, kept_types)
-        result = (
+        result: Any = (
             documents
             | "Batch" >> in_batches(settings.options.window_documents)
             | "SummarizeBatches"
@@ -259,7 +261,7 @@ class SummarizeDocuments(beam.PTransform):
 
 
 def transform_settings(
-    flags: Mapping[str, Any], clean: str, elements: beam.PCollection
+    flags: Mapping[str, Any], clean: str, elements: PCollection
 ) -> SummarySettings:
     """The settings of a transform of these elements.
 
@@ -339,10 +341,10 @@ class _SummarizeBatch(beam.DoFn):
             if isinstance(record, Article):
                 articles.append(record)
             else:
-                yield beam.pvalue.TaggedOutput(DEAD_LETTERS, record)
+                yield TaggedOutput(DEAD_LETTERS, record)
         for window in self._summarizer.summarize(articles):
             for letter in window.dead_letters:
-                yield beam.pvalue.TaggedOutput(DEAD_LETTERS, letter)
+                yield TaggedOutput(DEAD_LETTERS, letter)
             for each in window.documents:
                 if each.failure is None:
                     metadata = each.article.document.metadata
@@ -370,7 +372,7 @@ class _SummarizeBatch(beam.DoFn):
 _ROW_GROUP_ROWS = 512
 
 
-@beam.typehints.with_output_types(str)
+@with_output_types(str)
 class WriteSummaries(beam.PTransform):
     """Writes rows of `SummarizeDocuments` or `SummarizeGroups` to Parquet and yields
     the names of the files.
@@ -396,7 +398,7 @@ class WriteSummaries(beam.PTransform):
         self._output = output
         self._num_shards = num_shards
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, rows: PCollection) -> Any:
         """Adds the check of the rows and the files.
 
         Raises:

@@ -13,6 +13,7 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.pvalue import PCollection, Row
 
 from precis.model.errors import UsageError
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database
@@ -75,7 +76,7 @@ class SummarizeGroups(beam.PTransform):
         self._clean = clean
         self._run_id = run_id
 
-    def expand(self, rows: beam.PCollection) -> beam.PCollection:
+    def expand(self, rows: PCollection) -> Any:
         """Checks the options and adds the groups.
 
         Raises:
@@ -157,9 +158,7 @@ class _SummarizeShard(beam.DoFn):
     def setup(self) -> None:
         self._summarizer = GroupSummarizer(self._settings, self._groups)
 
-    def process(
-        self, shard: tuple[int, Iterable[dict[str, Any]]]
-    ) -> Iterator[beam.Row]:
+    def process(self, shard: tuple[int, Iterable[dict[str, Any]]]) -> Iterator[Row]:
         with open_database() as connection:
             load_members(connection, _tables(shard[1], self._schema), self._settings)
             batches = join_candidates(connection, self._groups)

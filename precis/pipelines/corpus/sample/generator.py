@@ -264,7 +264,7 @@ def _take(steps: list[Step], draw: Draw, story: dict[str, list]) -> None:
     values = draw.values
     for name, value in steps:
         if callable(value):
-            values[name] = value(draw)
+            values[name] = value(draw)  # pyright: ignore[reportArgumentType]  # A value.
         elif name in story:
             story[name] += value
         elif isinstance(value, str):
