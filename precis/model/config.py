@@ -15,22 +15,6 @@ PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 _LATER = "later"
 # A refusal names this many settings that differ.
 _MOST_DIFFERENCES = 4
-# Flags that there were, and what does their work now.
-REMOVED_FLAGS = {
-    "redact": "it was removed; replace personal data in the texts before precis reads "
-    "them",
-    "estimate": "it was removed; a run with --limit 1000 shows how fast the job is",
-    "coverage_penalty": "it was removed; no sequence of three pieces is written twice",
-    "batch_invariant": "it was removed; scores of rows are rounded and do not need it",
-    "coverage": "it was removed; no sequence of three pieces is written twice",
-    "beam_groups": "it was removed; widen --beam_width, --n_best keeps more summaries",
-    "diversity_penalty": "it was removed with beam_groups; leave it out",
-    "cell": "it was removed; the cells of recurrent networks are GRUs",
-    "attention": "it was removed; recurrent networks have the scores of Luong et al.",
-    "input_feeding": "it was removed; a recurrent step always reads the last output",
-    "confidence": "it was removed; intervals hold 95 % of the bootstrap means",
-    "price_per_hour": "it was removed with --estimate; leave it out",
-}
 
 
 class FlagInfo(NamedTuple):
@@ -109,8 +93,8 @@ def required(text: str, **info: Any) -> Any:
 
 
 def later(default: Any) -> Any:
-    """A dataclass field that came later than others. It is not stored where it has its
-    default, so that the ids and fingerprints of earlier networks stay.
+    """A dataclass field that is not stored where it has its default. The model_id of a
+    network, which is in every row, so does not change when a field is added.
     """
     return dataclasses.field(default=default, metadata={_LATER: True})
 
@@ -152,11 +136,8 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     """The known name that is closest to a mistyped one, as "did you mean ...?".
 
     Returns:
-      The question, what to do instead of a flag that was removed, or an empty text
-      where no name is close.
+      The question, or an empty text where no name is close.
     """
-    if name.lstrip("-") in REMOVED_FLAGS:
-        return REMOVED_FLAGS[name.lstrip("-")]
     known = {other.lstrip("-"): other for other in names}
     close = difflib.get_close_matches(name.lstrip("-"), known, n=1, cutoff=0.7)
     return f"did you mean {known[close[0]]}?" if close else ""

@@ -102,9 +102,5 @@ def read_importance(
             gram = tuple(line.split(" ")) if " " in line else line
             counts[gram] = articles, taken
         lexicons.append(Lexicon(config["documents"], taken_share, counts))
-    calibration = tensors.get(
-        "importance/calibration",  # which bundles of earlier versions do not have
-        ImportanceModel._field_defaults["calibration"],
-    )
-    length_weights = tensors["importance/length_weights"]
-    return ImportanceModel._make([*networks, *lexicons, length_weights, calibration])
+    further = [tensors["importance/length_weights"], tensors["importance/calibration"]]
+    return ImportanceModel._make([*networks, *lexicons, *further])

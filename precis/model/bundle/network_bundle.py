@@ -41,7 +41,7 @@ from precis.model.config import stored_fields
 from precis.model.errors import UsageError
 from precis.model.network.architectures import architecture_of, read_config
 from precis.model.network.config import EncoderConfig, NetworkConfig
-from precis.model.search.config import REMOVED_SETTINGS, SearchConfig, SpecialTokens
+from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.imported import ImportedTokenizer
 from precis.model.tokenization.prompts import PromptTokenizer
@@ -181,9 +181,8 @@ def open_bundle(folder: str) -> Bundle:
     """
     _, config, model_id = open_bundle_config(folder, ABSTRACTIVE)
     with naming_config(folder):
-        files.check_fields(config, {"network": dict})
-        architecture = config.get("architecture", _ENCODER_DECODER)
-        network = read_config(architecture, config["network"])
+        files.check_fields(config, {"network": dict, "architecture": str})
+        network = read_config(config["architecture"], config["network"])
         special: dict[str, Any] = {  # The tuples are lists in JSON.
             name: tuple(value) if isinstance(value, list) else value
             for name, value in config.get("special", {}).items()
@@ -242,11 +241,7 @@ def read_summary_flags(folder: str) -> dict[str, Any]:
     """
     config = open_bundle_config(folder, ABSTRACTIVE).config
     with naming_config(folder):
-        flags = {
-            name: value
-            for name, value in config.get("decoding", {}).items()
-            if REMOVED_SETTINGS.get(name) != value
-        }
+        flags = dict(config.get("decoding", {}))
         if config.get("task_prefixes"):
             flags["task_prefix"] = config["task_prefixes"][0]
         if _LIMIT in config:
@@ -326,7 +321,7 @@ def open_encoder(folder: str) -> EncoderBundle:
       DataError: a file differs from the manifest.
     """
     kind, config, model_id = open_bundle_config(folder, ENCODER, ABSTRACTIVE)
-    architecture = config.get("architecture", _ENCODER_DECODER)
+    architecture = config.get("architecture")
     if kind == ABSTRACTIVE and architecture != _ENCODER_DECODER:
         raise UsageError(
             f"{folder}: a network of the architecture {architecture} "

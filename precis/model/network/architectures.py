@@ -83,13 +83,6 @@ LAYOUTS: Mapping[str, Mapping[str, Any]] = {
         "scaled_output": True,
     },
 }
-# Fields that there were, with their default, which is what every network has now.
-_REMOVED_FIELDS = {
-    "cell": "gru",
-    "attention": "luong",
-    "input_feeding": True,
-    "coverage": False,
-}
 ARCHITECTURES: Mapping[str, NamedArchitecture] = {
     "transformer": NamedArchitecture(TransformerConfig, _TRANSFORMER_SIZES),
     "decoder_only": NamedArchitecture(DecoderOnlyConfig, _DECODER_ONLY_SIZES),
@@ -139,11 +132,6 @@ def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
             f"the architecture {architecture!r} is none of {', '.join(ARCHITECTURES)}; "
             "only a newer precis knows it"
         )
-    fields = {
-        name: value
-        for name, value in fields.items()
-        if name not in _REMOVED_FIELDS or value != _REMOVED_FIELDS[name]
-    }
     stack = fields.get("decoder_stack")
     try:
         nested = {"decoder_stack": StackConfig(**stack)} if stack else {}

@@ -13,9 +13,6 @@ REPETITION_PENALTIES = ("log_probs", "logits")
 EARLY_STOPPING = ("never", "first_k", "bound")
 UNFINISHED = ("last", "compete")
 NUMBERS, NAMES = "numbers", "names"
-# Settings that there were, with the value that turned each off. Bundles hold them, and
-# the names of searches are made with them.
-REMOVED_SETTINGS = {"coverage_penalty": 0.0, "beam_groups": 1, "diversity_penalty": 0.0}
 # Pieces that the choice of candidates compares at once.
 CANDIDATE_BLOCK = 64
 

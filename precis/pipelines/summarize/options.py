@@ -25,7 +25,6 @@ from precis.model.extractive.config import (
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import (
     CTRANSLATE2,
-    REMOVED_SETTINGS,
     TENSORFLOW,
     SearchConfig,
 )
@@ -56,12 +55,11 @@ def decode_id(decoding: SearchConfig, precision: str, engine: str = TENSORFLOW) 
     """Names a search in every row it writes and in every checkpoint that was exported
     with it: 16 hexadecimal digits.
     """
-    search = {
-        **REMOVED_SETTINGS,
-        **dataclasses.asdict(decoding),
-        "precision": precision,
-    }
-    # Left out where they are off: searches keep the names that earlier versions wrote.
+    # Rows hold the id, so it stays as it is: made with three settings that no search
+    # has any more, and without these that a search came to have where they are off.
+    search: dict[str, Any]
+    search = {"coverage_penalty": 0.0, "beam_groups": 1, "diversity_penalty": 0.0}
+    search |= {**dataclasses.asdict(decoding), "precision": precision}
     if not decoding.supported:
         del search["supported"]
     if not decoding.common_pieces:
@@ -274,8 +272,6 @@ class ResultOptions:
 
 
 BOTH, GROUPS = "both", "groups"  # --rows
-# Options of groups that stand in no id where they are off, as those of earlier runs.
-LATER_OF_GROUPS = ("order_by",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ import pyarrow as pa
 from precis.model import files
 from precis.model.config import installed_version
 from precis.model.errors import DataError, JobError
-from precis.model.extractive.groups import SALIENCE
 from precis.model.inference.search_cost import SearchCost, describe
 from precis.model.quality.flags import ABSTRACTIVE, SOURCE, rejects
 from precis.pipelines.corpus.dead_letters import count_unanswered
@@ -39,8 +38,7 @@ from precis.pipelines.run.result_files import (
     listed_files,
     other_files,
 )
-from precis.pipelines.summarize.extractive_summaries import NEURAL
-from precis.pipelines.summarize.options import GROUPS, LATER_OF_GROUPS, GroupOptions
+from precis.pipelines.summarize.options import GROUPS, GroupOptions
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.finished_run import RunPart
 from precis.pipelines.tables.part_writing import PartWriter
@@ -99,16 +97,10 @@ class SummaryRun:
 
 def group_settings_id(settings: SummarySettings, groups: GroupOptions) -> str:
     """Names the settings that the summary of a group depends on."""
-    of_groups = {
-        "group_by": groups.group_by,
-        "max_group_candidates": groups.max_group_candidates,
-        "group_schema_version": GROUP_SCHEMA_VERSION,
-    }
-    if NEURAL in settings.options.methods:
-        of_groups["method"] = SALIENCE  # Before, sentences were chosen otherwise.
-    for name in LATER_OF_GROUPS:
-        if value := getattr(groups, name):
-            of_groups[name] = value
+    of_groups = dataclasses.asdict(groups)
+    for name in ("rows", "group_task_candidates"):  # They change no summary.
+        del of_groups[name]
+    of_groups["group_schema_version"] = GROUP_SCHEMA_VERSION
     return files.sha256_json({**settings.described, **of_groups})[:16]
 
 

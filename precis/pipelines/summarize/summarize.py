@@ -87,7 +87,6 @@ from precis.pipelines.summarize.known_documents import (
 from precis.pipelines.summarize.options import (
     FAIL,
     GROUPS,
-    LATER_OF_GROUPS,
     SUMMARIZE,
     GroupOptions,
     SummarizeOptions,
@@ -201,9 +200,8 @@ def run_inputs(
     flags, and the content of the corpus.
     """
     left_out = set(recorded_flags(settings[:4]))
-    if not flags.get("group_by"):  # Runs without groups keep their ids.
+    if not flags.get("group_by"):  # They change nothing without groups.
         left_out.update(option_names([GroupOptions]))
-    left_out.update(name for name in LATER_OF_GROUPS if not flags.get(name))
     others = {name: flags[name] for name in flags if name not in left_out}
     return result_inputs(others, tasks, settings.described)
 

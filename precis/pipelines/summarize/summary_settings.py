@@ -36,7 +36,6 @@ from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import (
     CTRANSLATE2,
-    TENSORFLOW,
     SearchConfig,
     check_vocabularies,
 )
@@ -115,11 +114,6 @@ class SummarySettings(NamedTuple):
         if not options.keyphrase_bundle:
             without_effect.add("keyphrases")
         flags = recorded_flags(self[:4])
-        if not any(self.selection.limit):
-            # Earlier versions had neither; their max_words was no limit for all texts.
-            without_effect.update(("form", "max_chars"))
-        if options.engine == TENSORFLOW:  # The only one of earlier versions.
-            without_effect.add("engine")
         # The settings of the search stand among the flags, in words.
         models: dict[str, Any] = {name: self.model_ids[name] for name in MODEL_COLUMNS}
         if self.is_instructed:
@@ -133,7 +127,6 @@ class SummarySettings(NamedTuple):
             "extractive": ",".join(options.methods),
             "fallback_flags": ",".join(sorted(self.fallback.fallback_flag_names)),
             "clean": self.clean,
-            "wrapped_lines": "joined",  # Earlier versions ended sentences there.
             **models,
             "schema_version": SCHEMA_VERSION,
         }

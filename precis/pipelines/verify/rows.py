@@ -195,8 +195,7 @@ def read_files(
 def _limit_of(manifest: Mapping[str, Any]) -> Limit:
     """The limit of the texts of a run; none where its settings were edited."""
     settings = manifest["settings"]
-    is_edited = manifest["settings_id"] != files.sha256_json(settings)[:16]
-    if is_edited or "form" not in settings:  # Earlier versions had another max_words.
+    if manifest["settings_id"] != files.sha256_json(settings)[:16]:
         return NO_LIMIT
     names = option_names([SelectionConfig])
     return SelectionConfig(**{name: settings[name] for name in names}).limit

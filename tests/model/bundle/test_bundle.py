@@ -56,7 +56,7 @@ OTHER_FILE = "missing, or its checksum differs from manifest.json's"
 
 
 def without_later_fields(config) -> dict:
-    """The fields that version 0.1.0 had, of which the model_id is made."""
+    """The fields that are stored where the others have their defaults."""
     fields = dataclasses.asdict(config)
     return {name: fields[name] for name in fields.keys() - LATER_FIELDS}
 

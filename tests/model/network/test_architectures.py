@@ -70,14 +70,6 @@ def test_a_configuration_comes_back_from_the_json_of_a_bundle(variant):
     assert read_config(architecture, fields) == config
 
 
-def test_a_recurrent_network_of_an_earlier_version_is_read_where_it_is_one_of_now():
-    fields = dataclasses.asdict(config_of("gru"))
-    earlier = {**fields, "cell": "gru", "attention": "luong", "input_feeding": True}
-    assert read_config("recurrent", earlier) == config_of("gru")
-    with pytest.raises(ValueError, match="another version of precis: .*'cell'"):
-        read_config("recurrent", {**earlier, "cell": "lstm"})
-
-
 def test_unknown_fields_and_architectures_are_refused():
     fields = dataclasses.asdict(config_of("vocabularies"))
     stack = {**fields["decoder_stack"], "rotary": True}

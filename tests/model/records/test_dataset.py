@@ -79,13 +79,6 @@ def test_a_description_reads_back(folder):
         "sha256": "cd",
     }
     assert written["features"]["source"] == "int64"
-    # Fields of later versions may be missing.
-    later = {"task_prefix": "", "target": "highlights"}
-    later["source_tokenizer_fingerprint"] = None
-    content = INFO.to_json()
-    assert {name: content.pop(name) for name in later} == later
-    write(folder, content)
-    assert load_dataset(folder) == INFO
 
 
 def test_a_source_tokenizer_is_that_of_the_records(folder):

@@ -128,9 +128,6 @@ def test_a_bundle_holds_all_of_it(model):
     config, tensors = importance_config(model), importance_tensors(model)
     read = read_importance("bundle", config, tensors)
     assert (read.calibration == model.calibration).all()
-    del tensors["importance/calibration"]  # as in bundles of earlier versions
-    older = read_importance("bundle", config, tensors)
-    assert np.interp(0.3, *older.calibration) == pytest.approx(0.3)
     assert read.word_lexicon == model.word_lexicon
     assert read.pair_lexicon == model.pair_lexicon
     given = ["w1 key", "w2"], np.array([0.5, 0.4])

@@ -85,7 +85,7 @@ def test_columns_that_a_run_does_not_have_stay(tmp_path, address):
 
 @pytest.mark.parametrize("is_strict", [False, True])
 def test_later_runs_bring_nulls_and_fields(tmp_path, address, is_strict):
-    if is_strict:  # As earlier versions wrote it.
+    if is_strict:  # A table in which no column may be null.
         rows = pa.Table.from_pylist(rows_of("xyz"), schema=SCHEMA)
         write_deltalake(address.removeprefix("delta://"), rows)
     else:
