@@ -38,14 +38,19 @@ def card_text(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"cell": _cell, "repr": repr, "json": json.dumps}
+    environment.filters |= {"cell": _cell, "json": json.dumps}
     # As their files give them back, with sorted keys: the card that is made while a
     # bundle is saved so equals one that is made of its files.
     manifest, config = json.loads(json.dumps([manifest, config], sort_keys=True))
+    kind, tags = manifest["kind"], ["summarization", "precis"]
+    if library == "keras" and kind != "keyphrases":
+        tags += ["keras", "tensorflow"]
+    tags += filter(None, [kind, config.get("architecture")])
     return environment.get_template("card.md.jinja").render(
-        kind=manifest.get("kind", "abstractive"),
+        kind=kind,
+        tags=tags,
         manifest=manifest,
-        provenance=manifest.get("provenance", {}),
+        provenance=manifest["provenance"],
         config=config,
         parts=parts or {},
         library=library,
@@ -59,5 +64,7 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
     text = " ".join(str(value).split())
     return text.replace("|", "\\|").replace("<", "&lt;")
