@@ -222,10 +222,7 @@ def select_expected(
         )
     ]
     chosen = choose_options(
-        options,
-        expected,
-        most=selection.most,
-        limit=selection.limit,
+        options, expected, most=selection.most, limit=selection.limit
     )
     return [options[number].place for number in chosen]
 

@@ -159,11 +159,7 @@ def _select_marginal(
     ones it takes the first.
     """
     left = best_sentences(
-        texts,
-        scores,
-        count=len(texts),
-        limit=selection.limit,
-        is_english=is_english,
+        texts, scores, count=len(texts), limit=selection.limit, is_english=is_english
     )
     similarities = np.zeros(len(texts))
     sizes = [line_size(each) for each in texts]

@@ -16,9 +16,7 @@ import threadpoolctl
 SINGLE_THREAD_MULTIPLICATIONS = 1 << 18
 
 
-def single_thread(
-    multiplications: float = math.inf,
-) -> AbstractContextManager[object]:
+def single_thread(multiplications: float = math.inf) -> AbstractContextManager[object]:
     """A context in which BLAS and LAPACK work in the calling thread only.
 
     Args:

@@ -39,12 +39,7 @@ from precis.model.keyphrases.features import (
 
 WEIGHTS_FILE = "weights.json"
 # The fields of that file.
-_WEIGHTS = {
-    "bias": float,
-    "bins": list,
-    "documents": int,
-    "document_frequencies": dict,
-}
+_WEIGHTS = {"bias": float, "bins": list, "documents": int, "document_frequencies": dict}
 
 
 class Bins(NamedTuple):

@@ -24,13 +24,7 @@ from precis.model.quality.numerals import (
     all_values,
     stated_numbers,
 )
-from precis.model.quality.tokens import (
-    is_quoted,
-    plain,
-    readable,
-    token_words,
-    tokens,
-)
+from precis.model.quality.tokens import is_quoted, plain, readable, token_words, tokens
 from precis.model.text.normalization import normalise
 
 _WITHIN_NUMBERS = frozenset([*SCALES, "half", "quarter"])

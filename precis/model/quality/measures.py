@@ -18,11 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from precis.model.quality.facts import (
-    SourceFacts,
-    UnsupportedFacts,
-    unsupported_facts,
-)
+from precis.model.quality.facts import SourceFacts, UnsupportedFacts, unsupported_facts
 from precis.model.quality.flags import FLAGS, MIN_MEAN_LOG_PROB, REFUSAL
 from precis.model.text.article import Article
 from precis.model.text.words import words
