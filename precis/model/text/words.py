@@ -168,8 +168,7 @@ def join_words(chunks: Chunks) -> list[str]:
     joined = chunks.distinct_words
     has_words = np.fromiter(map(bool, joined), bool, len(joined))
     is_kept = has_words[chunks.numbers]
-    kept_before = np.zeros(len(is_kept) + 1, np.int32)
-    np.cumsum(is_kept, out=kept_before[1:])
+    kept_before = sums_before(is_kept).astype(np.int32)
     kept = pa.DictionaryArray.from_arrays(
         chunks.numbers[is_kept], pa.array(joined, pa.string())
     )
