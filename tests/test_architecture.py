@@ -3,6 +3,7 @@
 import ast
 import functools
 import graphlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -105,6 +106,13 @@ def test_the_model_imports_neither_the_pipelines_nor_beam():
             assert all(module.startswith("precis.model") for module in own), name
             tops = {module.split(".")[0] for module in modules}
             assert not tops & {"model", "pipelines", "apache_beam"}, name
+
+
+def test_the_model_names_no_flag():
+    """Its texts name keywords; the command line writes them with dashes."""
+    for name, path in FILES.items():
+        if name.startswith("precis.model"):
+            assert not re.search("--[a-z{]", path.read_text(encoding="utf-8")), name
 
 
 def run_python(code: str) -> subprocess.CompletedProcess:

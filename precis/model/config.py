@@ -20,13 +20,16 @@ _MOST_DIFFERENCES = 4
 class FlagInfo(NamedTuple):
     """What the command line says of a field; the value of `metadata["flag"]`.
 
+    The texts of `precis.model` name a flag as a keyword of Python: `layout=bart`. The
+    command line writes it as a flag (`with_dashes`).
+
     Attributes:
       help: the help text.
       choices: the allowed values; empty allows all.
       metavar: what the help calls the value, such as DIR or TOKENS.
       default_text: what the default means, where its value does not say it, such as
           "the records' limit" for 0.
-      is_common: whether `--help` shows the flag; `--help all` shows every flag.
+      is_common: whether the short help shows the flag too.
       takes_list: the value is a list; functions and configuration files take it as a
           list too.
       is_positional: it is an argument without a flag.
@@ -121,10 +124,10 @@ def flag_name(field: str) -> str:
 
 
 def written(config: Any, name: str) -> str:
-    """A field as a message names it: a flag with its dashes, a keyword without."""
+    """A field as a message names it: a flag as `FlagInfo` says, or its name."""
     (field,) = (field for field in dataclasses.fields(config) if field.name == name)
     info = field.metadata.get("flag")
-    return f"--{flag_name(name)}" if info and info.is_flag else name
+    return f"`{name}=`" if info and info.is_flag else name
 
 
 def listed_names(text: str) -> tuple[str, ...]:
@@ -188,7 +191,7 @@ def check_seed(seed: int) -> None:
       UsageError: naming it.
     """
     if not 0 <= seed < 1 << 32:
-        raise UsageError(f"--seed lies between 0 and {(1 << 32) - 1}, not {seed}")
+        raise UsageError(f"`seed=` lies between 0 and {(1 << 32) - 1}, not {seed}")
 
 
 def describe_differences(

@@ -27,7 +27,7 @@ def parse_address(bundle: str) -> tuple[str, str]:
     parts = _ADDRESS.fullmatch(bundle)
     if not parts:
         raise UsageError(
-            f"--bundle {bundle}: this is no server with a model; write openai://HOST:"
+            f"`bundle={bundle}`: this is no server with a model; write openai://HOST:"
             "PORT/v1#MODEL, or openai+https://... for TLS on a port other than 443"
         )
     protocol, host, port, path, model = parts.groups("")

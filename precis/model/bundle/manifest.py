@@ -56,11 +56,11 @@ SUMMARIZER = "summarizer"
 SUMMARIZER_PARTS: Mapping[str, str] = {EXTRACTIVE: "extractor", ABSTRACTIVE: "writer"}
 # The command that takes a bundle, by the kind of the bundle.
 TAKEN_BY: Mapping[str, str] = {
-    ABSTRACTIVE: "`precis summarize --bundle`",
-    ENCODER: "`precis train --encoder` or `precis train-extractor --encoder`",
-    EXTRACTIVE: "`precis summarize --extractive_bundle`",
-    KEYPHRASES: "`precis summarize --keyphrase_bundle`",
-    SUMMARIZER: "`precis summarize --bundle`",
+    ABSTRACTIVE: "`bundle=` of `precis summarize`",
+    ENCODER: "`encoder=` of `precis train` or `precis train-extractor`",
+    EXTRACTIVE: "`extractive_bundle=` of `precis summarize`",
+    KEYPHRASES: "`keyphrase_bundle=` of `precis summarize`",
+    SUMMARIZER: "`bundle=` of `precis summarize`",
 }
 
 
@@ -169,7 +169,7 @@ def read_manifest(folder: str) -> dict[str, Any]:
     """
     path = files.join(folder, MANIFEST_FILE)
     if not files.exists(path):
-        way_out = "name the --output of `precis train`, or train again to finish it"
+        way_out = "name the `output=` of `precis train`, or train again to finish it"
         if _HUB_NAME.fullmatch(folder) and not files.exists(folder):
             way_out = f"for the model of the Hugging Face hub write hf://{folder}"
         raise UsageError(
@@ -181,7 +181,7 @@ def read_manifest(folder: str) -> dict[str, Any]:
         raise UsageError(
             f"{folder}: this precis reads no such bundle, its {MANIFEST_FILE} has the "
             f"kind {manifest.get('kind')} and the format_version {version}; "
-            "name the --output of a `precis train` command or of `precis import`"
+            "name the `output=` of a `precis train` command or of `precis import`"
         )
     with files.naming_damage(path, way_out=BUNDLE_WAY_OUT):
         files.check_fields(manifest, _FIELDS)
@@ -222,13 +222,13 @@ def refuse_other_kind(folder: str, kind: str) -> None:
         return
     manifest = files.read_object(
         files.join(folder, MANIFEST_FILE),
-        way_out="name another --output, or remove that folder",
+        way_out="name another `output=`, or remove that folder",
     )
     present = manifest.get("kind", ABSTRACTIVE)
     if present != kind:
         what = "a bundle" if _is_bundle(manifest) else "something else"
         raise UsageError(
-            f"{folder} holds {what} of the kind {present}; name another --output, or "
+            f"{folder} holds {what} of the kind {present}; name another `output=`, or "
             "remove that folder"
         )
 

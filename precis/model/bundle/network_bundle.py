@@ -274,7 +274,7 @@ def merge_flags(own: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, A
     shortest, longest = (merged.get(f"{end}_summary_tokens") for end in ("min", "max"))
     if longest and longest == shortest and longest != own.get("max_summary_tokens"):
         raise UsageError(
-            f"--max_summary_tokens is {longest}, and so is min_summary_tokens, before "
+            f"`max_summary_tokens=` is {longest}, and so is min_summary_tokens, before "
             "which no summary ends; ask for more"
         )
     return merged
@@ -293,7 +293,7 @@ def check_prefix(prefix: str, bundle: Bundle) -> None:
     if prefix not in (bundle.task_prefixes or ("",)):
         known = ", ".join(map(repr, bundle.task_prefixes)) or "none"
         raise UsageError(
-            f"--task_prefix {prefix!r} is not one that the network was trained with; "
+            f"`task_prefix={prefix!r}` is not one that the network was trained with; "
             f"it knows {known}"
         )
 
@@ -307,9 +307,9 @@ def check_instruction(instruction: str, bundle: Bundle) -> None:
     length = sum(map(len, bundle.reader(instruction).surrounding_ids))
     if 2 * length > bundle.config.max_source_tokens:
         raise UsageError(
-            f"--instruction takes {length} tokens with the chat template, and the "
+            f"`instruction=` takes {length} tokens with the chat template, and the "
             f"network reads {bundle.config.max_source_tokens}; shorten it, or import "
-            "with more --max_source_tokens"
+            "with more `max_source_tokens=`"
         )
 
 

@@ -11,11 +11,11 @@ from precis.model.text.limit import Limit
 # The methods that other methods are measured against. The selection takes their best
 # sentences and does not look for repetitions.
 BASELINES = ("lead", "random", "oracle")
-# Without --sentences: those of most methods, and the most of a network that decides how
+# Without sentences: those of most methods, and the most of a network that decides how
 # many there are.
 _USUAL_SENTENCES = 3
 _MOST_SENTENCES = 5
-SUMMARY, HEADLINE, KEY_POINTS = "summary", "headline", "key_points"  # --form
+SUMMARY, HEADLINE, KEY_POINTS = "summary", "headline", "key_points"  # forms
 _HEADLINE_WORDS = 15
 
 
@@ -35,13 +35,13 @@ class SelectionConfig:
         0,
         "words of a summary, at most, whoever writes it: sentences that do not fit any "
         "more are passed over, a shorter hypothesis or its first sentences are taken, "
-        "a language model of --bundle is told the limit; 0 sets none",
+        "a language model of `bundle=` is told the limit; 0 sets none",
         metavar="WORDS",
         default_text="no limit; 15 of a headline",
     )
     max_chars: int = flag(
         0,
-        "characters of a summary, at most, as --max_words; line breaks count; 0 sets "
+        "characters of a summary, at most, as `max_words=`; line breaks count; 0 sets "
         "no limit",
         metavar="CHARACTERS",
         default_text="no limit",
@@ -49,8 +49,8 @@ class SelectionConfig:
     form: str = flag(
         SUMMARY,
         "what is written: a summary; a headline, one line of at most 15 words; or "
-        "key_points, up to five sentences, each a line; --sentences, --max_words, "
-        "--max_chars and --instruction change that",
+        "key_points, up to five sentences, each a line; `sentences=`, `max_words=`, "
+        "`max_chars=` and `instruction=` change that",
         choices=(SUMMARY, HEADLINE, KEY_POINTS),
         is_common=True,
     )

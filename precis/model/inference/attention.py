@@ -137,11 +137,11 @@ def _choose_map(maps: list[AttentionMap], *, block: str, layer: int) -> Attentio
         reads_both = any(weights.columns == "both" for weights in maps)
         way_out = "; self reads the source and the summary as one" if reads_both else ""
         raise UsageError(
-            f"--block {block}: this network has none; it has {known}{way_out}"
+            f"`block={block}`: this network has none; it has {known}{way_out}"
         )
     if not 0 <= layer <= len(block_maps):
         raise UsageError(
-            f"--layer {layer}: the block {block} has the layers 1 to {len(block_maps)}"
+            f"`layer={layer}`: the block {block} has the layers 1 to {len(block_maps)}"
         )
     return block_maps[layer - 1]
 

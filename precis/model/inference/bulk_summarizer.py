@@ -234,7 +234,7 @@ class BulkSummarizer:
             raise JobError(
                 "a search process died before its batch was done, most often because "
                 f"memory ran out: each of the {self.processes} holds the network; run "
-                "the command again with a smaller --workers (1 searches without "
+                "the command again with a smaller `workers=` (1 searches without "
                 "further processes) and it goes on"
             )
         raise FailureError(
@@ -359,7 +359,7 @@ def check_model(folder: str, model_id: str, expected: str | None) -> None:
     if model_id != expected:
         raise DataError(
             f"{folder} holds model {model_id} now, and this job began with {expected}; "
-            "put that model back, or begin anew with another --output"
+            "put that model back, or begin anew with another `output=`"
         )
 
 

@@ -247,7 +247,7 @@ class ChatClient:
             failure = error.failure
             detail = f"{failure.detail}; other requests are answered"
             if _TOO_LONG.search(failure.detail):
-                detail += "; give the context of the server as --context_tokens"
+                detail += "; give the context of the server as context_tokens"
                 failure = failure._replace(reason=TOO_LONG)
             raise FailureError(failure._replace(detail=detail)) from None
         self._keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
@@ -265,8 +265,9 @@ class ChatClient:
             raise JobError(
                 f"{self._url} answers no request: {error.failure.detail}; check "
                 f"the server, the key in {_KEY_VARIABLE} and its account, the path and "
-                f"the model {self._parameters.get('model')!r} of --bundle, and "
-                "--request_json; the same command goes on, and pays for no answer again"
+                f"the model {self._parameters.get('model')!r} of `bundle=`, and "
+                "`request_json=`; the same command goes on, and pays for no answer "
+                "again"
             ) from None
         except FailureError:
             pass  # This is an answer.
@@ -354,7 +355,7 @@ class ChatClient:
                 return self._journal.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise JobError(
-                f"an answer is not kept ({error}); make room below --output, and go on"
+                f"an answer is not kept ({error}); make room below `output=`, and go on"
             ) from error
 
 

@@ -46,14 +46,14 @@ def check_engine(bundle: Bundle, config: SearchConfig) -> None:
     check_network(bundle)
     is_penalised = config.repetition_penalty != 1
     refused = {
-        "--supported": config.supported_kinds,
+        "`supported=`": config.supported_kinds,
         "common_pieces": config.common_pieces,
         "a repetition_penalty of log_probs": is_penalised
         and config.repetition_penalty_form == "log_probs",
     }
     for name in filter(refused.get, refused):
         raise UsageError(
-            f"--engine ctranslate2 cannot search with {name}; leave one of them out"
+            f"`engine=ctranslate2` cannot search with {name}; leave one of them out"
         )
 
 

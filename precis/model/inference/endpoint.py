@@ -1,5 +1,5 @@
 """Summaries by a language model behind an endpoint, which vLLM, llama.cpp, Ollama, TGI
-or a cloud serves: `--bundle openai://HOST:PORT/v1#MODEL`.
+or a cloud serves: the bundle openai://HOST:PORT/v1#MODEL.
 
 An `Endpoint` stands where a `BulkSummarizer` would. The sources of documents are their
 bytes in UTF-8, as the tokens of the model are not known here; passages are cut by them.
@@ -121,7 +121,7 @@ class Endpoint:
             if (count := answers[0].prompt_tokens) in counts():
                 self.say_once(
                     f"precis summarize: the server reads {count} tokens of longer "
-                    "prompts; give its context as --context_tokens"
+                    "prompts; give its context as `context_tokens=`"
                 )
                 first = first._replace(has_read_all=False)
             # Those that hold a word.
@@ -177,7 +177,7 @@ class Endpoint:
         if not sentences:
             detail = "the answer holds no word"
             if not is_finished:
-                detail += "; a larger --max_summary_tokens lets the model write on"
+                detail += "; a larger max_summary_tokens lets the model write on"
             raise FailureError(Failure(SEARCH, "empty_answer", detail))
         lines = "\n".join(one_line(each.text) for each in sentences)
         return answer.summary._replace(text=lines)

@@ -50,7 +50,7 @@ def open_checker(folder: str) -> BundleConfig:
         return contents
     raise UsageError(
         f"{folder}: the {contents.kind} network of this bundle does not say whether a "
-        "text supports another; for --checker import MiniCheck-Flan-T5-Large, or a "
+        "text supports another; for `checker=` import MiniCheck-Flan-T5-Large, or a "
         "RobertaForSequenceClassification with a label named entailment, aligned or "
         "supported"
     )

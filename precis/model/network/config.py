@@ -166,7 +166,7 @@ class TransformerConfig(StackConfig):
         if self.pointer and not self.shared_embedding:
             raise UsageError(
                 "the pointer copies pieces of the source, so source and target need "
-                "one vocabulary; train with --no-pointer"
+                "one vocabulary; train with `pointer=False`"
             )
         for name in ("width", "vocabulary_size") if self.shared_embedding else ():
             of_source, of_target = getattr(self, name), getattr(self.decoder, name)

@@ -39,21 +39,21 @@ FLAGS: Mapping[str, str] = {
         "`precis train` stored with the network, -2 for others"
     ),
     "doubtful_line": (
-        "a written line whose probability of being right is below --min_confidence"
+        "a written line whose probability of being right is below `min_confidence=`"
     ),
     "over_limit": (
         "no sentence of what the network wrote, or of the article without its "
-        "captions, is within --max_words and --max_chars"
+        "captions, is within `max_words=` and `max_chars=`"
     ),
     "unfinished": (
         "the network, or the model of an endpoint, was stopped, as at "
-        "--max_summary_tokens, or ended for a reason that is not known"
+        "`max_summary_tokens=`, or ended for a reason that is not known"
     ),
     "truncated_source": "the network did not read all of the source",
     "markup_source": "the source has tags of HTML",
     "refused": "the model wrote that it cannot summarize; the extract is shown",
     "short_source": (
-        "the source has fewer words than --min_source_words and is its own summary"
+        "the source has fewer words than `min_source_words=` and is its own summary"
     ),
 }
 
@@ -64,7 +64,7 @@ ABSTRACTIVE = "abstractive"
 SOURCE = "source"
 # The only flag that an abstractive summary cannot have.
 SHORT_SOURCE = "short_source"
-# A summary with this flag is never shown, even with --fallback none: a text that is
+# A summary with this flag is never shown, even with fallback none: a text that is
 # longer than its source is no summary.
 LONGER = "longer_than_source"
 EMPTY = "empty"
@@ -105,7 +105,7 @@ class FallbackConfig:
         choices=FALLBACKS,
         is_common=True,
     )
-    # "flags of abstractive summaries that --fallback extractive does not let "
+    # "flags of abstractive summaries that fallback extractive does not let "
     # "through, with commas between them: " + _ABSTRACTIVE_FLAGS.
     fallback_flags: str = setting(
         "empty,repeated,unsupported_number,unsupported_date,unsupported_name,"
@@ -138,12 +138,12 @@ class FallbackConfig:
                 )
         if self.fallback == "extractive" and not self.fallback_flag_names:
             raise UsageError(
-                "--fallback extractive needs at least one of fallback_flags to act "
-                "on; name one, or take --fallback none"
+                "`fallback=extractive` needs at least one of fallback_flags to act "
+                "on; name one, or take `fallback=none`"
             )
         if not 0 <= self.min_confidence <= 1:
             raise UsageError(
-                f"--min_confidence is a probability from 0 to 1, not "
+                f"`min_confidence=` is a probability from 0 to 1, not "
                 f"{self.min_confidence:g}"
             )
         check_at_least(
@@ -186,7 +186,7 @@ def choose_summary(
 
     1. the source, if the document is short;
     2. the abstractive summary, if there is one, none of its flags rejects it, and
-       `--fallback always` does not reject all;
+       fallback always does not reject all;
     3. the abstractive summary, if the extractive one is empty and the abstractive one
        is neither empty nor longer than the source;
     4. the source, if the extractive summary is longer than the source;

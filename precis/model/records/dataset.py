@@ -93,7 +93,7 @@ class DatasetInfo:
       seed: of the splits.
       task_prefix: the text in front of every article.
       target: the part of the reference that is the target: a value of
-          `precis prepare --target`.
+          target of `precis prepare`.
       tokenizer_fingerprint: of the tokenizer that encoded the targets.
       source_tokenizer_fingerprint: of the tokenizer that encoded the sources, where it
           is another one.
@@ -292,5 +292,5 @@ def require_oracle(info: DatasetInfo, folder: str) -> None:
     if "oracle" not in info.features:
         raise UsageError(
             f"{folder}: these records hold no oracle labels; "
-            "prepare them with --oracle_sentences 5"
+            "prepare them with `oracle_sentences=5`"
         )

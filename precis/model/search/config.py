@@ -76,16 +76,16 @@ class SearchConfig:
     def __post_init__(self) -> None:
         check_choices(self)
         if self.beam_width < 1:
-            raise UsageError(f"--beam_width must be at least 1, not {self.beam_width}")
+            raise UsageError(f"`beam_width=` must be at least 1, not {self.beam_width}")
         if not 1 <= self.n_best <= self.beam_width:
             raise UsageError(
-                f"--n_best must lie between 1 and --beam_width ({self.beam_width}), "
+                f"`n_best=` must lie between 1 and `beam_width=` ({self.beam_width}), "
                 f"not be {self.n_best}; widen the beam or ask for fewer"
             )
         if not 0 <= self.min_summary_tokens <= self.max_summary_tokens > 0:
             raise UsageError(
                 f"min_summary_tokens ({self.min_summary_tokens}) must be at least 0 "
-                f"and at most --max_summary_tokens ({self.max_summary_tokens}), which "
+                f"and at most `max_summary_tokens=` ({self.max_summary_tokens}), which "
                 "is 1 or more"
             )
         zero_or_more = ("no_repeat_ngram", "common_pieces")
@@ -98,7 +98,7 @@ class SearchConfig:
         for name in self.supported_kinds:
             if name not in (NUMBERS, NAMES):
                 raise UsageError(
-                    f"--supported: there are no facts {name!r}; there are "
+                    f"`supported=`: there are no facts {name!r}; there are "
                     f"{NUMBERS} and {NAMES}"
                 )
 
@@ -148,7 +148,7 @@ def check_vocabularies(config: SearchConfig, *, has_one_vocabulary: bool) -> Non
     """
     settings = {
         "common_pieces": config.common_pieces,
-        "--supported": config.supported_kinds,
+        "`supported=`": config.supported_kinds,
     }
     for name, value in settings.items():
         if value and not has_one_vocabulary:

@@ -1,4 +1,4 @@
-"""Facts that are copied, never invented: `--supported numbers,names`.
+"""Facts that are copied, never invented: the setting supported.
 
 A number or a name is a unit of pieces. A search may write a unit only as the source has
 it: from its first piece, in the order of the source, to a piece where the source ends a

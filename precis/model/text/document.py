@@ -14,7 +14,7 @@ class Document(NamedTuple):
           source has no splits.
       article: the text as it was read.
       highlights: the reference summary, one sentence a line; None if there is none.
-      metadata: further fields of the record by name, such as those of --keep_fields.
+      metadata: further fields of the record by name, such as those of keep_fields.
       source_file: the path of the file that it was read from; "" if there is none.
       source_position: where it stands in that file, as `byte 1234`, `row group 0 row
           17`, `record 5` or `file`.

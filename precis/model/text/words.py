@@ -103,7 +103,7 @@ def split_chunks(texts: Sequence[str]) -> Chunks:
 
     Lone surrogates, which belong to no word, become question marks.
     """
-    import pyarrow as pa  # Here, because `--help` does without it.
+    import pyarrow as pa  # Here, as the help of a command does without it.
     import pyarrow.compute as pc
 
     encodable = [

@@ -53,7 +53,7 @@ def encode_sources(
     """Encodes texts and cuts each at `max_source_tokens`, as `cut_source` does.
 
     An imported tokenizer takes a text as it stands, one of this project takes it
-    normalised. With `--clean none` this function normalises it for the latter.
+    normalised. With clean none this function normalises it for the latter.
 
     Args:
       tokenizer: of sources.

@@ -30,7 +30,7 @@ STATE_FILE = "state.json"
 TENSORS_FILE = "state.safetensors"
 # What the settings whose values are checksums stand for.
 _LABELS = {"records": "the records", "start": "the first weights"}
-_WAY_OUT = "take another --output, or remove that folder to start anew"
+_WAY_OUT = "take another `output=`, or remove that folder to start anew"
 
 
 def save_training(training: Training) -> None:
@@ -123,7 +123,8 @@ def restore_best(training: Training) -> int:
     path = checkpoint_path(training, step)
     if step != position.step and _restore_checkpoint(training, path) is None:
         raise DataError(
-            f"{path}: the best checkpoint is damaged; train again with another --output"
+            f"{path}: the best checkpoint is damaged; train again with "
+            "another `output=`"
         )
     return step
 

@@ -50,7 +50,7 @@ class TrainingConfig:
     )
     warmup_steps: int = flag(
         4_000,
-        "steps of linear warm-up; after them the rate falls by --schedule",
+        "steps of linear warm-up; after them the rate falls by `schedule=`",
         metavar="STEPS",
         is_common=True,
     )
@@ -58,7 +58,7 @@ class TrainingConfig:
         INVERSE_SQUARE_ROOT,
         "how the rate falls: inverse_sqrt with the inverse square root of the step, "
         "so that a training may go on with more steps, linear to 0 at the last of "
-        "--steps, which learns more in a short training",
+        "`steps=`, which learns more in a short training",
         choices=SCHEDULES,
     )
     epochs: int = flag(
@@ -67,7 +67,7 @@ class TrainingConfig:
         "each with a checkpoint at its end; 0 counts steps",
         metavar="EPOCHS",
         is_common=True,
-        default_text="as --steps says",
+        default_text="as `steps=` says",
     )
     freeze_encoder: bool = flag(False, "leave the encoder as it is")
     label_smoothing: float = flag(
@@ -115,22 +115,22 @@ class TrainingConfig:
         check_at_least(self, 0, *_NOT_NEGATIVE)
         if self.patience and not self.validation_steps:
             raise UsageError(
-                "--patience counts validations, and --validation_steps 0 makes none; "
+                "`patience=` counts validations, and `validation_steps=0` makes none; "
                 "set it to a number of steps"
             )
         if self.schedule == LINEAR and self.epochs:
             raise UsageError(
-                "--schedule linear falls to 0 at the last of --steps, and --epochs "
+                "`schedule=linear` falls to 0 at the last of `steps=`, and `epochs=` "
                 "counts no steps; leave one of them out"
             )
         if self.schedule == LINEAR and self.warmup_steps >= self.steps:
             raise UsageError(
-                f"--schedule linear: --warmup_steps {self.warmup_steps} must be below "
-                f"--steps {self.steps}, so that the rate can fall"
+                f"`schedule=linear`: `warmup_steps={self.warmup_steps}` must be below "
+                f"`steps={self.steps}`, so that the rate can fall"
             )
         if not 0 <= self.label_smoothing < 1:
             raise UsageError(
-                "--label_smoothing is a share from 0 to below 1, "
+                "`label_smoothing=` is a share from 0 to below 1, "
                 f"not {self.label_smoothing}"
             )
 
@@ -188,5 +188,5 @@ class ExtractiveTraining:
         check_at_least(self, 1, "epochs", "batch_documents", "window_sentences")
         if self.learning_rate <= 0:
             raise UsageError(
-                f"--learning_rate must be above 0, not {self.learning_rate}"
+                f"`learning_rate=` must be above 0, not {self.learning_rate}"
             )

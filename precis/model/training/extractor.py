@@ -78,7 +78,7 @@ class ExtractorTraining(Training):
     """The training of an extractor.
 
     Args:
-      records: folder that `precis prepare --oracle_sentences` wrote.
+      records: folder that `precis prepare` wrote, with oracle_sentences.
       output: folder for the bundle, with vectors, checkpoints and losses in `training/`
           below it.
       training: how to train.

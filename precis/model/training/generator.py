@@ -69,7 +69,7 @@ class GeneratorTraining(Training):
       DataError: a shard is missing or damaged, or damaged word vectors.
     """
 
-    way_out = "lower --learning_rate, raise --warmup_steps or train in float32"
+    way_out = "lower `learning_rate=`, raise `warmup_steps=` or train in float32"
 
     def __init__(
         self,
@@ -282,7 +282,7 @@ def build_trained(
     if training.freeze_encoder:
         if not network.encoder_parts():
             raise UsageError(
-                "--freeze_encoder is about an encoder, and this network has none of "
+                "`freeze_encoder=` is about an encoder, and this network has none of "
                 "its own; leave it out"
             )
         network.freeze_encoder()

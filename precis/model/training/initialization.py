@@ -63,8 +63,8 @@ def weights_of_bundle(
     contents = open_bundle(folder)
     if contents.chat is not None:
         raise UsageError(
-            f"--init_from {folder}: a language model, which is told what to do and not "
-            "trained here; use it with `precis summarize --instruction`"
+            f"`init_from={folder}`: a language model, which is told what to do and not "
+            "trained here; use it with `instruction=` of `precis summarize`"
         )
     for flag, own, of_records in (
         ("tokenizer", contents.tokenizer, tokenizers.target),
@@ -77,7 +77,7 @@ def weights_of_bundle(
         and getattr(contents.config, "positions", "relative") == "learned"
     ):
         raise UsageError(
-            f"--max_source_tokens {changes['max_source_tokens']} is more than the "
+            f"`max_source_tokens={changes['max_source_tokens']}` is more than the "
             f"{known} positions that {folder} has learned; set it to {known}"
         )
     config: NetworkConfig = dataclasses.replace(contents.config, **changes)
@@ -142,7 +142,7 @@ def with_word_vectors(initial: InitialWeights, path: str) -> InitialWeights:
     """
     if not files.exists(path):
         raise UsageError(
-            f"--word_vectors {path}: there is no such file; "
+            f"`word_vectors={path}`: there is no such file; "
             "name one in Word2Vec's text format"
         )
     return dataclasses.replace(
@@ -212,5 +212,5 @@ def _check_vocabulary(
             f"{folder}: its vocabulary ({flag} {tokenizer.fingerprint[:12]}, "
             f"{tokenizer.vocabulary_size} pieces) is not the records' "
             f"({records.fingerprint[:12]}, {records.vocabulary_size} pieces); "
-            f"prepare the records with --{flag} {folder}"
+            f"prepare the records with `{flag}={folder}`"
         )

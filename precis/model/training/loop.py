@@ -156,7 +156,7 @@ def _read_reports(training: Training, pending: list[Figures], progress: Stage) -
             raise DataError(
                 f"the loss or its gradient is not finite at step {step}; the last good "
                 f"checkpoint is {good[-1] if good else 'none yet'}; "
-                f"{training.way_out}, with another --output"
+                f"{training.way_out}, with another `output=`"
             )
         training.reports.append({"step": step, **report})
         progress.note = describe_figures(report)

@@ -73,9 +73,9 @@ def open_records(folders: Sequence[str]) -> RecordSets:
                 for each in (info, infos[0])
             )
             if actual != expected:
-                way_out = f"with --{flag} {folders[0]}"
+                way_out = f"with `{flag}={folders[0]}`"
                 if expected == "none":
-                    way_out = f"without --{flag}"
+                    way_out = f"without `{flag}=`"
                 raise UsageError(
                     f"{folder} and {folders[0]} cannot be mixed, as their token ids "
                     f"mean different things ({flag} {actual[:12]} and "
@@ -100,8 +100,8 @@ def check_shards(
     if not sum(shard.records for shard in info.splits.get(split, ())):
         raise UsageError(
             f"{folder} holds no records of the split {split!r}; prepare a larger "
-            "corpus, with a larger --validation_share, or one whose --split_field "
-            "names the splits, with another --output"
+            "corpus, with a larger `validation_share=`, or one whose `split_field=` "
+            "names the splits, with another `output=`"
         )
     description = files.join(folder, DATASET_FILE)
     way_out = "run the same `precis prepare` command again, which repairs it"

@@ -54,7 +54,7 @@ class Training:
       reports: the figures of all steps, a line of `losses.jsonl` each.
     """
 
-    way_out = "lower --learning_rate"
+    way_out = "lower `learning_rate=`"
     best_by = "rouge2"
 
     def __init__(

@@ -115,7 +115,7 @@ def read_vectors(
     if file_width != width:
         raise UsageError(
             f"{path}: its vectors have {file_width} numbers, and the embedding has "
-            f"{width}; train with --width {file_width}"
+            f"{width}; train with `width={file_width}`"
         )
     rows = 0
     for number, line in lines if header else itertools.chain([first], lines):

@@ -33,6 +33,7 @@ from precis.pipelines.run.options import (
     flag_info,
     option_names,
     value_types,
+    with_dashes,
 )
 
 _BEAM_NOTE = (
@@ -220,7 +221,7 @@ def _help_text(field: dataclasses.Field) -> str:
     else:
         shown = info.default_text or str(default)
     text = info.help + (f" (default: {shown})" if shown else "")
-    return text.replace("%", "%%")
+    return with_dashes(text).replace("%", "%%")
 
 
 def _check_unknown(name: str, command: Command, words: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from precis.pipelines.corpus.schemes import scheme_of
 from precis.pipelines.run.hub import hub_name, local_bundle
 from precis.pipelines.run.interruption import precis_program
 from precis.pipelines.run.job_progress import is_quiet
+from precis.pipelines.run.options import with_dashes
 from precis.pipelines.run.result_files import DESCRIPTION_FILES
 from precis.pipelines.run.stage_state import clock
 
@@ -335,7 +336,7 @@ def show_findings(findings: Any, values: Values) -> int:
     indent = max(len(finding.subject) for finding in findings) + 2
     for level, subject, found, advice in findings:
         way_out = f" -> {advice}" if advice else ""
-        print(f"{level:9}{subject:{indent}}{found}{way_out}")
+        print(with_dashes(f"{level:9}{subject:{indent}}{found}{way_out}"))
     levels = [finding.level for finding in findings]
     problems, warnings = levels.count("problem"), levels.count("warning")
     command = values.get("command")

@@ -21,7 +21,7 @@ from precis.pipelines.command_line.parser import CommandLine, read_words
 from precis.pipelines.command_line.results import show_document
 from precis.pipelines.doctor.packages import missing_package
 from precis.pipelines.run.job_progress import complain, load_tensorflow, shown
-from precis.pipelines.run.options import ProgressOptions, split_progress
+from precis.pipelines.run.options import ProgressOptions, split_progress, with_dashes
 from precis.pipelines.summarize.options import OneDocumentOptions, split_document
 
 
@@ -119,7 +119,7 @@ def _fail(program: str, error: PrecisError | OSError) -> int:
     """Says what is wrong in one line; returns the exit code."""
     if isinstance(error, OSError):
         error = describe_system_error(error)
-    complain(f"{program}: {redact(str(error))}")
+    complain(f"{program}: {with_dashes(redact(str(error)))}")
     return error.exit_code
 
 

@@ -29,7 +29,14 @@ from precis.model.progress.stages import StageGroup, current_listener, listening
 from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.run import interruption
 from precis.pipelines.run.interruption import print_error
-from precis.pipelines.run.options import JSON, LIVE, NONE, PLAIN, ProgressOptions
+from precis.pipelines.run.options import (
+    JSON,
+    LIVE,
+    NONE,
+    PLAIN,
+    ProgressOptions,
+    with_dashes,
+)
 from precis.pipelines.run.stage_state import (
     DONE,
     FAILED,
@@ -121,6 +128,7 @@ class Display:
 
     def say(self, text: str, state: str = "message") -> None:
         """Shows a message of one line; `state` is `failed` for an error."""
+        text = with_dashes(text)
         if self._mode == JSON:
             text = line_json(self._command, state=state, message=text)
         if state == FAILED or not self.options.quiet:

@@ -8,6 +8,7 @@ same field. Defaults stand in the dataclasses only.
 import contextlib
 import dataclasses
 import os
+import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -41,6 +42,17 @@ def flag_info(field: dataclasses.Field) -> FlagInfo:
     """What the command line says of a field."""
     info: FlagInfo = field.metadata["flag"]
     return info
+
+
+def with_dashes(text: str) -> str:
+    """A text of `precis.model` for the command line, with its keywords as flags.
+
+    `seed=`    `layout=bart`    `pointer=False`
+    --seed     --layout bart    --no-pointer
+    """
+    text = re.sub(r"`([a-z]\w*)=False`", r"--no-\1", text)
+    text = re.sub(r"`([a-z]\w*)=([^`]+)`", r"--\1 \2", text)
+    return re.sub(r"`([a-z]\w*?)_?=`", r"--\1", text)
 
 
 def flag_fields(option_groups: Iterable[type]) -> Iterator[dataclasses.Field]:

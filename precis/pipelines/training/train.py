@@ -113,7 +113,7 @@ def check_beside(settings: NetworkOptions) -> None:
             is_given = getattr(settings, field.name) != field.default
             if is_given and field.name not in (start, *beside.split()):
                 raise UsageError(
-                    f"{written(settings, field.name)} does not go with --{start}, "
+                    f"{written(settings, field.name)} does not go with `{start}=`, "
                     "whose bundle decides it; leave it out"
                 )
 

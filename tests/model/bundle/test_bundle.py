@@ -187,7 +187,7 @@ def test_task_prefixes_come_back_and_others_are_refused(network, tokenizer, tmp_
         (plain, "summarize: ", "none"),
     ):
         message = (
-            f"--task_prefix '{prefix}' is not one .* trained with; it knows {known}"
+            f"`task_prefix='{prefix}'` is not one .* trained with; it knows {known}"
         )
         with pytest.raises(UsageError, match=message):
             check_prefix(prefix, open_bundle(folder))
@@ -200,7 +200,7 @@ def test_a_bundle_is_incomplete_while_it_is_replaced(
     monkeypatch.setattr("safetensors.numpy.save", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         save(bundle, network, tokenizer)
-    message = r"this is no complete bundle \(no manifest.json\); name the --output of"
+    message = r"this is no complete bundle \(no manifest.json\); name the `output=` of"
     with pytest.raises(UsageError, match=message):
         load_bundle(str(bundle))
 
@@ -277,9 +277,9 @@ def test_a_bundle_of_any_kind_comes_back(tokenizer, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "taker"),
     [
-        ("encoder", "`precis train --encoder` or `precis train-extractor --encoder`"),
-        ("extractive", "`precis summarize --extractive_bundle`"),
-        ("keyphrases", "`precis summarize --keyphrase_bundle`"),
+        ("encoder", "`encoder=` of `precis train` or `precis train-extractor`"),
+        ("extractive", "`extractive_bundle=` of `precis summarize`"),
+        ("keyphrases", "`keyphrase_bundle=` of `precis summarize`"),
         ("dreaming", "only a newer precis"),
     ],
 )
@@ -378,7 +378,7 @@ def test_a_file_that_is_no_object_is_refused(content, bundle):
         message = rf"^{bundle}/manifest.json: damaged \(.*\); {WAY_OUT}$"
         with pytest.raises(DataError, match=message):
             load(str(bundle))
-    message = r"manifest.json: damaged \(.*\); name another --output"
+    message = r"manifest.json: damaged \(.*\); name another `output=`"
     with pytest.raises(DataError, match=message):
         refuse_other_kind(str(bundle), "encoder")
 

@@ -229,7 +229,7 @@ def test_learned_positions_are_cut_at_the_source_length(tmp_path):
     whole = load_checkpoint(bert).network
     np.testing.assert_allclose(encoder(ids), whole(ids), atol=1e-6)
     for folder, learned in ((bart, 40), (bert, 24)):
-        message = f"{folder}: --max_source_tokens is 41, .* has {learned} positions for"
+        message = f"{folder}: `max_source_tokens=` is 41, .* has {learned} positions"
         with pytest.raises(UsageError, match=message):
             load_checkpoint(folder, max_source_tokens=41)
 
@@ -661,7 +661,7 @@ def test_unsupported_configurations_are_refused(kind, settings, message, tmp_pat
         ({"forced_bos_token_id": 300}, "token 300 is none of the 300 of vocab_size; c"),
         ({"suppress_tokens": [-1]}, "the special token -1 is none of the 300"),
         ({"early_stopping": "soon"}, "is 'soon' and must be one of False, True, never"),
-        ({"max_length": 1}, r"cannot be: .* at most --max_summary_tokens \(0\)"),
+        ({"max_length": 1}, r"cannot be: .* at most `max_summary_tokens=` \(0\)"),
         ({"do_sample": True}, "do_sample is True, and no search here has it"),
         *(({name: 3}, f"{name} is 3, and no search here") for name in UNKNOWN_HERE),
     ],
@@ -740,7 +740,7 @@ GATED_GELU = {"activation": "gelu", "gated_feed_forward": True}
 def test_a_network_that_transformers_does_not_have_is_refused(layout, changes, message):
     fields = {"vocabulary_size": 9, "pad_id": 0, "pointer": False, **LAYOUTS[layout]}
     config = named_network("tiny", **{**fields, **changes})
-    with pytest.raises(UsageError, match=f"{message}.*--layout bart --no-pointer"):
+    with pytest.raises(UsageError, match=f"{message}.*`layout=bart` `pointer=False`"):
         checkpoint_settings(config, SPECIAL)
 
 

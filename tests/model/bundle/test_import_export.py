@@ -152,7 +152,7 @@ def test_what_cannot_be_imported_writes_nothing(checkpoint, tmp_path):
         import_checkpoint(checkpoint=folder, output=output)
     with pytest.raises(UsageError, match="is the checkpoint itself, whose files the"):
         import_checkpoint(checkpoint=folder, output=folder)
-    negative = "--max_source_tokens must not be negative, but is -1; 0 takes the check"
+    negative = "`max_source_tokens=` must not be negative, but is -1; 0 takes the check"
     with pytest.raises(UsageError, match=negative):
         import_checkpoint(checkpoint=checkpoint, output=output, max_source_tokens=-1)
     assert not output.exists()
@@ -265,7 +265,7 @@ def test_an_export_is_replaced_and_nothing_else(layout_bundle, tmp_path, capsys)
         export(bundle=layout_bundle, output=layout_bundle)
     assert contents(layout_bundle) == before
     (tmp_path / "out" / "manifest.json").write_text("[1]")
-    with pytest.raises(DataError, match=r"manifest.json: damaged \(.*name another --o"):
+    with pytest.raises(DataError, match=r"manifest.json: damaged \(.*name another `o"):
         export(bundle=layout_bundle, output=tmp_path / "out")
     (tmp_path / "out" / "manifest.json").unlink()
     with pytest.raises(UsageError, match="out holds README.md and is no export; name"):
@@ -274,7 +274,7 @@ def test_an_export_is_replaced_and_nothing_else(layout_bundle, tmp_path, capsys)
 
 def test_a_flag_leaves_a_summary_room_to_end(bundle, tmp_path):
     flags = {"bundle": bundle, "max_summary_tokens": 3}  # Its minimum is 3.
-    message = "--max_summary_tokens is 3, and so is min_summary_tokens, .* ask for more"
+    message = "`max_summary_tokens=` is 3, and so is min_summary_tokens, .* ask for"
     for call in (
         lambda: precis.summarize_text("Rain fell.", **flags),
         lambda: export(output=tmp_path / "out", **flags),
@@ -307,7 +307,7 @@ def test_an_object_store_gets_the_manifest_last(layout_bundle):
     ("flags", "message"),
     [
         ({"layout": "bart", "architecture": "recurrent"}, "transformer, not of recurr"),
-        ({"layout": "t5", "encoder": "e"}, "--layout does not go with --encoder, who"),
+        ({"layout": "t5", "encoder": "e"}, "`layout=` does not go with `encoder=`, w"),
     ],
 )
 def test_a_layout_without_a_use_is_refused(flags, message, records_folder, tmp_path):

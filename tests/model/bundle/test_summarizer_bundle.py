@@ -106,7 +106,7 @@ def test_a_part_that_is_missing_or_another_one_is_named(name, summarizer):
         ((ABSTRACTIVE,), "name {}/writer"),
         ((ENCODER, ABSTRACTIVE), "name {}/writer"),
         ((EXTRACTIVE,), "name {}/extractor"),
-        ((KEYPHRASES,), "`precis summarize --bundle` takes it"),
+        ((KEYPHRASES,), "`bundle=` of `precis summarize` takes it"),
     ],
 )
 def test_a_command_that_takes_a_part_names_it(kinds, way_out, summarizer):

@@ -145,7 +145,7 @@ def test_sentences_about_the_page_are_told_from_those_of_a_story():
 
 @pytest.mark.parametrize("name", ["sentences", "max_words", "max_chars"])
 def test_an_impossible_selection_is_refused(name):
-    with pytest.raises(UsageError, match=f"--{name} must not be negative, but is"):
+    with pytest.raises(UsageError, match=f"`{name}=` must not be negative, but is"):
         SelectionConfig(**{name: -1})
 
 
@@ -166,7 +166,7 @@ def test_a_form_sets_what_no_flag_says(flags, limit):
 
 
 def test_a_form_that_there_is_not_is_refused():
-    message = "--form is one of summary, headline, key_points, not 'title'"
+    message = "`form=` is one of summary, headline, key_points, not 'title'"
     with pytest.raises(UsageError, match=message):
         SelectionConfig(form="title")
 

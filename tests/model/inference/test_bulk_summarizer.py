@@ -66,7 +66,7 @@ def test_another_model_in_the_folder_is_refused(search):
     other = search._replace(model_id="ffff")
     message = (
         "holds model [0-9a-f]{16} now, and this job began with ffff; put that model "
-        "back, or begin anew with another --output"
+        "back, or begin anew with another `output=`"
     )
     with pytest.raises(DataError, match=message):
         BulkSummarizer(other, processes=1)

@@ -133,7 +133,7 @@ RELATIVE = {"positions": "relative"}
         (
             network,
             {"shared_embedding": False},
-            "pointer copies .* need one vocabulary; train with --no-pointer",
+            "pointer copies .* need one vocabulary; train with `pointer=False`",
         ),
         (network, {"dropout": -0.1}, f"{SHARE} -0.1"),
         (encoder, {"dropout": 1.0}, f"{SHARE} 1.0"),

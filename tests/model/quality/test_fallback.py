@@ -97,13 +97,13 @@ def test_the_summary_that_is_shown(given, expected):
         ({"fallback_flags": "short_source"}, "summaries have no flag 'short_source'"),
         (
             {"fallback": "extractive", "fallback_flags": " ,"},
-            "--fallback extractive needs at least one of fallback_flags",
+            "`fallback=extractive` needs at least one of fallback_flags",
         ),
         (
             {"min_confidence": 80.0},
-            "--min_confidence is a probability from 0 to 1, not 80",
+            "`min_confidence=` is a probability from 0 to 1, not 80",
         ),
-        ({"min_source_words": -1}, "--min_source_words must not be negative, but"),
+        ({"min_source_words": -1}, "`min_source_words=` must not be negative, but"),
     ],
 )
 def test_impossible_settings_are_refused(change, message):

@@ -149,7 +149,7 @@ def test_splits_and_labels_that_are_missing_are_refused():
     message = "no split 'dev' in these records; they have test, train"
     with pytest.raises(UsageError, match=message):
         INFO.records("dev")
-    message = "^r: these records hold no oracle labels; prepare them with --oracle_sen"
+    message = "^r: these records hold no oracle labels; prepare them with `oracle_s"
     with pytest.raises(UsageError, match=message):
         require_oracle(INFO, "r")
     labelled = dataclasses.replace(INFO, features=FEATURES | ORACLE_FEATURES)

@@ -130,11 +130,11 @@ def test_common_pieces_are_the_first_of_more_than_a_character():
 def test_pieces_of_two_vocabularies_are_not_mixed():
     for settings, words in (
         ({"common_pieces": 5}, "this network has a vocabulary for each"),
-        ({"supported": "names"}, "--supported compares the pieces of summary"),
+        ({"supported": "names"}, "`supported=` compares the pieces of summary"),
     ):
         config = SearchConfig(**settings)
         with pytest.raises(UsageError, match=words):
             check_vocabularies(config, has_one_vocabulary=False)
         check_vocabularies(config, has_one_vocabulary=True)
-    with pytest.raises(UsageError, match="--supported: there are no facts 'dates'"):
+    with pytest.raises(UsageError, match="`supported=`: there are no facts 'dates'"):
         SearchConfig(supported="names,dates")

@@ -129,7 +129,7 @@ def test_a_damaged_line_of_losses_is_refused(line, tmp_path):
     save(tmp_path, 3)
     (tmp_path / "training/losses.jsonl").write_bytes(line + b"\n")
     with pytest.raises(
-        DataError, match=r"losses.jsonl: damaged \(.*\); take another --output"
+        DataError, match=r"losses.jsonl: damaged \(.*\); take another `output=`"
     ):
         restored(tmp_path)
 
@@ -143,6 +143,6 @@ def test_a_damaged_best_checkpoint_is_refused(tmp_path):
         training.position = TrainingPosition(step=9, best_step=best_step)
         assert restore_best(training) == 9
     training.position = TrainingPosition(step=9, best_step=3)
-    match = f"{best}: the best checkpoint is damaged; train again with another --output"
+    match = f"{best}: the best checkpoint is damaged; train again with another `output"
     with pytest.raises(DataError, match=match):
         restore_best(training)

@@ -32,7 +32,7 @@ def test_a_tpu_that_does_not_answer_is_refused_soon(monkeypatch, name):
     with closed_port() as port:
         monkeypatch.setenv("TPU_NAME", f"grpc://127.0.0.1:{port}")
         started = time.monotonic()
-        match = r"--strategy tpu: no TPU answers \(.*refused"
+        match = r"`strategy=tpu`: no TPU answers \(.*refused"
         with pytest.raises(UsageError, match=match):
             make_strategy(name)
         assert time.monotonic() - started < 30  # TensorFlow itself would try for ever

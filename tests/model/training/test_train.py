@@ -155,8 +155,8 @@ def test_a_loss_that_is_not_finite_stops_the_training(
 
     expected = (
         "not finite at step 7; the last good checkpoint is .*step-00000004; "
-        "lower --learning_rate, raise --warmup_steps or train in float32, with another "
-        "--output"
+        "lower `learning_rate=`, raise `warmup_steps=` or train in float32, with "
+        "another `output=`"
     )
     with pytest.raises(DataError, match=expected):
         run_steps(training, poison)
@@ -387,15 +387,15 @@ LINEAR = {"schedule": "linear", "warmup_steps": 50}
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"patience": 1}, "--patience counts validations, and --validation_steps 0 ma"),
+        ({"patience": 1}, "`patience=` counts validations, and `validation_steps=0`"),
         ({"clip_norm": -1.0}, "clip_norm must not be negative, but is -1.0"),
-        ({"label_smoothing": 1.0}, "--label_smoothing is a share from 0 to below 1"),
-        ({"steps": 0}, "--steps must be at least 1, not 0"),
+        ({"label_smoothing": 1.0}, "`label_smoothing=` is a share from 0 to below 1"),
+        ({"steps": 0}, "`steps=` must be at least 1, not 0"),
         (
             {**LINEAR, "epochs": 2},
-            "--schedule linear falls to 0 at the last of --steps",
+            "`schedule=linear` falls to 0 at the last of `steps=`",
         ),
-        ({**LINEAR, "steps": 50}, "--warmup_steps 50 must be below --steps 50"),
+        ({**LINEAR, "steps": 50}, "`warmup_steps=50` must be below `steps=50`"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(settings, words):

@@ -384,7 +384,7 @@ def test_records_without_labels_and_bundles_of_another_kind_are_refused(
     records, records_folder, undisturbed, bundle, tmp_path, train
 ):
     match = (
-        "these records hold no oracle labels; prepare them with --oracle_sentences 5"
+        "these records hold no oracle labels; prepare them with `oracle_sentences=5`"
     )
     with pytest.raises(UsageError, match=match):
         train(records=records_folder, output=str(tmp_path / "o"))
@@ -392,7 +392,7 @@ def test_records_without_labels_and_bundles_of_another_kind_are_refused(
     other = bundle if train == run_extractor_training else undisturbed
     before = contents(other)
     kind = "abstractive" if other is bundle else "extractive"
-    match = f"holds a bundle of the kind {kind}; name another --output, or remove tha"
+    match = f"holds a bundle of the kind {kind}; name another `output=`, or remove tha"
     with pytest.raises(UsageError, match=match):
         train(records=records, output=str(other))
     assert contents(other) == before
@@ -402,9 +402,9 @@ def test_records_without_labels_and_bundles_of_another_kind_are_refused(
     ("flags", "message"),
     [
         ({"steps": 3}, "unknown option 'steps'"),
-        ({"epochs": 0}, "--epochs must be at least 1, not 0"),
+        ({"epochs": 0}, "`epochs=` must be at least 1, not 0"),
         ({"batch_documents": 0}, "batch_documents must be at least 1, not 0"),
-        ({"learning_rate": 0.0}, "--learning_rate must be above 0, not 0.0"),
+        ({"learning_rate": 0.0}, "`learning_rate=` must be above 0, not 0.0"),
         ({"dropout": 1.5}, "dropout is a share from 0 to below 1, not 1.5"),
         ({"epoch": 1}, "'epoch'; did you mean epochs"),
         ({"vector_precision": "int8"}, "vector_precision is one of float32, mixed_bf"),

@@ -226,9 +226,9 @@ def test_all_documents_of_several_sets_come_once_an_epoch_evenly_mixed(shards):
 @pytest.mark.parametrize(
     ("flag", "is_first", "way_out"),
     [
-        ("tokenizer", False, "with --tokenizer"),
-        ("source_tokenizer", False, "without --source_tokenizer"),
-        ("source_tokenizer", True, "with --source_tokenizer"),
+        ("tokenizer", False, "with `tokenizer="),
+        ("source_tokenizer", False, "without `source_tokenizer=`"),
+        ("source_tokenizer", True, "with `source_tokenizer="),
     ],
 )
 def test_sets_of_different_tokenizers_are_refused(

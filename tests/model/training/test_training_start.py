@@ -72,10 +72,10 @@ def test_a_bundle_that_does_not_fit_is_refused(trained, tokenizers):
     with pytest.raises(
         UsageError,
         match=r"its vocabulary \(tokenizer \w{12}, \d+ pieces\) is not the records' "
-        r"\(\w{12}, 5 pieces\); prepare the records with --tokenizer",
+        r"\(\w{12}, 5 pieces\); prepare the records with `tokenizer=",
     ):
         weights_of_bundle(trained, TokenizerPair(OTHER, OTHER))
-    match = "--max_source_tokens 193 is more than the 192 positions that .* has learned"
+    match = "`max_source_tokens=193` is more than the 192 positions that .* has learned"
     with pytest.raises(UsageError, match=match):
         weights_of_bundle(trained, tokenizers, max_source_tokens=193)
 
@@ -137,14 +137,14 @@ def test_a_decoder_is_put_on_an_encoder(encoder_bundle, tokenizers):
     config, _ = on_encoder(encoder_bundle, tokenizers, max_source_tokens=500)
     assert config.max_source_tokens == 64
     other = TokenizerPair(OTHER, tokenizers.target)
-    with pytest.raises(UsageError, match="prepare the records with --source_tokenizer"):
+    with pytest.raises(UsageError, match="prepare the records with `source_tokenizer="):
         on_encoder(encoder_bundle, other)
 
 
 def test_a_network_without_an_encoder_has_none_to_freeze(records_folder, tmp_path):
     shape = {"width": 8, "heads": 2, "feed_forward": 10, "layers": 1}
     config = DecoderOnlyConfig(vocabulary_size=600, pad_id=0, **shape)
-    match = "--freeze_encoder is about an encoder, and this network has none of its own"
+    match = "`freeze_encoder=` is about an encoder, and this network has none of its"
     with pytest.raises(UsageError, match=match):
         prepare_training(records_folder, tmp_path, network=config, freeze_encoder=True)
 
@@ -173,6 +173,6 @@ def test_embeddings_begin_as_word_vectors(tokenizers, tmp_path, capsys):
 
 
 def test_word_vectors_that_are_not_there_are_refused(tmp_path):
-    match = "--word_vectors .*none.txt: there is no such file; name one in Word2Vec's"
+    match = "`word_vectors=.*none.txt`: there is no such file; name one in Word2Vec's"
     with pytest.raises(UsageError, match=match):
         with_word_vectors(InitialWeights(), str(tmp_path / "none.txt"))

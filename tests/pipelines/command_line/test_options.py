@@ -18,6 +18,7 @@ from precis.pipelines.run.options import (
     flag_info,
     option_names,
     read_flags,
+    with_dashes,
 )
 from precis.pipelines.summarize.options import SummarizeOptions
 from precis.pipelines.training.options import TrainOptions
@@ -40,7 +41,8 @@ def test_every_field_of_a_job_is_a_flag_of_one_name_and_a_keyword(name, monkeypa
         monkeypatch.setenv("COLUMNS", str(columns))
         for shows_all in (False, True):
             parser = command_parser(name, COMMANDS[name], shows_all=shows_all)
-            assert max(map(len, parser.format_help().splitlines())) <= columns
+            text = parser.format_help()
+            assert max(map(len, text.splitlines())) <= columns and "=`" not in text
     destinations = {action.dest for action in parser._actions}
     general = {"config", "verbose", "help"}
     assert destinations - general == set(names) and not general & set(names)
@@ -57,6 +59,12 @@ def test_every_field_of_a_job_is_a_flag_of_one_name_and_a_keyword(name, monkeypa
     assert {key: each[key] for each in values for key in each} == defaults
 
 
+def test_the_keywords_of_a_message_become_flags():
+    message = "a`b=1`: `layout=t5 x` `pointer=False` of `precis train`, `for_=`, `a.b=`"
+    shown = "a--b 1: --layout t5 x --no-pointer of `precis train`, --for, `a.b=`"
+    assert with_dashes(message) == shown
+
+
 SHARE = "--max_failed_share is a share from 0 to 1, not"
 LEAST = "must be at least"
 
@@ -67,22 +75,22 @@ LEAST = "must be at least"
         (FailureOptions, {"max_failed_share": 1.01}, rf"{SHARE} 1\.01"),
         (FailureOptions, {"max_failed_share": float("nan")}, f"{SHARE} nan"),
         (PrepareOptions, {"output": ""}, "--output is empty; name the folder to write"),
-        (PrepareOptions, {"max_source_tokens": 0}, f"--max_source_tokens {LEAST}"),
+        (PrepareOptions, {"max_source_tokens": 0}, f"`max_source_tokens=` {LEAST}"),
         (PrepareOptions, {"max_target_tokens": -3}, f"{LEAST} 1, not -3"),
         (PrepareOptions, {"vocabulary_size": 299}, f"{LEAST} 300.*, not 299"),
         (PrepareOptions, {"tokenizer": "t", "lower_case": True}, "its own --lower_ca"),
         (ExtractiveTraining, {"importance_articles": -1}, "must not be negative, but"),
         (SearchConfig, {"common_pieces": -1}, "common_pieces must not be negative, bu"),
         (TrainOptions, {"records": "r", "output": ""}, "--output is empty"),
-        (SelectionConfig, {"sentences": -1}, "--sentences must not be negative, but i"),
+        (SelectionConfig, {"sentences": -1}, "`sentences=` must not be negative, but"),
         (SummarizeOptions, {"output": ""}, "--output is empty"),
         (SummarizeOptions, {"keyphrases": 0}, f"keyphrases {LEAST} 1, not 0"),
         (SummarizeOptions, {"window_documents": 0}, f"window_documents {LEAST}"),
         (SummarizeOptions, {"written_sentences": 0}, f"{LEAST} 1, not 0"),
         (SummarizeOptions, {"search_processes": -1}, "but is -1; 0 is"),
-        (SummarizeOptions, {"precision": "float8"}, "--precision is one of float32, m"),
+        (SummarizeOptions, {"precision": "float8"}, "`precision=` is one of float32,"),
         (EvaluateOptions, {"input": ""}, "--input is empty"),
-        (EvaluateOptions, {"resamples": 0}, f"--resamples {LEAST} 1, not 0"),
+        (EvaluateOptions, {"resamples": 0}, f"`resamples=` {LEAST} 1, not 0"),
     ],
 )
 def test_impossible_options_are_refused(group, values, message):

@@ -131,7 +131,7 @@ def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"supported": "numbers"}, "cannot search with --supported; leave one of"),
+        ({"supported": "numbers"}, "cannot search with `supported=`; leave one of"),
         ({"common_pieces": 9}, "cannot search with common_pieces"),
         ({"repetition_penalty": 1.2}, "with a repetition_penalty of log_probs"),
         ({"precision": "mixed_bfloat16"}, "ctranslate2 has no --precision mixed_bfl"),
@@ -139,7 +139,7 @@ def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while
         ({"engine": "tensorflow", "precision": "int8"}, "tensorflow has no --precis"),
         (
             {"bundle": "openai://h:1/v1#m"},
-            "--engine ctranslate2 means nothing where an",
+            "`engine=` ctranslate2 means nothing where an",
         ),
     ],
 )

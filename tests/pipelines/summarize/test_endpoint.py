@@ -83,7 +83,7 @@ def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
     }
     answered = json.dumps(refusal | {"key": "***"})
     beside = "; other requests are answered"
-    named = "; give the context of the server as --context_tokens"
+    named = "; give the context of the server as context_tokens"
     assert letters["d4"]["detail"] == f"HTTP 400 {answered}{beside}{named}"
     assert letters["d6"]["detail"] == f"HTTP 422{beside}"  # It quotes the document.
     assert letters["d11"]["detail"] == "HTTP 500 {}; other requests are answered"
@@ -300,12 +300,12 @@ def test_a_long_document_is_cut_at_what_the_server_reads():
 def test_what_an_endpoint_cannot_do_and_what_no_endpoint_does_is_refused(bundle):
     endpoint = {"bundle": "openai://127.0.0.1:9/v1#m"}
     for flags, message in (
-        ({**endpoint, "beam_width": 8}, "^--beam_width 8 means nothing where an endp"),
-        ({**endpoint, "precision": "mixed_bfloat16"}, "^--precision mixed_bfloat16 me"),
-        ({**endpoint, "supported": "names"}, "^--supported names means nothing"),
+        ({**endpoint, "beam_width": 8}, "^`beam_width=` 8 means nothing where an endp"),
+        ({**endpoint, "precision": "mixed_bfloat16"}, "^`precision=` mixed_bfloat16"),
+        ({**endpoint, "supported": "names"}, "^`supported=` names means nothing"),
         ({**endpoint, "write": "sentences"}, "^write=sentences needs"),
         ({**endpoint, "request_json": "[1]"}, "^--request_json .1.: this is no obje"),
-        ({**endpoint, "requests": 0}, "^--requests must be at least 1, not 0"),
+        ({**endpoint, "requests": 0}, "^`requests=` must be at least 1, not 0"),
         ({"bundle": str(bundle), "request_json": "{}"}, "where no language model wr"),
         ({"bundle": "openai://127.0.0.1:9/v1"}, "write openai://HOST:PORT/v1#MODEL, o"),
     ):

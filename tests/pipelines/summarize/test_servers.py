@@ -54,7 +54,7 @@ def test_a_fault_of_the_service_ends_the_job_and_the_same_command_goes_on(run, s
     faults = {n: [(status, {"error": "no connected db"}), ...] for n in range(-1, 4)}
     message = (
         f"127.0.0.1:.*/v1 answers no request: HTTP {status} .*no connected db.*key in "
-        "OPENAI_API_KEY and .* the model 'tiny/model' of --bundle, and --request_json; "
+        "OPENAI_API_KEY and .* the model 'tiny/model' of `bundle=`, and `request_json=`"
     )
     with pytest.raises(JobError, match=message):
         run(ChatServer(faults), [9] * 4)

@@ -105,7 +105,7 @@ def test_a_model_that_was_replaced_is_refused(
 
 
 def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
-    takes_it = "`precis summarize --keyphrase_bundle` takes it"
+    takes_it = "`keyphrase_bundle=` of `precis summarize` takes it"
     other = "is of the kind abstractive, and keyphrases"
     neural = {"extractive": "neural", "extractive_bundle": str(keyphrase_bundle)}
     for flags, message in (
@@ -118,7 +118,7 @@ def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
 
 
 def test_an_instruction_is_refused_where_no_model_reads_it(bundle):
-    message = "^--instruction Be brief. means nothing where no language model writes; l"
+    message = "^`instruction=` Be brief. means nothing where no language model writes"
     for flags in ({}, {"bundle": str(bundle)}):
         with pytest.raises(UsageError, match=message):
             settings_of(instruction="Be brief.", **flags)

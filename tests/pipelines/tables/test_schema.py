@@ -10,6 +10,7 @@ import pytest
 
 from precis.model.errors import DataError
 from precis.model.quality.flags import FLAGS
+from precis.pipelines.run.options import with_dashes
 from precis.pipelines.tables import schema
 from precis.pipelines.tables.columns import round_margin, round_score
 
@@ -135,7 +136,7 @@ def test_the_page_has_every_column_and_flag_and_no_others():
         (summaries, documented_rows(schema.SUMMARY_SCHEMA)),
         (groups, documented_rows(schema.GROUP_SCHEMA)),
         (scores, documented_rows(schema.SCORES_SCHEMA)),
-        (flags, (f"| `{name}` | {meaning} |" for name, meaning in FLAGS.items())),
+        (flags, (f"| `{key}` | {with_dashes(text)} |" for key, text in FLAGS.items())),
     ):
         rows = [line for line in text.splitlines() if line.startswith("| `")]
         assert rows == list(expected)

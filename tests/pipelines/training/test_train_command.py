@@ -149,10 +149,10 @@ def test_an_encoder_that_stays_as_it_is_and_a_new_decoder(records_folder, tmp_pa
     ("flags", "message"),
     [
         ({"max_source_tokens": 193}, "193 is more than the 192 the records were cut a"),
-        ({"encoder": "e", "layers": 3}, "^layers does not go with --encoder, whose b"),
-        ({"encoder": "e", "word_vectors": "v"}, "--word_vectors does not go with --en"),
-        ({"encoder": "e", "init_from": "b"}, "--encoder does not go with --init_from"),
-        ({"init_from": "b", "width": 16}, "--width does not go with --init_from, whos"),
+        ({"encoder": "e", "layers": 3}, "^layers does not go with `encoder=`, whose b"),
+        ({"encoder": "e", "word_vectors": "v"}, "`word_vectors=` does not go with `e"),
+        ({"encoder": "e", "init_from": "b"}, "`encoder=` does not go with `init_from"),
+        ({"init_from": "b", "width": 16}, "`width=` does not go with `init_from=`, w"),
     ],
 )
 def test_flags_that_contradict_each_other_or_the_records_are_refused(

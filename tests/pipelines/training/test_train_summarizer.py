@@ -170,10 +170,10 @@ def test_the_steps_have_the_flags_of_the_recipe_and_of_the_corpus(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"writer_steps": -1}, "--writer_steps must be at least 1, not -1"),
+        ({"writer_steps": -1}, "`writer_steps=` must be at least 1, not -1"),
         # A later step refuses these; they are refused before the first.
-        ({"seed": -1}, "--seed lies between 0 and .* not -1"),
-        ({"seed": 1 << 32}, f"--seed lies between 0 and .* not {1 << 32}"),
+        ({"seed": -1}, "`seed=` lies between 0 and .* not -1"),
+        ({"seed": 1 << 32}, f"`seed=` lies between 0 and .* not {1 << 32}"),
     ],
 )
 def test_impossible_options_are_refused(changes, message, tmp_path):

@@ -154,7 +154,7 @@ NO_ROWS = "has no rows, and so no columns that a table could have"
         (row, {"table_key": "id"}, UsageError, "no column 'id'; it has document"),
         (row, {"table_key": " ,"}, UsageError, "--table_key is empty; name the"),
         (row, {"run": ""}, UsageError, "DIR is empty; give the --output of"),
-        (row, {"for_": "mysql"}, UsageError, "--for is one of bigquery, .*mysql"),
+        (row, {"for_": "mysql"}, UsageError, "`for_=` is one of bigquery, .*mysql"),
         (row, {"table": "news."}, UsageError, "--table 'news.' is no name"),
         (row, {"table": "n\n\\! ls"}, UsageError, "holds a line break or NUL"),
         (row, {"for_": "postgresql"}, UsageError, "--copy_rows FILE takes the rows"),

@@ -16,8 +16,8 @@ from precis.model.network.config import NetworkConfig, StackConfig, TransformerC
 from precis.model.search.config import SpecialTokens
 
 _WAY_OUT = (
-    "use `precis summarize`, or train a network with --layout bart --no-pointer, or "
-    "--layout t5 --no-pointer"
+    "use `precis summarize`, or train a network with `layout=bart` `pointer=False`, or "
+    "`layout=t5` `pointer=False`"
 )
 # Fields that do not change what a network computes of a text that it can read, or that
 # a checkpoint states by its tensors.

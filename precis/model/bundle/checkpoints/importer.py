@@ -66,7 +66,7 @@ FAMILIES: Mapping[str, Family] = {
     "distilbert": DISTILBERT,
     "modernbert": MODERNBERT,
 }
-_SERVE = "serve it with llama.cpp or vLLM: --bundle openai://HOST:PORT/v1#MODEL"
+_SERVE = "serve it with llama.cpp or vLLM: `bundle=openai://HOST:PORT/v1#MODEL`"
 _QUANTIZED = (
     "Quantized weights (GPTQ, AWQ, GGUF) are not read; take the checkpoint that they "
     f"were made of, or {_SERVE}"
@@ -74,7 +74,7 @@ _QUANTIZED = (
 # What to take instead of checkpoints of other types, by patterns of model_type.
 _INSTEAD: Mapping[str, str] = {
     "led|longt5|bigbird_pegasus": "for long documents take bart, pegasus or t5: "
-    "--long_documents chunk_merge reads all of an article",
+    "`long_documents=chunk_merge` reads all of an article",
     "marian|mbart|m2m_100|nllb-moe": "for other languages than English take a "
     "summarizer of the type mt5",
     "": f"take one of these, or {_SERVE}",
@@ -174,7 +174,7 @@ def load_checkpoint(
         room = settings.get("max_position_embeddings", 2048) - config.max_target_tokens
     if max_source_tokens > room:
         raise UsageError(
-            f"{folder}: --max_source_tokens is {max_source_tokens}, and this "
+            f"{folder}: `max_source_tokens=` is {max_source_tokens}, and this "
             f"checkpoint has {room} positions for a source; ask for no more"
         )
     tensors = read_tensors(folder, family)

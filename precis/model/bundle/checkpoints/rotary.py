@@ -43,7 +43,7 @@ _LETTERS = {_GLOBAL: "g", _LOCAL: "l"}
 # At most so much of the positions is read or written: the memory of a source grows with
 # its length, that of a prompt with the square of it.
 _SOURCE_TOKENS, _TARGET_TOKENS = 4096, 1024
-_SERVED = "serve it with vLLM or llama.cpp: --bundle openai://HOST:PORT/v1#MODEL"
+_SERVED = "serve it with vLLM or llama.cpp: `bundle=openai://HOST:PORT/v1#MODEL`"
 _SUBLAYERS = ("self_attn", "feedforward")  # in names of T5Gemma 2
 _SCALING = ("factor", "low_freq_factor", "high_freq_factor")
 _LENGTH = "original_max_position_embeddings"
