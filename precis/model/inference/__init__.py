@@ -6,7 +6,7 @@ What a window of documents goes through:
       | batches.batches_by_length         longest first, about the same work each
     batches        int32 [B, S], padded to a multiple of 16
       | bulk_summarizer.BulkSummarizer    here, or in a process that may die
-      | searcher.Searcher                 encode, then greedy or beam search; of a large
+      | searcher.TensorFlowSearcher       encode, then greedy or beam search; of a large
       |                                   vocabulary only a shortlist may be written
     hypotheses     n best of each source, or the failure that costs its document
       | batches.restore_order             in the order of the documents again
@@ -17,6 +17,7 @@ What a window of documents goes through:
 
 passages           cuts long documents into several sources
 batches            groups documents of similar length
+writer             what writes summaries promises: a network here or a server
 bulk_summarizer    searches windows of documents, in processes where that pays, and
                    what becomes of a document that kills its process
 endpoint           stands in its place where a server writes

@@ -4,7 +4,7 @@ This file does not import TensorFlow.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -87,6 +87,23 @@ class SearchedBatch(NamedTuple):
     padded_tokens: int
     started: float
     ended: float
+
+
+class Searcher(Protocol):
+    """What searches: TensorFlow or CTranslate2."""
+
+    def search_together(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
+        """Searches documents as one batch.
+
+        Args:
+          sources: int32 [S] each, cut at the network's source length.
+
+        Returns:
+          The hypotheses; where a document has a score that is no finite number, or no
+          hypothesis at all, a failure in place of them. Those of a document that are
+          all too long have shorter ones behind them.
+        """
+        ...
 
 
 def shared_costs(batch: SearchedBatch, lengths: Sequence[int]) -> list[Cost]:
@@ -209,7 +226,7 @@ def shorter_bounds(
 
     Args:
       results: of the documents of a batch.
-      shorter: as in `Searcher`.
+      shorter: as in `TensorFlowSearcher`.
     """
     if shorter is None:
         return {}

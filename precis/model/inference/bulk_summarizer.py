@@ -14,48 +14,39 @@ its own result only:
                                   likewise; a single document is a failure
 """
 
-import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from precis.model.errors import DataError, JobError, PrecisError
 from precis.model.inference.batches import (
     SEARCH,
-    Cost,
     Hypothesis,
     SearchedBatch,
+    Searcher,
     batches_by_length,
     join_batches,
-    restore_order,
-    shared_costs,
 )
 from precis.model.inference.process_limits import compute_on_one_thread, usable_cores
 from precis.model.inference.processes import Processes, fork_context
 from precis.model.inference.summarizer import Summary, distinct_summaries
+from precis.model.inference.writer import PendingWindow, Writer
 from precis.model.isolation import (
     NOT_OF_A_DOCUMENT,
     PROCESS_DIED,
     Failure,
     FailureError,
-    attempt,
     failure_of,
     isolate,
 )
 from precis.model.search.config import CTRANSLATE2, TENSORFLOW, SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.limit import NO_LIMIT, Limit
-
-# A search process imports TensorFlow in `load_search`: silently, and with its number of
-# threads set before it computes anything.
-if TYPE_CHECKING:
-    from precis.model.inference.ctranslate2_searcher import CTranslate2Searcher
-    from precis.model.inference.searcher import Searcher
 
 # What the process imports that search processes are forked from, by engine.
 SEARCH_IMPORTS = {
@@ -94,7 +85,7 @@ class ModelSearch(NamedTuple):
     engine: str = TENSORFLOW
 
 
-class BulkSummarizer:
+class BulkSummarizer(Writer):
     """Summarizes many documents with a bundle; may be used from several threads.
 
     Attributes:
@@ -125,8 +116,7 @@ class BulkSummarizer:
             self.tokenizer = self.source_tokenizer
         self.max_source_tokens = contents.config.max_source_tokens
         self._lock = threading.Lock()
-        self._searcher: Searcher | CTranslate2Searcher | None = None
-        self._users = 0
+        self._searcher: Searcher | None = None
         # One thread for each process waits for its results.
         self._threads: ThreadPoolExecutor | None = None
         self._calls = self._new_processes()
@@ -135,20 +125,15 @@ class BulkSummarizer:
         self._is_lost = False
 
     def room(self, text: str) -> int:
-        """The tokens of a text that the network reads at once, at most."""
+        """As `Writer.room`."""
         return self.max_source_tokens
 
-    def retain(self) -> None:
-        """Registers a user of the search processes."""
-        with self._lock:
-            self._users += 1
+    def _begin(self) -> None:
+        """Does nothing: the search processes start with the first batch."""
 
-    def release(self) -> None:
-        """Removes a user; after the last one, ends the processes."""
-        with self._lock:
-            self._users -= 1
-            if self._users or self._threads is None:
-                return
+    def _end(self) -> None:
+        """Ends the search processes."""
+        if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
             self._calls.close()
             self._threads = None
@@ -156,22 +141,14 @@ class BulkSummarizer:
             self._is_lost = False
 
     def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
-        """Whether a window is so much work that search processes are worth their start.
-
-        Args:
-          sources: int32 [S] each.
-        """
+        """As `Writer.pays_for_processes`."""
         return self.processes > 1 and len(self._batches(sources)) >= POOL_BATCHES
 
     def begin(
         self, sources: Sequence[np.ndarray], *, in_processes: bool
-    ) -> "PendingWindow":
-        """Begins to search a window.
-
-        Args:
-          sources: int32 [S] each, cut at the network's source length.
-          in_processes: whether to search in processes, in the order of these calls.
-            Without them, the search begins when the summaries are asked for.
+    ) -> PendingWindow:
+        """As `Writer.begin`; without processes, the search begins when the summaries
+        are asked for.
         """
         batches = self._batches(sources)
         begin = self.submit if in_processes else self._later
@@ -265,64 +242,6 @@ class BulkSummarizer:
         )
 
 
-@dataclasses.dataclass
-class PendingWindow:
-    """Documents whose search has begun.
-
-    Attributes:
-      batches: the positions of the documents of each batch.
-      searches: each gives the result of a batch when it is called.
-      lengths: source tokens of each document.
-      decode: turns the hypotheses of a document into summaries.
-      searched: the result of each batch, available after `summaries`.
-      costs: of each document, likewise.
-    """
-
-    batches: list[list[int]]
-    searches: list[Callable[[], SearchedBatch]]
-    lengths: list[int]
-    decode: Callable[[list[Any]], list[Summary]]
-    searched: list[SearchedBatch] = dataclasses.field(default_factory=list)
-    costs: list[Cost] = dataclasses.field(default_factory=list)
-
-    def summaries(
-        self, on_searched: Callable[[float], None] = lambda part: None
-    ) -> list[list[Summary] | Failure]:
-        """Waits for the search.
-
-        Args:
-          on_searched: takes how much of the window is searched, from 0 to 1; it is
-            called after each batch.
-
-        Returns:
-          The n best summaries of each document, in the order of the documents; fewer
-          where fewer can be written. A failure in place of them where the document
-          cannot be searched.
-
-        Raises:
-          PrecisError: the bundle cannot be loaded, or search processes die whatever
-            they do.
-        """
-        documents = sum(map(len, self.batches))
-        searched_documents = 0
-        for search in self.searches:
-            self.searched.append(search())
-            searched_documents += len(self.searched[-1].results)
-            on_searched(searched_documents / documents)
-
-        costs = [
-            batch._replace(results=shared_costs(batch, [self.lengths[n] for n in rows]))
-            for rows, batch in zip(self.batches, self.searched, strict=True)
-        ]
-        self.costs = restore_order(self.batches, costs)
-        return [
-            result
-            if isinstance(result, Failure)
-            else attempt(result, self.decode, stage=SEARCH)
-            for result in restore_order(self.batches, self.searched)
-        ]
-
-
 def search_isolated(sources: Sequence[np.ndarray], search: Search) -> SearchedBatch:
     """Searches documents as one batch, and in halves where that fails.
 
@@ -363,9 +282,7 @@ def check_model(folder: str, model_id: str, expected: str | None) -> None:
         )
 
 
-def load_searcher(
-    search: ModelSearch, *, threads: int = 0
-) -> "Searcher | CTranslate2Searcher":
+def load_searcher(search: ModelSearch, *, threads: int = 0) -> Searcher:
     """Loads the bundle of a search.
 
     Args:
@@ -415,7 +332,7 @@ def load_search(search: ModelSearch) -> Search:
       PrecisError: the bundle cannot be loaded.
     """
     if search.engine == TENSORFLOW:
-        import_tensorflow()
+        import_tensorflow()  # Silently, and before anything sets its threads.
         compute_on_one_thread()
     try:
         return functools.partial(_search_batch, load_searcher(search, threads=1))
@@ -428,9 +345,7 @@ def load_search(search: ModelSearch) -> Search:
         ) from error
 
 
-def _search_batch(
-    searcher: "Searcher | CTranslate2Searcher", sources: Sequence[np.ndarray]
-) -> SearchedBatch:
+def _search_batch(searcher: Searcher, sources: Sequence[np.ndarray]) -> SearchedBatch:
     """Searches a batch; one without sources shows that the bundle could be loaded.
 
     Raises:

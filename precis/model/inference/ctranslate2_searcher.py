@@ -1,5 +1,5 @@
-"""The search of CTranslate2 in place of `searcher.Searcher`: token ids of documents in,
-ranked hypotheses out.
+"""The search of CTranslate2 in place of TensorFlow's: token ids of documents in, ranked
+hypotheses out.
 
 It has its own beam search: a document is done once as many hypotheses have ended as the
 beam holds, and the probabilities of tokens that a rule forbids are distributed over the
@@ -103,7 +103,7 @@ class CTranslate2Searcher:
             self._translator = ctranslate2.Translator(converted, **settings)
 
     def search_together(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
-        """As `Searcher.search_together`."""
+        """As `batches.Searcher.search_together`."""
         started = time.monotonic()
         results = self._search(sources, self.config.max_summary_tokens)
         padded = len(sources) * max(map(len, sources))

@@ -1,7 +1,7 @@
 """Summaries by a language model behind an endpoint, which vLLM, llama.cpp, Ollama, TGI
 or a cloud serves: the bundle openai://HOST:PORT/v1#MODEL.
 
-An `Endpoint` stands where a `BulkSummarizer` would. The sources of documents are their
+The sources of documents are their
 bytes in UTF-8, as the tokens of the model are not known here; passages are cut by them.
 """
 
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from precis.model.inference.batches import SEARCH, SearchedBatch
-from precis.model.inference.bulk_summarizer import PendingWindow
 from precis.model.inference.chat_client import Answer, ChatClient
 from precis.model.inference.summarizer import Summary, shorten
+from precis.model.inference.writer import PendingWindow, Writer
 from precis.model.isolation import Failure, FailureError, attempt
 from precis.model.progress.stages import say
 from precis.model.text.answer import summary_text
@@ -56,7 +56,7 @@ class Utf8:
         return ids.astype(np.uint8).tobytes().decode(errors="ignore").strip()
 
 
-class Endpoint:
+class Endpoint(Writer):
     """Summarizes documents by requests, each in a thread."""
 
     def __init__(
@@ -76,7 +76,6 @@ class Endpoint:
         self._tokens, self._limit = tokens, limit
         self.max_source_tokens = self.room("")
         self._lock = threading.Lock()
-        self._users = 0
         self.say_once = functools.cache(say)
 
     def room(self, text: str) -> int:
@@ -87,21 +86,14 @@ class Endpoint:
         room = self._tokens * size - len(self._instruction.encode())
         return max(_LEAST_BYTES, room)
 
-    def retain(self) -> None:
-        """Registers a user."""
-        with self._lock:
-            if not self._users:
-                self.client.closing.clear()
-                self._threads = ThreadPoolExecutor(self.client.requests)
-            self._users += 1
+    def _begin(self) -> None:
+        self.client.closing.clear()
+        self._threads = ThreadPoolExecutor(self.client.requests)
 
-    def release(self) -> None:
-        """Removes a user; after the last one, no request is sent any more."""
-        with self._lock:
-            self._users -= 1
-            if not self._users:
-                self.client.closing.set()
-                self._threads.shutdown(cancel_futures=True)
+    def _end(self) -> None:
+        """Sends no request any more."""
+        self.client.closing.set()
+        self._threads.shutdown(cancel_futures=True)
 
     def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
         """Whether processes should search: the server has its own."""

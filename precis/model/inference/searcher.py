@@ -29,7 +29,7 @@ from precis.model.search.scores import is_possible
 from precis.model.search.supported import PieceTable, Support
 
 
-class Searcher:
+class TensorFlowSearcher:
     """Searches summaries with one network and one configuration.
 
     The search is compiled once, for batches of any shape.
@@ -115,16 +115,7 @@ class Searcher:
         ]
 
     def search_together(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
-        """Searches documents as one batch.
-
-        Args:
-          sources: int32 [S] each, cut at the network's source length.
-
-        Returns:
-          The hypotheses; where a document has a score that is no finite number, or no
-          hypothesis at all, a failure in place of them. Those of a document that are
-          all too long have shorter ones behind them.
-        """
+        """As `batches.Searcher.search_together`."""
         started = time.monotonic()
         padded = pad_sources(sources, self.max_source_tokens)
         results = self._read(self.search_batch(tf.constant(padded)))

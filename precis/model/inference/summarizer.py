@@ -22,7 +22,7 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
 
 if TYPE_CHECKING:
-    from precis.model.inference.searcher import Searcher
+    from precis.model.inference.searcher import TensorFlowSearcher
     from precis.model.network.generator import Generator
 
 
@@ -95,7 +95,7 @@ def make_searcher(
     special: SpecialTokens | None = None,
     source_tokenizer: AnyTokenizer | None = None,
     limit: Limit = NO_LIMIT,
-) -> "Searcher":
+) -> "TensorFlowSearcher":
     """What searches the token ids of summaries.
 
     Args:
@@ -113,7 +113,7 @@ def make_searcher(
         vocabularies, or special tokens stand behind the common pieces.
     """
     from precis.model.inference.fact_pieces import fact_pieces
-    from precis.model.inference.searcher import Searcher
+    from precis.model.inference.searcher import TensorFlowSearcher
     from precis.model.inference.shortlist import common_end
 
     special = special_tokens(tokenizer, special)
@@ -123,7 +123,7 @@ def make_searcher(
     before, behind = map(len, reader.surrounding_ids)
     kinds = config.supported_kinds
     config, shorter = search_within(limit, tokenizer, config)
-    return Searcher(
+    return TensorFlowSearcher(
         network,
         config=config,
         special=special,

@@ -38,11 +38,10 @@ from precis.pipelines.tables.columns import known_score, round_margin, round_sco
 from precis.pipelines.tables.schema import SCHEMA_VERSION, SUMMARY_SCHEMA
 
 if TYPE_CHECKING:  # They import TensorFlow.
-    from precis.model.inference.bulk_summarizer import BulkSummarizer
-    from precis.model.inference.endpoint import Endpoint
     from precis.model.inference.sentence_scorer import SentenceScorer
     from precis.model.inference.summarizer import Summary
     from precis.model.inference.support import SupportChecker
+    from precis.model.inference.writer import Writer
     from precis.model.keyphrases.classifier import KeyphraseModel
 
 # Nearly always, so many characters hold a word.
@@ -67,7 +66,7 @@ class Models:
       checker: scores summaries by their support.
     """
 
-    bulk: "BulkSummarizer | Endpoint | None" = None
+    bulk: "Writer | None" = None
     scorer: "SentenceScorer | None" = None
     keyphrases: "KeyphraseModel | None" = None
     checker: "SupportChecker | None" = None

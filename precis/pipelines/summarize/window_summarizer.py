@@ -26,13 +26,10 @@ from precis.model import files
 from precis.model.bundle.address import parse_address
 from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
-from precis.model.inference.bulk_summarizer import (
-    BulkSummarizer,
-    PendingWindow,
-    check_model,
-)
+from precis.model.inference.bulk_summarizer import BulkSummarizer, check_model
 from precis.model.inference.passages import EncodedDocument
 from precis.model.inference.process_limits import count_processes
+from precis.model.inference.writer import PendingWindow, Writer
 from precis.model.isolation import Failure, FailureWatch, ResultT, attempt, isolate
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
@@ -354,7 +351,7 @@ def open_models(settings: SummarySettings) -> Models:
       UsageError, DataError: as `WindowSummarizer.load`.
     """
     options, ids = settings.options, settings.model_ids
-    bulk: BulkSummarizer | Endpoint | None = None
+    bulk: Writer | None = None
     scorer = keyphrases = checker = None
     if options.extractive_bundle or options.checker:
         import_tensorflow()  # Search processes import their own.

@@ -32,7 +32,7 @@ from precis.model.bundle.checkpoints.importer import (
     load_checkpoint,
 )
 from precis.model.bundle.network_bundle import load_bundle, load_encoder_bundle
-from precis.model.inference.searcher import Searcher
+from precis.model.inference.searcher import TensorFlowSearcher
 from precis.model.inference.support import SupportChecker
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.search.config import SearchConfig
@@ -58,7 +58,10 @@ pytestmark = [
 
 
 def is_tie(
-    network: Any, searcher: Searcher, source: np.ndarray, expected: list[list[int]]
+    network: Any,
+    searcher: TensorFlowSearcher,
+    source: np.ndarray,
+    expected: list[list[int]],
 ) -> bool:
     """Whether hypotheses are equal to the precision of float32: the search returns the
     expected ones after a relative change of the weights by millionths.
@@ -155,7 +158,7 @@ def test_a_search_finds_what_generate_finds(name, index, folder, load):
         )
     rows = np.load(folder / name / "reference.npz")["source"].astype("int32")
     sources = [row[row != SOURCE_PADDING] for row in rows]
-    searcher = Searcher(network, config=decoding, special=special)
+    searcher = TensorFlowSearcher(network, config=decoding, special=special)
     results = searcher.search(sources)
     expected = [
         [ended(row, special.end_id, -1) for row in ranked]
@@ -319,7 +322,7 @@ def test_a_network_of_a_layout_writes_the_same_beams(case, exports):
     assert there["sources"] == [source.tolist() for source in sources]
     assert read_folder(out, "tokenizer_config.json")["model_max_length"] == limit
     assert max(map(len, sources)) == limit
-    searcher = Searcher(
+    searcher = TensorFlowSearcher(
         loaded.network,
         config=SearchConfig(**manifest["decoding"]),
         special=special_tokens(loaded.tokenizer, loaded.special),
@@ -347,7 +350,7 @@ def test_the_converter_of_ctranslate2_reads_an_export(case, exports, tmp_path):
     subprocess.run([converter, *folders], check=True, capture_output=True)
     bundle = load_bundle(str(exports / f"{case}-bundle"))
     special = special_tokens(bundle.tokenizer, bundle.special)
-    searcher = Searcher(
+    searcher = TensorFlowSearcher(
         bundle.network,
         config=SearchConfig(beam_width=1, no_repeat_ngram=0, max_summary_tokens=20),
         special=dataclasses.replace(special, suppressed=()),

@@ -19,7 +19,7 @@ import precis
 from precis.model.bundle.checkpoints.generation import read_generation
 from precis.model.bundle.checkpoints.importer import load_checkpoint
 from precis.model.bundle.network_bundle import open_bundle
-from precis.model.inference.searcher import Searcher
+from precis.model.inference.searcher import TensorFlowSearcher
 from precis.model.text.normalization import normalise
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 
@@ -59,7 +59,7 @@ def test_logits_and_searches_are_those_of_transformers(name, folder):
             settings, {**saved, **run["settings"]}, is_general=True
         )
         assert len(special.end_ids) == CASES[name].ends
-        searcher = Searcher(network, config=decoding, special=special)
+        searcher = TensorFlowSearcher(network, config=decoding, special=special)
         # Building a graph takes longer than the steps.
         with eagerly() if number else contextlib.nullcontext():
             results = searcher.search(sources)

@@ -100,14 +100,16 @@ def test_each_stage_loses_its_guilty_document(summarizer, expected, monkeypatch)
         return encode(texts)
 
     monkeypatch.setattr(bulk.source_tokenizer, "encode", encode_all_but_the_third)
-    together = searcher.Searcher.search_together
+    together = searcher.TensorFlowSearcher.search_together
 
     def search_all_but_the_fourth(self, batch):
         if any(np.array_equal(source, sources[3]) for source in batch):
             raise tf.errors.ResourceExhaustedError(None, None, SECRET)
         return together(self, batch)
 
-    monkeypatch.setattr(searcher.Searcher, "search_together", search_all_but_the_fourth)
+    monkeypatch.setattr(
+        searcher.TensorFlowSearcher, "search_together", search_all_but_the_fourth
+    )
     poison(monkeypatch, "finish", ["d04"], MemoryError)
     isolated = window_summarizer.isolated_table
 

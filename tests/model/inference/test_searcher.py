@@ -13,7 +13,7 @@ from support.shared_networks import eagerly
 from support.small_network import PAD, VOCABULARY, make_network
 
 from precis.model.cache import Cache
-from precis.model.inference.searcher import Searcher
+from precis.model.inference.searcher import TensorFlowSearcher
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import LOWEST_SCORE
 
@@ -40,7 +40,9 @@ def network():
 
 
 def search(network, sources, *, special=SPECIAL, **settings):
-    searcher = Searcher(network, config=SearchConfig(**settings), special=special)
+    searcher = TensorFlowSearcher(
+        network, config=SearchConfig(**settings), special=special
+    )
     return searcher.search(sources)
 
 
@@ -49,7 +51,9 @@ def tokens_of(results):
 
 
 def test_no_document_an_empty_one_and_one_that_is_too_long(network):
-    searcher = Searcher(network, config=SearchConfig(beam_width=2), special=SPECIAL)
+    searcher = TensorFlowSearcher(
+        network, config=SearchConfig(beam_width=2), special=SPECIAL
+    )
     assert searcher.search([]) == []
     (empty,), _ = searcher.search([np.zeros(0, "int32"), SOURCES[0]])
     assert np.isfinite(empty.score)
@@ -155,7 +159,7 @@ def test_a_shorter_hypothesis_is_searched_where_all_are_too_long(bound, found):
 
     options = {"config": config, "special": special, "shorter": shorter}
     sources = [np.array([3, 4], "int32"), np.array([4], "int32")]
-    batch = Searcher(ChainNetwork(), **options).search_together(sources)
+    batch = TensorFlowSearcher(ChainNetwork(), **options).search_together(sources)
     assert tokens_of(batch.results) == [found, found]
 
 
@@ -171,6 +175,6 @@ def test_a_shorter_hypothesis_is_searched_where_all_are_too_long(bound, found):
 def test_a_hypothesis_that_stops_at_the_limit_is_unfinished(longest, last_id, found):
     config = SearchConfig(beam_width=1, max_summary_tokens=longest)
     special = SpecialTokens(start_id=START, end_id=END, pad_id=0, last_id=last_id)
-    searcher = Searcher(ChainNetwork(), config=config, special=special)
+    searcher = TensorFlowSearcher(ChainNetwork(), config=config, special=special)
     ((best,),) = searcher.search([np.array([3, 4], "int32")])
     assert (best.tokens, best.is_finished) == found

@@ -12,7 +12,7 @@ from support.small_network import PAD, make_network
 
 from precis.model.errors import UsageError
 from precis.model.inference.fact_pieces import fact_pieces
-from precis.model.inference.searcher import Searcher
+from precis.model.inference.searcher import TensorFlowSearcher
 from precis.model.inference.shortlist import common_end
 from precis.model.search.config import SearchConfig, SpecialTokens, check_vocabularies
 from precis.model.search.special import special_tokens
@@ -49,7 +49,9 @@ def network_of(variant):
 
 def search(network, sources, settings, *, special=SPECIAL, **pieces):
     config = SearchConfig(**settings)
-    return Searcher(network, config=config, special=special, **pieces).search(sources)
+    return TensorFlowSearcher(network, config=config, special=special, **pieces).search(
+        sources
+    )
 
 
 @pytest.mark.parametrize(
