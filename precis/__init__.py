@@ -6,18 +6,22 @@
     precis.train(records="records", output="bundle", network="small")
     precis.summarize(corpus="jsonl:news/*.jsonl", bundle="bundle", output="summaries")
     precis.evaluate(input="summaries")
-    assert not precis.verify(folder="summaries").findings
+    assert not precis.verify("summaries").findings
 
     row = precis.summarize_text("Rain fell on Monday. ...", bundle="bundle")
     news = precis.summarize_frame(news, text="body")  # of pandas, polars or Arrow
 
-`precis.import_checkpoint(checkpoint="bart-large-cnn", output="bundle")` is `precis
-import`, whose name Python keeps for itself. A model of the hub has a name in place of a
-bundle: bundle="hf://facebook/bart-large-cnn". A value that the command line writes with
-commas may be a list.
+`precis.import_checkpoint("bart-large-cnn", output="bundle")` is `precis import`, whose
+name Python keeps for itself. A model of the hub has a name in place of a bundle:
+bundle="hf://facebook/bart-large-cnn". A value that the command line writes with commas
+may be a list. UsageError, DataError and JobError are what the functions raise.
+
+What editors and type checkers see is __init__.pyi, which docs/site/stub.py writes.
 """
 
 from typing import Any
+
+from precis.model.errors import DataError, JobError, UsageError
 
 _FUNCTIONS = (
     "attention",
@@ -39,7 +43,7 @@ _FUNCTIONS = (
     "train_summarizer",
     "verify",
 )
-__all__ = ["__version__", *_FUNCTIONS]
+__all__ = ["DataError", "JobError", "UsageError", "__version__", *_FUNCTIONS]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,11 +5,15 @@ takes the result, but for --quiet; `loaders` without --output prints SQL alone.
 """
 
 import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from precis.model.config import suggestion
+from precis.model.errors import UsageError
 from precis.pipelines.bundles.options import ATTENTION, EXPORT, IMPORT
 from precis.pipelines.command_line import results
 from precis.pipelines.command_line.parser import Command
-from precis.pipelines.doctor.options import DOCTOR
+from precis.pipelines.doctor.options import DOCTOR, Diagnosis
 from precis.pipelines.evaluate.options import EVALUATE
 from precis.pipelines.prepare.options import PREPARE
 from precis.pipelines.report.options import REPORT
@@ -23,11 +27,138 @@ from precis.pipelines.training.options import (
 from precis.pipelines.verify.options import DIGEST, VERIFY
 from precis.pipelines.warehouse.options import LOAD, LOADERS
 
+
+def _doctor() -> Callable[..., list[Diagnosis]]:
+    return doctor
+
+
+def doctor(
+    command: str = "",
+    *,
+    flags: Mapping[str, Any] | None = None,
+    beam_args: Sequence[str] = (),
+) -> list[Diagnosis]:
+    """Checks the installation, or what a command needs, before anything is spent.
+
+    Args:
+      command: such as `summarize`; without one, the installation alone is checked.
+      flags: of that command, by name.
+      beam_args: flags for Beam itself.
+
+    Returns:
+      What was found, with what to do about it.
+
+    Raises:
+      UsageError: there is no such command, or it refuses its flags.
+    """
+    from precis.pipelines.doctor.doctor import examine
+
+    known = [name for name in COMMANDS if name != "doctor"]
+    if command and command not in known:
+        way_out = suggestion(command, known) or "`precis --help` shows them"
+        raise UsageError(f"there is no command {command!r} to check; {way_out}")
+    groups = COMMANDS[command].option_groups if command else ()
+    return list(examine(command, groups, flags or {}, beam_args))
+
+
+# What each command calls; imported when it is called.
+
+
+def _prepare():
+    from precis.pipelines.prepare.prepare import prepare
+
+    return prepare
+
+
+def _train():
+    from precis.pipelines.training.train import train
+
+    return train
+
+
+def _train_extractor():
+    from precis.pipelines.training.train import train_extractor
+
+    return train_extractor
+
+
+def _train_keyphrases():
+    from precis.pipelines.training.train import train_keyphrases
+
+    return train_keyphrases
+
+
+def _train_summarizer():
+    from precis.pipelines.training.train_summarizer import train_summarizer
+
+    return train_summarizer
+
+
+def _import_checkpoint():
+    from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+
+    return import_checkpoint
+
+
+def _summarize():
+    from precis.pipelines.summarize.summarize import summarize
+
+    return summarize
+
+
+def _evaluate():
+    from precis.pipelines.evaluate.evaluate import evaluate
+
+    return evaluate
+
+
+def _report():
+    from precis.pipelines.report.report import report
+
+    return report
+
+
+def _load():
+    from precis.pipelines.warehouse.load import load
+
+    return load
+
+
+def _loaders():
+    from precis.pipelines.warehouse.loaders import loaders
+
+    return loaders
+
+
+def _export():
+    from precis.pipelines.bundles.export import export
+
+    return export
+
+
+def _attention():
+    from precis.pipelines.bundles.attention import attention
+
+    return attention
+
+
+def _verify():
+    from precis.pipelines.verify.verify import verify
+
+    return verify
+
+
+def _digest():
+    from precis.pipelines.verify.digest import digest
+
+    return digest
+
+
 COMMANDS = {
     "prepare": Command(
         "Turn a corpus into a vocabulary and TFRecord shards.",
         PREPARE,
-        "prepare.prepare.prepare",
+        _prepare,
         results.show_records,
         ("--corpus 'jsonl:news/*.jsonl.gz' --output records",),
         uses_beam=True,
@@ -35,7 +166,7 @@ COMMANDS = {
     "train": Command(
         "Train a network that writes summaries.",
         TRAIN,
-        "training.train.train",
+        _train,
         results.show_training,
         ("--records records --output bundle --network small",),
         uses_tensorflow=True,
@@ -43,7 +174,7 @@ COMMANDS = {
     "train-extractor": Command(
         "Train a network that picks sentences.",
         TRAIN_EXTRACTOR,
-        "training.train.train_extractor",
+        _train_extractor,
         functools.partial(
             results.show_training,
             flags=("--extractive", "neural,lead", "--extractive_bundle"),
@@ -54,7 +185,7 @@ COMMANDS = {
     "train-keyphrases": Command(
         "Train a classifier of keyphrases.",
         TRAIN_KEYPHRASES,
-        "training.train.train_keyphrases",
+        _train_keyphrases,
         functools.partial(results.show_training, flags=("--keyphrase_bundle",)),
         ("--records records --output keyphrases",),
         uses_tensorflow=True,
@@ -62,7 +193,7 @@ COMMANDS = {
     "train-summarizer": Command(
         "Train an extractor and a network that rewrites what it chooses.",
         TRAIN_SUMMARIZER,
-        "training.train_summarizer.train_summarizer",
+        _train_summarizer,
         results.show_training,
         ("--corpus 'jsonl:news/*.jsonl.gz' --output summarizer",),
         uses_tensorflow=True,
@@ -70,7 +201,7 @@ COMMANDS = {
     "import": Command(
         "Make a bundle of a checkpoint from another project.",
         IMPORT,
-        "bundles.import_checkpoint.import_checkpoint",
+        _import_checkpoint,
         results.show_imported,
         ("hf://facebook/bart-large-cnn --output bundle",),
         uses_tensorflow=True,
@@ -78,7 +209,7 @@ COMMANDS = {
     "summarize": Command(
         "Summarize every document of a corpus, to Parquet.",
         (*SUMMARIZE, OneDocumentOptions),
-        "summarize.summarize.summarize",
+        _summarize,
         results.show_run,
         (
             "--corpus 'jsonl:news/*.jsonl' --output summaries",
@@ -90,7 +221,7 @@ COMMANDS = {
     "evaluate": Command(
         "Score summaries against references with ROUGE.",
         EVALUATE,
-        "evaluate.evaluate.evaluate",
+        _evaluate,
         results.show_scores,
         ("--input summaries",),
         uses_beam=True,
@@ -98,35 +229,35 @@ COMMANDS = {
     "report": Command(
         "Show a finished run as one HTML page that needs no connection.",
         REPORT,
-        "report.report.report",
+        _report,
         results.show_report,
         ("summaries",),
     ),
     "load": Command(
         "Load a finished run into an Iceberg or Delta table, as one snapshot.",
         LOAD,
-        "warehouse.load.load",
+        _load,
         results.show_load,
         ("summaries --table iceberg+sqlite://warehouse/news.summaries",),
     ),
     "loaders": Command(
         "Write the SQL that loads a finished run into a warehouse.",
         LOADERS,
-        "warehouse.loaders.loaders",
+        _loaders,
         results.show_loaders,
         ("summaries --for duckdb --output sql",),
     ),
     "export": Command(
         "Make a checkpoint of a bundle that Hugging Face transformers loads.",
         EXPORT,
-        "bundles.export.export",
+        _export,
         results.show_export,
         ("bundle --output checkpoint --beam_width 4",),
     ),
     "attention": Command(
         "Draw what a network reads while it writes a summary.",
         ATTENTION,
-        "bundles.attention.attention",
+        _attention,
         results.show_picture,
         ("--bundle bundle --text article.txt --output picture.png",),
         uses_tensorflow=True,
@@ -134,21 +265,21 @@ COMMANDS = {
     "verify": Command(
         "Check that a result is whole and as it was written.",
         VERIFY,
-        "verify.verify.verify",
+        _verify,
         results.show_verified,
         ("summaries",),
     ),
     "doctor": Command(
         "Say what an installation has, and what a command lacks.",
         DOCTOR,
-        "command_line.functions.doctor",
+        _doctor,
         results.show_findings,
         ("", "summarize --corpus 'jsonl:news/*.jsonl' --output summaries"),
     ),
     "digest": Command(
         "Print one hash of the content of a run.",
         DIGEST,
-        "verify.digest.digest",
+        _digest,
         lambda digest, _: print(digest),
         ("summaries",),
     ),

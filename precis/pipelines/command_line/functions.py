@@ -1,17 +1,18 @@
-"""The functions of `import precis`, with their keywords in their docstrings."""
+"""The functions of `import precis`: what the commands call, with their keywords in
+their signatures and docstrings.
+"""
 
 import contextlib
 import dataclasses
 import functools
-import importlib
 import inspect
 import logging
+import os
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
-from precis.model.config import suggestion
-from precis.model.errors import UsageError
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.run.options import flag_info
 from precis.pipelines.summarize.options import (
@@ -20,35 +21,57 @@ from precis.pipelines.summarize.options import (
     OneDocumentOptions,
 )
 
-if TYPE_CHECKING:
-    from precis.pipelines.doctor.doctor import Diagnosis
 
-# The functions that summarize without a corpus: where they are, and the options of
+def _summarize_text():
+    from precis.pipelines.summarize.texts import summarize_text
+
+    return summarize_text
+
+
+def _summarize_frame():
+    from precis.pipelines.summarize.texts import summarize_frame
+
+    return summarize_frame
+
+
+# The functions that summarize without a corpus: what imports them, and the options of
 # summaries that they do not take.
-_WITHOUT_CORPUS: dict[str, tuple[str, Sequence[str]]] = {
-    "summarize_text": ("summarize.texts.summarize_text", NOT_FOR_A_TEXT),
-    "summarize_frame": ("summarize.texts.summarize_frame", ("output",)),
+_WITHOUT_CORPUS: dict[str, tuple[Callable[[], Callable[..., Any]], Sequence[str]]] = {
+    "summarize_text": (_summarize_text, NOT_FOR_A_TEXT),
+    "summarize_frame": (_summarize_frame, ("output",)),
 }
+# Metavars of the options that may be a `pathlib` path.
+_PATHS = ("DIR", "DIR|GLOB", "FILE", "RUN,...", "SCHEME:WHERE")
 _WIDTH = 84
-
-
-def import_function(path: str) -> Callable[..., Any]:
-    """A function by its path below precis.pipelines, as in `report.report.report`."""
-    module, _, name = path.rpartition(".")
-    function: Callable[..., Any]
-    function = getattr(importlib.import_module(f"precis.pipelines.{module}"), name)
-    return function
 
 
 @functools.cache
 def job_function(name: str) -> Callable[..., Any]:
-    """A function of precis by its name, with its keywords in its docstring."""
-    path = COMMANDS[_command_of(name)].function
-    path, _ = _WITHOUT_CORPUS.get(name, (path, ()))
+    """A function of precis by its name.
+
+    It takes what a command takes without a flag as its first argument too.
+    """
+    load, _ = _WITHOUT_CORPUS.get(name, (COMMANDS[_command_of(name)].load, ()))
     with _silent_imports():
-        function = import_function(path)
-    function.__doc__ = _with_keywords(inspect.getdoc(function) or "", name)
-    return function
+        function = load()
+    signature = _signature(name, function)
+    parameters = signature.parameters.values()
+    first = [each.name for each in parameters if each.kind < each.KEYWORD_ONLY]
+
+    @functools.wraps(function)
+    def called(*values: Any, **flags: Any) -> Any:
+        if len(values) > len(first):
+            raise TypeError(
+                f"{name}() takes {len(first)} positional arguments, and {len(values)} "
+                "were given"
+            )
+        return function(**dict(zip(first, values, strict=False)), **flags)
+
+    # Pickle finds it there.
+    called.__module__ = "precis"
+    called.__doc__ = _with_keywords(inspect.getdoc(function) or "", name)
+    vars(called)["__signature__"] = signature
+    return called
 
 
 @contextlib.contextmanager
@@ -71,34 +94,67 @@ def _command_of(function: str) -> str:
     return function.removesuffix("_checkpoint").replace("_", "-")
 
 
-def keywords(name: str) -> list[dataclasses.Field]:
-    """The fields of options that a function takes as keywords."""
-    groups = COMMANDS[_command_of(name)].option_groups
-    _, refused = _WITHOUT_CORPUS.get(name, ("", ()))
-    return [
-        field
-        for group in (SUMMARY_OPTIONS if refused else groups)
+def keywords(name: str) -> dict[str, tuple[dataclasses.Field, Any]]:
+    """The fields of options that a function takes as keywords, and their types."""
+    _, refused = _WITHOUT_CORPUS.get(name, (None, ()))
+    groups = SUMMARY_OPTIONS if refused else COMMANDS[_command_of(name)].option_groups
+    return {
+        field.name: (field, typing.get_type_hints(group)[field.name])
+        for group in groups
         if group is not OneDocumentOptions
         for field in dataclasses.fields(group)
         if field.name not in refused
-    ]
+    }
+
+
+def _signature(name: str, function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function with its keywords in place of `**flags`."""
+    own = inspect.signature(function)
+    parameters = {
+        each.name: each
+        for each in own.parameters.values()
+        if each.kind is not each.VAR_KEYWORD
+    }
+    for field, kind in keywords(name).values():
+        is_first = flag_info(field).is_positional
+        parameter = inspect.Parameter(
+            field.name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD
+            if is_first
+            else inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty
+            if field.default is dataclasses.MISSING
+            else field.default,
+            annotation=_annotation(field, kind),
+        )
+        parameters.setdefault(field.name, parameter)
+    in_order = sorted(parameters.values(), key=lambda each: each.kind)
+    return own.replace(parameters=in_order)
+
+
+def _annotation(field: dataclasses.Field, kind: Any) -> Any:
+    """The type of a keyword: of `corpus`, a text, a path or several of them."""
+    info = flag_info(field)
+    if info.choices:
+        default = () if field.default is dataclasses.MISSING else (field.default,)
+        return Literal[tuple(dict.fromkeys((*info.choices, *default)))]
+    if info.metavar in _PATHS:
+        kind = kind | os.PathLike[str]
+    return kind | Sequence[kind] if info.takes_list else kind
 
 
 def _with_keywords(docstring: str, name: str) -> str:
-    """A docstring with the keywords in place of `**flags`: common ones with their help,
-    the others by name.
-    """
+    """A docstring with the common keywords and their help in place of `**flags`."""
     before, _, after = docstring.partition("  **flags:")
     if not after:
         return docstring
-    fields = keywords(name)
-    common = [field for field in fields if flag_info(field).is_common]
-    entries = [f"{field.name}: {flag_info(field).help}." for field in common]
-    if others := [field.name for field in fields if field not in common]:
-        entries.append(
-            f"others, as `precis {_command_of(name)} --help all` describes them: "
-            f"{', '.join(others)}."
-        )
+    entries = [
+        f"{field.name}: {flag_info(field).help}."
+        for field, _ in keywords(name).values()
+        if flag_info(field).is_common
+    ]
+    if len(entries) < len(keywords(name)):
+        entries.append(f"others: `precis {_command_of(name)} --help all` has them.")
     wrap = textwrap.TextWrapper(
         _WIDTH, initial_indent="  ", subsequent_indent="      "
     ).wrap
@@ -107,32 +163,3 @@ def _with_keywords(docstring: str, name: str) -> str:
     while rest and rest[0].startswith("      "):
         del rest[0]
     return "\n".join([before.rstrip(), *lines, *rest])
-
-
-def doctor(
-    *,
-    command: str = "",
-    flags: Mapping[str, Any] | None = None,
-    beam_args: Sequence[str] = (),
-) -> "list[Diagnosis]":
-    """Checks the installation, or what a command needs, before anything is spent.
-
-    Args:
-      command: such as `summarize`; without one, the installation alone is checked.
-      flags: of that command, by name.
-      beam_args: flags for Beam itself.
-
-    Returns:
-      What was found, with what to do about it.
-
-    Raises:
-      UsageError: there is no such command, or it refuses its flags.
-    """
-    from precis.pipelines.doctor.doctor import examine
-
-    known = [name for name in COMMANDS if name != "doctor"]
-    if command and command not in known:
-        way_out = suggestion(command, known) or "`precis --help` shows them"
-        raise UsageError(f"there is no command {command!r} to check; {way_out}")
-    groups = COMMANDS[command].option_groups if command else ()
-    return list(examine(command, groups, flags or {}, beam_args))

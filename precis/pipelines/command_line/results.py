@@ -7,17 +7,29 @@ command began.
 import datetime
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from precis.model import files
 from precis.model.progress.stages import say
 from precis.pipelines.corpus.schemes import scheme_of
+from precis.pipelines.doctor.options import Diagnosis
 from precis.pipelines.run.hub import hub_name, local_bundle
 from precis.pipelines.run.interruption import precis_program
 from precis.pipelines.run.job_progress import is_quiet
 from precis.pipelines.run.options import with_dashes
 from precis.pipelines.run.result_files import DESCRIPTION_FILES
 from precis.pipelines.run.stage_state import clock
+
+if TYPE_CHECKING:
+    from precis.model.records.dataset import DatasetInfo
+    from precis.model.training.loop import TrainResult
+    from precis.pipelines.bundles.attention import AttentionResult
+    from precis.pipelines.evaluate.evaluate import Scores
+    from precis.pipelines.report.report import ReportResult
+    from precis.pipelines.summarize.run_parts import RunManifest
+    from precis.pipelines.verify.verify import Verification
+    from precis.pipelines.warehouse.load import TableResult
+    from precis.pipelines.warehouse.loaders import LoaderFiles
 
 Values = Mapping[str, Any]
 # Above this share of documents that a network does not read to their end, a command
@@ -62,7 +74,7 @@ def warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None
         say(f"precis {command}: warning: {share:.0%} of {what}; {way_out}")
 
 
-def show_records(info: Any, values: Values) -> None:
+def show_records(info: "DatasetInfo", values: Values) -> None:
     """`precis prepare`: counts, and a warning where many texts are cut."""
     records = {split: info.records(split) for split in info.splits}
     print(f"records: {listed(records)}; {listed(info.counts)}")
@@ -80,7 +92,7 @@ def show_records(info: Any, values: Values) -> None:
     end_with(output, "train", "--records", output, "--output", bundle)
 
 
-def show_run(manifest: Values, values: Values) -> None:
+def show_run(manifest: "RunManifest", values: Values) -> None:
     """`precis summarize`: what became of the documents."""
     from precis.model.inference.search_cost import format_search_cost
 
@@ -107,11 +119,13 @@ def show_run(manifest: Values, values: Values) -> None:
         "them whole, with the --context_tokens of an endpoint; a network that reads "
         "more is trained on records with a larger --max_source_tokens",
     )
-    models = {"model": "model_id", "extractor": "extractive_model_id"}
-    models |= {"keyphrases": "keyphrase_model_id", "checker": "checker_model_id"}
-    used = [
-        f", {name} {manifest[key]}" for name, key in models.items() if manifest[key]
-    ]
+    models = {
+        "model": manifest["model_id"],
+        "extractor": manifest["extractive_model_id"],
+        "keyphrases": manifest["keyphrase_model_id"],
+        "checker": manifest["checker_model_id"],
+    }
+    used = [f", {name} {model}" for name, model in models.items() if model]
     print(f"run {manifest['run_id']}{''.join(used)}")
     if line := whole_corpus(manifest, since=values["started"]):
         print(line)
@@ -185,7 +199,7 @@ def warnings_of(row: Values) -> list[str]:
     return lines
 
 
-def show_scores(result: Any, values: Values) -> None:
+def show_scores(result: "Scores", values: Values) -> None:
     """`precis evaluate`, which has printed its tables: a page with them, where the run
     has rows of documents.
     """
@@ -221,7 +235,7 @@ def show_export(manifest: Values, values: Values) -> None:
     say_next(f"summarize with transformers as {values['output']}/README.md shows")
 
 
-def show_picture(result: Any, values: Values) -> None:
+def show_picture(result: "AttentionResult", values: Values) -> None:
     """`precis attention`: the path of the picture, and what it leaves out."""
     if result.read_tokens < result.source_tokens:
         print(
@@ -238,7 +252,7 @@ def show_picture(result: Any, values: Values) -> None:
 
 
 def show_training(
-    result: Any, values: Values, flags: Sequence[str] = ("--bundle",)
+    result: "TrainResult", values: Values, flags: Sequence[str] = ("--bundle",)
 ) -> None:
     """The commands that train: the model, and how to summarize with it.
 
@@ -267,7 +281,7 @@ def show_training(
     )
 
 
-def show_load(result: Any, values: Values) -> None:
+def show_load(result: "TableResult", values: Values) -> None:
     """`precis load`: what became of the table."""
     change = (
         f"rows {result.rows:,}, in place of {result.replaced:,} earlier ones, as "
@@ -281,7 +295,7 @@ def show_load(result: Any, values: Values) -> None:
     print(f"wrote {values['table']}")
 
 
-def show_loaders(result: Any, values: Values) -> None:
+def show_loaders(result: "LoaderFiles", values: Values) -> None:
     """`precis loaders`: SQL that is printed can go to a client as it is, so nothing
     else is printed then.
     """
@@ -301,7 +315,7 @@ def show_loaders(result: Any, values: Values) -> None:
         print(f"-- {name}\n{text}")
 
 
-def show_report(result: Any, values: Values) -> None:
+def show_report(result: "ReportResult", values: Values) -> None:
     """`precis report`: what the page shows and leaves out."""
     shown = f"{result.documents:,} of {result.rows:,} documents"
     print(f"report: {shown}, {result.bytes / 1e6:.1f} MB")
@@ -314,7 +328,7 @@ def show_report(result: Any, values: Values) -> None:
     say_next(f"open {result.path} in a browser")
 
 
-def show_verified(result: Any, values: Values) -> int:
+def show_verified(result: "Verification", values: Values) -> int:
     """`precis verify`: the findings; 1 where there is damage."""
     for line in result.findings:
         print(line)
@@ -331,7 +345,7 @@ def show_verified(result: Any, values: Values) -> int:
     return int(count > 0)
 
 
-def show_findings(findings: Any, values: Values) -> int:
+def show_findings(findings: Sequence[Diagnosis], values: Values) -> int:
     """`precis doctor`: a line for each finding; 1 where there is a problem."""
     indent = max(len(finding.subject) for finding in findings) + 2
     for level, subject, found, advice in findings:

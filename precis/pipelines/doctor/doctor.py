@@ -10,12 +10,13 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from precis.model.bundle.address import is_endpoint
 from precis.model.config import install_command, installed_version
 from precis.model.errors import PrecisError, UsageError, describe_system_error
 from precis.model.inference.process_limits import usable_cores
+from precis.pipelines.doctor.options import Diagnosis
 from precis.pipelines.doctor.packages import (
     COMMAND_EXTRAS,
     missing_package,
@@ -45,23 +46,6 @@ import tensorflow as tf
 devices = [device.device_type for device in tf.config.list_logical_devices()]
 print(tf.__version__, *devices)
 """
-
-
-class Diagnosis(NamedTuple):
-    """A finding.
-
-    Attributes:
-      level: `ok`; `note` where there is something to know; `warning` where the job may
-          run and not as it was meant; `problem` where it would fail.
-      subject: what was looked at, one word.
-      found: what it is like.
-      advice: what to do about it; "" where there is nothing to do.
-    """
-
-    level: str
-    subject: str
-    found: str
-    advice: str = ""
 
 
 def examine(

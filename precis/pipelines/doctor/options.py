@@ -1,6 +1,7 @@
-"""The options of `precis doctor`."""
+"""The options and the findings of `precis doctor`."""
 
 import dataclasses
+from typing import NamedTuple
 
 from precis.model.config import flag
 
@@ -20,3 +21,20 @@ class DoctorOptions:
 
 
 DOCTOR = (DoctorOptions,)
+
+
+class Diagnosis(NamedTuple):
+    """A finding.
+
+    Attributes:
+      level: `ok`; `note` where there is something to know; `warning` where the job may
+          run and not as it was meant; `problem` where it would fail.
+      subject: what was looked at, one word.
+      found: what it is like.
+      advice: what to do about it; "" where there is nothing to do.
+    """
+
+    level: str
+    subject: str
+    found: str
+    advice: str = ""

@@ -27,6 +27,7 @@ from precis.pipelines.engines.beam_runner import (
 from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.engines.tasks import RunTask, TaskReport, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (
+    Scores,
     as_markdown,
     as_text,
     baseline_system,
@@ -63,7 +64,7 @@ _ROWS_FOR_PROCESSES = 16_384
 
 
 @shown("evaluate")
-def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
+def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> Scores:
     """Scores the summaries of a run, writes rouge.json, rouge.md and scores/, and
     prints the table.
 
@@ -118,7 +119,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
             files.remove(files.join(folder, name))
         stages = [Stage(name="evaluate", total=row_count, unit="rows")]
         run_pipeline(pipeline, stages)
-    result: dict[str, Any] = files.read_json(files.join(folder, "rouge.json"))
+    result: Scores = files.read_json(files.join(folder, "rouge.json"))
     print(as_text(result))
     print(f"\nwrote {folder}: {', '.join((*RESULT_FILES, f'{SCORES_FOLDER}/'))}")
     return result

@@ -15,7 +15,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -53,6 +53,30 @@ _GROUPS = 10
 CONFIDENCE = 0.95  # The share of the bootstrap means within an interval.
 
 Figure = Mapping[str, Any]
+
+
+class Scores(TypedDict):
+    """The content of rouge.json; docs/SCHEMA.md says what the entries mean."""
+
+    variant: str
+    confidence: float
+    resamples: int
+    rows: int
+    rows_scored: int
+    rows_without_reference: int
+    rows_in_other_alphabets: int
+    truncated_share: float | None
+    systems: list[dict[str, Any]]
+    baseline: str | None
+    differences: list[dict[str, Any]]
+    unsplit: dict[str, int]
+    unsplit_rows: int
+    split_sentences: bool
+    keyphrases: list[dict[str, Any]]
+    measures: list[dict[str, Any]]
+    expected: dict[str, Any] | None
+    groups: NotRequired[dict[str, Any]]
+    provenance: dict[str, Any]
 
 
 def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str, Any]:

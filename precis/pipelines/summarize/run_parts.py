@@ -8,7 +8,7 @@ groups/part-1f2e3d4c-00000.parquet        the rows of groups, with --group_by
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import pyarrow as pa
 
@@ -188,6 +188,45 @@ def _footer(run: SummaryRun) -> dict[str, str]:
         **{name: model or "" for name, model in run.settings.model_ids.items()},
     }
     return {f"precis.{name}": value for name, value in facts.items()}
+
+
+class RunManifest(TypedDict):
+    """The content of manifest.json; docs/SCHEMA.md says what the entries mean."""
+
+    kind: str
+    schema_version: int
+    precis_version: str
+    run_id: str
+    fingerprint: str
+    created_at: str
+    corpus: str
+    split: str
+    bundle: str | None
+    task_prefix: str
+    extractive_bundle: str | None
+    keyphrase_bundle: str | None
+    checker: str | None
+    model_id: str | None
+    decode_id: str | None
+    extractive_model_id: str | None
+    keyphrase_model_id: str | None
+    checker_model_id: str | None
+    settings_id: str
+    settings: dict[str, Any]
+    extractive: list[str]
+    counts: dict[str, int]
+    sources: dict[str, dict[str, int]]
+    failures: dict[str, int]
+    provenance: dict[str, Any]
+    summary_methods: dict[str, int]
+    quality_flags: dict[str, int]
+    fallbacks: dict[str, int]
+    search: dict[str, Any] | None
+    limited_to_share: float | None
+    partition_by: dict[str, str]
+    files: list[PublishedFile]
+    groups: NotRequired[dict[str, Any]]
+    dead_letters: list[PublishedFile]
 
 
 def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:

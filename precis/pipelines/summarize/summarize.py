@@ -94,6 +94,7 @@ from precis.pipelines.summarize.options import (
 from precis.pipelines.summarize.run_parts import (
     MANIFEST_FILE,
     RowWriter,
+    RunManifest,
     SummaryRun,
     check_run,
     write_manifest,
@@ -111,7 +112,7 @@ from precis.pipelines.tables.partitions import part_layout
 _LEAST_BYTES_OF_SEARCH = 1 << 20
 
 
-def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> dict[str, Any]:
+def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> RunManifest:
     """Summarizes every document of a corpus.
 
     Args:
