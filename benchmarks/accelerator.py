@@ -40,7 +40,7 @@ import tensorflow as tf
 from machine import chip
 from train_workers import FIRST_TOKEN, PAD, VOCABULARY_SIZE, TrainJob, precis_training
 
-from precis.model.inference.searcher import Searcher
+from precis.model.inference.searcher import TensorFlowSearcher
 from precis.model.network.architectures import named_network
 from precis.model.network.build import build_network
 from precis.model.network.generator import Generator
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Parses the flags, runs the benchmark and prints it."""
     options = parse_options(argv)
     print(f"{device_name()}\n\n{HEADER}", flush=True)
-    ways = list(itertools.product(options.precisions, STEPS.items()))
+    ways: list[Any] = list(itertools.product(options.precisions, STEPS.items()))
     for precision, (step, is_compiled) in ways:
         job = train_job(options, precision, is_compiled)
         result = measure(precis_training(job).step, options.rounds)
@@ -162,7 +162,7 @@ def make_search(
     special = SpecialTokens(
         start_id=START, end_id=END, pad_id=PAD, suppressed=(PAD, START, END)
     )
-    searcher = Searcher(network, config=config, special=special)
+    searcher = TensorFlowSearcher(network, config=config, special=special)
     return lambda source: [
         part.numpy() for part in searcher.search_batch(tf.constant(source))
     ]

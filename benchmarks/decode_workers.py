@@ -108,7 +108,7 @@ def precis_engine(job: DecodeJob) -> Decode:
     tf.config.threading.set_intra_op_parallelism_threads(job.engine.op_threads)
     tf.config.threading.set_inter_op_parallelism_threads(job.engine.op_threads)
     from precis.model.bundle.checkpoints.importer import load_checkpoint
-    from precis.model.inference.searcher import Searcher
+    from precis.model.inference.searcher import TensorFlowSearcher
     from precis.model.own_process import prepare_own_process
     from precis.model.search.config import SearchConfig
 
@@ -128,7 +128,7 @@ def precis_engine(job: DecodeJob) -> Decode:
     assert checkpoint.special
     # The end token is suppressed, so that every summary has its full length.
     special = dataclasses.replace(checkpoint.special, suppressed=(END,))
-    searcher = Searcher(checkpoint.network, config=config, special=special)
+    searcher = TensorFlowSearcher(checkpoint.network, config=config, special=special)
 
     def decode(source: np.ndarray) -> np.ndarray:
         tokens, *_ = searcher.search_batch(tf.constant(source, tf.int32))
@@ -194,7 +194,7 @@ def transformers_engine(job: DecodeJob) -> Decode:
     torch.set_num_threads(job.engine.op_threads)
     length = SIZES[job.size].new_tokens
     folder = os.path.join(job.folder, WEIGHTS)
-    (name,) = transformers.AutoConfig.from_pretrained(folder).architectures
+    (name,) = transformers.AutoConfig.from_pretrained(folder).architectures  # pyright: ignore[reportGeneralTypeIssues]  # Set.
     network = (
         getattr(transformers, name)
         .from_pretrained(folder, dtype=getattr(torch, job.engine.precision))

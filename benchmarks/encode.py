@@ -289,9 +289,9 @@ def _tf_text_alone(
         list(tokenizer.vocabulary),
         suffix_indicator=JOINER,
         max_bytes_per_word=1 << 16,
-        token_out_type=tf.int32,
+        token_out_type=tf.int32,  # pyright: ignore[reportArgumentType]  # The same class.
     )
-    return lambda: [operation.tokenize(batch).flat_values.numpy() for batch in batches]
+    return lambda: [operation.tokenize(batch).flat_values.numpy() for batch in batches]  # pyright: ignore[reportOptionalCall]  # Tensors are eager.
 
 
 def _with_visible_spaces(text: str) -> str:

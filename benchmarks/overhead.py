@@ -140,7 +140,7 @@ def job_seconds(
         batch_starts.append(min(batch.started for batch in self.searched))
         return result
 
-    PendingWindow.summaries = summaries  # type: ignore[method-assign]
+    PendingWindow.summaries = summaries  # pyright: ignore[reportAttributeAccessIssue]  # Counts.
     try:
         summarize(
             corpus=f"sample:{documents}",
@@ -153,7 +153,7 @@ def job_seconds(
             task_bytes=1 << 40,
         )
     finally:
-        PendingWindow.summaries = original  # type: ignore[method-assign]
+        PendingWindow.summaries = original  # pyright: ignore[reportAttributeAccessIssue]  # Counts.
     return time.monotonic() - batch_starts[0]
 
 

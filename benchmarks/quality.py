@@ -122,7 +122,9 @@ def lacks_number(article: Article, number: str) -> bool:
 
 def print_speed(articles: Sequence[Article]) -> None:
     """Prints processor seconds; results are dropped, as in a job."""
-    seconds = dict.fromkeys(("source", "extractive", "abstractive"), 0.0)
+    seconds: dict[str, float] = dict.fromkeys(
+        ("source", "extractive", "abstractive"), 0.0
+    )
     for article in articles:
         texts = {
             "extractive": lead(article),

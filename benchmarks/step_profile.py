@@ -121,7 +121,7 @@ def profiled(
         tf.profiler.experimental.stop()
         (path,) = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
         with open(path, "rb") as file:
-            space = xplane_pb2.XSpace.FromString(file.read())
+            space = xplane_pb2.XSpace.FromString(file.read())  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
     spent: collections.Counter[str] = collections.Counter()
     count: collections.Counter[str] = collections.Counter()
     for plane in space.planes:

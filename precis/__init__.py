@@ -43,7 +43,7 @@ _FUNCTIONS = (
     "train_summarizer",
     "verify",
 )
-__all__ = ["DataError", "JobError", "UsageError", "__version__", *_FUNCTIONS]
+__all__ = ["DataError", "JobError", "UsageError", "__version__", *_FUNCTIONS]  # pyright: ignore[reportUnsupportedDunderAll]  # `__init__.pyi` has them.
 
 
 def __getattr__(name: str) -> Any:
