@@ -70,7 +70,7 @@ class KnownDocuments:
         self._run = run
         self._part = part
         self._links = read_links(run.job.output, task) if run.has_keys else {}
-        self._earlier = EarlierRows(run.earlier)
+        self._earlier = EarlierRows(run.earlier) if run.earlier else None
         self._reused: list[dict[str, Any]] = []
         self._duplicates: list[dict[str, Any]] = []
         self._duplicates_name = _duplicates_name(task)
@@ -104,7 +104,9 @@ class KnownDocuments:
                 {**columns, "reference_quality": measures, COPY: link.copy}
             )
             return True
-        row = self._earlier.read(**link.earlier) if link.earlier else None
+        row = None
+        if self._earlier and link.earlier:
+            row = self._earlier.read(**link.earlier)
         if row is None or not holds_for(row, article):
             self._firsts[_place(columns)] = columns["duplicate_of"]
             return False
