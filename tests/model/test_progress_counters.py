@@ -23,6 +23,7 @@ from precis.pipelines.run.progress import TaskProgress
 @pytest.fixture
 def counters(tmp_path, monkeypatch):
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    enter_step("")
     return str(tmp_path)
 
 

@@ -686,7 +686,7 @@ NO_CONFIG = r"c: this is no checkpoint \(no config.json\); name a folder that a 
         ({}, NO_CONFIG),
         ({"config.json": "{"}, r"config.json: damaged \(not JSON: .*\); download the"),
         ({"config.json": []}, r"config.json: damaged \(the value must be of the type"),
-        ({"config.json": {"model_type": ["a"]}}, TYPE_OF.format(r"\['a'\]", "MODEL")),
+        ({"config.json": {"model_type": ["a"]}}, TYPE_OF.format(r"\['a'\]", "MODEL`")),
         ({"config.json": {"model_type": "mpnet"}}, TYPE_OF.format("'mpnet'", "")),
         ({"config.json": {"model_type": "led"}}, TYPE_OF.format("'led'", "article")),
         ({"config.json": {"model_type": "marian"}}, TYPE_OF.format("'m.*'", "mt5")),

@@ -46,7 +46,7 @@ def test_the_network_reads_all_of_a_long_document_or_its_beginning(bundle):
     [
         ({"merged_length": 0.5}, "merged_length must be above 1, not 0.5"),
         ({"merged_length": float("nan")}, "merged_length must be above 1, not nan"),
-        ({"long_documents": "cut"}, "--long_documents"),
+        ({"long_documents": "cut"}, "`long_documents=`"),
     ],
 )
 def test_options_that_cannot_be_are_refused(flags, message):

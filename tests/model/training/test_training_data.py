@@ -242,7 +242,7 @@ def test_sets_of_different_tokenizers_are_refused(
     edit_description(other / "dataset.json", lambda content: content.update(changed))
     first, second = [str(other), records_folder][:: 1 if is_first else -1]
     if way_out.startswith("with "):
-        way_out += f" {first}"
+        way_out += f"{first}`"
     with pytest.raises(
         UsageError,
         match=rf"^{second} and {first} cannot be mixed, as their token ids mean "

@@ -355,9 +355,9 @@ def test_times_of_a_day_order_no_groups():
         ({"rows": "groups"}, "--rows groups needs --group_by, the field that makes"),
         (
             {"group_by": "n", "max_group_candidates": 0},
-            "max_group_candidates must be at",
+            "`max_group_candidates=` must be at",
         ),
-        ({"group_by": "n", "rows": "all"}, "--rows"),
+        ({"group_by": "n", "rows": "all"}, "`rows=`"),
     ],
 )
 def test_what_makes_no_groups_is_refused(whole, tmp_path, flags, message):

@@ -155,7 +155,7 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
         ({"output": "out"}, "takes no output; WriteSummaries writes its rows"),
         ({"extractive": "best"}, "--extractive: there is no method 'best'"),
         ({"bundle": "no"}, "no: this is no complete bundle"),
-        ({"beam_width": 0}, "--beam_width"),
+        ({"beam_width": 0}, "`beam_width=`"),
         ({"clean": "raw"}, "clean is one of standard, none, not 'raw'"),
     ],
 )
