@@ -154,5 +154,5 @@ def test_networks_of_other_families_are_refused(tmp_path):
         ({"positions": "rotary"}, "positions is rotary here"),
     ):
         folder = save_layout(tmp_path / str(len(words)), "bart", **changes)
-        with pytest.raises(UsageError, match=f"ctranslate2 computes what .*{words}"):
+        with pytest.raises(UsageError, match=f"ctranslate2` computes what .*{words}"):
             settings_of(bundle=folder, **ENGINE)
