@@ -11,7 +11,7 @@ does not fit its memory. An interrupted run joins them again.
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,12 +21,11 @@ from precis.model.errors import DataError
 from precis.model.progress.counters import enter_step
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
-from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import FileFailure, Task
 from precis.pipelines.engines.tasks import TaskReport, TaskWorker
 from precis.pipelines.run.accounts import source_counts
-from precis.pipelines.run.job import TASKS_FOLDER, Job
+from precis.pipelines.run.job import TASKS_FOLDER
 from precis.pipelines.run.key_tables import (
     ROWS_AT_ONCE,
     load_keys,
@@ -38,24 +37,22 @@ from precis.pipelines.run.key_tables import (
 )
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.summarize.earlier_runs import check_part
+from precis.pipelines.summarize.run_parts import SummaryRun
 from precis.pipelines.tables.finished_run import RunPart
 from precis.pipelines.tables.part_files import read_part
 
 # Of 10**9 digests of 16 bytes two are equal by chance with a probability of 10**-21.
 _DIGEST = pa.binary(16)
 DOCUMENT_KEYS = pa.schema(
-    [
-        ("place", pa.int64()),
-        ("content", _DIGEST),
-        ("text", _DIGEST),  # as it was read: its white space counts
-        ("document_id", pa.string()),
-        ("source_file", pa.string()),
-        ("source_position", pa.string()),
-    ]
+    {
+        "place": pa.int64(),
+        "content": _DIGEST,
+        "text": _DIGEST,  # as it was read: its white space counts
+        **dict.fromkeys(("document_id", "source_file", "source_position"), pa.string()),
+    }
 )
 _ROW_KEYS = pa.schema(
-    [("content", _DIGEST)]
-    + [(name, pa.int32()) for name in ("part", "row_group", "row")]
+    {"content": _DIGEST, **dict.fromkeys(("part", "row_group", "row"), pa.int32())}
 )
 # Documents whose content stands before them or in an earlier run.
 _LINKS = """
@@ -118,17 +115,9 @@ class Link(NamedTuple):
 
 @dataclasses.dataclass
 class KeyWorker(TaskWorker):
-    """Writes the keys of the documents of one task.
+    """Writes the keys of the documents of one task."""
 
-    Attributes:
-      corpus: how the corpus is read.
-      job: the job.
-      uses_references: whether a summary depends on the highlights.
-    """
-
-    corpus: CorpusOptions
-    job: Job
-    uses_references: bool
+    summary_run: SummaryRun
 
     def progress_size(self, task: Task) -> int:
         """Progress is counted in bytes of the corpus."""
@@ -150,11 +139,11 @@ class KeyWorker(TaskWorker):
             keys = []
         table = pa.Table.from_pylist(keys, DOCUMENT_KEYS)
         name = _keys_name(task.number)
-        described = publish_keys(self.job.output, name, table.to_reader())
+        described = publish_keys(self.summary_run.job.output, name, table.to_reader())
         return TaskReport(source_counts(), [described], {"documents": len(keys)})
 
     def _keys(self, task: Task, progress: TaskProgress) -> Iterator[dict[str, Any]]:
-        reader = read_task(task, self.corpus)
+        reader = read_task(task, self.summary_run.corpus)
         for record, article in enumerate(reader):
             if record % 100 == 0:
                 progress.advance_to(reader.position)
@@ -166,7 +155,7 @@ class KeyWorker(TaskWorker):
                 yield {
                     "place": place_of(task.number, record),
                     "content": content_digest(
-                        self.uses_references,
+                        self.summary_run.settings.uses_references,
                         article.content_sha256,
                         document.highlights,
                     ),
@@ -178,27 +167,20 @@ class KeyWorker(TaskWorker):
         progress.advance_to(reader.position)
 
 
-def join_keys(
-    job: Job, parts: Sequence[RunPart], *, uses_references: bool, unique_ids: bool
-) -> None:
+def join_keys(run: SummaryRun) -> None:
     """Writes the links of all documents.
-
-    Args:
-      job: the job.
-      parts: of earlier runs, the preferred ones first.
-      uses_references: as in `KeyWorker`.
-      unique_ids: whether two documents with one id fail the job.
 
     Raises:
       DataError: several documents have one id, which the run does not allow; or a part
           is not what its run has written.
     """
     enter_step("join")
+    job, uses_references = run.job, run.settings.uses_references
     with open_database() as connection:
         names = (_keys_name(number) for number in range(job.tasks))
         paths = (files.join(job.output, name) for name in names)
         load_keys(connection, "documents", DOCUMENT_KEYS, paths)
-        repeated = unique_ids and connection.execute(_REPEATED_IDS).fetchall()
+        repeated = run.unique_ids and connection.execute(_REPEATED_IDS).fetchall()
         if repeated:
             named = ", ".join(
                 f"{name!r} at {file}:{at}" for name, file, at, _ in repeated
@@ -209,7 +191,7 @@ def join_keys(
                 "--on_duplicate_id keep"
             )
         load_keys(connection, "rows", _ROW_KEYS, ())
-        for number, part in enumerate(parts):
+        for number, part in enumerate(run.earlier):
             for keys in _keys_of_rows(number, part, uses_references=uses_references):
                 connection.register("keys", keys)
                 connection.execute("INSERT INTO rows SELECT * FROM keys")

@@ -45,14 +45,7 @@ _PLACE = ("source_file", "source_position")
 _place = operator.itemgetter(*_PLACE)
 # Where the row stands that a duplicate waits for.
 _COPY = pa.field(
-    COPY,
-    pa.struct(
-        [
-            ("task", pa.int64()),
-            ("source_file", pa.string()),
-            ("source_position", pa.string()),
-        ]
-    ),
+    COPY, pa.struct({"task": pa.int64(), **dict.fromkeys(_PLACE, pa.string())})
 )
 
 

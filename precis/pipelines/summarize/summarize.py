@@ -315,28 +315,13 @@ def run_steps(
         >> beam.ParDo(RunTask(SummarizeWorker(run, share), run.step, processes=readers))
     )
     if run.deduplicates:
-        copies = (
-            reports
-            | "AwaitRows" >> beam.combiners.ToList()
-            | "ListDuplicates" >> beam.FlatMap(_with_duplicates, tasks)
-            | "SpreadDuplicates" >> beam.Reshuffle()
-            | "CopyRows"
-            >> beam.ParDo(
-                RunTask(CopyWorker(run), Step(run.job, COPY), processes=processes)
-            )
-        )
-        reports = (reports, copies) | "AddCopies" >> beam.Flatten()
+        duplicates = functools.partial(_with_duplicates, tasks=tasks)
+        copies = RunTask(CopyWorker(run), Step(run.job, COPY), processes=processes)
+        reports = _add_step(reports, "Copies", duplicates, copies)
     if run.groups.group_by:
-        worker, step = GroupWorker(run), Step(run.job, GROUPS)
-        of_groups = (
-            reports
-            | "AwaitAllRows" >> beam.combiners.ToList()
-            | "JoinGroups" >> beam.FlatMap(join_groups, run)
-            | "SpreadGroups" >> beam.Reshuffle()
-            | "SummarizeGroups"
-            >> beam.ParDo(RunTask(worker, step, processes=processes))
-        )
-        reports = (reports, of_groups) | "AddGroups" >> beam.Flatten()
+        groups = RunTask(GroupWorker(run), Step(run.job, GROUPS), processes=processes)
+        list_groups = functools.partial(join_groups, run=run)
+        reports = _add_step(reports, "Groups", list_groups, groups)
     _ = (
         reports
         | "GatherReports" >> beam.combiners.ToList()
@@ -360,19 +345,28 @@ def _await_keys(
         forget_copies(run, tasks)
     if not run.has_keys:
         return listed
-    references = run.settings.uses_references
-    keys = KeyWorker(run.corpus, run.job, uses_references=references)
-    join = functools.partial(
-        join_keys, uses_references=references, unique_ids=run.unique_ids
-    )
+    keys = RunTask(KeyWorker(run), Step(run.job, "keys"), processes=processes)
     return (
         listed
-        | "WriteKeys"
-        >> beam.ParDo(RunTask(keys, Step(run.job, "keys"), processes=processes))
+        | "WriteKeys" >> beam.ParDo(keys)
         | "AwaitKeys" >> beam.combiners.Count.Globally()
-        | "JoinKeys" >> beam.Map(lambda _: join(run.job, run.earlier))
+        | "JoinKeys" >> beam.Map(lambda _: join_keys(run))
         | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
     )
+
+
+def _add_step(
+    reports: Any, name: str, list_tasks: Callable[..., Any], step: RunTask
+) -> Any:
+    """The reports of tasks, and of those that can be listed when they are done."""
+    added = (
+        reports
+        | f"Await{name}" >> beam.combiners.ToList()
+        | f"List{name}" >> beam.FlatMap(list_tasks)
+        | f"Spread{name}" >> beam.Reshuffle()
+        | f"Make{name}" >> beam.ParDo(step)
+    )
+    return (reports, added) | f"Add{name}" >> beam.Flatten()
 
 
 def _with_duplicates(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.run.job import Job
 from precis.pipelines.summarize.equal_texts import (
     DOCUMENT_KEYS,
@@ -17,7 +18,11 @@ from precis.pipelines.summarize.equal_texts import (
     join_keys,
     read_links,
 )
+from precis.pipelines.summarize.run_parts import SummaryRun
+from precis.pipelines.summarize.summary_settings import read_settings
 from precis.pipelines.tables.finished_run import RunPart
+from precis.pipelines.tables.partitions import PartLayout
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 PART = pa.schema([("content_sha256", pa.string()), ("reference_summary", pa.string())])
 
@@ -26,9 +31,21 @@ def sha256(content):
     return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
-def job_of(folder, tasks):
+def join_run(folder, tasks, parts, *, uses_references=False):
     begun = datetime.datetime.now()
-    return Job(str(folder), "summaries", "f" * 64, "f" * 16, begun, tasks)
+    join_keys(
+        SummaryRun(
+            job=Job(str(folder), "summaries", "f" * 64, "f" * 16, begun, tasks),
+            corpus=CorpusOptions(corpus="text:none"),
+            settings=read_settings(
+                {"extractive": "lead,oracle" if uses_references else "lead"}, "standard"
+            ),
+            layout=PartLayout(SUMMARY_SCHEMA),
+            provenance={},
+            columns={},
+            earlier=tuple(parts),
+        )
+    )
 
 
 def write_keys(folder, task, documents):
@@ -73,8 +90,7 @@ def join(folder, documents, rows):
         write_part(folder, part, [(content, None) for content in drawn])
         for part, drawn in enumerate(rows)
     ]
-    job = job_of(folder, len(documents))
-    join_keys(job, parts, uses_references=False, unique_ids=False)
+    join_run(folder, len(documents), parts)
     return [read_links(str(folder), task) for task in range(len(documents))]
 
 
@@ -138,7 +154,7 @@ def test_references_count_where_a_summary_depends_on_them(tmp_path):
     write_keys(tmp_path, 0, keys)
     rows = [(0, "É ‘rain’ 雨"), (0, "a"), (0, None), (1, "a")]
     parts = [write_part(tmp_path, 0, rows)]
-    join_keys(job_of(tmp_path, 1), parts, uses_references=True, unique_ids=False)
+    join_run(tmp_path, 1, parts, uses_references=True)
     links = read_links(str(tmp_path), 0)
     earlier = {record: link.earlier for record, link in links.items()}
     found = {0: 2, 1: 2, 2: 1, 4: 0}
