@@ -51,7 +51,7 @@ from precis.pipelines.tables.schema import (
 
 MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
 _ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run
-_COUNTED = ("rows", "summary_methods", "quality_flags", "fallbacks")
+_COUNTED = ("summary_methods", "quality_flags", "fallbacks")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -138,10 +138,8 @@ class RowWriter(PartWriter):
     def add(self, table: pa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
         """Writes a table with all columns, and counts the rows that it was made of."""
         self.write(table)
-        flagged = self._flagged
         for row in rows:
             self._count(row)
-        self._progress.add_flagged(self._flagged - flagged)
 
     def _count(self, row: Mapping[str, Any]) -> None:
         method, flags = row["summary_method"], row["quality_flags"]
@@ -149,9 +147,9 @@ class RowWriter(PartWriter):
         if row["duplicate_of"] is not None:
             outcome = "duplicates"
         self.outcomes[outcome][row["source_file"]] += 1
-        self._counted["rows"][row["source_file"]] += 1
         self.truncated += bool(row["truncated"])
         self._flagged += bool(flags)
+        self._progress.add_flagged(bool(flags))
         self._counted["summary_methods"][method] += 1
         self._counted["quality_flags"].update(flags)
         quality = row["abstractive_quality"]
@@ -163,7 +161,6 @@ class RowWriter(PartWriter):
     def figures(self, **others: Any) -> dict[str, Any]:
         """What a task reports of its rows, beside other figures by name.
 
-        rows                 by source file
         summary_methods      rows by the method of the summary that is shown
         quality_flags        rows by each of the flags of the summary that is shown
         fallbacks            rows whose abstractive summary is not shown, by each of the
@@ -252,7 +249,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     sources = sum_sources(report.sources for report in reports)
     published = data_files(file for report in reports for file in report.files)
     check_sources(sources, what="the run")
-    check_rows(sources, sums("rows"), published)
+    check_rows(sources, published)
     groups = {}
     if run.groups.group_by:
         documents = sum(file["rows"] for file in published)
@@ -355,31 +352,19 @@ def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
                 files.remove(files.join(job.output, path))
 
 
-def check_rows(
-    sources: SourceCounts, rows: Mapping[str, int], published: Sequence[PublishedFile]
-) -> None:
+def check_rows(sources: SourceCounts, published: Sequence[PublishedFile]) -> None:
     """Compares the rows of the parts with the documents that must have one.
 
     Args:
       sources: records by outcome, for each source file.
-      rows: by source file, as they were written.
       published: the files of the parts.
 
     Raises:
-      JobError: a source file, or all of them, have more rows or fewer; or two parts
-          have one name.
+      JobError: there are more rows or fewer, or two parts have one name.
     """
-    expected = {
-        source: sum(counts.get(name, 0) for name in _ROWS)
-        for source, counts in sources.items()
-    }
-    for source, count in expected.items():
-        if rows.get(source, 0) != count:
-            raise JobError(
-                f"the parts have {rows.get(source, 0)} rows of {source}, which must "
-                f"have {count}; this is a defect of precis, please report it"
-            )
-    stored, total = sum(file["rows"] for file in published), sum(expected.values())
+    counts = total_counts(sources)
+    total = sum(counts[name] for name in _ROWS)
+    stored = sum(file["rows"] for file in published)
     names = {file["file"] for file in published}
     if stored != total or len(names) < len(published):
         raise JobError(

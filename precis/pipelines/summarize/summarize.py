@@ -248,9 +248,9 @@ class SummarizeWorker(TaskWorker):
                 lambda: reader.position,
                 count_batch,
             ):
-                table = self._summarizer.table(
-                    window, run.layout.schema, known.further_columns
-                )
+                for row in window.documents:
+                    row.columns |= known.further_columns(row.article)
+                table = self._summarizer.table(window, run.layout.schema)
                 part.add(table, window.rows)
                 for letter in window.dead_letters:
                     dead_letters.write(letter)

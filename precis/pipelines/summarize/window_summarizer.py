@@ -15,7 +15,7 @@ come in the order of the documents. While the last batches of a window are searc
 those of the next one wait already, so that no search process is idle.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,9 +78,7 @@ class Window(NamedTuple):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """All columns of each row; fields that are kept from the source only after
-        `WindowSummarizer.table` has added them.
-        """
+        """The columns of each row."""
         return [each.columns for each in self.documents if each.failure is None]
 
     @property
@@ -162,7 +160,6 @@ class WindowSummarizer:
         self,
         window: Window,
         schema: pa.Schema = SUMMARY_SCHEMA,
-        further_columns: Callable[[Article], Mapping[str, Any]] = lambda _: {},
     ) -> pa.Table:
         """Converts the rows of a window to an Arrow table.
 
@@ -172,14 +169,11 @@ class WindowSummarizer:
         Args:
           window: the documents.
           schema: of the table.
-          further_columns: those of a document that the window gets here.
 
         Raises:
           JobError: as `summarize`.
         """
         rows = [each for each in window.documents if each.failure is None]
-        for row in rows:
-            row.columns |= further_columns(row.article)
         table, failures = isolated_table([row.columns for row in rows], schema)
         for row, failure in zip(rows, failures, strict=True):
             row.failure = failure
