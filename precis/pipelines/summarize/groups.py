@@ -278,59 +278,51 @@ def as_members(rows: pa.Table, groups: GroupOptions, first: int) -> pa.Table:
     return members
 
 
-class GroupSummarizer:
-    """Summarizes groups, each from its candidates."""
+def summarize_group(
+    candidates: Sequence[dict[str, Any]], settings: SummarySettings, settings_id: str
+) -> dict[str, Any]:
+    """The row of a group, but for `run_id`.
 
-    def __init__(self, settings: SummarySettings, groups: GroupOptions) -> None:
-        """Takes the settings of the documents' rows, and how groups are made."""
-        self._settings = settings
-        self._settings_id = group_settings_id(settings, groups)
-
-    def summarize(self, candidates: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """The row of a group, but for `run_id`.
-
-        Args:
-          candidates: its sentences, best first; a row without text where it has none.
-        """
-        first = candidates[0]
-        candidates = [each for each in candidates if each["text"] is not None]
-        english = sum(is_english(each["language"]) for each in candidates)
-        is_neural = NEURAL in self._settings.options.methods
-        method = SALIENCE if is_neural else CENTRALITY
-        choices = choose_of_group(
-            [
-                Candidate(*(each[name] for name in Candidate._fields))
-                for each in candidates
-            ],
-            selection=self._settings.selection,
-            is_english=2 * english >= len(candidates),
-            method=method,
-        )
-        sentences = [
-            {
-                **{name: candidates[place][name] for name in (*_SENTENCE, *_PLACE)},
-                "score": round_score(score),
-                "copies": copies,
-            }
-            for place, score, copies in choices
-        ]
-        flags = {
-            "empty": not sentences,
-            "single_member": first["members"] == 1,
-            "reduced": first["candidates"] > len(candidates),
+    Args:
+      candidates: its sentences, best first; a row without text where it has none.
+      settings: of the documents' rows.
+      settings_id: `group_settings_id`.
+    """
+    first = candidates[0]
+    candidates = [each for each in candidates if each["text"] is not None]
+    english = sum(is_english(each["language"]) for each in candidates)
+    method = SALIENCE if NEURAL in settings.options.methods else CENTRALITY
+    choices = choose_of_group(
+        [Candidate(*(each[name] for name in Candidate._fields)) for each in candidates],
+        selection=settings.selection,
+        is_english=2 * english >= len(candidates),
+        method=method,
+    )
+    sentences = [
+        {
+            **{name: candidates[place][name] for name in (*_SENTENCE, *_PLACE)},
+            "score": round_score(score),
+            "copies": copies,
         }
-        return {
-            **{name: first[name] for name in ("group_id", "members", "members_used")},
-            "candidates": len(candidates),
-            "summary": "\n".join(shown_line(each["text"]) for each in sentences),
-            "method": method,
-            "sentences": sentences,
-            "flags": [name for name, is_set in flags.items() if is_set],
-            "members_digest": first["digest"],
-            "settings_id": self._settings_id,
-            "reused_from": None,
-            "schema_version": GROUP_SCHEMA_VERSION,
-        }
+        for place, score, copies in choices
+    ]
+    flags = {
+        "empty": not sentences,
+        "single_member": first["members"] == 1,
+        "reduced": first["candidates"] > len(candidates),
+    }
+    return {
+        **{name: first[name] for name in ("group_id", "members", "members_used")},
+        "candidates": len(candidates),
+        "summary": "\n".join(shown_line(each["text"]) for each in sentences),
+        "method": method,
+        "sentences": sentences,
+        "flags": [name for name, is_set in flags.items() if is_set],
+        "members_digest": first["digest"],
+        "settings_id": settings_id,
+        "reused_from": None,
+        "schema_version": GROUP_SCHEMA_VERSION,
+    }
 
 
 class GroupWorker(TaskWorker):
@@ -339,10 +331,6 @@ class GroupWorker(TaskWorker):
     def __init__(self, run: SummaryRun) -> None:
         """Takes the run."""
         self._run = run
-
-    def load(self) -> None:
-        """Makes what keeps the terms of words."""
-        self._summarizer = GroupSummarizer(self._run.settings, self._run.groups)
 
     def run(
         self, task: GroupTask, progress: TaskProgress, dead_letters: DeadLetterWriter
@@ -353,6 +341,7 @@ class GroupWorker(TaskWorker):
         path = files.join(output, _CANDIDATES_FILE)
         candidates = read_keys_of_task(path, task.number).to_pylist()
         earlier = EarlierRows(run.earlier_groups)
+        settings_id = group_settings_id(run.settings, run.groups)
         rows: list[dict[str, Any]] = []
         for _, each in itertools.groupby(candidates, key=lambda row: row["place"]):
             of_group = list(each)
@@ -360,7 +349,7 @@ class GroupWorker(TaskWorker):
             if place:
                 row = _with_places(earlier.read(**place), of_group)
             if row is None:
-                row = self._summarizer.summarize(of_group)
+                row = summarize_group(of_group, run.settings, settings_id)
             row["run_id"] = run.job.run_id
             rows.append(row)
         table = summary_table(rows, GROUP_SCHEMA)

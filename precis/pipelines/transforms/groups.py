@@ -19,13 +19,14 @@ from precis.model.errors import UsageError
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database
 from precis.pipelines.run.options import option_names, read_flags
 from precis.pipelines.summarize.groups import (
-    GroupSummarizer,
     as_members,
     join_candidates,
     load_members,
     member_columns,
+    summarize_group,
 )
 from precis.pipelines.summarize.options import GroupOptions
+from precis.pipelines.summarize.run_parts import group_settings_id
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.group_field import check_order
 from precis.pipelines.tables.schema import GROUP_SCHEMA
@@ -155,17 +156,15 @@ class _SummarizeShard(beam.DoFn):
         self._settings, self._groups, self._run_id = settings, groups, run_id
         self._schema = as_members(schema.empty_table(), groups, 0).schema
 
-    def setup(self) -> None:
-        self._summarizer = GroupSummarizer(self._settings, self._groups)
-
     def process(self, shard: tuple[int, Iterable[dict[str, Any]]]) -> Iterator[Row]:
+        settings_id = group_settings_id(self._settings, self._groups)
         with open_database() as connection:
             load_members(connection, _tables(shard[1], self._schema), self._settings)
             batches = join_candidates(connection, self._groups)
             candidates = (each for batch in batches for each in batch.to_pylist())
             groups = itertools.groupby(candidates, key=lambda each: each["place"])
             for _, each in groups:
-                row = self._summarizer.summarize(list(each))
+                row = summarize_group(list(each), self._settings, settings_id)
                 row["run_id"] = self._run_id
                 yield beam_rows.to_row(row, GROUP_SCHEMA)
 
