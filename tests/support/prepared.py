@@ -24,9 +24,8 @@ from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
     DUPLICATES_FILE,
-    JoinTask,
-    JoinWorker,
     ScanWorker,
+    join_scanned,
 )
 from precis.pipelines.run.accounts import total_counts
 from precis.pipelines.run.job import Job
@@ -136,8 +135,7 @@ def scan_corpus(tasks, corpus: CorpusOptions, options: PrepareOptions) -> None:
     dead_letters = DeadLetterWriter("", task=0, run_id="")
     for task in tasks:
         scan.run(task, TaskProgress(task.size_bytes), dead_letters)
-    progress = TaskProgress(0)
-    JoinWorker(options, job).run(JoinTask(), progress, dead_letters)
+    join_scanned(job, options)
 
 
 def learn_vocabulary(

@@ -51,10 +51,9 @@ from precis.pipelines.engines.tasks import RunTask, Step, TaskReport
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PREPARE, PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
-    JoinTask,
-    JoinWorker,
     ScanWorker,
     describe_tokenizers,
+    join_scanned,
 )
 from precis.pipelines.run.accounts import sum_counts, sum_sources, total_counts
 from precis.pipelines.run.hub import local_bundle
@@ -125,7 +124,6 @@ def plan(
     def run(job: Job) -> None:
         pipeline = beam.Pipeline(options=beam_options)
         scan = ScanWorker(corpus, options, job)
-        join = RunTask(JoinWorker(options, job), Step(job, "join"))
         encode = EncodeWorker(corpus, options, job)
         _ = (
             pipeline
@@ -133,8 +131,7 @@ def plan(
             | "ScanTasks"
             >> beam.ParDo(RunTask(scan, Step(job, "scan"), processes=processes))
             | "AwaitScanned" >> beam.combiners.Count.Globally()
-            | "ListJoin" >> beam.Map(lambda _: JoinTask())
-            | "JoinTasks" >> beam.ParDo(join)
+            | "JoinScanned" >> beam.Map(lambda _: join_scanned(job, options))
             | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
             # Without it one worker of an engine would do all tasks.
             | "SpreadTasks" >> beam.Reshuffle()

@@ -13,12 +13,13 @@ does not fit its memory.
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.progress.counters import enter_step
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import (
@@ -156,46 +157,30 @@ def _name(kind: str, task: int) -> str:
     return files.join(TASKS_FOLDER, kind, f"{task:05d}.parquet")
 
 
-class JoinTask(NamedTuple):
-    """The only task of the step that joins what the others have found."""
+def join_scanned(job: Job, options: PrepareOptions) -> None:
+    """Writes the tokenizers and the duplicates, of the files of all tasks.
 
-    number: int = 0
-
-
-@dataclasses.dataclass
-class JoinWorker(TaskWorker):
-    """Writes the tokenizers and the duplicates."""
-
-    options: PrepareOptions
-    job: Job
-
-    def run(
-        self, task: JoinTask, progress: TaskProgress, dead_letters: DeadLetterWriter
-    ) -> TaskReport:
-        """Joins the files of the pass.
-
-        Raises:
-          DataError: there are no words to learn from.
-        """
-        del task, progress, dead_letters
-        options, output = self.options, self.job.output
-        with open_database() as connection:
-            for table, schema in (("words", _WORDS), ("hashes", _HASHES)):
-                names = (_name(table, number) for number in range(self.job.tasks))
-                paths = (files.join(output, name) for name in names)
-                load_keys(connection, table, schema, paths)
-            places = connection.sql(_DUPLICATES).to_arrow_reader(ROWS_AT_ONCE)
-            duplicates = publish_keys(output, DUPLICATES_FILE, places)
-            words = connection.sql(_COUNTS).to_arrow_reader(ROWS_AT_ONCE)
-            counts = (
-                dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
-            )
-            given = options.tokenizer
-            target = load_tokenizer(given) if given else _learn(counts, options)
-        of_sources = options.source_tokenizer
-        source = load_tokenizer(of_sources) if of_sources else target
-        save_tokenizers(output, TokenizerPair(source, target))
-        return TaskReport({}, [duplicates, *describe_tokenizers(output)], {})
+    Raises:
+      DataError: there are no words to learn from.
+    """
+    enter_step("join")
+    output = job.output
+    with open_database() as connection:
+        for table, schema in (("words", _WORDS), ("hashes", _HASHES)):
+            names = (_name(table, number) for number in range(job.tasks))
+            paths = (files.join(output, name) for name in names)
+            load_keys(connection, table, schema, paths)
+        places = connection.sql(_DUPLICATES).to_arrow_reader(ROWS_AT_ONCE)
+        publish_keys(output, DUPLICATES_FILE, places)
+        words = connection.sql(_COUNTS).to_arrow_reader(ROWS_AT_ONCE)
+        counts = (
+            dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
+        )
+        given = options.tokenizer
+        target = load_tokenizer(given) if given else _learn(counts, options)
+    of_sources = options.source_tokenizer
+    source = load_tokenizer(of_sources) if of_sources else target
+    save_tokenizers(output, TokenizerPair(source, target))
 
 
 def describe_tokenizers(output: str) -> list[PublishedFile]:
