@@ -74,16 +74,12 @@ def _sentence_pairs(
     sentences = [one_line(sentence) for sentence in article.sentence_lines]
     if not sentences:
         return []
-    return [
-        TrainingPair(options.task_prefix + sentences[aligned.place], aligned.line)
-        for aligned in align_lines(sentences, _UPDATE_LABEL.sub("", highlights))
-        if aligned.support >= _MIN_SUPPORT
-        and len(aligned.line) <= len(sentences[aligned.place])
-        and (
-            options.target != "cuts" or _is_cut(aligned.line, sentences[aligned.place])
-        )
-    ]
-
-
-def _is_cut(line: str, sentence: str) -> bool:
-    return is_cut(line, tokenize(line), sentence, tokenize(sentence))
+    pairs = []
+    for aligned in align_lines(sentences, _UPDATE_LABEL.sub("", highlights)):
+        line, sentence = aligned.line, sentences[aligned.place]
+        is_said = aligned.support >= _MIN_SUPPORT and len(line) <= len(sentence)
+        if is_said and options.target == "cuts":
+            is_said = is_cut(line, tokenize(line), sentence, tokenize(sentence))
+        if is_said:
+            pairs.append(TrainingPair(options.task_prefix + sentence, line))
+    return pairs

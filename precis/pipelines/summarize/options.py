@@ -34,7 +34,6 @@ from precis.pipelines.tables.group_field import GroupField, parse_group_field
 
 CHUNK_MERGE = "chunk_merge"
 HEAD = "head"
-LONG_DOCUMENTS = (CHUNK_MERGE, HEAD)
 INT8 = "int8"  # --precision with --engine ctranslate2
 KEEP, FAIL = "keep", "fail"  # --on_duplicate_id
 WRITE_ARTICLE = "article"
@@ -140,7 +139,7 @@ class SummarizeOptions:
         "documents that are longer than the network reads: "
         "chunk_merge summarizes passages and merges their summaries, "
         "head reads the beginning",
-        choices=LONG_DOCUMENTS,
+        choices=(CHUNK_MERGE, HEAD),
     )
     # About the length of a merged summary, in mean lengths of the summary of one
     # of its passages; 0 is the square root of their number.

@@ -315,13 +315,11 @@ def run_steps(
         >> beam.ParDo(RunTask(SummarizeWorker(run, share), run.step, processes=readers))
     )
     if run.deduplicates:
-        duplicates = functools.partial(_with_duplicates, tasks=tasks)
         copies = RunTask(CopyWorker(run), Step(run.job, COPY), processes=processes)
-        reports = _add_step(reports, "Copies", duplicates, copies)
+        reports = _add_step(reports, "Copies", copies, _with_duplicates, tasks)
     if run.groups.group_by:
         groups = RunTask(GroupWorker(run), Step(run.job, GROUPS), processes=processes)
-        list_groups = functools.partial(join_groups, run=run)
-        reports = _add_step(reports, "Groups", list_groups, groups)
+        reports = _add_step(reports, "Groups", groups, join_groups, run)
     _ = (
         reports
         | "GatherReports" >> beam.combiners.ToList()
@@ -356,26 +354,22 @@ def _await_keys(
 
 
 def _add_step(
-    reports: Any, name: str, list_tasks: Callable[..., Any], step: RunTask
+    reports: Any, name: str, step: RunTask, list_tasks: Callable[..., Any], *given: Any
 ) -> Any:
-    """The reports of tasks, and of those that can be listed when they are done."""
+    """The reports of tasks, and of those that are listed when these are done."""
     added = (
         reports
         | f"Await{name}" >> beam.combiners.ToList()
-        | f"List{name}" >> beam.FlatMap(list_tasks)
+        | f"List{name}" >> beam.FlatMap(list_tasks, *given)
         | f"Spread{name}" >> beam.Reshuffle()
         | f"Make{name}" >> beam.ParDo(step)
     )
     return (reports, added) | f"Add{name}" >> beam.Flatten()
 
 
-def _with_duplicates(
-    reports: Sequence[TaskReport], tasks: Sequence[Task]
-) -> list[Task]:
+def _with_duplicates(done: Sequence[TaskReport], tasks: Sequence[Task]) -> list[Task]:
     """The tasks with documents that wait for the rows of others."""
-    return [
-        tasks[report.task] for report in reports if report.figures.get("has_duplicates")
-    ]
+    return [tasks[each.task] for each in done if each.figures.get("has_duplicates")]
 
 
 def limit_search_processes(
