@@ -87,6 +87,7 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
     for part in parts:
         most |= part.most_sentences
     scores = _join(parts, "scores", len(rouge.MEASURES))
+    measures = _join(parts, "measures", len(MEASURE_COLUMNS))
     names = {
         system: f"{system}-{most[system]}" if system in _NAMED_BY_SENTENCES else system
         for system in scores
@@ -126,18 +127,11 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
             ).items()
         ],
         "measures": [
-            {"system": name, "method": system, **mean_measures(values)}
+            {"system": name, "method": system, **mean_measures(measures[system])}
             for system, name in {**names, REFERENCE: REFERENCE}.items()
-            if (
-                values := [
-                    part.measures[system] for part in parts if system in part.measures
-                ]
-            )
+            if system in measures
         ],
-        "expected": _expected_figures(
-            _join(parts, "measures", len(MEASURE_COLUMNS)).get(SUMMARY),
-            scores.get(SUMMARY),
-        ),
+        "expected": _expected_figures(measures.get(SUMMARY), scores.get(SUMMARY)),
     }
 
 
@@ -259,19 +253,15 @@ def _differences(
     return differences
 
 
-def mean_measures(parts: Iterable[np.ndarray]) -> dict[str, Any]:
+def mean_measures(measures: np.ndarray) -> dict[str, Any]:
     """The means of one system; shares are in per cent.
 
     Args:
-      parts: its measures in each range, at least one of which has a row.
+      measures: float64 [N, MEASURE_COLUMNS]; NaN in rows without, which not all are.
     """
-    columns = [
-        [part[~np.isnan(part)] for part in column]
-        for column in zip(*(values.T for values in parts), strict=True)
-    ]
-    rows, with_bigrams, _, compared, *_ = (sum(map(len, each)) for each in columns)
-    totals = (math.fsum(map(math.fsum, column)) for column in columns)
-    words, novel, repetition, with_facts, _, flagged, *flags = totals
+    columns = [column[~np.isnan(column)] for column in measures.T]
+    rows, with_bigrams, _, compared, *_ = map(len, columns)
+    words, novel, repetition, with_facts, _, flagged, *flags = map(math.fsum, columns)
     return {
         "rows": rows,
         "words": words / rows,
