@@ -85,11 +85,10 @@ def summarize_text(
             "precis.summarize takes a corpus"
         )
     _refuse(NOT_FOR_A_TEXT, flags, "summarize_text")
-    article = Article.from_text(text, clean=clean)
-    if not article.body:
-        raise UsageError("the text cannot be summarized: the article has no text")
-    article = article.with_id_and_split(article.content_sha256, "")
-    return summarize_article(article, flags, clean=clean)
+    record = to_article(Document("", "", text, None), clean=clean)
+    if isinstance(record, DeadLetter):
+        raise UsageError(f"the text cannot be summarized: {record.detail}")
+    return summarize_article(record, flags, clean=clean)
 
 
 def summarize_article(
