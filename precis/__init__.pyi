@@ -88,8 +88,7 @@ def attention(
       block: encoder reads the source, self what was written, cross the source; copy is
           the pointer.
       layer: from 1 at the bottom; 0 is the last.
-      heads: mean draws the mean of all heads, with the summary below it; all draws one
-          map a head. copy has one map.
+      heads: mean draws the mean of all heads, all one map a head; copy has one map.
       columns: tokens across, at most: those that are read most; 0 draws all.
       task_prefix: text before each article that says what to write of it; the bundle's
           own if it has one.

@@ -2,19 +2,11 @@
 weights belong to, and their picture: a heat map for each head, or their mean, in which
 the tokens that are written are the rows and those that are read the columns.
 
-+---------------------------------------------------+
-|  title                                            |
-|  written   heat map, the tokens read most | bar   |
-|            … tokens of the source, upright        |
-|  Written: the summary, wrapped                    |
-+---------------------------------------------------+
-
 A few weights of an attention are many times as large as the rest, so the colours
 follow a power of the weights; a copy distribution has a linear scale.
 """
 
 import math
-import textwrap
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,8 +24,6 @@ if TYPE_CHECKING:
 _GAP = "… "
 _LONGEST_LABEL = 22
 _COLUMN_INCHES, _ROW_INCHES, _MARGIN_INCHES = 0.19, 0.2, 2.5
-_LEAST_INCHES = 8.0  # across
-_CHARACTERS_AN_INCH = 9
 _POWER = 0.6
 
 
@@ -49,8 +39,6 @@ class HeadWeights(NamedTuple):
       summary: the text that is written; `…` ends a text longer than the network writes.
       source_tokens: of the whole article; the network may have read fewer.
       read_tokens: of these, those that the network read.
-      mean_of: how many heads the weights are the mean of; 0 where they are those of
-        the heads themselves.
     """
 
     block: str
@@ -61,14 +49,6 @@ class HeadWeights(NamedTuple):
     summary: str = ""
     source_tokens: int = 0
     read_tokens: int = 0
-    mean_of: int = 0
-
-
-def mean_of_heads(attention: HeadWeights) -> HeadWeights:
-    """The mean of all heads as one."""
-    weights = attention.weights
-    mean = weights.mean(axis=0, keepdims=True)
-    return attention._replace(weights=mean, mean_of=len(weights))
 
 
 def read_attention(
@@ -151,88 +131,38 @@ def draw(attention: HeadWeights, *, most_columns: int = 60) -> "Figure":
 
     Args:
       attention: the weights and their tokens.
-      most_columns: the largest number of columns. Those with the largest weights are
-        drawn, in their order. 0 draws all.
+      most_columns: the largest number of columns. Those with the largest single weights
+        are drawn, in their order. 0 draws all.
     """
     from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
 
     weights = attention.weights  # [H, T, S]
-    columns = most_read(weights, most_columns)
-    drawn = weights[:, :, columns]
+    largest = weights.max(axis=(0, 1))
+    columns = np.sort(np.argsort(-largest, kind="stable")[: most_columns or None])
     across = math.ceil(math.sqrt(len(weights)))
     down = -(-len(weights) // across)
-    map_width = len(columns) * _COLUMN_INCHES + _MARGIN_INCHES
-    map_height = len(attention.rows) * _ROW_INCHES + _MARGIN_INCHES
-    width = max(across * map_width, _LEAST_INCHES)
-    characters = int(width * _CHARACTERS_AN_INCH)
-    summary = textwrap.fill(f"Written: {attention.summary}", characters)
-    height = down * map_height + 0.3 * summary.count("\n")
+    width = across * (len(columns) * _COLUMN_INCHES + _MARGIN_INCHES)
+    height = down * (len(attention.rows) * _ROW_INCHES + _MARGIN_INCHES)
     figure = Figure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
     power = 1.0 if attention.block == "copy" else _POWER
-    norm = PowerNorm(power, 0.0, max(float(drawn.max()), 1e-6))
+    norm = PowerNorm(power, 0.0, max(float(largest.max()), 1e-6))
     skips = np.diff(columns, prepend=-1) > 1
     labels = [
         _GAP * bool(skip) + _label(attention.columns[column])
         for column, skip in zip(columns, skips, strict=True)
     ]
     text = {"fontsize": 8, "parse_math": False}  # `$` begins no formula
-    for head, (axes, values) in enumerate(zip(grid.flat, drawn, strict=False), 1):
+    for axes, values in zip(grid.flat, weights[:, :, columns], strict=False):
         image = axes.imshow(values, aspect="auto", cmap="YlGnBu", norm=norm)
         axes.set_xticks(range(len(columns)), labels, rotation=90, **text)
         axes.set_yticks(range(len(attention.rows)), map(_label, attention.rows), **text)
-        axes.set_ylabel("reads" if attention.block == "encoder" else "written")
-        if attention.mean_of <= 1:
-            axes.set_title(f"head {head}", fontsize=10)
     for axes in grid.flat[len(weights) :]:
         axes.axis("off")
     figure.colorbar(image, ax=grid, fraction=0.02, pad=0.01, label="weight")
-    share = float(drawn.sum() / weights.sum())
-    title = title_of(attention, len(columns), share)
-    figure.suptitle(textwrap.fill(title, characters), fontsize=11)
-    figure.supxlabel(summary, x=0.02, ha="left", fontsize=10, parse_math=False)
+    figure.suptitle(f"{attention.block} attention, layer {attention.layer}")
     return figure
-
-
-def most_read(weights: np.ndarray, most: int) -> np.ndarray:
-    """The columns with the largest weights, in their order.
-
-    Args:
-      weights: [H, T, S].
-      most: the largest number of columns; 0 takes all.
-
-    Returns:
-      int64 [at most S]; a column is judged by its largest single weight.
-    """
-    largest = weights.max(axis=(0, 1))
-    return np.sort(np.argsort(-largest, kind="stable")[: most or None])
-
-
-def title_of(attention: HeadWeights, columns: int, share: float) -> str:
-    """The title of a picture.
-
-    Args:
-      attention: the weights.
-      columns: how many are drawn.
-      share: of the weights, which is in these columns.
-    """
-    name = f"{attention.block} attention, layer {attention.layer}"
-    if attention.block == "copy":
-        name = "copy distribution"
-    if attention.mean_of > 1:
-        name += f", mean of {attention.mean_of} heads"
-    if columns < len(attention.columns):
-        name += (
-            f": the {columns} of {len(attention.columns)} tokens that are "
-            f"read most ({share:.0%} of the weight)"
-        )
-    if attention.read_tokens < attention.source_tokens:
-        name += (
-            f"; the network read the first {attention.read_tokens:,} of "
-            f"{attention.source_tokens:,} tokens of the article"
-        )
-    return name
 
 
 def _label(token: str) -> str:

@@ -71,7 +71,7 @@ def attention(**flags: Any) -> AttentionResult:
     article = read_document(options.text, {"clean": options.clean})
     summary = _read_summary(options, article)
     # They import TensorFlow, which takes seconds; the flags are checked first.
-    from precis.model.inference.attention import draw, mean_of_heads, read_attention
+    from precis.model.inference.attention import draw, read_attention
 
     weights = read_attention(
         load_bundle(options.bundle),
@@ -81,7 +81,8 @@ def attention(**flags: Any) -> AttentionResult:
         layer=options.layer,
     )
     if options.block != COPY and options.heads == MEAN_OF_HEADS:
-        weights = mean_of_heads(weights)
+        mean = weights.weights.mean(axis=0, keepdims=True)
+        weights = weights._replace(weights=mean)
     figure = draw(weights, most_columns=options.columns)
     with files.write_aside(options.output) as file:
         figure.savefig(file, format="png")

@@ -117,8 +117,7 @@ class AttentionOptions:
     )
     heads: str = flag(
         MEAN_OF_HEADS,
-        "mean draws the mean of all heads, with the summary below it; all draws one "
-        "map a head. copy has one map",
+        "mean draws the mean of all heads, all one map a head; copy has one map",
         choices=(MEAN_OF_HEADS, "all"),
         is_common=True,
     )
