@@ -164,7 +164,8 @@ def naming_damage(path: str, *, way_out: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise DataError(f"{path}: missing; {way_out}") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        reason = repr(error) if isinstance(error, KeyError) else str(error)
+        is_missing = isinstance(error, KeyError)
+        reason = f"{error.args[0]} is missing" if is_missing else str(error)
         raise DataError(f"{path}: damaged ({reason}); {way_out}") from error
 
 

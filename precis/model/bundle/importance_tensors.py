@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from precis.model.errors import UsageError
+from precis.model.bundle.manifest import check_features
 from precis.model.extractive.importance import (
     PAIR_FEATURES,
     WORD_FEATURES,
@@ -74,12 +74,8 @@ def read_importance(
     Raises:
       UsageError: it was trained on features that this version does not compute.
     """
-    names = tuple(config["word_features"]), tuple(config["pair_features"])
-    if names != (WORD_FEATURES, PAIR_FEATURES):
-        raise UsageError(
-            f"{folder}: trained on other features of words than this precis computes; "
-            "train it again"
-        )
+    check_features(folder, config["word_features"], WORD_FEATURES)
+    check_features(folder, config["pair_features"], PAIR_FEATURES)
     networks: list[Any] = []
     lexicons: list[Any] = []
     for part, taken_share in zip(

@@ -72,11 +72,13 @@ class BundleConfig(NamedTuple):
       config: the content of config.json.
       model_id: the first 16 hexadecimal digits of the sha256 of the checksums of the
           files. Every row that the model writes carries it.
+      manifest: the content of manifest.json.
     """
 
     kind: str
     config: dict[str, Any]
     model_id: str
+    manifest: dict[str, Any]
 
 
 def save_bundle_files(
@@ -254,7 +256,20 @@ def open_bundle_config(folder: str, *kinds: str) -> BundleConfig:
             f"{folder}: this bundle is of the kind {kind}, and {' or '.join(kinds)} is "
             f"asked for here; {way_out}"
         )
-    return BundleConfig(kind, config, manifest["model_id"])
+    return BundleConfig(kind, config, manifest["model_id"], manifest)
+
+
+def check_features(folder: str, stored: Sequence[str], known: Sequence[str]) -> None:
+    """Compares the features that a model was trained on with those that are computed.
+
+    Raises:
+      UsageError: they are others.
+    """
+    if list(stored) != list(known):
+        raise UsageError(
+            f"{folder}: trained on other features ({', '.join(stored)}) than this "
+            "precis computes; train it again"
+        )
 
 
 def naming_config(folder: str) -> AbstractContextManager[None]:

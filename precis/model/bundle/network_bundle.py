@@ -179,7 +179,7 @@ def open_bundle(folder: str) -> Bundle:
       UsageError: the folder is no complete bundle of a network.
       DataError: a file differs from the manifest.
     """
-    _, config, model_id = open_bundle_config(folder, ABSTRACTIVE)
+    _, config, model_id, _ = open_bundle_config(folder, ABSTRACTIVE)
     with naming_config(folder):
         files.check_fields(config, {"network": dict, "architecture": str})
         network = read_config(config["architecture"], config["network"])
@@ -320,7 +320,7 @@ def open_encoder(folder: str) -> EncoderBundle:
       UsageError: the folder is no complete bundle of either kind.
       DataError: a file differs from the manifest.
     """
-    kind, config, model_id = open_bundle_config(folder, ENCODER, ABSTRACTIVE)
+    kind, config, model_id, _ = open_bundle_config(folder, ENCODER, ABSTRACTIVE)
     architecture = config.get("architecture")
     if kind == ABSTRACTIVE and architecture != _ENCODER_DECODER:
         raise UsageError(

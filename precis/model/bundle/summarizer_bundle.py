@@ -13,7 +13,7 @@ The folder may be moved as a whole. Each bundle in it can be used alone.
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from precis.model import files
 from precis.model.bundle.address import is_endpoint
@@ -47,20 +47,6 @@ _NEURAL = "neural"
 _ENDPOINT_TOKENS = 256
 
 
-class SummarizerBundle(NamedTuple):
-    """A summarizer, with the folders of its bundles.
-
-    Attributes:
-      extractor: the folder of the bundle that chooses sentences.
-      writer: the folder of the bundle that rewrites them.
-      model_id: as in `BundleConfig`; it changes with either bundle.
-    """
-
-    extractor: str
-    writer: str
-    model_id: str
-
-
 def save_summarizer_bundle(folder: str, *, provenance: Mapping[str, Any]) -> str:
     """Makes a summarizer of the two bundles that lie in a folder.
 
@@ -87,22 +73,18 @@ def save_summarizer_bundle(folder: str, *, provenance: Mapping[str, Any]) -> str
     )
 
 
-def open_summarizer_bundle(folder: str) -> SummarizerBundle:
-    """Reads which bundles a summarizer consists of, and checks their manifests.
+def open_summarizer_bundle(folder: str) -> dict[str, str]:
+    """The folders of the bundles that a summarizer consists of, by their kind; their
+    manifests are checked.
 
     Raises:
       UsageError: the folder is no complete bundle of a summarizer.
       DataError: config.json or one of the two manifests is missing or another one.
     """
-    model_id = open_bundle_config(folder, SUMMARIZER).model_id
-    manifest = read_manifest(folder)
+    manifest = open_bundle_config(folder, SUMMARIZER).manifest
     for part in SUMMARIZER_PARTS.values():
         check_file(folder, files.join(part, MANIFEST_FILE), manifest)
-    return SummarizerBundle(
-        extractor=files.join(folder, SUMMARIZER_PARTS[EXTRACTIVE]),
-        writer=files.join(folder, SUMMARIZER_PARTS[ABSTRACTIVE]),
-        model_id=model_id,
-    )
+    return {kind: files.join(folder, part) for kind, part in SUMMARIZER_PARTS.items()}
 
 
 def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,16 +107,12 @@ def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
         return {"max_summary_tokens": _ENDPOINT_TOKENS, **flags}
     if read_manifest(folder).get("kind") != SUMMARIZER:
         return merge_flags(read_summary_flags(folder), flags)
-    summarizer = open_summarizer_bundle(folder)
-    expanded = {
-        **read_summary_flags(summarizer.writer),
-        **_FLAGS,
-        **flags,
-        "bundle": summarizer.writer,
-    }
+    parts = open_summarizer_bundle(folder)
+    writer = parts[ABSTRACTIVE]
+    expanded = {**read_summary_flags(writer), **_FLAGS, **flags, "bundle": writer}
     is_extractor_used = expanded["write"] == _FLAGS["write"] or _NEURAL in str(
         expanded["extractive"]
     )
     if is_extractor_used:
-        expanded.setdefault("extractive_bundle", summarizer.extractor)
+        expanded.setdefault("extractive_bundle", parts[EXTRACTIVE])
     return expanded

@@ -19,6 +19,7 @@ from precis.model.bundle.importance_tensors import (
 )
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
+    check_features,
     naming_config,
     open_bundle_config,
     open_tokenizer,
@@ -27,7 +28,6 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.config import stored_fields
-from precis.model.errors import UsageError
 from precis.model.extractive.features import (
     FEATURE_COUNT,
     FEATURE_NAMES,
@@ -253,15 +253,10 @@ def load_scorer(folder: str) -> SentenceScorer:
         trained on features that this version does not compute.
       DataError: a file differs from the manifest.
     """
-    _, config, model_id = open_bundle_config(folder, EXTRACTIVE)
+    _, config, model_id, _ = open_bundle_config(folder, EXTRACTIVE)
     encoder = importance = None
     with naming_config(folder):
-        features = tuple(config["features"])
-        if features != FEATURE_NAMES:
-            raise UsageError(
-                f"{folder}: trained on other features ({', '.join(features)}) "
-                "than this precis computes; train it again"
-            )
+        check_features(folder, config["features"], FEATURE_NAMES)
         weights = open_weights(folder)
         from precis.model.network.build import build_network
 

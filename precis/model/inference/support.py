@@ -25,7 +25,6 @@ from precis.model.bundle.manifest import (
     ENCODER,
     BundleConfig,
     open_bundle_config,
-    read_manifest,
 )
 from precis.model.bundle.network_bundle import Bundle, load_bundle, load_encoder_bundle
 from precis.model.errors import UsageError
@@ -45,7 +44,7 @@ def open_checker(folder: str) -> BundleConfig:
       DataError: a file differs from the manifest.
     """
     contents = open_bundle_config(folder, ENCODER, ABSTRACTIVE)
-    is_t5 = read_manifest(folder)["provenance"].get("model_type") == "t5"
+    is_t5 = contents.manifest["provenance"].get("model_type") == "t5"
     if is_t5 or "checker" in contents.config:
         return contents
     raise UsageError(
@@ -74,7 +73,7 @@ class SupportChecker:
 
         from precis.model.backend import ops
 
-        _, config, self.model_id = open_checker(folder)
+        _, config, self.model_id, _ = open_checker(folder)
         bundle: Any
         if checker := config.get("checker"):
             bundle = load_encoder_bundle(folder, labels=checker["labels"])

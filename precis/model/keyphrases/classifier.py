@@ -22,14 +22,14 @@ from precis.model.bundle.manifest import (
     FORMAT_VERSION,
     KEYPHRASES,
     MANIFEST_FILE,
+    check_features,
     check_file,
     check_finite,
     naming_config,
     open_bundle_config,
     publish_manifest,
-    read_manifest,
 )
-from precis.model.errors import DataError, UsageError
+from precis.model.errors import DataError
 from precis.model.keyphrases.candidates import best_candidates, find_candidates
 from precis.model.keyphrases.features import (
     FEATURES,
@@ -203,16 +203,9 @@ class KeyphraseModel:
               or it was trained on features that this version does not compute.
           DataError: a file differs from the manifest.
         """
-        config = open_bundle_config(folder, KEYPHRASES).config
-        manifest = read_manifest(folder)
+        _, config, _, manifest = open_bundle_config(folder, KEYPHRASES)
         with naming_config(folder):
-            features = tuple(config["features"])
-            names = ", ".join(features)
-        if features != FEATURES:
-            raise UsageError(
-                f"{folder}: trained on other features ({names}) "
-                "than this precis computes; train it again"
-            )
+            check_features(folder, config["features"], FEATURES)
         check_file(folder, WEIGHTS_FILE, manifest)
         path = files.join(folder, WEIGHTS_FILE)
         weights = files.read_object(path, way_out=BUNDLE_WAY_OUT, fields=_WEIGHTS)

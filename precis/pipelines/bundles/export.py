@@ -188,9 +188,10 @@ def _write_checkpoint(
         max_source_tokens=contents.config.max_source_tokens,
     )
     text = f"{options.task_prefix!r} + article" if options.task_prefix else "article"
+    _, config, _, manifest = open_bundle_config(options.bundle, ABSTRACTIVE)
     card = card_text(
-        read_manifest(options.bundle),
-        open_bundle_config(options.bundle, ABSTRACTIVE).config,
+        manifest,
+        config,
         library="transformers",
         use=_USE.strip().replace("TEXT", text),
     )

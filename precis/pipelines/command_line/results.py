@@ -217,7 +217,7 @@ def show_imported(model_id: str, values: Values) -> None:
 
     print(f"model {model_id}")
     output = values.get("output") or local_bundle(values["checkpoint"])
-    kind, config, _ = open_bundle_config(output, ENCODER, ABSTRACTIVE)
+    kind, config, *_ = open_bundle_config(output, ENCODER, ABSTRACTIVE)
     name = hub_name(output)
     if kind == ENCODER and "checker" not in config:
         flags = ("train-extractor", "--records", "records", "--encoder", name)

@@ -265,7 +265,7 @@ def test_a_bundle_of_any_kind_comes_back(tokenizer, tmp_path):
     model_id = save_kind(tmp_path / "x", "extractive", tokenizer)
     opened = open_bundle_config(folder, "keyphrases", "extractive")
     config = {"format_version": 1, "kind": "extractive", "x": 3}
-    assert opened == ("extractive", config, model_id)
+    assert opened == ("extractive", config, model_id, read_manifest(folder))
     assert open_weights(folder)["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
     assert open_tokenizer(folder).fingerprint == tokenizer.fingerprint
     # A new bundle in its place has nothing of the old one.
@@ -284,7 +284,8 @@ def test_a_bundle_of_any_kind_comes_back(tokenizer, tmp_path):
     ],
 )
 def test_a_bundle_of_another_kind_is_refused(kind, taker, tokenizer, tmp_path):
-    save_kind(tmp_path / "x", kind, tokenizer)
+    save_kind(tmp_path / "x", "extractive", tokenizer)
+    edit(tmp_path / "x" / "manifest.json", kind=kind)
     asked = "x: this bundle is of the kind {}, and {} is asked for here; {} takes it"
     message = asked.format(kind, "abstractive", taker)
     for load in (load_bundle, open_bundle, read_decoding):

@@ -109,7 +109,7 @@ def test_a_cut_prompt_keeps_its_tail(tokenizer):
         ("{{ messages.__class__.__mro__ }}", "access to attribute .* is unsafe"),
         (TEMPLATE + TEMPLATE, "the chat template writes a message 2 times"),
         ("Hello.", "the chat template writes a message 0 times"),
-        ([{"name": "tool_use", "template": "a"}], "'default'"),
+        ([{"name": "tool_use", "template": "a"}], "default is missing"),
     ],
 )
 def test_templates_that_are_refused(template, words, tmp_path):

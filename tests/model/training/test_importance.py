@@ -132,7 +132,7 @@ def test_a_bundle_holds_all_of_it(model):
     assert read.pair_lexicon == model.pair_lexicon
     given = ["w1 key", "w2"], np.array([0.5, 0.4])
     assert read.expect_reference(*given) == model.expect_reference(*given)
-    with pytest.raises(UsageError, match="bundle: trained on other features of words"):
+    with pytest.raises(UsageError, match="bundle: trained on other features"):
         read_importance(
             "bundle", {**config, "word_features": WORD_FEATURES[1:]}, tensors
         )
