@@ -97,8 +97,9 @@ class EncoderBundle(NamedTuple):
       config: the configuration of the encoder.
       tokenizer: the tokenizer of its text.
       model_id: names the bundle, as in `BundleConfig`.
-      weights: by path; those of the bundle, as `open_encoder` read them. The bundle of
-          an encoder-decoder also holds decoder weights.
+      weights: by path, without the network's name; those of the bundle, as
+          `open_encoder` read them. The bundle of an encoder-decoder also holds decoder
+          weights.
       encoder: the encoder with its weights; None where `open_encoder` read it.
     """
 
@@ -334,10 +335,17 @@ def open_encoder(folder: str) -> EncoderBundle:
             encoder_config = read_config(_ENCODER_DECODER, config["network"]).encoder
     return EncoderBundle(
         config=encoder_config,
-        weights=open_weights(folder),
+        weights=below_network(open_weights(folder)),
         tokenizer=open_tokenizers(folder).source,
         model_id=model_id,
     )
+
+
+def below_network(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Weights without the name of their network, which differs between the bundle of an
+    encoder and that of an encoder-decoder: `transformer/a/b` becomes `a/b`.
+    """
+    return {path.split("/", 1)[1]: value for path, value in weights.items()}
 
 
 def load_encoder_bundle(
@@ -359,11 +367,6 @@ def load_encoder_bundle(
     with naming_config(folder):
         shape = stored.config.classifier(labels) if labels else stored.config
         encoder = build_network(shape, precision=precision)
-        # The path of a weight begins with the name of its network, which differs
-        # between the bundle of an encoder and that of an encoder-decoder.
-        weights = {
-            path.split("/", 1)[1]: weight for path, weight in stored.weights.items()
-        }
         for weight in encoder.weights:
-            weight.assign(weights[weight.path.split("/", 1)[1]])
+            weight.assign(stored.weights[weight.path.split("/", 1)[1]])
     return stored._replace(encoder=encoder, weights={})

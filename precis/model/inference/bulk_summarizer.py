@@ -128,9 +128,6 @@ class BulkSummarizer(Writer):
         """As `Writer.room`."""
         return self.max_source_tokens
 
-    def _begin(self) -> None:
-        """Does nothing: the search processes start with the first batch."""
-
     def _end(self) -> None:
         """Ends the search processes."""
         if self._threads is not None:

@@ -12,22 +12,8 @@ import numpy as np
 from precis.model.quality.dates import AMBIGUOUS_MONTHS, MONTHS, WEEKDAYS
 from precis.model.quality.names import NO_NAMES, OPENINGS
 from precis.model.quality.numerals import RARELY_NUMBERS, SCALES, SMALL, TENS
+from precis.model.search import supported
 from precis.model.search.config import NAMES, NUMBERS, SpecialTokens
-from precis.model.search.supported import (
-    CONNECTS,
-    FACT,
-    FREE,
-    INNER,
-    INNER_NAME,
-    INNER_NUMBER,
-    NUMBER,
-    OPENING,
-    OPENS,
-    SCALE,
-    WHOLE,
-    WORD,
-    PieceTable,
-)
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.wordpiece import JOINER, LINE_BREAK, SPACE
 
@@ -39,7 +25,7 @@ _SENTENCE_ENDS = frozenset(".?!:\"'“”‘’`([" + LINE_BREAK)
 
 def fact_pieces(
     tokenizer: AnyTokenizer, special: SpecialTokens, kinds: Sequence[str]
-) -> PieceTable:
+) -> supported.PieceTable:
     """The table of a vocabulary.
 
     Args:
@@ -49,7 +35,7 @@ def fact_pieces(
     """
     pieces = [tokenizer.piece(token) for token in range(tokenizer.vocabulary_size)]
     has_spaces = any(piece.startswith(SPACE) for piece in pieces)
-    table = PieceTable(
+    table = supported.PieceTable(
         classes=np.zeros(len(pieces), np.int32),
         marks=np.zeros(len(pieces), np.int32),
         capitalised=np.full(len(pieces), -1, np.int32),
@@ -60,7 +46,7 @@ def fact_pieces(
     for token, piece in enumerate(pieces):
         text = piece.removeprefix(JOINER).strip(SPACE)
         if token in no_text or text[-1:] in _SENTENCE_ENDS:
-            table.marks[token] |= OPENS
+            table.marks[token] |= supported.OPENS
         if token in no_text or not text:
             continue
         word = text.casefold()
@@ -71,19 +57,20 @@ def fact_pieces(
         if text[0].isalnum():
             kind, is_whole = _classify(text, kinds)
             if token in beginnings:
-                kind = FACT
-            if continues and has_digit and kind != FREE:
-                kind = INNER_NUMBER
+                kind = supported.FACT
+            if continues and has_digit and kind != supported.FREE:
+                kind = supported.INNER_NUMBER
             elif continues:
-                kind = INNER_NAME if kind in (FACT, OPENING) else INNER
+                is_name = kind in (supported.FACT, supported.OPENING)
+                kind = supported.INNER_NAME if is_name else supported.INNER
             table.classes[token] = kind
         is_number = has_digit or word in _NUMBER_WORDS
         for mark, holds in (
-            (WHOLE, is_whole),
-            (CONNECTS, text in _CONNECTORS and not is_behind_space),
-            (WORD, text[-1].isalnum()),
-            (NUMBER, NUMBERS in kinds and is_number),
-            (SCALE, NUMBERS in kinds and word in SCALES and not continues),
+            (supported.WHOLE, is_whole),
+            (supported.CONNECTS, text in _CONNECTORS and not is_behind_space),
+            (supported.WORD, text[-1].isalnum()),
+            (supported.NUMBER, NUMBERS in kinds and is_number),
+            (supported.SCALE, NUMBERS in kinds and word in SCALES and not continues),
         ):
             table.marks[token] |= mark * holds
         if text[0].islower() and not piece.startswith(JOINER):
@@ -100,14 +87,14 @@ def _classify(text: str, kinds: Sequence[str]) -> tuple[int, bool]:
     is_capital = text[0].isupper()
     if NUMBERS in kinds:
         if any(character.isdigit() for character in text) or word in _NUMBER_WORDS:
-            return FACT, False
+            return supported.FACT, False
         if word in _DATE_WORDS and (is_capital or word not in AMBIGUOUS_MONTHS):
-            return FACT, False
+            return supported.FACT, False
     if NAMES not in kinds or not is_capital:
-        return FREE, False
+        return supported.FREE, False
     if word in NO_NAMES:
-        return FREE, True
-    return (OPENING if word in OPENINGS else FACT), False
+        return supported.FREE, True
+    return (supported.OPENING if word in OPENINGS else supported.FACT), False
 
 
 def _number_beginnings(tokenizer: AnyTokenizer) -> frozenset[int]:

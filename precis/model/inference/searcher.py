@@ -1,5 +1,6 @@
 """Search in batches: token ids of documents in, ranked hypotheses out."""
 
+import dataclasses
 import math
 import time
 from collections.abc import Sequence
@@ -29,15 +30,24 @@ from precis.model.search.scores import is_possible
 from precis.model.search.supported import PieceTable, Support
 
 
+@dataclasses.dataclass(eq=False)
 class TensorFlowSearcher:
     """Searches summaries with one network and one configuration.
 
     The search is compiled once, for batches of any shape.
 
     Attributes:
+      network: writes.
       config: the search settings; its lengths are limited to what the network can
         write.
       special: the ids of special tokens.
+      pieces: the pieces of facts that only a source may bring, `fact_pieces` of
+        `config.supported_kinds`; None where there is none of these.
+      around: how many tokens of a source stand before and behind its text, as an
+        instruction does. They bring no facts.
+      common: the first so many pieces of the vocabulary are those of
+        `config.common_pieces`, `common_end` of it; 0 where all may be written.
+      shorter: says which documents are searched again; None where none is.
       max_source_tokens: source tokens that the network reads.
       search_batch: source int32 [B, S], filled up with SOURCE_PADDING -> tokens int32
         [B, N, T]; scores float32 [B, N]; exists bool [B, N], False where there are
@@ -46,39 +56,18 @@ class TensorFlowSearcher:
         `config.n_best`.
     """
 
-    def __init__(
-        self,
-        network: Generator,
-        *,
-        config: SearchConfig,
-        special: SpecialTokens,
-        pieces: PieceTable | None = None,
-        around: tuple[int, int] = (0, 0),
-        common: int = 0,
-        shorter: Shorter | None = None,
-    ) -> None:
-        """Takes a network and how it is searched.
+    network: Generator
+    _: dataclasses.KW_ONLY
+    config: SearchConfig
+    special: SpecialTokens
+    pieces: PieceTable | None = None
+    around: tuple[int, int] = (0, 0)
+    common: int = 0
+    shorter: Shorter | None = None
 
-        Args:
-          network: writes.
-          config: the search.
-          special: the ids of special tokens.
-          pieces: the pieces of facts that only a source may bring, `fact_pieces` of
-            `config.supported_kinds`; None where there is none of these.
-          around: how many tokens of a source stand before and behind its text, as an
-            instruction does. They bring no facts.
-          common: the first so many pieces of the vocabulary are those of
-            `config.common_pieces`, `common_end` of it; 0 where all may be written.
-          shorter: says which documents are searched again; None where none is.
-        """
-        self.config = config.limited_to(network.config.max_target_tokens)
-        self.special = special
-        self.max_source_tokens = network.config.max_source_tokens
-        self._network = network
-        self._pieces = pieces
-        self._around = around
-        self._common = common
-        self._shorter = shorter
+    def __post_init__(self) -> None:
+        self.config = self.config.limited_to(self.network.config.max_target_tokens)
+        self.max_source_tokens = self.network.config.max_source_tokens
         self.search_batch = tf.function(
             self._search_batch,
             input_signature=[tf.TensorSpec([None, None], tf.int32)],
@@ -120,7 +109,7 @@ class TensorFlowSearcher:
         padded = pad_sources(sources, self.max_source_tokens)
         results = self._read(self.search_batch(tf.constant(padded)))
         size = padded.size
-        bounds = shorter_bounds(results, self._shorter)
+        bounds = shorter_bounds(results, self.shorter)
         if rows := list(bounds):
             again = padded[rows]
             longest = tf.constant(list(bounds.values()))
@@ -189,20 +178,20 @@ class TensorFlowSearcher:
 
     def _run_search(self, source: tf.Tensor, longest: tf.Tensor | None) -> Hypotheses:
         """Runs the search, within a shortlist where there are common pieces."""
-        memory = self._network.encode(source)
-        network: Network = self._network
-        pieces, shortlist = self._pieces, None
-        if self._common:
+        memory = self.network.encode(source)
+        network: Network = self.network
+        pieces, shortlist = self.pieces, None
+        if self.common:
             shortlist = make_shortlist(
                 source,
-                vocabulary_size=self._network.target_embedding.vocabulary_size,
-                common=self._common,
+                vocabulary_size=self.network.target_embedding.vocabulary_size,
+                common=self.common,
                 least=(1 + len(self.special.end_ids))
                 * self.config.beam_width
                 * CANDIDATE_BLOCK,
                 table=pieces,
             )
-            network = ShortlistedNetwork(self._network, shortlist)
+            network = ShortlistedNetwork(self.network, shortlist)
             source = shortlist.number(source)
             pieces = shortlist.gather_table(pieces) if pieces else None
         hypotheses = beam_search(
@@ -218,7 +207,7 @@ class TensorFlowSearcher:
 
     def _text(self, source: tf.Tensor) -> tf.Tensor:
         """Sources, int32 [B, S], with padding in place of the tokens around texts."""
-        before, behind = self._around
+        before, behind = self.around
         lengths = tf.reduce_sum(tf.cast(source >= 0, tf.int32), axis=1, keepdims=True)
         places = tf.range(tf.shape(source)[1])
         is_text = (places >= before) & (places < lengths - behind)

@@ -91,37 +91,28 @@ def pad_inputs(
     return batch
 
 
+@dataclasses.dataclass(eq=False)
 class SentenceScorer:
     """Scores the sentences of documents with a network.
 
     Attributes:
+      extractor: the network that scores.
+      encoder: computes the vectors that it reads; None if it reads features only.
+      importance: of words and pairs, learned with the scores of `extractor`, by which
+        sentences are chosen together; None where it was not learned.
       model_id: the name of the bundle, as in `Bundle`; empty before it is saved.
-      importance: of words and pairs, by which sentences are chosen together; None where
-          it was not learned.
     """
 
-    def __init__(
-        self,
-        extractor: "Extractor",
-        encoder: SentenceEncoder | None,
-        *,
-        importance: ImportanceModel | None = None,
-        model_id: str = "",
-    ) -> None:
-        """Takes the parts of a bundle.
+    extractor: "Extractor"
+    encoder: SentenceEncoder | None
+    _: dataclasses.KW_ONLY
+    importance: ImportanceModel | None = None
+    model_id: str = ""
 
-        Args:
-          extractor: the network that scores.
-          encoder: computes the vectors that it reads; None if it reads features only.
-          importance: of words and pairs, learned with the scores of `extractor`.
-          model_id: the name of the bundle.
-        """
+    def __post_init__(self) -> None:
         import tensorflow as tf
 
-        self.model_id = model_id
-        self.importance = importance
-        self._extractor = extractor
-        self._encoder = encoder
+        extractor = self.extractor
         signature = [
             tf.TensorSpec([None, None, extractor.config.vector_width], tf.float32),
             tf.TensorSpec([None, None, FEATURE_COUNT], tf.float32),
@@ -150,8 +141,8 @@ class SentenceScorer:
         texts = [
             [one_line(sentence) for sentence in document] for document in documents
         ]
-        if self._encoder:
-            vectors = self._encoder.vectors(texts)
+        if self.encoder:
+            vectors = self.encoder.vectors(texts)
         else:
             vectors = [np.zeros((len(document), 0), np.float32) for document in texts]
         return self.score_inputs(vectors, features_of_all(texts))
@@ -165,7 +156,7 @@ class SentenceScorer:
           vectors: [N, D], the vectors of each document's sentences.
           feature_rows: [N, F], the features of each document's sentences.
         """
-        limit = self._extractor.config.max_sentences
+        limit = self.extractor.config.max_sentences
         windows = [
             (number, window)
             for number, rows in enumerate(feature_rows)

@@ -80,10 +80,6 @@ class ObjectStore:
         except FileNotFoundError:
             return ""
 
-    def size(self, name: str) -> int:
-        """The bytes of an object."""
-        return int(self.info(name)["size"])
-
     def ls(self, name: str, detail: bool = False) -> list[Any]:
         """What is directly in a folder."""
         return list(self._ask(name, lambda: self._fs.ls(name, detail=detail)))

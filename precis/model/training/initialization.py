@@ -10,7 +10,12 @@ import numpy as np
 
 from precis.model import files
 from precis.model.bundle.manifest import open_weights
-from precis.model.bundle.network_bundle import open_bundle, open_encoder, read_decoding
+from precis.model.bundle.network_bundle import (
+    below_network,
+    open_bundle,
+    open_encoder,
+    read_decoding,
+)
 from precis.model.errors import UsageError
 from precis.model.network.config import (
     EncoderConfig,
@@ -85,7 +90,7 @@ def weights_of_bundle(
     search_settings.pop("task_prefix", None)
     decoding = SearchConfig(**search_settings) if contents.special else None
     return config, InitialWeights(
-        weights=_without_network_name(open_weights(folder)),
+        weights=below_network(open_weights(folder)),
         special=contents.special,
         decoding=decoding,
         identity={"init_from": contents.model_id},
@@ -129,7 +134,7 @@ def weights_of_encoder(
         **settings,
     )
     return config, InitialWeights(
-        weights=_without_network_name(encoder.weights),
+        weights=encoder.weights,
         identity={"encoder": encoder.model_id},
     )
 
@@ -189,11 +194,6 @@ def initialise(
         say(f"word vectors: {share}")
         facts["word_vectors_found"] = share
     return facts
-
-
-def _without_network_name(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The weights by their path below the network: `transformer/a/b` becomes `a/b`."""
-    return {path.split("/", 1)[1]: value for path, value in weights.items()}
 
 
 def _check_vocabulary(

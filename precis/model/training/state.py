@@ -36,6 +36,7 @@ class TrainingPosition:
     best_score: float = -1.0
 
 
+@dataclasses.dataclass(eq=False)
 class Training:
     """The training of a network, at step 0 until it is restored. A subclass for each
     kind of network gives batches, steps, validation figures and the bundle.
@@ -57,24 +58,15 @@ class Training:
     way_out = "lower `learning_rate=`"
     best_by = "rouge2"
 
-    def __init__(
-        self,
-        output: str,
-        *,
-        settings: Mapping[str, Any],
-        pace: TrainingConfig,
-        network: Any,
-        optimizer: Any,
-        provenance: Mapping[str, Any],
-    ) -> None:
-        self.output = output
-        self.settings = settings
-        self.pace = pace
-        self.network = network
-        self.optimizer = optimizer
-        self.provenance = provenance
-        self.position = TrainingPosition()
-        self.reports: list[dict[str, Any]] = []
+    output: str
+    _: dataclasses.KW_ONLY
+    settings: Mapping[str, Any]
+    pace: TrainingConfig
+    network: Any
+    optimizer: Any
+    provenance: Mapping[str, Any]
+    position: TrainingPosition = dataclasses.field(default_factory=TrainingPosition)
+    reports: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def batches(self, epoch: int, skip: int) -> Iterable[Any]:
         """The batches of an epoch, counted from 0, without its first `skip`."""

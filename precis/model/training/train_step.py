@@ -2,6 +2,7 @@
 is that of one device with the whole batch.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -63,6 +64,7 @@ def make_train_step(
     return train_step
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
 class _ReplicaStep:
     """The step of one replica; the arguments are those of `make_train_step`.
 
@@ -71,22 +73,11 @@ class _ReplicaStep:
     devices nor the number of pieces changes the step.
     """
 
-    def __init__(
-        self,
-        network: Generator,
-        optimizer: keras.optimizers.Optimizer,
-        strategy: tf.distribute.Strategy,
-        training: TrainingConfig,
-        target_pad_id: int,
-    ) -> None:
-        self.network = network
-        self.optimizer = optimizer
-        self.replicas = strategy.num_replicas_in_sync
-        self.training = training
-        self.pad_id = target_pad_id
-        is_wide = network.config.width >= _LEAST_WIDTH_OF_PARTS
-        # How many parts of a batch are worked at the same time.
-        self.parts = _PARTS if is_wide and trains_on_cpu(strategy) else 1
+    network: Generator
+    optimizer: keras.optimizers.Optimizer
+    strategy: tf.distribute.Strategy
+    training: TrainingConfig
+    pad_id: int
 
     def run(self, batch: Batch) -> dict[str, tf.Tensor]:
         """Updates the network and returns the figures."""
@@ -125,7 +116,8 @@ class _ReplicaStep:
             )
         rate = tf.convert_to_tensor(optimizer.learning_rate)
         # Keras sums the gradients over the replicas once more.
-        shares = [gradient / self.replicas for gradient in gradients]
+        replicas = self.strategy.num_replicas_in_sync
+        shares = [gradient / replicas for gradient in gradients]
         variables = self.network.trainable_variables
         optimizer.apply_gradients(zip(shares, variables, strict=True))
         return norm / scale, rate
@@ -166,7 +158,9 @@ class _ReplicaStep:
 
     def sum_over_parts(self, batch: Batch) -> GradientSums:
         """The gradients and sums of a piece, whose parts are worked together."""
-        return _add(map(self.loss_gradients, _cut_rows(batch, self.parts)))
+        is_wide = self.network.config.width >= _LEAST_WIDTH_OF_PARTS
+        parts = _PARTS if is_wide and trains_on_cpu(self.strategy) else 1
+        return _add(map(self.loss_gradients, _cut_rows(batch, parts)))
 
     def loss_gradients(self, batch: Batch) -> GradientSums:
         """The gradients of the summed loss of a batch, in the optimizer's loss scale,

@@ -54,7 +54,7 @@ def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
     return {
         "file": name,
         "rows": rows,
-        "bytes": int(fs.size(path_within)),
+        "bytes": int(fs.info(path_within)["size"]),
         "sha256": files.sha256_file(path),
     }
 
@@ -160,7 +160,7 @@ def damage_of(output: str, file: Mapping[str, Any]) -> str:
     fs, name = files.filesystem(path)
     if not fs.isfile(name):
         return "is missing"
-    size = fs.size(name)
+    size = fs.info(name)["size"]
     if size != file["bytes"]:
         return f"has {size:,} bytes and was written with {file['bytes']:,}"
     if files.sha256_file(path) != file["sha256"]:

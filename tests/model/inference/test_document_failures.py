@@ -143,7 +143,7 @@ def test_a_network_that_gives_nan_for_one_document_loses_that_document(
     summarizer, expected, monkeypatch
 ):
     bulk = summarizer.worker._models.bulk
-    network = bulk._searcher._network
+    network = bulk._searcher.network
     body = Article.from_text(story(3)["article"]).body
     (first,) = bulk.source_tokenizer.encode([body])
     marked = [int(token) for token in first[:3]]
