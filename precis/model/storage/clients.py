@@ -90,9 +90,8 @@ def _google() -> Any:
 def _amazon() -> Any:
     import s3fs  # noqa: F401  # Where it is missing, that is said first.
 
-    endpoints = [os.environ.get(name, "") for name in _AMAZON_VARIABLES]
     # The first of them counts.
-    for endpoint in list(filter(None, endpoints))[:1]:
+    if endpoint := next(filter(None, map(os.environ.get, _AMAZON_VARIABLES)), ""):
         _check_reached(endpoint)
     return fsspec.filesystem(
         "s3",

@@ -40,9 +40,12 @@ from precis.model.progress.stages import stage
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
 from precis.model.rouge import Reference, reads, tokenize
-from precis.model.training.calibration import fit_rising
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
-from precis.model.training.importance import ScoredArticle, train_importance
+from precis.model.training.importance import (
+    ScoredArticle,
+    fit_rising,
+    train_importance,
+)
 from precis.model.training.record_sets import check_shards
 from precis.model.training.state import Step, Training
 

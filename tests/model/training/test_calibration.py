@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from precis.model.training.calibration import fit_rising
+from precis.model.training.importance import fit_rising
 
 
 def test_outcomes_rise_between_the_means_of_scores_with_one_outcome():
