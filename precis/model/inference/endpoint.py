@@ -74,7 +74,6 @@ class Endpoint(Writer):
         self.source_tokenizer: Any = Utf8()
         self.client, self._instruction = client, instruction
         self._tokens, self._limit = tokens, limit
-        self.max_source_tokens = self.room("")
         self._lock = threading.Lock()
         self.say_once = functools.cache(say)
 

@@ -81,11 +81,9 @@ class Writer(Protocol):
 
     Attributes:
       source_tokenizer: the tokenizer of articles.
-      max_source_tokens: tokens of a source, at most.
     """
 
     source_tokenizer: Any
-    max_source_tokens: int
     _lock: threading.Lock
     _users: int = 0
 
@@ -127,7 +125,7 @@ class Writer(Protocol):
         """Begins to write summaries of a window.
 
         Args:
-          sources: int32 [S] each, cut at `max_source_tokens`.
+          sources: int32 [S] each, cut as `room` says.
           in_processes: whether to search in processes, in the order of these calls.
         """
         ...
