@@ -29,7 +29,8 @@ from precis.model.text.article import Article
 from precis.pipelines.corpus.sample import generator
 from precis.pipelines.evaluate.evaluate import evaluate
 from precis.pipelines.evaluate.scoring import NEEDED_COLUMNS, extractive_summaries
-from precis.pipelines.tables.schema import SUMMARY_SCHEMA, write_parquet
+from precis.pipelines.run.key_tables import write_parquet
+from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 SENTENCES = 3
 ROUNDS = 3  # of both scorers in turn, whose medians count

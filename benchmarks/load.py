@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from command_runs import PRECIS
 
 from precis.model import files
+from precis.pipelines.run.key_tables import write_parquet
 from precis.pipelines.tables.finished_run import open_run
-from precis.pipelines.tables.schema import write_parquet
 
 _PART_ROWS = 100_000
 _SCHEMES = ("iceberg+sqlite", "delta")

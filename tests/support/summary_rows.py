@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from rouge_score import rouge_scorer
 
+from precis.pipelines.run.key_tables import write_parquet
 from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.tables import schema
 from support.damaged_results import write_success
@@ -96,7 +97,7 @@ def write_run(
             pa.Table.from_pylist(list(rows), schema=file_schema) for rows in groups
         )
         path = folder / "data" / f"part-{number:05d}-of-{total:05d}.parquet"
-        rows = schema.write_parquet(str(path), tables, file_schema)
+        rows = write_parquet(str(path), tables, file_schema)
         listed.append(describe_file(str(folder), f"data/{path.name}", rows=rows))
     (folder / "manifest.json").write_text(json.dumps({**MANIFEST, "files": listed}))
     write_success(folder / "manifest.json")

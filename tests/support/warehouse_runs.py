@@ -9,9 +9,9 @@ import pyarrow as pa
 from pyiceberg.table import Table
 
 from precis.model import files
+from precis.pipelines.run.key_tables import write_parquet
 from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.tables.partitions import HIVE_NULL
-from precis.pipelines.tables.schema import write_parquet
 from precis.pipelines.warehouse.iceberg import open_catalog
 from precis.pipelines.warehouse.load import TableResult, load
 from precis.pipelines.warehouse.options import read_address

@@ -44,6 +44,7 @@ from precis.pipelines.evaluate.scoring import (
     system_texts,
 )
 from precis.pipelines.run.job_progress import shown
+from precis.pipelines.run.key_tables import write_parquet
 from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import GROUPS_FOLDER, check_apart
@@ -55,7 +56,6 @@ from precis.pipelines.tables.part_files import (
     list_ranges,
     read_rows,
 )
-from precis.pipelines.tables.schema import write_parquet
 
 RESULT_FILES = ("rouge.json", "rouge.md")
 # Starting worker processes takes about as long as scoring this many rows of ten

@@ -1,4 +1,4 @@
-"""Keys of documents in Parquet files of a job, and the database that joins them.
+"""Parquet files of a job: keys of documents, and the database that joins them.
 
 A key has the place of its document: a number with the task, or the part of a run, in
 its upper bits and the record in the lower 32.
@@ -83,15 +83,34 @@ def publish_keys(
       name: of the file in it.
       batches: of the keys.
     """
+    rows = write_parquet(files.join(output, name), batches, batches.schema)
+    return describe_file(output, name, rows=rows)
+
+
+def write_parquet(
+    path: str, batches: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema
+) -> int:
+    """Writes a Parquet file with a row group for each batch, and publishes it when it
+    is complete.
+
+    Equal batches give equal bytes. Empty batches are left out. All of them have the
+    schema.
+
+    Returns:
+      The number of rows.
+    """
     rows = 0
     with (
-        files.write_aside(files.join(output, name)) as file,
-        pq.ParquetWriter(file, batches.schema, compression="zstd") as writer,
+        files.write_aside(path) as file,
+        pq.ParquetWriter(
+            file, schema, compression="zstd", use_compliant_nested_type=True
+        ) as writer,
     ):
         for batch in batches:
-            writer.write_batch(batch)
-            rows += batch.num_rows
-    return describe_file(output, name, rows=rows)
+            if batch.num_rows:
+                writer.write(batch, row_group_size=batch.num_rows)
+                rows += batch.num_rows
+    return rows
 
 
 def read_keys_of_task(path: str, task: int) -> pa.Table:

@@ -37,6 +37,7 @@ from precis.pipelines.run.key_tables import (
     open_database,
     publish_keys,
     read_keys_of_task,
+    write_parquet,
 )
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import GROUPS_FOLDER, describe_file
@@ -57,7 +58,6 @@ from precis.pipelines.tables.schema import (
     GROUP_SCHEMA,
     GROUP_SCHEMA_VERSION,
     summary_table,
-    write_parquet,
 )
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The Parquet tables: their columns, and how rows lie in files.
 
 columns         the columns of the summaries and of the scores, with descriptions
-schema          Arrow schemas, strict conversion of rows, the writer
+schema          Arrow schemas, strict conversion of rows
 flat_columns    nested columns as plain ones, and back again
 group_field     the field that makes groups of documents
 partitions      columns, partitions and sizes of the parts of a run

@@ -1,4 +1,4 @@
-"""The Arrow schemas of the Parquet tables, strict conversion of rows, and the writer.
+"""The Arrow schemas of the Parquet tables, and strict conversion of rows.
 
     summaries      a row per document, by `precis summarize`
     groups         a row per group of documents, with --group_by
@@ -12,9 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from precis.model import files, rouge
+from precis.model import rouge
 from precis.model.errors import DataError
 from precis.model.isolation import NotFiniteError
 from precis.pipelines.tables.columns import (
@@ -127,29 +126,3 @@ def _arrays_within(
             yield from _arrays_within(
                 structs.field(child.name), child, f"{name}.{child.name}"
             )
-
-
-def write_parquet(
-    path: str, batches: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema
-) -> int:
-    """Writes a Parquet file with a row group for each batch, and publishes it when it
-    is complete.
-
-    Equal batches give equal bytes. Empty batches are left out. All of them have the
-    schema.
-
-    Returns:
-      The number of rows.
-    """
-    rows = 0
-    with (
-        files.write_aside(path) as file,
-        pq.ParquetWriter(
-            file, schema, compression="zstd", use_compliant_nested_type=True
-        ) as writer,
-    ):
-        for batch in batches:
-            if batch.num_rows:
-                writer.write(batch, row_group_size=batch.num_rows)
-                rows += batch.num_rows
-    return rows

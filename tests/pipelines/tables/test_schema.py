@@ -10,6 +10,7 @@ import pytest
 
 from precis.model.errors import DataError
 from precis.model.quality.flags import FLAGS
+from precis.pipelines.run.key_tables import write_parquet
 from precis.pipelines.run.options import with_dashes
 from precis.pipelines.tables import schema
 from precis.pipelines.tables.columns import round_margin, round_score
@@ -38,7 +39,7 @@ def test_a_row_is_the_same_after_writing_and_reading(tmp_path):
     empty = {name: [] for name, value in ROW.items() if isinstance(value, list)}
     rows = [ROW, summary_row(document_id="d2", **nulls), summary_row(**empty)]
     table = schema.summary_table(rows)
-    assert schema.write_parquet(path, [table], schema.SUMMARY_SCHEMA) == 3
+    assert write_parquet(path, [table], schema.SUMMARY_SCHEMA) == 3
     assert pq.read_table(path).to_pylist() == rows
     assert pq.read_schema(path).equals(schema.SUMMARY_SCHEMA)
 
@@ -47,7 +48,7 @@ def test_a_file_has_a_row_group_per_batch_zstd_and_compliant_lists(tmp_path):
     path = str(tmp_path / "a.parquet")
     tables = [schema.summary_table([ROW] * rows) for rows in (1, 0, 3)]
     batches = [*tables[:2], *tables[2].combine_chunks().to_batches()]
-    assert schema.write_parquet(path, batches, schema.SUMMARY_SCHEMA) == 4
+    assert write_parquet(path, batches, schema.SUMMARY_SCHEMA) == 4
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     assert [group.num_rows for group in groups] == [1, 3]
