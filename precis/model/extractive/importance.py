@@ -8,8 +8,8 @@ include the scores that the extractor gave the sentences.
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -160,14 +160,18 @@ def ngram_features(
     names = WORD_FEATURES if of_words is None else PAIR_FEATURES
     if not ngrams.grams:
         return np.zeros((0, len(names)), np.float32)
+    grams: Any = ngrams.grams
     if of_words is None:
-        of_members = _letters(cast(list[str], ngrams.grams))
+        # A word of ROUGE has letters and digits only.
+        rows = [(word in STOP_WORDS, len(word), not word.isalpha()) for word in grams]
     else:
-        of_members = _members(cast(list[tuple[str, str]], ngrams.grams), of_words)
+        stops = [(a in STOP_WORDS) + (b in STOP_WORDS) for a, b in grams]
+        pairs = [(of_words.get(a, 0.0), of_words.get(b, 0.0)) for a, b in grams]
+        rows = [(stop, a, b, a * b) for stop, (a, b) in zip(stops, pairs, strict=True)]
     parts = [
         place_features(ngrams, scores, words),
-        lexicon_features(ngrams.grams, lexicon, taken),
-        np.stack(of_members, axis=1).astype(np.float32),
+        lexicon_features(grams, lexicon, taken),
+        np.array(rows, np.float32),
     ]
     return np.concatenate(parts, axis=1)
 
@@ -250,27 +254,3 @@ def lexicon_features(
     ratio = (references + _SMOOTHING * base) / (articles + _SMOOTHING) / base
     idf = np.log(max(lexicon.documents, 1) / np.maximum(articles, 0.5))
     return np.stack([np.log(ratio), np.log1p(articles), idf], axis=1).astype(np.float32)
-
-
-def _letters(words: Sequence[str]) -> list[np.ndarray]:
-    """The features of words themselves, float64 [G] each."""
-    # A word of ROUGE has letters and digits only.
-    return [
-        _column(word in STOP_WORDS for word in words),
-        _column(map(len, words)),
-        _column(not word.isalpha() for word in words),
-    ]
-
-
-def _members(
-    pairs: Sequence[tuple[str, str]], importance: Mapping[Gram, float]
-) -> list[np.ndarray]:
-    """The features of the words of pairs, float64 [G] each."""
-    stop_words = _column((a in STOP_WORDS) + (b in STOP_WORDS) for a, b in pairs)
-    first = _column(importance.get(word, 0.0) for word, _ in pairs)
-    second = _column(importance.get(word, 0.0) for _, word in pairs)
-    return [stop_words, first, second, first * second]
-
-
-def _column(values: Iterable[float]) -> np.ndarray:
-    return np.fromiter(values, np.float64)
