@@ -91,18 +91,16 @@ def choose_of_group(
     kept = [candidates[place] for place in firsts]
     texts = [each.text for each in kept]
     weights = 1.0 + np.log(copies)
-    chosen: list[int] = []
-    if texts:
-        if len(texts) < len(candidates):
-            (terms,) = find_terms([texts], is_english=is_english)
-        starts = np.array([each.start for each in kept])
-        positions = 1.0 + np.exp(-starts / _BEGINNING)
-        scores = lexrank(terms) * positions * weights
-        if method == SALIENCE:
-            scores *= [each.score for each in kept]
-        # In units of the largest, to nine digits.
-        scores = np.round(scores / (scores.max() or 1.0), 9)
-        chosen = _select_marginal(texts, scores, terms, selection, is_english)
+    if len(texts) < len(candidates):
+        (terms,) = find_terms([texts], is_english=is_english)
+    starts = np.array([each.start for each in kept])
+    positions = 1.0 + np.exp(-starts / _BEGINNING)
+    scores = lexrank(terms) * positions * weights
+    if method == SALIENCE:
+        scores *= [each.score for each in kept]
+    # In units of the largest, to nine digits.
+    scores = np.round(scores / (scores.max(initial=0.0) or 1.0), 9)
+    chosen = _select_marginal(texts, scores, terms, selection, is_english)
     choices = [GroupChoice(firsts[n], float(scores[n]), int(copies[n])) for n in chosen]
 
     def place_in_time(choice: GroupChoice) -> tuple[float, ...]:
