@@ -33,9 +33,6 @@ class FlagInfo(NamedTuple):
       takes_list: the value is a list; functions and configuration files take it as a
           list too.
       is_positional: it is an argument without a flag.
-      beside: where the flag is empty, the path is that of another field with a suffix,
-          as in ("run", "-report.html").
-      is_written: the path, beside that of `output`, is written and not read.
       is_flag: whether the command line has it; the Python functions take every field.
     """
 
@@ -46,8 +43,6 @@ class FlagInfo(NamedTuple):
     is_common: bool = False
     takes_list: bool = False
     is_positional: bool = False
-    beside: tuple[str, str] | None = None
-    is_written: bool = False
     is_flag: bool = True
 
 

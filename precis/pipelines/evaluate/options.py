@@ -26,7 +26,6 @@ class EvaluateOptions:
         metavar="DIR",
         is_common=True,
         default_text="INPUT-evaluation",
-        beside=("input", EVALUATION_SUFFIX),
     )
     baseline: str = flag(
         "",

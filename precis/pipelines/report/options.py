@@ -21,7 +21,6 @@ class ReportOptions:
         metavar="FILE",
         is_common=True,
         default_text="RUN-report.html",
-        beside=("run", _PAGE_SUFFIX),
     )
     documents: int = flag(
         10_000,

@@ -155,7 +155,6 @@ class LoadersOptions(_KeyedRunOptions):
         metavar="FILE",
         default_text="none",
         is_common=True,
-        is_written=True,
     )
 
     def __post_init__(self) -> None:
