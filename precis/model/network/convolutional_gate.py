@@ -3,12 +3,11 @@ scales down the encoder states that a summary does not need.
 """
 
 import functools
-from typing import Any
 
 import keras
 
 from precis.model.backend import Tensor, ops
-from precis.model.network.config import StackConfig
+from precis.model.network.config import RecurrentConfig, StackConfig
 from precis.model.network.layers import (
     Dropout,
     Linear,
@@ -27,9 +26,9 @@ class ConvolutionalGate(keras.layers.Layer):
     float32.
     """
 
-    def __init__(self, *, width: int, dropout: float, **kwargs: Any) -> None:
-        super().__init__(dtype="float32", **kwargs)
-        self.width = width
+    def __init__(self, config: StackConfig | RecurrentConfig) -> None:
+        super().__init__(dtype="float32", name="convolutional_gate")
+        self.width = width = config.width
         convolution = functools.partial(
             keras.layers.Conv1D,
             width,
@@ -53,9 +52,9 @@ class ConvolutionalGate(keras.layers.Layer):
         self.attention = MultiHeadAttention(
             config=stack, name="attention", dtype="float32"
         )
-        self.dropout = Dropout(dropout, name="dropout", dtype="float32")
+        self.dropout = Dropout(config.dropout, name="dropout", dtype="float32")
 
-    def build(self, _: Any = None) -> None:
+    def build(self, _: Tensor = None) -> None:
         convolutions = [self.narrow, self.middle, self.wide_inner, self.wide_outer]
         build_parts([*convolutions, self.attention], self.width)
         self.join.build((None, None, 3 * self.width))

@@ -62,9 +62,7 @@ class Recurrent(Generator):
         ]
         self.convolutional_gate = None
         if config.convolutional_gate:
-            self.convolutional_gate = ConvolutionalGate(
-                width=width, dropout=dropout, name="convolutional_gate"
-            )
+            self.convolutional_gate = ConvolutionalGate(config)
         self.bridges = [
             Linear(width, name=f"bridge_{i}", dtype="float32")
             for i in range(config.decoder_layers)

@@ -42,9 +42,7 @@ class Transformer(BlockGenerator):
         decoder = config.decoder
         self.convolutional_gate = None
         if config.convolutional_gate:
-            self.convolutional_gate = ConvolutionalGate(
-                width=config.width, dropout=config.dropout, name="convolutional_gate"
-            )
+            self.convolutional_gate = ConvolutionalGate(config)
         target_embedding = self.embedding
         if not has_one_embedding:
             target_embedding = TokenEmbedding(
