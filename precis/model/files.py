@@ -25,16 +25,6 @@ from precis.model.storage.store import ObjectStore
 # The end of the name of a file that is being written.
 ASIDE = ".aside"
 _LOCAL = LocalFileSystem()
-# The names of the types of JSON by those of Python.
-_JSON_TYPES = {
-    dict: "object",
-    list: "array",
-    str: "string",
-    bool: "boolean",
-    int: "number",
-    float: "number",
-    type(None): "null",
-}
 
 
 def filesystem(path: str) -> tuple[Any, str]:
@@ -144,8 +134,8 @@ def check_fields(content: Any, fields: Mapping[str, type]) -> None:
 def _check_type(value: Any, kind: type, name: str) -> None:
     is_number_expected = isinstance(value, bool) and kind is not bool
     if is_number_expected or not isinstance(value, kind):
-        expected, present = _JSON_TYPES[kind], _JSON_TYPES[type(value)]
-        raise ValueError(f"{name} must be of the type {expected}, not {present}")
+        present = type(value).__name__
+        raise ValueError(f"{name} must be of the type {kind.__name__}, not {present}")
 
 
 @contextlib.contextmanager

@@ -182,7 +182,7 @@ def test_a_missing_or_damaged_file_is_refused(bundle):
     ("name", "changes", "message"),
     [
         ("weights", {"bias": float("nan")}, "tensor bias holds NaN; copy the bundle"),
-        ("weights", {"bias": None}, r"damaged \(bias must be of the type number"),
+        ("weights", {"bias": None}, r"damaged \(bias must be of the type float"),
         ("weights", {"documents": 7}, "its model_id is .*, and that of its files is"),
         ("weights", {"bins": [[1], "x"]}, r"config.json: damaged \(.*\); copy the"),
         ("config", {"pairs": [["words", "colour"]]}, r"config.json: damaged \(.*\);"),
