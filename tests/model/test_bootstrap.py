@@ -37,8 +37,3 @@ def test_interval_over_several_blocks(monkeypatch):
     expected = interval(values, resamples=1001)
     monkeypatch.setattr(bootstrap, "_DRAWS_AT_ONCE", 700)
     assert interval(values, resamples=1001) == pytest.approx(expected, abs=1e-12)
-
-
-def test_an_interval_without_values_is_refused():
-    with pytest.raises(ValueError, match="no values to resample"):
-        bootstrap_intervals(np.zeros((0, 2)))
