@@ -8,7 +8,7 @@ train-00000-of-00016.tfrecord    a shard of a split
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ class Lengths:
 
     mean: float
     max: int
-    deciles: tuple[int, ...]
+    deciles: Sequence[int]
     cut: int = 0
 
 
@@ -112,8 +112,8 @@ class DatasetInfo:
     counts: Mapping[str, int]
     failures: Mapping[str, int] = dataclasses.field(default_factory=dict)
     sources: Mapping[str, Mapping[str, int]] = dataclasses.field(default_factory=dict)
-    files: tuple[Mapping[str, Any], ...] = ()
-    dead_letters: tuple[Mapping[str, Any], ...] = ()
+    files: Sequence[Mapping[str, Any]] = dataclasses.field(default_factory=list)
+    dead_letters: Sequence[Mapping[str, Any]] = dataclasses.field(default_factory=list)
     max_source_tokens: int
     max_target_tokens: int
     seed: int
@@ -159,16 +159,11 @@ class DatasetInfo:
             split: tuple(Shard(**shard) for shard in entry["shards"])
             for split, entry in content["splits"].items()
         }
-        lists = {
-            name: tuple(content.get(name, ())) for name in ("files", "dead_letters")
-        }
         lengths = {
-            name: Lengths(
-                **{**content[name], "deciles": tuple(content[name]["deciles"])}
-            )
+            name: Lengths(**content[name])
             for name in ("source_lengths", "target_lengths")
         }
-        return cls(**{**content, "splits": splits, **lists, **lengths})
+        return cls(**{**content, "splits": splits, **lengths})
 
     def facts(self) -> dict[str, Any]:
         """What a model card says about the records that a model was trained on, as
@@ -210,7 +205,7 @@ def summarise_lengths(
     """
     total = sum(records_of_length.values())
     if not total:
-        return Lengths(mean=0.0, max=0, deciles=(0,) * 11)
+        return Lengths(mean=0.0, max=0, deciles=[0] * 11)
     lengths = np.array(sorted(records_of_length))
     counts = np.array([records_of_length[length] for length in lengths.tolist()])
     # The nearest rank, counted from 1, without interpolation.
@@ -219,7 +214,7 @@ def summarise_lengths(
     return Lengths(
         mean=round(int(lengths @ counts) / total, 3),
         max=int(lengths[-1]),
-        deciles=tuple(deciles),
+        deciles=deciles,
         cut=0 if limit is None else int(counts[lengths > limit].sum()),
     )
 
@@ -250,9 +245,8 @@ def load_dataset(folder: str) -> DatasetInfo:
             f"{_AGAIN}, it goes on where it stopped"
         )
     with files.naming_damage(path, way_out=f"{_AGAIN}, which repairs it"):
-        content = files.read_object(
-            path, way_out=_AGAIN, fields={"format_version": int}
-        )
+        fields = {"format_version": int}
+        content = files.read_object(path, way_out=_AGAIN, fields=fields)
         expected = files.success_content(path, content.get("fingerprint"))
         if files.read_bytes(success_path) != expected:
             raise ValueError(f"its checksum is not that in {SUCCESS_FILE}")

@@ -25,11 +25,11 @@ def test_lengths_by_hand():
     # Eleven records of lengths 0, 10, ..., 100: the deciles are the k-th smallest with
     # k = ceil(11 * tenth / 10), at least 1.
     lengths = summarise_lengths({10 * tenth: 1 for tenth in range(11)})
-    assert lengths == Lengths(50.0, 100, (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100))
+    assert lengths == Lengths(50.0, 100, [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100])
     lengths = summarise_lengths({7: 9, 3: 1})
-    assert lengths == Lengths(6.6, 7, (3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7))
+    assert lengths == Lengths(6.6, 7, [3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7])
     assert summarise_lengths({7: 9, 8: 4, 20: 1}, limit=7).cut == 5
-    assert summarise_lengths({}) == Lengths(0.0, 0, (0,) * 11)
+    assert summarise_lengths({}) == Lengths(0.0, 0, [0] * 11)
 
 
 TOKENIZER, OTHER = (Tokenizer([*RESERVED_TOKENS, word]) for word in "ab")
