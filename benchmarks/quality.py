@@ -135,7 +135,7 @@ def print_speed(articles: Sequence[Article]) -> None:
         seconds["source"] += time.process_time() - started
         for name, text in texts.items():
             started = time.process_time()
-            measure(text, source, mean_log_prob=-1.0)
+            measure(text, source)
             seconds[name] += time.process_time() - started
     for name, total in seconds.items():
         print(f"{name} {1e6 * total / len(articles):.0f} us/document")

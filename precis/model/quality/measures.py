@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from precis.model.quality.facts import SourceFacts, UnsupportedFacts, unsupported_facts
-from precis.model.quality.flags import FLAGS, MIN_MEAN_LOG_PROB, REFUSAL
+from precis.model.quality.flags import FLAGS, REFUSAL
 from precis.model.text.article import Article
 from precis.model.text.words import words
 
@@ -280,29 +280,13 @@ def read_source(article: Article) -> SourceIndex:
     return SourceIndex(article_words, sentences, facts, has_markup)
 
 
-def measure(
-    summary: str,
-    source: SourceIndex,
-    *,
-    mean_log_prob: float | None = None,
-    min_mean_log_prob: float = MIN_MEAN_LOG_PROB,
-    is_doubtful: bool = False,
-    is_over_limit: bool = False,
-    is_truncated: bool = False,
-    was_cut: bool = False,
-) -> Quality:
+def measure(summary: str, source: SourceIndex, **is_flagged: bool) -> Quality:
     """All measures of a summary.
 
     Args:
       summary: one sentence per line.
       source: the document that it summarizes.
-      mean_log_prob: the mean log-probability of the tokens of an abstractive summary.
-      min_mean_log_prob: below it the summary has the flag `low_confidence`.
-      is_doubtful: whether one of its lines is too likely to be wrong.
-      is_over_limit: whether it is empty because every text is too long.
-      is_truncated: whether the network that wrote the summary read only a part of the
-          source.
-      was_cut: whether the writer was stopped before the end of the summary.
+      is_flagged: the flags that do not follow from the texts, by name.
     """
     text = _read_summary(summary, source)
     count = len(text.words)
@@ -323,17 +307,7 @@ def measure(
         unsupported_numbers=unsupported.numbers,
         unsupported_dates=unsupported.dates,
         unsupported_names=unsupported.names,
-        flags=_flags(
-            text,
-            source,
-            unsupported,
-            low_confidence=mean_log_prob is not None
-            and mean_log_prob < min_mean_log_prob,
-            doubtful_line=is_doubtful,
-            over_limit=is_over_limit,
-            unfinished=was_cut,
-            truncated_source=is_truncated,
-        ),
+        flags=_flags(text, source, unsupported, **is_flagged),
     )
 
 
@@ -372,9 +346,8 @@ def _flags(
     """The flags of a summary, in the order of `flags.FLAGS`.
 
     Args:
-      summary, source: as for `measure`.
+      summary, source, is_flagged: as for `measure`.
       unsupported: what the source does not hold.
-      is_flagged: the flags that do not follow from the texts, by name.
     """
     count, limit = len(summary.words), source.article.count
     is_repeated = summary.repetition > MAX_QUOTED_REPETITION_RATE or (

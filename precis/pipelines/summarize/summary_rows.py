@@ -175,7 +175,7 @@ class SummaryRow:
         # Without a reference that ROUGE reads, the oracle chooses nothing.
         chooses = methods[0] != ORACLE or reads(reference or "")
         is_over_limit = bool(self._limit and article.sentences and chooses and not text)
-        quality = measure(text, self._index, is_over_limit=is_over_limit)
+        quality = measure(text, self._index, over_limit=is_over_limit)
         self._extractive = SummaryText(methods[0], text, quality.flags)
         self.columns |= {
             **document_columns(article.document),
@@ -358,12 +358,13 @@ class SummaryRow:
         quality = measure(
             best.text,
             self._index,
-            mean_log_prob=mean_log_prob,
-            min_mean_log_prob=fallback.min_mean_log_prob,
-            is_doubtful=confidence is not None and confidence < fallback.min_confidence,
-            is_over_limit=bool(self._limit) and not best.text,
-            is_truncated=source.is_truncated or not has_read_all,
-            was_cut=not best.is_finished,
+            low_confidence=mean_log_prob is not None
+            and mean_log_prob < fallback.min_mean_log_prob,
+            doubtful_line=confidence is not None
+            and confidence < fallback.min_confidence,
+            over_limit=bool(self._limit) and not best.text,
+            truncated_source=source.is_truncated or not has_read_all,
+            unfinished=not best.is_finished,
         )
         self.columns |= {
             "source_tokens": None if is_endpoint else source.source_tokens,

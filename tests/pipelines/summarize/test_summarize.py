@@ -114,8 +114,11 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
         log_prob, margin = quality.pop("mean_log_prob"), quality.pop("beam_margin")
         assert quality.pop("support_score") is row["support_score"] is None
         assert quality.pop("line_confidence") is row["expected_rouge2"] is None
-        searched = {"mean_log_prob": log_prob, "is_truncated": row["truncated"]}
-        searched["was_cut"] = "unfinished" in quality["flags"]
+        searched = {
+            "low_confidence": log_prob < -2,
+            "truncated_source": row["truncated"],
+        }
+        searched["unfinished"] = "unfinished" in quality["flags"]
         expected = measure(row["abstractive_summary"], source, **searched)
         assert quality == expected._asdict() and log_prob < 0
         first, *others = [summary["score"] for summary in row["abstractive"]]
