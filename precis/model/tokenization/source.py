@@ -29,20 +29,6 @@ class EncodedSource(NamedTuple):
         return self.source_tokens > len(self.ids)
 
 
-def cut_source(
-    tokenizer: AnyTokenizer, ids: np.ndarray, *, max_source_tokens: int
-) -> EncodedSource:
-    """Cuts the token ids of a source, int32 [S], at `max_source_tokens`.
-
-    Special tokens at the end of a source stay at its end. With BART and at most 4
-    tokens:
-
-        Rain fell.  ->  ids            <s> Rain Ġfell </s>
-                        source_tokens  5
-    """
-    return EncodedSource(tokenizer.cut(ids, max_source_tokens), len(ids))
-
-
 def encode_sources(
     tokenizer: AnyTokenizer,
     texts: Iterable[str],
@@ -50,7 +36,13 @@ def encode_sources(
     max_source_tokens: int,
     are_normalised: bool = False,
 ) -> list[EncodedSource]:
-    """Encodes texts and cuts each at `max_source_tokens`, as `cut_source` does.
+    """Encodes texts and cuts each at `max_source_tokens`.
+
+    Special tokens at the end of a source stay at its end. With BART and at most 4
+    tokens:
+
+        Rain fell.  ->  ids            <s> Rain Ġfell </s>
+                        source_tokens  5
 
     An imported tokenizer takes a text as it stands, one of this project takes it
     normalised. With clean none this function normalises it for the latter.
@@ -65,7 +57,7 @@ def encode_sources(
     if isinstance(tokenizer, Tokenizer) and not are_normalised:
         texts = map(normalise, texts)
     return [
-        cut_source(tokenizer, ids, max_source_tokens=max_source_tokens)
+        EncodedSource(tokenizer.cut(ids, max_source_tokens), len(ids))
         for ids in tokenizer.encode(texts)
     ]
 

@@ -21,7 +21,6 @@ from precis.model.records.example import feature_spec
 from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
 from precis.model.tokenization.folder import AnyTokenizer
-from precis.model.tokenization.source import cut_source
 from precis.model.training.batches import (
     BatchSettings,
     distributed_batches,
@@ -178,10 +177,7 @@ class GeneratorTraining(Training):
         limit = self.network.config.max_source_tokens
         sources = [each["source"].numpy().astype("int32") for each in examples]
         tokenizers = self.records.tokenizers
-        self._sources = [
-            cut_source(tokenizers.source, source, max_source_tokens=limit).ids
-            for source in sources
-        ]
+        self._sources = [tokenizers.source.cut(source, limit) for source in sources]
         self._references = [each["highlights"].numpy().decode() for each in examples]
         if 2 * sum(map(rouge.reads, self._references)) < len(self._references):
             self.best_by = "loss"
