@@ -121,15 +121,11 @@ def grow(cache: Cache, *, written: Any, more: int) -> Cache:
         written + _positions(more, beams), (batch, more * beams)
     )
     positions = [ops.take_along_axis(past.positions, kept, axis=1), new_positions]
-
-    def grow_buffer(buffer: Any) -> Any:
-        return _grow_buffer(buffer, kept, slots=slots, beams=beams, more=more)
-
-    kv_cache = KVCache(
-        self_keys=tuple(grow_buffer(keys) for keys in past.self_keys),
-        self_values=tuple(grow_buffer(values) for values in past.self_values),
-        positions=ops.concatenate(positions, axis=1),
+    keys, values = tree.map_structure(
+        lambda buffer: _grow_buffer(buffer, kept, slots=slots, beams=beams, more=more),
+        (past.self_keys, past.self_values),
     )
+    kv_cache = KVCache(keys, values, ops.concatenate(positions, axis=1))
     attention_mask = ops.concatenate([old_mask, new_mask], axis=2)
     return cache._replace(
         per_beam={**cache.per_beam, "attention_mask": attention_mask},
