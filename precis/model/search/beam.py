@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from precis.model.backend import Tensor, ops
 from precis.model.cache import Cache, reorder_beams
-from precis.model.search.compaction import first_room, run_in_segments
+from precis.model.search.compaction import SEGMENT, run_in_segments
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.constraints import score_next
 from precis.model.search.hypotheses import (
@@ -86,7 +86,8 @@ def beam_search(
         cache = reorder_beams(cache, parents)
         return BeamState(written, live, finished, is_done, cache)
 
-    cache = network.start(memory, config.beam_width, first_room(config))
+    room = min(SEGMENT, config.max_summary_tokens)
+    cache = network.start(memory, config.beam_width, room)
     cache = start_facts(cache, support, config.beam_width)
     if longest is not None:
         bound = {_LONGEST: longest}

@@ -31,11 +31,6 @@ class _Progress(NamedTuple):
     results: Hypotheses
 
 
-def first_room(config: SearchConfig) -> int:
-    """The number of steps that the cache of a new search needs room for."""
-    return min(SEGMENT, config.max_summary_tokens)
-
-
 def run_in_segments(
     state: BeamState,
     *,
@@ -47,7 +42,7 @@ def run_in_segments(
     """Runs a search until every document is done.
 
     Args:
-      state: of B documents, with room for `first_room` steps.
+      state: of B documents, with room for the steps of a segment.
       advance: takes one step.
       rank: ranks the hypotheses of a state.
       batch: B, a number or a scalar tensor.
