@@ -7,7 +7,7 @@ its upper bits and the record in the lower 32.
 import contextlib
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -50,6 +50,35 @@ def open_database() -> Iterator["duckdb.DuckDBPyConnection"]:
             yield connection
 
 
+def numbered(tables: Iterable[Any], name: str) -> Iterator[Any]:
+    """Tables or record batches with a column that counts their rows, over all of them,
+    from 0.
+    """
+    first = 0
+    for table in tables:
+        numbers = pa.array(range(first, first := first + len(table)), pa.int64())
+        yield table.append_column(name, numbers)
+
+
+def insert_rows(
+    connection: "duckdb.DuckDBPyConnection",
+    table: str,
+    rows: pa.Table,
+    query: str = "SELECT * FROM batch",
+) -> None:
+    """Adds rows to a table, which is made if it is not there.
+
+    Args:
+      connection: of `open_database`.
+      table: its name.
+      rows: the table `batch` of the query.
+      query: what becomes of them.
+    """
+    connection.register("batch", rows)
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {table} AS {query} LIMIT 0")
+    connection.execute(f"INSERT INTO {table} {query}")
+
+
 def load_keys(
     connection: "duckdb.DuckDBPyConnection",
     table: str,
@@ -64,13 +93,11 @@ def load_keys(
       schema: of the files.
       paths: of the files.
     """
-    connection.register("keys", schema.empty_table())
-    connection.execute(f"CREATE TABLE {table} AS SELECT * FROM keys")
+    insert_rows(connection, table, schema.empty_table())
     for path in paths:
         with files.open_read(path) as file:
             keys = pq.read_table(file, use_threads=False, pre_buffer=False)
-        connection.register("keys", keys)
-        connection.execute(f"INSERT INTO {table} SELECT * FROM keys")
+        insert_rows(connection, table, keys)
 
 
 def publish_keys(
