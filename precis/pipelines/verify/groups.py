@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from precis.pipelines.run.key_tables import insert_rows
 from precis.pipelines.tables.finished_run import read_run
 from precis.pipelines.tables.group_field import parse_group_field
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
@@ -97,12 +98,10 @@ def _load_members(
     """Makes the table `members` of the rows of the documents."""
     of_documents = pa.schema([SUMMARY_SCHEMA.field(name) for name in _OF_DOCUMENTS])
     empty = of_documents.append(pa.field("group_id", pa.string())).empty_table()
-    connection.register("batch", empty)
-    connection.execute(f"CREATE TABLE members AS {KEYED_GROUPS}")
+    insert_rows(connection, "members", empty, KEYED_GROUPS)
     field = parse_group_field(manifest["groups"]["group_by"])
     names = list(dict.fromkeys([*_OF_DOCUMENTS, field.name]))
     for rows in read_run(folder).tables(names):
         ids = field.ids(rows.column(field.name))
         rows = rows.select(_OF_DOCUMENTS).append_column("group_id", ids)
-        connection.register("batch", rows)
-        connection.execute(f"INSERT INTO members {KEYED_GROUPS}")
+        insert_rows(connection, "members", rows, KEYED_GROUPS)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from precis.model import files
@@ -21,10 +20,11 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
 from precis.model.text.limit import NO_LIMIT, Limit
-from precis.pipelines.corpus.dead_letters import UNCOUNTED, read_dead_letters
+from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import EMPTY_ARTICLE, FileFailure
+from precis.pipelines.run.key_tables import insert_rows, numbered
 from precis.pipelines.run.options import option_names
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
@@ -98,20 +98,14 @@ _ROWS_OF_BATCH = """
     )
     ORDER BY part, row
 """
-# Letters of these reasons stand for a file, or a part of one: it is not known which
-# records are lost.
-_FILE_REASONS = ", ".join(f"'{reason}'" for reason in sorted(UNCOUNTED))
-_WRONG_DOCUMENTS = f"""
+_WRONG_DOCUMENTS = """
     WITH placed AS (
         SELECT source_file, source_position, true AS is_row FROM rows
         UNION ALL SELECT source_file, source_position, false FROM dead_letters
-        WHERE reason NOT IN ({_FILE_REASONS}) AND source_position <> ''
+        WHERE source_position <> ''
     ), results AS (
         SELECT source_file, source_position, count(*) AS n, bool_or(is_row) AS has_row
         FROM placed GROUP BY ALL
-    ), lost AS (
-        FROM unread UNION ALL
-        SELECT source_file FROM dead_letters WHERE reason IN ({_FILE_REASONS})
     )
     SELECT source_file, CASE
         WHEN n IS NULL THEN 'has neither a row nor a dead letter'
@@ -121,7 +115,7 @@ _WRONG_DOCUMENTS = f"""
     END AS problem, source_position
     FROM documents FULL JOIN results USING (source_file, source_position)
     WHERE problem IS NOT NULL AND (
-        n IS NOT NULL OR $are_all_expected AND source_file NOT IN (FROM lost)
+        n IS NOT NULL OR $are_all_expected AND source_file NOT IN (FROM unread)
     )
     ORDER BY ALL
 """
@@ -155,15 +149,13 @@ def read_files(
         "group_rows": pa.schema(list(map(GROUP_SCHEMA.field, _GROUP_COLUMNS))),
     }
     for table, schema in schemas.items():
-        empty = _with_places(schema.empty_table(), "", 0, limit)
-        connection.register("batch", empty)
-        connection.execute(f"CREATE TABLE {table} AS {_ROWS_OF[table]}")
+        for empty in _with_places([schema.empty_table()], "", limit):
+            insert_rows(connection, table, empty, _ROWS_OF[table])
     of_groups = manifest.get("groups", {}).get("files", ())
-    lists = (manifest["files"], manifest["dead_letters"], of_groups)
     listed = [
-        (table, file)
-        for table, of_table in zip(schemas, lists, strict=True)
-        for file in of_table
+        *(("rows", file) for file in manifest["files"]),
+        *(("dead_letters", file) for file in manifest["dead_letters"]),
+        *(("group_rows", file) for file in of_groups),
     ]
     findings = []
     with stage("read", total=len(listed), unit="files") as reading:
@@ -172,15 +164,13 @@ def read_files(
             name, count = file["file"], 0
             if name in damaged:
                 continue
-            path, names = files.join(folder, name), schemas[table].names
-            is_part = table != "dead_letters"
+            path = files.join(folder, name)
+            tables = read_part(path, schemas[table].names)
+            if table == "dead_letters":
+                tables = _letter_tables(path)
             try:
-                for batch in (
-                    read_part(path, names) if is_part else _letter_tables(path)
-                ):
-                    batch = _with_places(batch, name, count, limit)
-                    connection.register("batch", batch)
-                    connection.execute(f"INSERT INTO {table} {_ROWS_OF[table]}")
+                for batch in _with_places(tables, name, limit):
+                    insert_rows(connection, table, batch, _ROWS_OF[table])
                     count += len(batch)
             except _UNREADABLE as error:
                 problem = f"cannot be read as {_KINDS[table]}: {error!r}"
@@ -207,19 +197,20 @@ def _letter_tables(path: str) -> Iterator[pa.Table]:
         yield pa.Table.from_pylist(batch, _LETTERS)
 
 
-def _with_places(table: pa.Table, part: str, first: int, limit: Limit) -> pa.Table:
-    """Rows with the file that they are in, their number in it, and whether one of their
+def _with_places(
+    tables: Iterable[pa.Table], part: str, limit: Limit
+) -> Iterator[pa.Table]:
+    """The rows of a file with its name, their number in it, and whether one of their
     texts is longer than a limit.
     """
-    is_too_long = np.zeros(len(table), bool)
-    for name in {*_TEXTS} & {*table.column_names}:
-        texts = table.column(name).to_pylist()
-        is_long = [bool(text) and not limit.fits(text) for text in texts]
-        is_too_long |= np.array(is_long, bool)
-    numbers = pa.array(range(first, first + len(table)), pa.int64())
-    table = table.append_column("row", numbers)
-    table = table.append_column("is_too_long", pa.array(is_too_long))
-    return table.append_column("part", pa.repeat(part, len(table)))
+    for table in numbered(tables, "row"):
+        texts = table.select([name for name in _TEXTS if name in table.column_names])
+        is_too_long = [
+            any(text and not limit.fits(text) for text in row.values())
+            for row in texts.to_pylist() or [{}] * len(table)
+        ]
+        table = table.append_column("is_too_long", pa.array(is_too_long, pa.bool_()))
+        yield table.append_column("part", pa.repeat(part, len(table)))
 
 
 def wrong_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[Finding]:
@@ -327,8 +318,7 @@ def compare_documents(
                 "source_position": pa.array([at for _, at in records], pa.string()),
                 "is_article": pa.array(are_articles, pa.bool_()),
             }
-            connection.register("batch", pa.table(batch))
-            connection.execute("INSERT INTO documents FROM batch")
+            insert_rows(connection, "documents", pa.table(batch))
             rows = connection.execute(_ROWS_OF_BATCH).fetchall()
             for part, row, file, position, *values in rows:
                 record = records[file, position]
