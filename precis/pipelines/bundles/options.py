@@ -4,10 +4,10 @@ import dataclasses
 from typing import Any
 
 from precis.model.config import check_at_least, check_choices, flag, required
+from precis.model.errors import UsageError
 from precis.model.search.config import SearchConfig
 from precis.pipelines.corpus.options import clean_flag
 from precis.pipelines.run.hub import is_hub_name
-from precis.pipelines.run.options import check_output
 
 COPY = "copy"
 BLOCKS = ("encoder", "self", "cross", COPY)  # attentions of a network
@@ -55,8 +55,9 @@ class ImportOptions:
 
     def __post_init__(self) -> None:
         # The bundle that a name stands for is the whole model.
-        if self.max_source_tokens or not is_hub_name(self.checkpoint):
-            check_output(self.output)
+        is_cached = is_hub_name(self.checkpoint) and not self.max_source_tokens
+        if not (self.output or is_cached):
+            raise UsageError("--output is empty; name the folder to write to")
         check_at_least(
             self, 0, "max_source_tokens", way_out="0 takes the checkpoint's limit"
         )
@@ -74,9 +75,6 @@ class ExportOptions:
     )
     output: str = required("folder for the result", metavar="DIR", is_common=True)
     task_prefix: str = flag(**_PREFIX)
-
-    def __post_init__(self) -> None:
-        check_output(self.output)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -132,7 +130,6 @@ class AttentionOptions:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_output(self.output)
         check_at_least(self, 0, "layer", "columns")
 
 

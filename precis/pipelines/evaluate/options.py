@@ -3,7 +3,6 @@
 import dataclasses
 
 from precis.model.config import check_at_least, flag, required
-from precis.model.errors import UsageError
 from precis.pipelines.run.options import WorkerOptions
 
 # Behind the name of the folder of a run.
@@ -57,8 +56,6 @@ class EvaluateOptions:
     )
 
     def __post_init__(self) -> None:
-        if not self.input:
-            raise UsageError("--input is empty; name a run, or Parquet files of one")
         check_at_least(self, 1, "resamples")
 
 

@@ -7,7 +7,7 @@ from precis.model.errors import UsageError
 from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.text.normalization import one_line
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
-from precis.pipelines.run.options import WorkerOptions, check_output
+from precis.pipelines.run.options import WorkerOptions
 
 TARGETS = ("highlights", "headline", "keyphrases", *SENTENCE_PAIRS)
 
@@ -78,7 +78,6 @@ class PrepareOptions:
     )
 
     def __post_init__(self) -> None:
-        check_output(self.output)
         check_choices(self)
         if (normalised := one_line(f"{self.task_prefix}a")[:-1]) != self.task_prefix:
             raise UsageError(

@@ -3,7 +3,6 @@
 import dataclasses
 
 from precis.model.config import check_at_least, flag
-from precis.model.errors import UsageError
 from precis.pipelines.run.options import finished_run, normal_path
 
 _PAGE_SUFFIX = "-report.html"
@@ -36,8 +35,6 @@ class ReportOptions:
         return self.output or normal_path(self.run) + _PAGE_SUFFIX
 
     def __post_init__(self) -> None:
-        if not self.run:
-            raise UsageError("DIR is empty; name the --output of `precis summarize`")
         check_at_least(self, 1, "documents")
 
 

@@ -91,16 +91,17 @@ def read_flags(option_groups: Sequence[type], values: Mapping[str, Any]) -> list
 
     Raises:
       UsageError: a name that no dataclass has, a value that a dataclass refuses, or a
-          field without a default has none.
+          field without a default has none, or an empty one.
     """
     checked = check_values(option_groups, values)
     for field in (
         each for group in option_groups for each in dataclasses.fields(group)
     ):
-        if field.name not in checked and field.default is dataclasses.MISSING:
+        if field.default is dataclasses.MISSING and not checked.get(field.name):
             info = flag_info(field)
             flag = info.metavar if info.is_positional else f"--{flag_name(field.name)}"
-            raise UsageError(f"{flag} is needed: {info.help}")
+            problem = "is empty" if field.name in checked else "is needed"
+            raise UsageError(f"{flag} {problem}: {info.help}")
     return [
         group(
             **{name: checked[name] for name in option_names([group]) if name in checked}
@@ -190,16 +191,6 @@ def recorded_flags(settings: Iterable[Any]) -> dict[str, Any]:
 
 # The flags that every command has.
 GENERAL_FLAGS = ("config", "verbose", "help")
-
-
-def check_output(output: str) -> None:
-    """Refuses an empty --output.
-
-    Raises:
-      UsageError: it is empty.
-    """
-    if not output:
-        raise UsageError("--output is empty; name the folder to write to")
 
 
 def normal_path(path: str) -> str:

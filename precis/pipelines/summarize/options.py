@@ -29,7 +29,7 @@ from precis.model.search.config import (
     SearchConfig,
 )
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
-from precis.pipelines.run.options import WorkerOptions, check_output, normal_path
+from precis.pipelines.run.options import WorkerOptions, normal_path
 from precis.pipelines.tables.group_field import GroupField, parse_group_field
 
 CHUNK_MERGE = "chunk_merge"
@@ -177,7 +177,6 @@ class SummarizeOptions:
     )
 
     def __post_init__(self) -> None:
-        check_output(self.output)
         check_choices(self)
         check_at_least(self, 1, "keyphrases", "window_documents", "written_sentences")
         if not (self.merged_length == 0 or self.merged_length > 1):

@@ -12,7 +12,7 @@ from precis.model.config import (
 from precis.model.network.architectures import ARCHITECTURES, LAYOUTS, SIZES
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
-from precis.pipelines.run.options import WorkerOptions, check_output
+from precis.pipelines.run.options import WorkerOptions
 from precis.pipelines.training.recipes import RECIPES
 
 
@@ -32,9 +32,6 @@ class TrainOptions:
         metavar="DIR",
         is_common=True,
     )
-
-    def __post_init__(self) -> None:
-        check_output(self.output)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -182,7 +179,6 @@ class SummarizerOptions:
     )
 
     def __post_init__(self) -> None:
-        check_output(self.output)
         check_at_least(self, 1, "writer_steps")
 
 

@@ -78,8 +78,6 @@ class _KeyedRunOptions:
     table_key: str = _table_key("document_id,source_file,source_position")
 
     def __post_init__(self) -> None:
-        if not self.run:
-            raise UsageError("DIR is empty; give the --output of `precis summarize`")
         if not self.key:
             raise UsageError(
                 "--table_key is empty; name the columns that tell rows apart, as in "

@@ -21,7 +21,6 @@ from precis.pipelines.run.options import (
     with_dashes,
 )
 from precis.pipelines.summarize.options import SummarizeOptions
-from precis.pipelines.training.options import TrainOptions
 
 JOBS = {name: command.option_groups for name, command in COMMANDS.items()}
 MOST_COMMON_FLAGS = 18
@@ -74,22 +73,18 @@ LEAST = "must be at least"
     [
         (FailureOptions, {"max_failed_share": 1.01}, rf"{SHARE} 1\.01"),
         (FailureOptions, {"max_failed_share": float("nan")}, f"{SHARE} nan"),
-        (PrepareOptions, {"output": ""}, "--output is empty; name the folder to write"),
         (PrepareOptions, {"max_source_tokens": 0}, f"`max_source_tokens=` {LEAST}"),
         (PrepareOptions, {"max_target_tokens": -3}, f"{LEAST} 1, not -3"),
         (PrepareOptions, {"vocabulary_size": 299}, f"{LEAST} 300.*, not 299"),
         (PrepareOptions, {"tokenizer": "t", "lower_case": True}, "its own --lower_ca"),
         (ExtractiveTraining, {"importance_articles": -1}, "must not be negative, but"),
         (SearchConfig, {"common_pieces": -1}, "common_pieces must not be negative, bu"),
-        (TrainOptions, {"records": "r", "output": ""}, "--output is empty"),
         (SelectionConfig, {"sentences": -1}, "`sentences=` must not be negative, but"),
-        (SummarizeOptions, {"output": ""}, "--output is empty"),
         (SummarizeOptions, {"keyphrases": 0}, f"keyphrases {LEAST} 1, not 0"),
         (SummarizeOptions, {"window_documents": 0}, f"window_documents {LEAST}"),
         (SummarizeOptions, {"written_sentences": 0}, f"{LEAST} 1, not 0"),
         (SummarizeOptions, {"search_processes": -1}, "but is -1; 0 is"),
         (SummarizeOptions, {"precision": "float8"}, "`precision=` is one of float32,"),
-        (EvaluateOptions, {"input": ""}, "--input is empty"),
         (EvaluateOptions, {"resamples": 0}, f"`resamples=` {LEAST} 1, not 0"),
     ],
 )

@@ -237,7 +237,7 @@ def test_what_is_no_run_is_refused(folder, tmp_path):
         report(run=damaged)
     manifest.write_text(whole)
     write_success(manifest)
-    with pytest.raises(UsageError, match="DIR is empty; name the --output of `precis "):
+    with pytest.raises(UsageError, match="DIR is empty: finished run, the --output of"):
         report(run="")
     next((damaged / "data").glob("*.parquet")).write_bytes(b"PAR1")
     with pytest.raises(DataError, match="has 4 bytes and was written with"):

@@ -153,7 +153,7 @@ NO_ROWS = "has no rows, and so no columns that a table could have"
         (rows(1, 1), {}, DataError, "is the key of more than one row"),
         (row, {"table_key": "id"}, UsageError, "no column 'id'; it has document"),
         (row, {"table_key": " ,"}, UsageError, "--table_key is empty; name the"),
-        (row, {"run": ""}, UsageError, "DIR is empty; give the --output of"),
+        (row, {"run": ""}, UsageError, "DIR is empty: finished run, the --o"),
         (row, {"for_": "mysql"}, UsageError, "`for_=` is one of bigquery, .*mysql"),
         (row, {"table": "news."}, UsageError, "--table 'news.' is no name"),
         (row, {"table": "n\n\\! ls"}, UsageError, "holds a line break or NUL"),
