@@ -2,9 +2,8 @@
 
 terms       the content words of a document, as numbers and sparse counts
 methods     every method by name: sentences -> one score per sentence; those that score
-            by the frequencies of words
+            by the frequencies of words or by topics
 graph       scores from the graph of similar sentences
-lsa         scores from latent semantic analysis
 features    the input features of the neural sentence scorer
 selection   scores -> the sentences of the summary
 ngrams      the words and pairs of words of a document, numbered

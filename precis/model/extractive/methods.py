@@ -1,5 +1,5 @@
 """The extractive methods by name: baselines and scores from the frequencies of words
-here, those from `graph` and `lsa` beside them.
+or from their topics here, those from `graph` beside them.
 
 Each method gives one score per sentence of a document, float64 [N]; higher is better.
 The score depends on nothing but the document: on its sentences, or on their terms.
@@ -8,18 +8,24 @@ The score depends on nothing but the document: on its sentences, or on their ter
 import hashlib
 import random as random_numbers
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from precis.model.extractive.graph import lexrank, pacsum, textrank
-from precis.model.extractive.lsa import lsa
 from precis.model.extractive.terms import Terms
+from precis.model.extractive.threads import single_thread
 
 _MAX_GAP_WORDS = 4
 _MIN_CENTROID_SHARE = 0.3
 _TIE_TOLERANCE = 1e-9  # averages whose relative difference is smaller are equal
 _MIN_LOG_PROBABILITY = -1e100
 _MAX_SQUARINGS = 64
+_LSA_SMOOTHING = 0.4
+_MIN_SINGULAR_SHARE = 0.5
+_MAX_TOPICS = 64
+_SPARE_TOPICS = 16
+_ITERATIONS = 12
 
 
 def lead(sentences: Sequence[str]) -> np.ndarray:
@@ -129,6 +135,58 @@ def sumbasic(terms: Terms) -> np.ndarray:
         logs[used] = np.maximum(logs[used] * factors, _MIN_LOG_PROBABILITY)
         probabilities[used] = np.exp(logs[used])
     return ranks
+
+
+def lsa(terms: Terms) -> np.ndarray:
+    """Steinberger and Jezek (2004): the length of each sentence's vector in the space
+    of the main topics of the document; float64 [N].
+
+    The length of the vector of sentence k is sqrt(sum_i v_ki^2 s_i^2), over the
+    dimensions i whose singular value s_i is at least half the highest, 64 at most. The
+    matrix holds the augmented frequencies 0.4 + 0.6 n / (highest n in the sentence) of
+    the terms that a sentence has. sumy differs twice: it also gives 0.4 to the terms
+    that a sentence does not have, and it keeps all dimensions, which makes the score
+    the length of the sentence's column in the matrix.
+    """
+    if not terms.vocabulary:
+        return np.zeros(terms.sentences)
+    rows, _, counts = terms.cells
+    highest = np.zeros(terms.sentences)
+    np.maximum.at(highest, rows, counts)
+    values = _LSA_SMOOTHING + (1 - _LSA_SMOOTHING) * counts / highest[rows]
+    with single_thread():
+        if terms.is_small:
+            # In ascending order.
+            squares, vectors = np.linalg.eigh(terms.products(values))
+            squares, vectors = squares[-_MAX_TOPICS:], vectors[:, -_MAX_TOPICS:]
+        else:
+            squares, vectors = _topics_by_iteration(terms.matrix(values))
+        is_main = squares >= _MIN_SINGULAR_SHARE**2 * squares.max()
+        return np.sqrt(vectors[:, is_main] ** 2 @ squares[is_main])
+
+
+def _topics_by_iteration(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The main topics of a document with too many pairs of sentences.
+
+    This is orthogonal iteration (Golub and Van Loan, Matrix Computations, section 8.2):
+    a few more directions than are needed are multiplied by the matrix and
+    orthogonalised, repeatedly. They take the memory of [N + V, 80] numbers.
+
+    Args:
+      matrix: sparse float64 [N, V].
+
+    Returns:
+      The squares of the R <= 64 largest singular values, float64 [R], and their left
+      singular vectors, float64 [N, R].
+    """
+    start = np.random.default_rng(0).standard_normal(
+        (matrix.shape[1], _MAX_TOPICS + _SPARE_TOPICS)
+    )
+    directions, _ = np.linalg.qr(matrix @ start)  # [N, R]
+    for _ in range(_ITERATIONS):
+        directions, _ = np.linalg.qr(matrix @ (matrix.T @ directions))
+    left, values, _ = np.linalg.svd(directions.T @ matrix, full_matrices=False)
+    return values[:_MAX_TOPICS] ** 2, directions @ left[:, :_MAX_TOPICS]
 
 
 TEXT_METHODS: Mapping[str, Callable[[Sequence[str]], np.ndarray]] = {

@@ -21,8 +21,7 @@ from support.extractive_documents import (
 )
 
 from precis.model.extractive.features import FEATURE_COUNT, features
-from precis.model.extractive.lsa import lsa
-from precis.model.extractive.methods import METHODS, random
+from precis.model.extractive.methods import METHODS, lsa, random
 from precis.model.extractive.terms import find_terms
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
 from precis.model.text.words import split_chunks, words
