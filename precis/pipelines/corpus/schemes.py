@@ -25,7 +25,6 @@ class Scheme(NamedTuple):
       holds_one_document: whether a file is one document.
       seek_bytes: about how much is read for one record of which the position is known;
           0 where a file is read from its beginning for it.
-      extra: of pyproject.toml that it needs.
       endings: of the names of files that it reads.
     """
 
@@ -36,7 +35,6 @@ class Scheme(NamedTuple):
     has_splits: bool = False
     holds_one_document: bool = False
     seek_bytes: int = 0
-    extra: str = ""
     endings: tuple[str, ...] = ()
 
     def load(self) -> Any:
@@ -64,7 +62,6 @@ SCHEMES = {
         has_files=False,
         has_fields=True,
         has_splits=True,
-        extra="tfds",
     ),
     "sample": Scheme(
         "sample.generator", "[COUNT] (built in)", has_files=False, seek_bytes=1
