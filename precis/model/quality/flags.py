@@ -59,7 +59,6 @@ FLAGS: Mapping[str, str] = {
 
 
 MIN_MEAN_LOG_PROB = -2.0
-FALLBACKS = ("none", "extractive", "always")
 ABSTRACTIVE = "abstractive"
 SOURCE = "source"
 # The only flag that an abstractive summary cannot have.
@@ -102,7 +101,7 @@ class FallbackConfig:
         "fallback_flags: none keeps it with its flags, "
         "extractive takes the extractive one; always: the extractive one everywhere, "
         "so that the abstractive ones are drafts",
-        choices=FALLBACKS,
+        choices=("none", "extractive", "always"),
         is_common=True,
     )
     # "flags of abstractive summaries that fallback extractive does not let "

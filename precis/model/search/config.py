@@ -9,9 +9,7 @@ from precis.model.errors import UsageError
 # What computes a network.
 TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"
 LENGTH_PENALTIES = ("none", "average", "wu")
-REPETITION_PENALTIES = ("log_probs", "logits")
 EARLY_STOPPING = ("never", "first_k", "bound")
-UNFINISHED = ("last", "compete")
 NUMBERS, NAMES = "numbers", "names"
 # Pieces that the choice of candidates compares at once.
 CANDIDATE_BLOCK = 64
@@ -53,14 +51,14 @@ class SearchConfig:
     repetition_penalty: float = setting(1.0)
     # What the repetition penalty multiplies: log_probs, or logits, which it
     # divides where they are positive.
-    repetition_penalty_form: str = setting("log_probs", choices=REPETITION_PENALTIES)
+    repetition_penalty_form: str = setting("log_probs", choices=("log_probs", "logits"))
     # When a document is done: never before no hypothesis can still win; first_k
     # once beam_width have finished; bound once the best live one, ended now,
     # would not win.
     early_stopping: str = setting("never", choices=EARLY_STOPPING)
     # Summaries cut at the maximum length: last behind all finished ones, compete
     # by score alone.
-    unfinished: str = setting("last", choices=UNFINISHED)
+    unfinished: str = setting("last", choices=("last", "compete"))
     supported: str = flag(
         "",
         "facts that are written only as the source has them, with commas between "
@@ -146,16 +144,12 @@ def check_vocabularies(config: SearchConfig, *, has_one_vocabulary: bool) -> Non
     Raises:
       UsageError: source and summary have a vocabulary each.
     """
-    settings = {
-        "common_pieces": config.common_pieces,
-        "`supported=`": config.supported_kinds,
-    }
-    for name, value in settings.items():
-        if value and not has_one_vocabulary:
-            raise UsageError(
-                f"{name} compares the pieces of summary and source, and this network "
-                "has a vocabulary for each; leave it out"
-            )
+    name = "common_pieces" if config.common_pieces else "`supported=`"
+    if (config.common_pieces or config.supported_kinds) and not has_one_vocabulary:
+        raise UsageError(
+            f"{name} compares the pieces of summary and source, and this network has a "
+            "vocabulary for each; leave it out"
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
