@@ -67,55 +67,38 @@ class ReportedDocument(NamedTuple):
     scores: Mapping[str, float]
     is_drawn: bool
 
-    @property
-    def log_prob(self) -> float | None:
-        """The mean log-probability of the shown tokens; None of another text."""
-        is_written = self.row["summary_method"] == ABSTRACTIVE
-        return (
-            _rounded(_shown_quality(self.row)["mean_log_prob"]) if is_written else None
-        )
-
-    @property
-    def expected(self) -> float | None:
-        """The ROUGE-2 that the shown summary is expected to have."""
-        return _rounded(self.row.get("expected_rouge2"))
-
-    @property
-    def rouge(self) -> float | None:
-        """ROUGE-1 of the shown summary, where the row was scored."""
-        method = self.row["summary_method"]
-        return _rounded(self.scores.get(SUMMARY, self.scores.get(method)))
-
-    @property
-    def reason(self) -> str:
-        """What is to be said for or against the summary."""
-        parts = []
-        if self.expected is not None:
-            parts.append(f"expected ROUGE-2 {100 * self.expected:.1f}")
-        elif self.log_prob is not None:
-            parts.append(f"log-probability {self.log_prob:.2f} a token")
-        elif self.rouge is not None:
-            parts.append(f"ROUGE-1 {100 * self.rouge:.1f}")
-        flags = [flag for flag in self.row["quality_flags"] if flag != SHORT_SOURCE]
-        if flags:
-            parts.append(f"{len(flags)} quality flag{'s' * (len(flags) > 1)}")
-        return "; ".join(parts)
-
     def line(self) -> dict[str, Any]:
-        """What the list shows of the document, and searches in."""
-        row = self.row
+        """What the list shows of the document, and searches in; `reason` is what is to
+        be said for or against the summary.
+        """
+        row, method = self.row, self.row["summary_method"]
+        quality = _shown_quality(row)
+        expected = _rounded(row.get("expected_rouge2"))
+        # Only the text of a network has one.
+        log_prob = _rounded(quality["mean_log_prob"]) if method == ABSTRACTIVE else None
+        rouge = _rounded(self.scores.get(SUMMARY, self.scores.get(method)))
+        reasons = []
+        if expected is not None:
+            reasons.append(f"expected ROUGE-2 {100 * expected:.1f}")
+        elif log_prob is not None:
+            reasons.append(f"log-probability {log_prob:.2f} a token")
+        elif rouge is not None:
+            reasons.append(f"ROUGE-1 {100 * rouge:.1f}")
+        flags = [flag for flag in row["quality_flags"] if flag != SHORT_SOURCE]
+        if flags:
+            reasons.append(f"{len(flags)} quality flag{'s' * (len(flags) > 1)}")
         return {
             "id": row["document_id"],
             "split": row["split"],
-            "method": row["summary_method"],
+            "method": method,
             "flags": row["quality_flags"],
             "summary": row["summary"][:MOST_CHARACTERS],
             "reference": (row["reference_summary"] or "")[:MOST_CHARACTERS],
-            "words": _shown_quality(row).get("words", row["article_words"]),
-            "expected": self.expected,
-            "log_prob": self.log_prob,
-            "rouge": self.rouge,
-            "reason": self.reason,
+            "words": quality.get("words", row["article_words"]),
+            "expected": expected,
+            "log_prob": log_prob,
+            "rouge": rouge,
+            "reason": "; ".join(reasons),
             "drawn": self.is_drawn,
         }
 

@@ -6,37 +6,40 @@ from typing import Any
 from precis.model.quality.flags import ABSTRACTIVE
 from precis.pipelines.evaluate.evaluation_table import LEAD
 from precis.pipelines.evaluate.scoring import SUMMARY
-from precis.pipelines.report.reported_run import ReportedRun
 from precis.pipelines.run.accounts import OUTCOMES
+from precis.pipelines.tables.finished_run import FinishedRun
 
 _MOST_SOURCES = 100
 _SHOWN_LETTERS = 3  # of each reason
 _RAW_CHARACTERS = 300
 
 
-def headline_cards(run: ReportedRun, flagged: int) -> list[tuple[str, str, str]]:
+def headline_cards(
+    run: FinishedRun, evaluation: Mapping[str, Any] | None, flagged: int
+) -> list[tuple[str, str, str]]:
     """The few numbers at the top: name, value, and what it means.
 
     Args:
       run: the run.
+      evaluation: the content of rouge.json, if there is one.
       flagged: the rows whose shown summary has a flag.
     """
     counts = run.manifest["counts"]
-    share = f"{100 * flagged / run.run.rows:.1f} %"
+    share = f"{100 * flagged / run.rows:.1f} %"
     lost = counts.get("failed", 0) + counts.get("empty", 0)
     cards = [
-        ("Documents", f"{run.run.rows:,}", f"records read: {counts['read']:,}"),
+        ("Documents", f"{run.rows:,}", f"records read: {counts['read']:,}"),
         ("Flagged", share, f"summaries with a quality flag: {flagged:,}"),
         ("Dead letters", f"{lost:,}", "records without a row"),
     ]
-    if run.evaluation:
-        systems = {row["method"]: row for row in run.evaluation["systems"]}
-        shown = systems[shown_system(run.evaluation)]
+    if evaluation:
+        systems = {row["method"]: row for row in evaluation["systems"]}
+        shown = systems[shown_system(evaluation)]
         lead = systems.get(LEAD)
         beside = f"{lead['system']} {100 * lead['rouge1']['mean']:.1f}" if lead else ""
         value = f"{100 * shown['rouge1']['mean']:.1f}"
         cards.insert(1, (f"ROUGE-1 of {shown['system']}", value, beside))
-        measures = {row["method"]: row for row in run.evaluation["measures"]}
+        measures = {row["method"]: row for row in evaluation["measures"]}
         right = measures.get(shown["method"], {}).get("facts_of_reference_percent")
         if right is not None:
             beside = "summaries whose numbers, dates and names stand in the reference"
@@ -51,12 +54,12 @@ def shown_system(evaluation: Mapping[str, Any]) -> str:
     return str(next(shown, methods[0]))
 
 
-def run_facts(run: ReportedRun) -> dict[str, dict[str, str]]:
+def run_facts(run: FinishedRun) -> dict[str, dict[str, str]]:
     """Facts about a run by the names in its manifest, in groups that the page folds."""
     manifest = run.manifest
     facts = {
-        "folder": run.run.folder,
-        "rows": run.run.rows,
+        "folder": run.folder,
+        "rows": run.rows,
         "files": len(manifest["files"]),
         "bytes": sum(file["bytes"] for file in manifest["files"]),
         "summaries by": manifest["summary_methods"],
@@ -75,7 +78,7 @@ def run_facts(run: ReportedRun) -> dict[str, dict[str, str]]:
     }
 
 
-def accounts(run: ReportedRun) -> dict[str, Any]:
+def accounts(run: FinishedRun) -> dict[str, Any]:
     """The counts of the records, in total and by source file.
 
     Raises:
@@ -103,11 +106,11 @@ def accounts(run: ReportedRun) -> dict[str, Any]:
     }
 
 
-def dead_letters(run: ReportedRun) -> list[dict[str, Any]]:
+def dead_letters(run: FinishedRun) -> list[dict[str, Any]]:
     """The lost records by reason, each with the first letters of it."""
     counts = dict(run.manifest["failures"])
     shown: dict[str, list[dict[str, Any]]] = {}
-    for letter in run.run.dead_letters():
+    for letter in run.dead_letters():
         examples = shown.setdefault(f"{letter['stage']}/{letter['reason']}", [])
         if len(examples) < _SHOWN_LETTERS:
             raw = (letter["raw"] or b"")[:_RAW_CHARACTERS]

@@ -27,22 +27,12 @@ def pack(content: Any) -> str:
     return base64.b64encode(data).decode()
 
 
-def pack_documents(documents: Sequence[ReportedDocument]) -> list[str]:
-    """Packs documents with their sources into blocks, in the order of the page."""
-    # Beside its details a source repeats much of them, and compresses well.
-    packed = [{**each.details(), "source": each.source()} for each in documents]
-    return [
-        pack(packed[start : start + DOCUMENTS_A_BLOCK])
-        for start in range(0, len(packed), DOCUMENTS_A_BLOCK)
-    ]
-
-
 def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -> bytes:
     """The page as HTML in UTF-8.
 
     Args:
-      sections: what the template shows, the blocks of the documents among it.
-      documents: for the list.
+      sections: what the template shows besides.
+      documents: in the order of the page, for the list and the blocks.
     """
     import jinja2
     from markupsafe import Markup
@@ -60,6 +50,9 @@ def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # Beside its details a source repeats much of them, and compresses well.
+    packed = [{**each.details(), "source": each.source()} for each in documents]
+    starts = range(0, len(packed), DOCUMENTS_A_BLOCK)
     environment.filters["count"] = "{:,}".format
     text = environment.get_template("page.html").render(
         sections,
@@ -67,6 +60,7 @@ def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         list=pack([each.line() for each in documents]),
+        blocks=[pack(packed[at : at + DOCUMENTS_A_BLOCK]) for at in starts],
         documents_a_block=DOCUMENTS_A_BLOCK,
     )
     return text.encode(errors="replace")

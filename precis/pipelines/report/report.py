@@ -4,24 +4,25 @@ The parts are read twice: once for the numbers of all rows, once for the rows th
 on the page. In memory are a row group, the rows on the page and their articles.
 """
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
-from precis.pipelines.evaluate.evaluation_table import all_tables, notes
+from precis.pipelines.evaluate.options import default_output
 from precis.pipelines.report import facts, rows
 from precis.pipelines.report.articles import articles_of_rows
 from precis.pipelines.report.documents import ReportedDocument
-from precis.pipelines.report.groups import DOCUMENT_KEY, sample_groups
+from precis.pipelines.report.evaluation import read_evaluation
 from precis.pipelines.report.options import REPORT
-from precis.pipelines.report.page import pack_documents, render
-from precis.pipelines.report.reported_run import ReportedRun, open_reported_run
+from precis.pipelines.report.page import render
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.run.options import read_flags
-from precis.pipelines.run.result_files import check_apart
+from precis.pipelines.run.result_files import GROUPS_FOLDER, check_apart
+from precis.pipelines.tables.finished_run import FinishedRun, open_run
+from precis.pipelines.tables.schema import SCHEMA_VERSION
 
 # How the rows are ordered, by the value that judges them.
 _ORDERS = {
@@ -64,83 +65,91 @@ def report(**flags: Any) -> ReportResult:
     """
     (options,) = read_flags(REPORT, flags)
     check_apart(options.page, flag="--output", result=options.run)
-    run = open_reported_run(options.run)
-    if not run.run.rows:
-        raise UsageError(
-            f"{options.run} has no rows of documents, as after --rows groups; name a "
-            "run that has some"
-        )
+    run = _open_run(options.run)
+    place = default_output(options.run)
+    evaluation = read_evaluation(run, place)
+    of_groups = read_evaluation(
+        run, files.join(place, GROUPS_FOLDER), " --group_references jsonl:FILE"
+    )
     with open_database() as database:
-        with stage("count", total=run.run.rows, unit="rows") as counting:
-            rows.add_scores(database, run.scores())
-            for added in rows.add_rows(database, run.run.tables(rows.NUMBER_COLUMNS)):
+        with stage("count", total=run.rows, unit="rows") as counting:
+            rows.add_scores(database, evaluation.scores())
+            for added in rows.add_rows(database, run.tables(rows.NUMBER_COLUMNS)):
                 counting.advance(added)
         with stage("read", is_brief=True):
-            counts = database.execute(rows.COUNTS).fetchall()
-            ((expected, log_probs, flagged),) = counts
-            value = facts.shown_system(run.evaluation) if run.evaluation else ""
+            ((expected, log_probs, flagged),) = database.execute(rows.COUNTS).fetchall()
+            content = evaluation.content
+            value = facts.shown_system(content) if content else ""
             value = rows.LOG_PROB if log_probs else value
             value = rows.EXPECTED if expected else value
             chosen, best = rows.choose_rows(database, options.documents, value)
-            taken = rows.take_rows(run.run.tables(), chosen)
+            taken = rows.take_rows(run.tables(), chosen)
             shown = [taken[number] for number in chosen]
             articles = articles_of_rows(shown, run.manifest)
             scores = rows.scores_of(database, shown)
             places = {
-                tuple(row[name] for name in DOCUMENT_KEY): place
+                tuple(row[name] for name in rows.DOCUMENT_KEY): place
                 for place, row in enumerate(shown)
             }
-            groups = sample_groups(database, run.run, places)
-    described = map(ReportedDocument, shown, articles, scores, chosen.values())
-    documents = dict(zip(chosen, described, strict=True))
+            groups = rows.sample_groups(database, run, places)
+    each = zip(shown, articles, scores, chosen.values(), strict=True)
+    documents = list(itertools.starmap(ReportedDocument, each))
+    best = [list(chosen).index(number) for number in best]
+    worst = [place for place in range(len(documents)) if place not in best]
+    missing = Counter(each for each in articles if isinstance(each, str))
     with stage("write", is_brief=True):
         sections = {
-            **_sections(run, documents, best),
-            "groups": groups,
-            "cards": facts.headline_cards(run, flagged),
+            "title": run.folder.rstrip("/").rpartition("/")[2] or run.folder,
+            "cards": facts.headline_cards(run, content, flagged),
+            "samples": {
+                name: [(place, documents[place]) for place in among[: rows.BEST_ROWS]]
+                for name, among in {"Best": best, "Worst": worst}.items()
+            },
+            "rows": run.rows,
+            "page_documents": len(documents),
+            "drawn": sum(chosen.values()),
             "judged_by": _ORDERS.get(value, _BY_ROUGE),
-            "blocks": pack_documents(list(documents.values())),
+            "missing": missing.most_common(3),
+            "groups": groups,
+            "group_count": sum(part.rows for part in run.group_parts),
+            "evaluation": evaluation,
+            "of_groups": of_groups,
+            "flag_counts": run.manifest["quality_flags"],
+            "accounts": facts.accounts(run),
+            "dead_letters": facts.dead_letters(run),
+            "run_facts": facts.run_facts(run),
         }
-        content = render(sections, list(documents.values()))
+        page = render(sections, documents)
         with files.write_aside(options.page) as file:
-            file.write(content)
-    missing = [each for each in articles if isinstance(each, str)]
+            file.write(page)
     return ReportResult(
         options.page,
-        len(content),
-        run.run.rows,
+        len(page),
+        run.rows,
         len(documents),
-        len(missing),
-        missing[0] if missing else "",
+        missing.total(),
+        next(iter(missing), ""),
     )
 
 
-def _sections(
-    run: ReportedRun, documents: Mapping[int, ReportedDocument], best: Sequence[int]
-) -> dict[str, Any]:
-    """What the template shows of a run besides its documents."""
-    manifest, evaluation, of_groups = run.manifest, run.evaluation, run.of_groups
-    shown = list(documents.values())
-    missing = Counter(each.article for each in shown if isinstance(each.article, str))
-    places = {number: place for place, number in enumerate(documents)}
-    worst = [number for number in documents if number not in best][: rows.BEST_ROWS]
-    return {
-        "title": run.run.folder.rstrip("/").rpartition("/")[2] or run.run.folder,
-        "rows": run.run.rows,
-        "page_documents": len(documents),
-        "drawn": sum(each.is_drawn for each in shown),
-        "missing": missing.most_common(3),
-        "samples": {
-            title: [(places[number], documents[number]) for number in numbers]
-            for title, numbers in {"Best": best, "Worst": worst}.items()
-        },
-        "group_count": sum(part.rows for part in run.run.group_parts),
-        "group_tables": all_tables(of_groups) if of_groups else [],
-        "group_notes": notes(of_groups) if of_groups else [run.groups_note],
-        "flag_counts": manifest["quality_flags"],
-        "run_facts": facts.run_facts(run),
-        "accounts": facts.accounts(run),
-        "dead_letters": facts.dead_letters(run),
-        "tables": all_tables(evaluation) if evaluation else [],
-        "notes": notes(evaluation) if evaluation else [run.evaluation_note],
-    }
+def _open_run(folder: str) -> FinishedRun:
+    """Opens a run with rows of documents whose files are as they were written.
+
+    Raises:
+      UsageError: there is none, or one of another version.
+      DataError: a file of the run is damaged.
+    """
+    run = open_run(folder)
+    run.check_parts()
+    version = run.manifest["schema_version"]
+    if version != SCHEMA_VERSION:
+        raise UsageError(
+            f"{folder} has schema version {version}, and this precis reports version "
+            f"{SCHEMA_VERSION}; run `precis summarize` again"
+        )
+    if not run.rows:
+        raise UsageError(
+            f"{folder} has no rows of documents, as after --rows groups; name a run "
+            "that has some"
+        )
+    return run

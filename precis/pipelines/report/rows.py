@@ -1,20 +1,25 @@
-"""The rows of a run that are on the page, chosen in a database.
+"""The rows of documents and groups that are on the page, chosen in a database.
 
 The worst rows are on the page, and a random sample of the others. Rows are numbered in
 the order of the parts, and judged by a value of each: the ROUGE-2 that the shown
 summary is expected to have, where the run says it; else of a run with a network
 the log-probability per token of that summary, and of other runs ROUGE-1 where they have
-been evaluated. Among about equal values the number of quality flags decides. What does
-not fit the memory of the database lies on the disk.
+been evaluated. Among about equal values the number of quality flags decides. Of groups
+the largest are there, and some drawn at random. What does not fit the memory of the
+database lies on the disk.
 """
 
-from bisect import bisect_left
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE
+from precis.model.text.wrapping import shown_line
+from precis.pipelines.run.key_tables import insert_rows, numbered
+from precis.pipelines.tables.finished_run import FinishedRun
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,12 +42,15 @@ _ROWS = f"""
             THEN abstractive_quality.mean_log_prob END AS log_prob,
         100 * expected_rouge2 AS expected,
         sha256(content_sha256 || ' ' || document_id) AS key
-    FROM added
+    FROM batch
 """
 EXPECTED, LOG_PROB = "expected", "log_prob"
 # The rows with an expected ROUGE-2, with a log-probability, with a flag.
 COUNTS = "SELECT count(expected), count(log_prob), count_if(is_flagged) FROM rows"
-_SCORES = "SELECT document_id, system, rouge1 FROM added WHERE rouge1 IS NOT NULL"
+_SCORE_SCHEMA = pa.schema(
+    {"document_id": pa.string(), "system": pa.string(), "rouge1": pa.float64()}
+)
+_SCORES = "SELECT document_id, system, rouge1 FROM batch WHERE rouge1 IS NOT NULL"
 _JUDGE = """
     CREATE TABLE judged AS SELECT number, flags, key,
         CASE $value WHEN 'expected' THEN expected WHEN 'log_prob' THEN log_prob
@@ -74,6 +82,19 @@ _SCORES_OF = """
     WHERE document_id IN (SELECT unnest($ids::VARCHAR[]))
     GROUP BY document_id HAVING count(*) = count(DISTINCT system)
 """
+# A document of a run, by the columns that are its key.
+DOCUMENT_KEY = ("document_id", "source_file", "source_position")
+_MOST_LARGEST = _MOST_DRAWN = 10
+_GROUPS = """
+    SELECT number, members, sha256(coalesce('=' || group_id, '')) AS key FROM batch
+"""
+_CHOOSE_GROUPS = f"""
+    WITH largest AS (FROM groups ORDER BY members DESC, key LIMIT {_MOST_LARGEST}),
+    drawn AS (
+        FROM groups ANTI JOIN largest USING (number) ORDER BY key LIMIT {_MOST_DRAWN}
+    )
+    SELECT number FROM (FROM largest UNION ALL FROM drawn) ORDER BY members DESC, key
+"""
 
 
 def add_rows(
@@ -85,33 +106,17 @@ def add_rows(
       database: takes the rows.
       tables: with `NUMBER_COLUMNS`.
     """
-    first = 0
-    for table in tables:
-        numbers = pa.array(range(first, first + table.num_rows), pa.int64())
-        _insert(database, "rows", _ROWS, table.append_column("number", numbers))
-        first += table.num_rows
-        yield table.num_rows
+    for table in numbered(tables, "number"):
+        insert_rows(database, "rows", table, _ROWS)
+        yield len(table)
 
 
 def add_scores(
     database: "duckdb.DuckDBPyConnection", tables: Iterable[pa.Table]
 ) -> None:
     """Adds the scores of an evaluation, if there are any."""
-    columns = {
-        "document_id": pa.string(),
-        "system": pa.string(),
-        "rouge1": pa.float64(),
-    }
-    for table in (pa.schema(columns).empty_table(), *tables):
-        _insert(database, "scores", _SCORES, table)
-
-
-def _insert(
-    database: "duckdb.DuckDBPyConnection", name: str, query: str, added: pa.Table
-) -> None:
-    database.register("added", added)
-    database.execute(f"CREATE TABLE IF NOT EXISTS {name} AS {query} LIMIT 0")
-    database.execute(f"INSERT INTO {name} {query}")
+    for table in itertools.chain([_SCORE_SCHEMA.empty_table()], tables):
+        insert_rows(database, "scores", table, _SCORES)
 
 
 def choose_rows(
@@ -142,12 +147,8 @@ def scores_of(
 ) -> list[dict[str, float]]:
     """ROUGE-1 by system of each row with a reference."""
     ids = [row["document_id"] for row in rows if row["reference_summary"]]
-    scores = {
-        name: dict(zip(systems, values, strict=True))
-        for name, systems, values in database.execute(
-            _SCORES_OF, {"ids": ids}
-        ).fetchall()
-    }
+    found = database.execute(_SCORES_OF, {"ids": ids}).fetchall()
+    scores = {name: dict(zip(*of_name, strict=True)) for name, *of_name in found}
     return [
         scores.get(row["document_id"], {}) if row["reference_summary"] else {}
         for row in rows
@@ -161,13 +162,41 @@ def take_rows(tables: Iterable[pa.Table], wanted: Iterable[int]) -> dict[int, An
       tables: of all rows, in their order.
       wanted: the numbers of the rows.
     """
-    ordered = sorted(wanted)
+    numbers = np.fromiter(wanted, np.int64)
     taken: dict[int, Any] = {}
-    first = 0
-    for table in tables:
-        low, high = (bisect_left(ordered, n) for n in (first, first + table.num_rows))
-        places = [number - first for number in ordered[low:high]]
-        rows = table.take(places).to_pylist() if places else []
-        taken.update(zip(ordered[low:high], rows, strict=True))
-        first += table.num_rows
+    for table in numbered(tables, ""):
+        is_wanted = np.isin(table.column("").to_numpy(), numbers)
+        for row in table.filter(pa.array(is_wanted)).to_pylist():
+            taken[row.pop("")] = row
     return taken
+
+
+def sample_groups(
+    database: "duckdb.DuckDBPyConnection",
+    run: FinishedRun,
+    places: Mapping[tuple[str, ...], int],
+) -> list[dict[str, Any]]:
+    """The rows of some groups, the largest first.
+
+    Args:
+      database: orders the groups of a run.
+      run: of the groups.
+      places: on the page, of the documents that are on it by `DOCUMENT_KEY`.
+
+    Returns:
+      Each row as it is in the run, with the `line` of each sentence in the summary,
+      and the `place` of its document, None where it is not on the page.
+    """
+    if not run.group_parts:
+        return []
+    tables = run.tables(["group_id", "members"], of_groups=True)
+    for table in numbered(tables, "number"):
+        insert_rows(database, "groups", table, _GROUPS)
+    chosen = [number for (number,) in database.execute(_CHOOSE_GROUPS).fetchall()]
+    taken = take_rows(run.tables(of_groups=True), chosen)
+    rows = [taken[number] for number in chosen]
+    for sentence in itertools.chain(*(row["sentences"] for row in rows)):
+        key = tuple(sentence[name] for name in DOCUMENT_KEY)
+        sentence["line"] = shown_line(sentence["text"])
+        sentence["place"] = places.get(key)
+    return rows

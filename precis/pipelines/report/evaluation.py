@@ -1,0 +1,82 @@
+"""The evaluation of a run, as the report about the run shows it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from precis.model import files
+from precis.pipelines.evaluate.evaluation_table import all_tables, notes
+from precis.pipelines.evaluate.scoring import SCORES_FOLDER
+from precis.pipelines.tables.finished_run import FinishedRun
+from precis.pipelines.tables.part_files import read_part
+
+SCORE_COLUMNS = ("document_id", "system", "rouge1")
+
+
+class Evaluation(NamedTuple):
+    """The evaluation of the documents or the groups of a run.
+
+    Attributes:
+      content: of rouge.json; None without an evaluation of this run.
+      note: a sentence that says why there is none; "" where there is.
+      score_files: with the score of each row.
+    """
+
+    content: Mapping[str, Any] | None
+    note: str
+    score_files: Sequence[str]
+
+    @property
+    def tables(self) -> list[Any]:
+        """The tables of the scores."""
+        return all_tables(self.content) if self.content else []
+
+    @property
+    def notes(self) -> list[str]:
+        """The sentences below them."""
+        return notes(self.content) if self.content else [self.note]
+
+    def scores(self) -> Iterator[pa.Table]:
+        """The scores of the rows, a table for each row group."""
+        for path in self.score_files if self.content else ():
+            yield from read_part(path, SCORE_COLUMNS)
+
+
+def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation:
+    """Reads what `precis evaluate` wrote of a run.
+
+    Args:
+      run: the run.
+      place: the folder of the evaluation.
+      flags: of the command that makes one of its kind.
+
+    Raises:
+      DataError: rouge.json is damaged.
+    """
+    score_files = files.glob(files.join(place, SCORES_FOLDER, "*.parquet"))
+    path = files.join(place, "rouge.json")
+    content, note = None, ""
+    way_out = f"precis evaluate --input {run.folder}{flags} makes one of this run."
+    if not files.exists(path):
+        note = f"ROUGE is not shown: there is no evaluation; {way_out}"
+    elif _run_of(score_files) not in (run.run_id, ""):
+        other = f"{place} is the evaluation of another run"
+        note = f"ROUGE is not shown: {other}; {way_out}"
+    else:
+        content = files.read_object(
+            path,
+            way_out="run `precis evaluate` again",
+            fields={"systems": list, "measures": list, "differences": list},
+        )
+        if not content["systems"]:
+            note = "ROUGE is not shown: it reads a to z, and the references are others."
+            content = None
+    return Evaluation(content, note, score_files)
+
+
+def _run_of(score_files: Sequence[str]) -> str:
+    """The id of the run that was scored; "" without a score."""
+    for part in score_files[:1]:
+        return str(next(read_part(part, ["run_id"])).column("run_id")[0])
+    return ""
