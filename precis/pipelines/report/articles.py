@@ -19,9 +19,9 @@ from precis.pipelines.corpus.task import (
     Task,
     may_hold,
 )
+from precis.pipelines.tables.finished_run import corpus_of_run
 
 _CHANGED = "the article is no longer the one that was summarized"
-_NO_CORPUS = "the input does not say which corpus it is made of"
 _GONE = "the corpus does not have it any more"
 
 Row = Mapping[str, Any]
@@ -36,10 +36,7 @@ def articles_of_rows(rows: Sequence[Row], manifest: Row) -> list[Article | str]:
     """
     places = [Place(row["source_file"], row["source_position"]) for row in rows]
     try:
-        corpus = corpus_of_run(manifest)
-        if corpus is None:
-            return [_NO_CORPUS] * len(rows)
-        found = find_articles(places, corpus)
+        found = find_articles(places, corpus_of_run(manifest))
     # Such as flags that this version does not have, or a corpus that was moved.
     except (PrecisError, OSError) as error:
         return [_one_line(error)] * len(rows)
@@ -51,15 +48,6 @@ def articles_of_rows(rows: Sequence[Row], manifest: Row) -> list[Article | str]:
         else article
         for article, row in zip(articles, rows, strict=True)
     ]
-
-
-def corpus_of_run(manifest: Row) -> CorpusOptions | None:
-    """How a run has read its corpus; None where its manifest does not say."""
-    flags = manifest.get("provenance", {}).get("flags", {})
-    if not flags.get("corpus"):
-        return None
-    names = (field.name for field in dataclasses.fields(CorpusOptions))
-    return CorpusOptions(**{name: flags[name] for name in names if name in flags})
 
 
 def find_articles(

@@ -20,6 +20,8 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.pipelines.corpus.dead_letters import read_dead_letters
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.run.options import option_names, read_flags
 from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DESCRIPTION_FILES,
@@ -225,6 +227,21 @@ def read_run(folder: str) -> FinishedRun:
     of_documents = [part for part in parts if not part.is_of_groups]
     of_groups = [part for part in parts if part.is_of_groups]
     return FinishedRun(folder, manifest, of_documents, of_groups)
+
+
+def corpus_of_run(
+    manifest: Mapping[str, Any], changes: Mapping[str, Any] = {}
+) -> CorpusOptions:
+    """How a run has read its corpus, but for flags that are changed.
+
+    Raises:
+      UsageError: this version does not read such a corpus.
+    """
+    values = {**manifest["provenance"]["flags"], **changes}
+    names = option_names([CorpusOptions])
+    given = {name: values[name] for name in names if name in values}
+    (corpus,) = read_flags([CorpusOptions], given)
+    return corpus
 
 
 def _part_files(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -11,10 +11,9 @@ from precis.model.bundle.manifest import CONFIG_FILE, WEIGHTS_FILE
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.records.dataset import FORMAT_VERSION, SENTENCE_PAIRS, DatasetInfo
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
-from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.run.accounts import check_sources, total_counts
 from precis.pipelines.run.key_tables import open_database
-from precis.pipelines.run.options import option_names, read_flags
+from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
@@ -22,12 +21,13 @@ from precis.pipelines.run.result_files import (
     SUCCESS_FILE,
     TASKS_FOLDER,
 )
+from precis.pipelines.tables.finished_run import corpus_of_run
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 from precis.pipelines.verify import rows
 from precis.pipelines.verify.bundle import check_bundle
 from precis.pipelines.verify.folder import Finding, as_lines, check_files
 from precis.pipelines.verify.groups import check_groups
-from precis.pipelines.verify.options import VERIFY, ComparedCorpusOptions
+from precis.pipelines.verify.options import VERIFY
 
 MANIFEST = DESCRIPTION_FILES["summaries"]
 DATASET = DESCRIPTION_FILES["records"]
@@ -143,7 +143,7 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _check_manifest(manifest)
     groups = manifest.get("groups")
     has_rows = not groups or groups["rows"] != "groups"
-    corpus = _run_corpus(manifest, flags)
+    corpus = corpus_of_run(manifest, flags) if flags.get("corpus") else None
     if corpus is not None and not has_rows:
         raise UsageError(
             f"--corpus compares the rows of documents, and {folder} has those of "
@@ -187,20 +187,6 @@ def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
         if count != total:
             problem = f"counts.{name} is {count}, and the sum of the source files"
             yield Finding(MANIFEST, f"{problem} {total}")
-
-
-def _run_corpus(
-    manifest: Mapping[str, Any], flags: Mapping[str, Any]
-) -> CorpusOptions | None:
-    """How the corpus is read: as the run did, but for the flags that are given."""
-    if not flags.get("corpus"):
-        return None
-    values = {**manifest["provenance"]["flags"], **flags}
-    names = option_names([ComparedCorpusOptions])
-    given = {name: values[name] for name in names if name in values}
-    (corpus,) = read_flags([ComparedCorpusOptions], given)
-    compared: CorpusOptions = corpus
-    return compared
 
 
 def _check_records(folder: str) -> Iterator[Finding]:

@@ -16,12 +16,11 @@ from precis.pipelines.corpus.task import Place
 from precis.pipelines.report import articles as articles_module
 from precis.pipelines.report.articles import (
     articles_of_rows,
-    corpus_of_run,
     find_articles,
 )
 from precis.pipelines.report.facts import run_facts
 from precis.pipelines.summarize.summarize import summarize
-from precis.pipelines.tables.finished_run import open_run
+from precis.pipelines.tables.finished_run import corpus_of_run, open_run
 
 
 def stories(count):
@@ -66,8 +65,6 @@ def test_a_changed_or_lost_article_is_not_shown(tmp_path):
     assert articles_of_rows(rows, manifest) == [reason, gone, gone]
     corpus.unlink()
     assert all("no file matches" in each for each in articles_of_rows(rows, manifest))
-    none = "the input does not say which corpus it is made of"
-    assert articles_of_rows(rows, {"files": []}) == [none] * 3
     other = {"provenance": {"flags": {"corpus": "zip:news.zip"}}}
     assert "unknown corpus 'zip:news.zip'" in articles_of_rows(rows, other)[0]
 
