@@ -6,10 +6,8 @@ import pyarrow as pa
 
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.counters import count
-from precis.pipelines.run.key_tables import open_database
+from precis.pipelines.run.key_tables import numbered, open_database
 from precis.pipelines.tables.finished_run import FinishedRun, open_run
-
-_PLACE = pa.field("place", pa.int64())
 
 
 def run_facts(run: FinishedRun) -> dict[str, str]:
@@ -49,15 +47,9 @@ def counted_rows(run: FinishedRun) -> Iterator[pa.RecordBatch]:
 
 def key_rows(run: FinishedRun, key: Sequence[str]) -> pa.RecordBatchReader:
     """The columns of the key of all rows, in batches, and `place`, counted from 0."""
-    schema = pa.schema([*(run.schema.field(name) for name in key), _PLACE])
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        first = 0
-        for batch in run.batches(key):
-            places = pa.array(range(first, first := first + len(batch)), _PLACE.type)
-            yield batch.append_column(_PLACE, places)
-
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    schema = pa.schema([*map(run.schema.field, key), ("place", pa.int64())])
+    batches = numbered(run.batches(key), "place")
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def optional_schema(run: FinishedRun, key: Sequence[str]) -> pa.Schema:
@@ -119,20 +111,17 @@ def check_keys(
             f"CREATE TABLE keys AS SELECT {names}, count(*) AS count FROM run "
             f"GROUP BY {names}"
         )
-        nulls = connection.execute(
-            f"SELECT {', '.join(f'count(*) - count({sql_names([n])})' for n in key)} "
-            "FROM keys"
-        ).fetchall()
+        for name in () if may_be_null else key:
+            nulls = f"FROM keys WHERE {sql_names([name])} IS NULL LIMIT 1"
+            if connection.execute(nulls).fetchone():
+                raise DataError(
+                    f"{run.folder}: column {name!r} of the key is null in at least one "
+                    "row; name other columns with --table_key"
+                )
         repeated = connection.execute(
             "SELECT sum(count - 1) OVER (), * FROM keys WHERE count > 1 "
             "ORDER BY ALL LIMIT 1"
         ).fetchone()
-    for name, count_of_nulls in zip(key, *nulls, strict=True):
-        if count_of_nulls and not may_be_null:
-            raise DataError(
-                f"{run.folder}: column {name!r} of the key is null in at least one "
-                "row; name other columns with --table_key"
-            )
     if repeated:
         values = zip(key, repeated[1:], strict=False)
         named = ", ".join(f"{name} {value!r}" for name, value in values)
