@@ -159,28 +159,21 @@ def choose_network(
             **limits,
         )
     elif settings.encoder:
-        network, initial = _network_on_encoder(records, settings, limits)
+        named = _named_network(records, settings, limits, pointer=False)
+        network, initial = weights_of_encoder(
+            settings.encoder,
+            records.tokenizers,
+            named.decoder,
+            decoder_layers=named.decoder_layers,
+            convolutional_gate=named.convolutional_gate,
+            tied_output=named.tied_output,
+            **limits,
+        )
     else:
         network, initial = _new_network(records, settings, limits), InitialWeights()
     if settings.word_vectors:
         initial = with_word_vectors(initial, settings.word_vectors)
     return network, initial
-
-
-def _network_on_encoder(
-    records: RecordSets, settings: NetworkOptions, limits: dict[str, Any]
-) -> tuple[NetworkConfig, InitialWeights]:
-    """A new decoder on a trained encoder, and the encoder's weights (--encoder)."""
-    named = _named_network(records, settings, limits, pointer=False)
-    return weights_of_encoder(
-        settings.encoder,
-        records.tokenizers,
-        named.decoder,
-        decoder_layers=named.decoder_layers,
-        convolutional_gate=named.convolutional_gate,
-        tied_output=named.tied_output,
-        **limits,
-    )
 
 
 def _new_network(

@@ -83,8 +83,6 @@ def encode_rows(rows: pa.Table) -> list[bytes]:
 
 def _encode(array: pa.Array) -> list[bytes]:
     """Each value as bytes, in a form of which none begins another."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _encode(array.dictionary_decode())
