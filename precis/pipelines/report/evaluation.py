@@ -8,10 +8,9 @@ import pyarrow as pa
 from precis.model import files
 from precis.pipelines.evaluate.evaluation_table import all_tables, notes
 from precis.pipelines.evaluate.scoring import SCORES_FOLDER
+from precis.pipelines.report.rows import SCORE_SCHEMA
 from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.tables.part_files import read_part
-
-SCORE_COLUMNS = ("document_id", "system", "rouge1")
 
 
 class Evaluation(NamedTuple):
@@ -40,7 +39,7 @@ class Evaluation(NamedTuple):
     def scores(self) -> Iterator[pa.Table]:
         """The scores of the rows, a table for each row group."""
         for path in self.score_files if self.content else ():
-            yield from read_part(path, SCORE_COLUMNS)
+            yield from read_part(path, SCORE_SCHEMA.names)
 
 
 def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation:
@@ -60,7 +59,7 @@ def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation
     way_out = f"precis evaluate --input {run.folder}{flags} makes one of this run."
     if not files.exists(path):
         note = f"ROUGE is not shown: there is no evaluation; {way_out}"
-    elif _run_of(score_files) not in (run.run_id, ""):
+    elif score_files and _run_of(score_files[0]) not in (run.run_id, ""):
         other = f"{place} is the evaluation of another run"
         note = f"ROUGE is not shown: {other}; {way_out}"
     else:
@@ -75,8 +74,6 @@ def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation
     return Evaluation(content, note, score_files)
 
 
-def _run_of(score_files: Sequence[str]) -> str:
-    """The id of the run that was scored; "" without a score."""
-    for part in score_files[:1]:
-        return str(next(read_part(part, ["run_id"])).column("run_id")[0])
-    return ""
+def _run_of(path: str) -> str:
+    """The run of the first row that was scored in a file."""
+    return str(next(read_part(path, ["run_id"])).column("run_id")[0])

@@ -79,11 +79,7 @@ def run_facts(run: FinishedRun) -> dict[str, dict[str, str]]:
 
 
 def accounts(run: FinishedRun) -> dict[str, Any]:
-    """The counts of the records, in total and by source file.
-
-    Raises:
-      DataError: the file with the counts is damaged.
-    """
+    """The counts of the records, in total and by source file."""
     counts = run.manifest["counts"]
     outcomes = {name: counts.get(name, 0) for name in OUTCOMES}
     names = ["read", *(name for name, count in outcomes.items() if count)]

@@ -47,7 +47,7 @@ _ROWS = f"""
 EXPECTED, LOG_PROB = "expected", "log_prob"
 # The rows with an expected ROUGE-2, with a log-probability, with a flag.
 COUNTS = "SELECT count(expected), count(log_prob), count_if(is_flagged) FROM rows"
-_SCORE_SCHEMA = pa.schema(
+SCORE_SCHEMA = pa.schema(
     {"document_id": pa.string(), "system": pa.string(), "rouge1": pa.float64()}
 )
 _SCORES = "SELECT document_id, system, rouge1 FROM batch WHERE rouge1 IS NOT NULL"
@@ -115,7 +115,7 @@ def add_scores(
     database: "duckdb.DuckDBPyConnection", tables: Iterable[pa.Table]
 ) -> None:
     """Adds the scores of an evaluation, if there are any."""
-    for table in itertools.chain([_SCORE_SCHEMA.empty_table()], tables):
+    for table in itertools.chain([SCORE_SCHEMA.empty_table()], tables):
         insert_rows(database, "scores", table, _SCORES)
 
 

@@ -71,12 +71,9 @@ def train(**flags: Any) -> TrainResult:
       DataError: damaged records, or a loss that is not finite.
       Interrupted: at a signal, after the state was saved.
     """
-    recipe = flags.get("recipe", "")
-    # A value of another type is refused where the flags are read.
-    settings_of_recipe = RECIPES.get(recipe, {}) if isinstance(recipe, str) else {}
-    option_groups = read_flags(
-        TRAIN, {**settings_of_recipe, **with_local_bundles(flags)}
-    )
+    # Another value is refused where the flags are read.
+    recipe = RECIPES.get(str(flags.get("recipe")), {})
+    option_groups = read_flags(TRAIN, {**recipe, **with_local_bundles(flags)})
     options, settings, training = option_groups
     check_beside(settings)
     refuse_other_kind(options.output, ABSTRACTIVE)

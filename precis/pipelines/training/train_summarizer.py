@@ -118,11 +118,9 @@ def step_flags(option_groups: Sequence[Any]) -> SummarizerRecipe:
     pairs = files.join(training, "sentence_records")
     cuts = files.join(training, "cut_records")
     draft = files.join(training, "draft")
-    corpus_flags = {
-        name: value
-        for option_group in (corpus, *others)
-        for name, value in dataclasses.asdict(option_group).items()
-    }
+    corpus_flags = dataclasses.asdict(corpus)
+    for option_group in others:
+        corpus_flags |= dataclasses.asdict(option_group)
     # The seed of the splits stays: with another one, the documents of the test split
     # would be trained on.
     corpus_flags["seed"] = CorpusOptions.seed
