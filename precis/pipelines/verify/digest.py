@@ -10,7 +10,6 @@ rows.
 
 import hashlib
 import itertools
-import operator
 from typing import Any
 
 import numpy as np
@@ -116,23 +115,17 @@ def _text(text: str) -> bytes:
 
 def _encode_struct(array: pa.StructArray) -> list[bytes]:
     """The values of the fields in the order of their names."""
-    fields = zip((field.name for field in array.type), array.flatten(), strict=True)
-    kept = (field for field in fields if field[0] not in LEFT_OUT)
-    by_name = sorted(kept, key=operator.itemgetter(0))
-    columns = [_encode(child) for _, child in by_name]
+    names = (field.name for field in array.type)
+    fields = dict(zip(names, array.flatten(), strict=True))
+    columns = [_encode(fields[name]) for name in sorted({*fields} - {*LEFT_OUT})]
     return list(map(b"".join, zip(itertools.repeat(b"{"), *columns, strict=False)))
 
 
 def _encode_list(array: pa.ListArray) -> list[bytes]:
-    items = _encode(array.flatten())
+    items = iter(_encode(array.flatten()))
     lengths = array.value_lengths().fill_null(0).to_pylist()
-    encoded = []
-    start = 0
-    for length in lengths:
-        content = b"".join(items[start : start + length])
-        encoded.append(b"[%d:%b" % (length, content))
-        start += length
-    return encoded
+    contents = (b"".join(itertools.islice(items, length)) for length in lengths)
+    return [b"[%d:%b" % each for each in zip(lengths, contents, strict=True)]
 
 
 def _encode_fractions(array: pa.Array) -> list[bytes]:
