@@ -18,27 +18,19 @@ class Evaluation(NamedTuple):
 
     Attributes:
       content: of rouge.json; None without an evaluation of this run.
-      note: a sentence that says why there is none; "" where there is.
+      tables: of the scores.
+      notes: the sentences below them; without an evaluation, why there is none.
       score_files: with the score of each row.
     """
 
     content: Mapping[str, Any] | None
-    note: str
+    tables: Sequence[Any]
+    notes: Sequence[str]
     score_files: Sequence[str]
-
-    @property
-    def tables(self) -> list[Any]:
-        """The tables of the scores."""
-        return all_tables(self.content) if self.content else []
-
-    @property
-    def notes(self) -> list[str]:
-        """The sentences below them."""
-        return notes(self.content) if self.content else [self.note]
 
     def scores(self) -> Iterator[pa.Table]:
         """The scores of the rows, a table for each row group."""
-        for path in self.score_files if self.content else ():
+        for path in self.score_files:
             yield from read_part(path, SCORE_SCHEMA.names)
 
 
@@ -71,7 +63,9 @@ def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation
         if not content["systems"]:
             note = "ROUGE is not shown: it reads a to z, and the references are others."
             content = None
-    return Evaluation(content, note, score_files)
+    if content is None:
+        return Evaluation(None, (), (note,), ())
+    return Evaluation(content, all_tables(content), notes(content), score_files)
 
 
 def _run_of(path: str) -> str:

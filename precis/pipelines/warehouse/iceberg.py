@@ -145,12 +145,9 @@ def open_catalog(address: TableAddress) -> Catalog:
             ) from error
     folder = os.path.abspath(address.place)
     os.makedirs(folder, exist_ok=True)
-    settings = {
-        "uri": f"sqlite:///{folder}/catalog.db",
-        "warehouse": f"file://{folder}",
-    }
     try:
-        return load_catalog(LOCAL_CATALOG, type="sql", **settings)
+        uri, warehouse = f"sqlite:///{folder}/catalog.db", f"file://{folder}"
+        return load_catalog(LOCAL_CATALOG, type="sql", uri=uri, warehouse=warehouse)
     except OperationalError as error:
         raise UsageError(
             f"--table: the catalogue in {address.place} cannot be written: "
