@@ -20,8 +20,8 @@ from precis.pipelines.command_line.parser import CommandLine, read_words
 from precis.pipelines.command_line.results import show_document
 from precis.pipelines.doctor.packages import missing_package
 from precis.pipelines.run.job_progress import complain, load_tensorflow, shown
-from precis.pipelines.run.options import ProgressOptions, split_progress, with_dashes
-from precis.pipelines.summarize.options import OneDocumentOptions, split_document
+from precis.pipelines.run.options import ProgressOptions, split_options, with_dashes
+from precis.pipelines.summarize.options import OneDocumentOptions
 
 
 def run_command(arguments: list[str]) -> int:
@@ -40,7 +40,7 @@ def run_command(arguments: list[str]) -> int:
             raise UsageError(f"there is no command {name!r}; {way_out}")
         line = _read(name, words)
         _set_logging(line.is_verbose)
-        options, flags = split_progress(line.flags)
+        options, flags = split_options(ProgressOptions, line.flags)
         with shown(name, options, is_verbose=line.is_verbose):
             return _run(program, name, flags, line)
     except (PrecisError, OSError) as error:  # A flag or a file that is refused.
@@ -61,7 +61,8 @@ def _read(name: str, words: Sequence[str]) -> CommandLine:
     line.flags["command"] = checked
     if checked in COMMANDS and checked != name:
         flags, beam_args, _ = _read(checked, words[place + 1 :])
-        line.flags.update(flags=split_progress(flags)[1], beam_args=beam_args)
+        flags = split_options(ProgressOptions, flags)[1]
+        line.flags.update(flags=flags, beam_args=beam_args)
     return line
 
 
@@ -71,7 +72,7 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
     started = datetime.datetime.now(datetime.UTC)
     try:
         if name == "summarize":
-            document, flags = split_document(flags)
+            document, flags = split_options(OneDocumentOptions, flags)
             if document.text:  # It is summarized without Beam.
                 return _summarize_document(document, flags, line.beam_args)
         if command.uses_beam:

@@ -24,8 +24,8 @@ from precis.pipelines.doctor.packages import (
     wrong_packages,
 )
 from precis.pipelines.run.hub import local_bundle
-from precis.pipelines.run.options import option_names, read_flags
-from precis.pipelines.summarize.options import SUMMARY_OPTIONS, split_document
+from precis.pipelines.run.options import option_names, read_flags, split_options
+from precis.pipelines.summarize.options import SUMMARY_OPTIONS, OneDocumentOptions
 from precis.pipelines.training.recipes import RECIPES
 
 OK, NOTE, WARNING, PROBLEM = "ok", "note", "warning", "problem"
@@ -154,7 +154,7 @@ def _check_start(
 ) -> Iterator[Diagnosis]:
     """Starts a job, up to the first file that it writes."""
     if command == "summarize":
-        flags = split_document(flags)[1]
+        flags = split_options(OneDocumentOptions, flags)[1]
     module = importlib.import_module(f"precis.pipelines.{command}.{command}")
     tasks, _ = module.plan(flags, beam_args)
     yield Diagnosis(OK, "job", f"takes {len(tasks):,} tasks")

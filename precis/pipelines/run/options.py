@@ -7,11 +7,12 @@ same field. Defaults stand in the dataclasses only.
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from precis.model import files
 from precis.model.config import (
@@ -27,6 +28,7 @@ from precis.model.credentials import refuse_credentials
 from precis.model.errors import UsageError
 from precis.pipelines.run.hub import BUNDLE_FLAGS, hub_name
 
+OptionsT = TypeVar("OptionsT")
 # Where a result lies is no part of how it was made.
 _NOT_RECORDED = ("output",)
 # How a value of each type is written in a file.
@@ -55,12 +57,14 @@ def with_dashes(text: str) -> str:
     return re.sub(r"`([a-z]\w*?)_?=`", r"--\1", text)
 
 
+def option_fields(option_groups: Iterable[type]) -> Iterator[dataclasses.Field]:
+    """All fields of the given dataclasses."""
+    return itertools.chain.from_iterable(map(dataclasses.fields, option_groups))
+
+
 def flag_fields(option_groups: Iterable[type]) -> Iterator[dataclasses.Field]:
     """The fields of the given dataclasses that are flags."""
-    for group in option_groups:
-        for field in dataclasses.fields(group):
-            if flag_info(field).is_flag:
-                yield field
+    return (each for each in option_fields(option_groups) if flag_info(each).is_flag)
 
 
 def flag_names(option_groups: Iterable[type]) -> list[str]:
@@ -81,9 +85,7 @@ def value_types(option_groups: Iterable[type]) -> dict[str, type]:
 
 def option_names(option_groups: Iterable[type]) -> list[str]:
     """The names of all fields of the given dataclasses."""
-    return [
-        field.name for group in option_groups for field in dataclasses.fields(group)
-    ]
+    return [field.name for field in option_fields(option_groups)]
 
 
 def read_flags(option_groups: Sequence[type], values: Mapping[str, Any]) -> list[Any]:
@@ -94,9 +96,7 @@ def read_flags(option_groups: Sequence[type], values: Mapping[str, Any]) -> list
           field without a default has none, or an empty one.
     """
     checked = check_values(option_groups, values)
-    for field in (
-        each for group in option_groups for each in dataclasses.fields(group)
-    ):
+    for field in option_fields(option_groups):
         if field.default is dataclasses.MISSING and not checked.get(field.name):
             info = flag_info(field)
             flag = info.metavar if info.is_positional else f"--{flag_name(field.name)}"
@@ -122,11 +122,7 @@ def check_values(
     Raises:
       UsageError: a name that no dataclass has, or a value of another type.
     """
-    fields = {
-        field.name: field
-        for group in option_groups
-        for field in dataclasses.fields(group)
-    }
+    fields = {field.name: field for field in option_fields(option_groups)}
     types = value_types(option_groups)
     checked = {}
     for name, value in values.items():
@@ -273,8 +269,10 @@ class ProgressOptions:
         return LIVE if is_terminal and not is_verbose else PLAIN
 
 
-def split_progress(values: Mapping[str, Any]) -> tuple[ProgressOptions, dict[str, Any]]:
-    """The options of the progress, and the flags of the command without them."""
-    flags = dict(values)
-    names = [name for name in option_names([ProgressOptions]) if name in flags]
-    return ProgressOptions(**{name: flags.pop(name) for name in names}), flags
+def split_options(
+    kind: type[OptionsT], values: Mapping[str, Any]
+) -> tuple[OptionsT, dict[str, Any]]:
+    """The options of a dataclass, and the values that are not theirs."""
+    others = dict(values)
+    names = [name for name in option_names([kind]) if name in others]
+    return kind(**{name: others.pop(name) for name in names}), others

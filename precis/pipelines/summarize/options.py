@@ -1,7 +1,6 @@
 """The options of `precis summarize`."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 from precis.model import files
@@ -352,16 +351,6 @@ class OneDocumentOptions:
                 "`precis summarize --text article.txt --json`, or - for the standard "
                 "input"
             )
-
-
-def split_document(
-    values: Mapping[str, Any],
-) -> tuple[OneDocumentOptions, dict[str, Any]]:
-    """The flags of one document, and those of the summary."""
-    names = {field.name for field in dataclasses.fields(OneDocumentOptions)}
-    of_document = {name: values[name] for name in values if name in names}
-    others = {name: values[name] for name in values if name not in names}
-    return OneDocumentOptions(**of_document), others
 
 
 # Flags that mean nothing where one text is summarized.
