@@ -87,12 +87,13 @@ def count(**done: int) -> None:
     _add(Counts(**done)._replace(started=now, ended=now))
 
 
-def count_earlier(
-    *, documents: int = 0, size: int = 0, tokens: int = 0, **others: int
-) -> None:
-    """Adds what was done before the clock starts, as by an earlier run."""
-    earlier = {"documents": documents, "size": size, "tokens": tokens}
-    _add(Counts(**others, **{f"earlier_{name}": n for name, n in earlier.items()}))
+def count_earlier(**done: int) -> None:
+    """Adds what was done before the clock starts, as by an earlier run.
+
+    Args:
+      **done: `dead_letters`, `flagged` and those with `earlier_` of `Counts`.
+    """
+    _add(Counts(**done))
 
 
 def _add(counts: Counts) -> None:

@@ -61,7 +61,7 @@ class Stage:
         """Counts units that this thread has done."""
         if self.warms_up:
             self.warms_up = False
-            count_earlier(documents=units, tokens=tokens)
+            count_earlier(earlier_documents=units, earlier_tokens=tokens)
             count()
         else:
             count(documents=units, tokens=tokens)
@@ -73,7 +73,7 @@ class Stage:
 
     def resume(self, units: int) -> None:
         """Counts units that an earlier run has done."""
-        count_earlier(documents=units)
+        count_earlier(earlier_documents=units)
 
 
 @dataclasses.dataclass

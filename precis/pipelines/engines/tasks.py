@@ -62,11 +62,11 @@ _JOB_KEY = "job_fingerprint"
 class TaskReport:
     """What one task read, wrote and could not process.
 
-    A worker returns the first four; `RunTasks` adds the others.
+    A worker returns the first four; `RunTask` adds the others.
 
     Attributes:
       sources: records by what became of them, for each source file; `read` is counted
-          by the reader, the others where the results are written. `RunTasks` adds
+          by the reader, the others where the results are written. `RunTask` adds
           those that became dead letters, and `accounts` has the equation.
       files: what it published, without the dead letters.
       figures: what only this kind of job reports, as JSON where the step has receipts;
@@ -186,8 +186,8 @@ def _report(worker: TaskWorker, step: Step | None, task: Any) -> TaskReport:
     size = worker.progress_size(task)
     if step and (report := read_receipt(step, task.number)):
         count_earlier(
-            documents=_shown_documents(report),
-            size=size,
+            earlier_documents=_shown_documents(report),
+            earlier_size=size,
             dead_letters=_lost_records(report),
             flagged=report.figures.get("flagged", 0),
         )

@@ -66,7 +66,7 @@ class EncodeWorker(PassWorker):
 
             def write_window() -> None:
                 tokens = [shards.write(*each) for each in self._encode(window)]
-                progress.add_tokens(sum(tokens))
+                progress.add("tokens", sum(tokens))
                 progress.advance_to(reader.position)
                 window.clear()
 

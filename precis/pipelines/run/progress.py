@@ -36,8 +36,7 @@ class TaskProgress:
         self._on_count = on_count
         self._done = Position()
         self._counted = (0, 0)  # documents and size
-        self._tokens = 0
-        self._flagged = 0
+        self._added = {"tokens": 0, "flagged": 0}
         count()
 
     def advance_to(self, position: Position, part: float = 1.0) -> None:
@@ -55,25 +54,20 @@ class TaskProgress:
         if part == 1.0:
             self._done = position
 
-    def add_tokens(self, tokens: int) -> None:
-        """Counts tokens that were encoded, read or written."""
-        if tokens:
-            self._tokens += tokens
-            count(tokens=tokens)
-            self._on_count("tokens", tokens)
-
-    def add_flagged(self, rows: int) -> None:
-        """Counts rows whose summary has a quality flag."""
-        if rows:
-            self._flagged += rows
-            count(flagged=rows)
-            self._on_count("flagged", rows)
+    def add(self, name: str, number: int) -> None:
+        """Counts `tokens` that were encoded, read or written, or `flagged` rows, whose
+        summary has a quality flag.
+        """
+        if number:
+            self._added[name] += number
+            count(**{name: number})
+            self._on_count(name, number)
 
     def give_back(self) -> None:
         """Takes back all but the size: its file failed, so there is no result."""
         self._count_up_to(0, self._counted[1])
-        self.add_tokens(-self._tokens)
-        self.add_flagged(-self._flagged)
+        for name, number in self._added.items():
+            self.add(name, -number)
         self._done = Position()
 
     def finish(self) -> None:

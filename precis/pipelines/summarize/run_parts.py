@@ -149,7 +149,7 @@ class RowWriter(PartWriter):
         self.outcomes[outcome][row["source_file"]] += 1
         self.truncated += bool(row["truncated"])
         self._flagged += bool(flags)
-        self._progress.add_flagged(bool(flags))
+        self._progress.add("flagged", bool(flags))
         self._counted["summary_methods"][method] += 1
         self._counted["quality_flags"].update(flags)
         quality = row["abstractive_quality"]

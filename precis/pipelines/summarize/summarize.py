@@ -238,7 +238,7 @@ class SummarizeWorker(TaskWorker):
         search = SearchCost() if run.settings.options.bundle else None
 
         def count_batch(position: Position, part: float, batch: SearchedBatch) -> None:
-            progress.add_tokens(batch.source_tokens + summary_tokens(batch))
+            progress.add("tokens", batch.source_tokens + summary_tokens(batch))
             progress.advance_to(position, part)
 
         with RowWriter(run, f"{task.number:05d}", progress) as part:

@@ -65,8 +65,8 @@ class PartWorker(TaskWorker):
         progress.advance_to(Position(task.rows, 0.3))
         dead_letters.write(DeadLetter("read", "broken", "the last", source_file="a"))
         if self.fails:
-            progress.add_tokens(70)
-            progress.add_flagged(3)
+            progress.add("tokens", 70)
+            progress.add("flagged", 3)
             raise FileFailure("a", "file_unreadable", "it broke off")
         return TaskReport(
             sources={"a": {"read": task.rows, "written": task.rows - 1}},
