@@ -135,7 +135,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
             size = (file.size_bytes if stop == -1 else stop) - start
             task = listing.range_task(file, start, stop, size, fields)
             tasks.append(task._replace(dialect=dialect))
-    return [*tasks, *listing.unreadable_tasks(lost, holds_one_document=False)]
+    return [*tasks, *listing.unreadable_tasks(lost)]
 
 
 def _row_starts(

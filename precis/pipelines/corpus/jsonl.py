@@ -36,10 +36,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     """
     source = [file for file in source if file.size_bytes]
     first = _first_records(source, options)
-    kept = kept_fields.with_kinds(
-        options.kept_fields, lambda name: kept_fields.found_kind(first, name)
-    )
-    fields = options.fields._replace(kept=kept)
+    fields = options.typed_fields(lambda name: kept_fields.found_kind(first, name))
     tasks = []
     for file in source:
         edges = _edges(file, options)

@@ -5,7 +5,7 @@ import decimal
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -58,13 +58,6 @@ def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
                 "one name in many tables); name it once"
             )
     return tuple(kept)
-
-
-def with_kinds(
-    kept: Iterable[KeptField], kind_of: Callable[[str], str]
-) -> tuple[KeptField, ...]:
-    """The fields, those without a type with the one that the source has for them."""
-    return tuple(KeptField(name, kind or kind_of(name)) for name, kind in kept)
 
 
 def field_value(record: Mapping[str, Any], name: str) -> Any:

@@ -41,8 +41,6 @@ _WILDCARDS = re.compile(r"[*?[]")
 _HASHING_THREADS = 8
 _HASHED_AT_ONCE = 10_000  # files that wait for a thread; there may be millions
 _UNREADABLE_FILES = 1000  # of one task
-# What these problems hide may be thousands of records or one.
-_PROBLEMS_OF_CONTENT = ("permission_denied", "read_error")
 _DANGLING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -235,26 +233,11 @@ def files_task(group: Sequence[SourceFile], scheme: str = "") -> Task:
     return Task(0, scheme, tuple(group), version=version, size_bytes=size_bytes)
 
 
-def unreadable_tasks(
-    source_files: Sequence[SourceFile], *, holds_one_document: bool
-) -> list[Task]:
-    """Tasks whose records are files that could not be read, each one lost record.
-
-    Args:
-      source_files: files with a problem.
-      holds_one_document: whether a file of the corpus is one document. A file of
-          records that cannot be read has the reason `file_unreadable` instead of its
-          problem, as the number of its records is not known.
-    """
-    named = [
-        file._replace(problem=opening.UNREADABLE)
-        if file.problem in _PROBLEMS_OF_CONTENT and not holds_one_document
-        else file
-        for file in source_files
-    ]
+def unreadable_tasks(source_files: Sequence[SourceFile]) -> list[Task]:
+    """Tasks whose records are files with a problem, each one lost record."""
     return [
-        files_task(named[start : start + _UNREADABLE_FILES], UNREADABLE_SCHEME)
-        for start in range(0, len(named), _UNREADABLE_FILES)
+        files_task(source_files[start : start + _UNREADABLE_FILES], UNREADABLE_SCHEME)
+        for start in range(0, len(source_files), _UNREADABLE_FILES)
     ]
 
 

@@ -1,6 +1,7 @@
 """The flags of a corpus, and the syntax `scheme:where` of `--corpus`."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,6 +178,15 @@ class CorpusOptions:
             self.split_field,
             self.kept_fields,
         )
+
+    def typed_fields(self, kind_of: Callable[[str], str]) -> Fields:
+        """The fields to read; those that are kept without a type have the one that the
+        source has for them.
+        """
+        kept = [
+            KeptField(name, kind or kind_of(name)) for name, kind in self.kept_fields
+        ]
+        return self.fields._replace(kept=tuple(kept))
 
     @property
     def max_record_bytes(self) -> int:

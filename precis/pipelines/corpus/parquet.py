@@ -18,7 +18,6 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.compression import is_damage
 from precis.pipelines.corpus.formats import describe_file
-from precis.pipelines.corpus.kept_fields import with_kinds
 from precis.pipelines.corpus.opening import UNREADABLE, open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
@@ -72,7 +71,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
             f"{file.path} is no Parquet file that can be read ({file.detail}); "
             "name Parquet files that are whole and not encrypted"
         )
-    return [*tasks, *listing.unreadable_tasks(unreadable, holds_one_document=False)]
+    return [*tasks, *listing.unreadable_tasks(unreadable)]
 
 
 def _fields(
@@ -89,8 +88,7 @@ def _fields(
     types |= dict.fromkeys(records.folder_values(file.path), pa.string())
     first = _first_records(file)
     records.check_fields(types, options.required_fields, file.path, first)
-    kept = with_kinds(options.kept_fields, lambda name: _kind_of(types[name]))
-    return options.fields._replace(kept=kept)
+    return options.typed_fields(lambda name: _kind_of(types[name]))
 
 
 def _field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:

@@ -23,6 +23,7 @@ from precis.pipelines.corpus.listing import (
     list_files,
     unreadable_tasks,
 )
+from precis.pipelines.corpus.opening import UNREADABLE
 from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
 from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.corpus.task import UNREADABLE_SCHEME, FileFailure, Task
@@ -32,6 +33,8 @@ from precis.pipelines.corpus.task_reader import TaskReader, read_records
 # all. So their number is bounded, and not their size: a million small files become some
 # thousand tasks.
 MOST_TASKS = 16_384
+# What these problems hide in a file of records may be one or thousands of them.
+_PROBLEMS_OF_CONTENT = ("permission_denied", "read_error")
 # About what a document has, for the size of a limited corpus.
 _DOCUMENT_BYTES = 16 << 10
 
@@ -73,9 +76,14 @@ def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
     if scheme.has_files:
         listed = list_files(where)
         readable = [file for file in listed if not file.problem]
-        lost = [file for file in listed if file.problem]
-        tasks = scheme.load().list_tasks(readable, options)
-        tasks += unreadable_tasks(lost, holds_one_document=scheme.holds_one_document)
+        lost = [
+            file._replace(problem=UNREADABLE)
+            if file.problem in _PROBLEMS_OF_CONTENT and not scheme.holds_one_document
+            else file
+            for file in listed
+            if file.problem
+        ]
+        tasks = scheme.load().list_tasks(readable, options) + unreadable_tasks(lost)
     else:
         tasks = scheme.load().list_tasks(where, options)
     return [task._replace(scheme=task.scheme or name, where=where) for task in tasks]

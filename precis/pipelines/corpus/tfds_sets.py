@@ -15,7 +15,6 @@ from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.records.example import read_frames
 from precis.pipelines.corpus import listing, records
-from precis.pipelines.corpus.kept_fields import with_kinds
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import Place, ReadRecord, Task, unread
@@ -42,8 +41,7 @@ def list_tasks(source: str, options: CorpusOptions) -> list[Task]:
     builder = _builder(name, options.data_dir)
     features, folder = builder.info.features, str(builder.data_dir)
     records.check_fields(sorted(features), options.required_fields, folder)
-    kept = with_kinds(options.kept_fields, lambda field: feature_kind(features[field]))
-    fields = options.fields._replace(kept=kept)
+    fields = options.typed_fields(lambda field: feature_kind(features[field]))
     if builder.info.file_format.value != "tfrecord":
         raise UsageError(
             f"{folder} is kept as {builder.info.file_format.value}; "
