@@ -47,7 +47,7 @@ from precis.pipelines.run.key_tables import (
     place_of,
     publish_keys,
     read_keys_of_task,
-    task_and_record,
+    record_of,
 )
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile, describe_file
@@ -223,4 +223,4 @@ def _learn(counts: Iterable[Mapping[str, int]], options: PrepareOptions) -> Toke
 def read_duplicates(job: Job, task: int) -> set[int]:
     """The records of a task whose article stands earlier in the corpus."""
     table = read_keys_of_task(files.join(job.output, DUPLICATES_FILE), task)
-    return {task_and_record(place)[1] for place in table.column("place").to_pylist()}
+    return {*map(record_of, table.column("place").to_pylist())}

@@ -27,9 +27,9 @@ def place_of(task: int, record: int) -> int:
     return task << 32 | record
 
 
-def task_and_record(place: int) -> tuple[int, int]:
-    """The task and the record of a place."""
-    return place >> 32, place & 0xFFFFFFFF
+def record_of(place: int) -> int:
+    """The record of a place, within its task."""
+    return place & 0xFFFFFFFF
 
 
 @contextlib.contextmanager

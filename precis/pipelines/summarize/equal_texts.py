@@ -33,7 +33,7 @@ from precis.pipelines.run.key_tables import (
     place_of,
     publish_keys,
     read_keys_of_task,
-    task_and_record,
+    record_of,
 )
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.summarize.earlier_runs import check_part
@@ -218,8 +218,7 @@ def read_links(output: str, task: int) -> dict[int, Link]:
     """What is known of the documents of a task, by record; others are new."""
     table = read_keys_of_task(files.join(output, _LINKS_FILE), task)
     places, *known = (column.to_pylist() for column in table.columns)
-    records = (task_and_record(place)[1] for place in places)
-    return dict(zip(records, map(Link, *known), strict=True))
+    return dict(zip(map(record_of, places), map(Link, *known), strict=True))
 
 
 def content_digest(

@@ -52,7 +52,7 @@ from precis.pipelines.summarize.run_parts import (
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.columns import round_score
 from precis.pipelines.tables.flat_columns import flatten
-from precis.pipelines.tables.group_field import OF_A_ROW, order_of
+from precis.pipelines.tables.group_field import OF_A_ROW
 from precis.pipelines.tables.part_files import read_part
 from precis.pipelines.tables.schema import (
     GROUP_SCHEMA,
@@ -265,11 +265,13 @@ def as_members(rows: pa.Table, groups: GroupOptions, first: int) -> pa.Table:
       first: the number of the first row; each has one of its own.
     """
     moments = pa.nulls(len(rows), pa.int64())
-    if groups.order_by:
-        moments = order_of(rows.column(groups.order_by))
+    if groups.order_by:  # Times and whole numbers as int64 of the same order.
+        moments = rows.column(groups.order_by)
+    if pa.types.is_date32(moments.type):  # Days have 32 bits.
+        moments = moments.cast(pa.int32())
     of_members = {
         "group_id": groups.field.ids(rows.column(groups.field.name)),
-        "moment": moments,
+        "moment": moments.cast(pa.int64()),
         "member": pa.array(range(first, first + len(rows)), pa.int64()),
     }
     members = rows.select(_COLUMNS)

@@ -105,7 +105,6 @@ from precis.pipelines.summarize.summary_settings import (
     summary_settings,
 )
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
-from precis.pipelines.tables.group_field import check_order
 from precis.pipelines.tables.partitions import part_layout
 
 # With fewer the search is done before further processes can begin.
@@ -157,9 +156,7 @@ def plan(
     tasks = list_corpus(corpus, output)
     layout = part_layout(tasks, partitions=result.partitions, is_flat=result.flat)
     if groups.group_by:
-        groups.field.check(layout.schema)
-        if groups.order_by:
-            check_order(groups.order_by, layout.schema)
+        groups.field.check(layout.schema, groups.order_by)
     inputs = run_inputs(recorded, settings, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
 

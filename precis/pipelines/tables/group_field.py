@@ -35,11 +35,12 @@ class GroupField(NamedTuple):
             return pc.strftime(values, _FORMATS[self.unit])  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
         return values.cast("string")
 
-    def check(self, schema: "pa.Schema") -> None:
-        """Refuses a column whose values make no groups.
+    def check(self, schema: "pa.Schema", order_by: str) -> None:
+        """Refuses columns whose values make no groups or no order.
 
         Args:
           schema: of the rows.
+          order_by: the column of times or whole numbers of --order_by; "" without one.
 
         Raises:
           UsageError: naming the field and its type.
@@ -56,24 +57,10 @@ class GroupField(NamedTuple):
                 "groups; name a field of texts, whole numbers, dates or true and "
                 f"false, or add --keep_fields {self.name}:string"
             )
-
-
-def check_order(name: str, schema: "pa.Schema") -> None:
-    """Refuses a column whose values are no times and no whole numbers.
-
-    Args:
-      name: of the column.
-      schema: of the rows.
-
-    Raises:
-      UsageError: naming the field and its type.
-    """
-    from pyarrow import types
-
-    kind = schema.field(name).type
-    if not (_is_time(kind) or types.is_integer(kind)):
-        kinds = "date, timestamp or whole number"
-        raise _not_of_times(f"--order_by {name}", name, kind, kinds)
+        kind = schema.field(order_by).type if order_by else None
+        if kind and not (_is_time(kind) or types.is_integer(kind)):
+            kinds = "date, timestamp or whole number"
+            raise _not_of_times(f"--order_by {order_by}", order_by, kind, kinds)
 
 
 def _is_time(kind: "pa.DataType") -> bool:
@@ -88,15 +75,6 @@ def _not_of_times(flag: str, name: str, kind: "pa.DataType", kinds: str) -> Usag
     if name in OF_A_ROW:
         way_out = "name a field of the source"
     return UsageError(f"{flag}: the field is {kind}, no {kinds}; {way_out}")
-
-
-def order_of(values: "pa.ChunkedArray") -> "pa.ChunkedArray":
-    """Times and whole numbers as int64 [N] of the same order; nulls stay."""
-    import pyarrow as pa
-
-    if pa.types.is_date32(values.type):  # Days have 32 bits.
-        values = values.cast(pa.int32())
-    return values.cast(pa.int64())
 
 
 def parse_group_field(text: str) -> GroupField:

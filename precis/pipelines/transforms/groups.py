@@ -28,7 +28,6 @@ from precis.pipelines.summarize.groups import (
 from precis.pipelines.summarize.options import GroupOptions
 from precis.pipelines.summarize.run_parts import group_settings_id
 from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.tables.group_field import check_order
 from precis.pipelines.tables.schema import GROUP_SCHEMA
 from precis.pipelines.transforms import beam_rows
 from precis.pipelines.transforms.beam_transforms import in_batches, transform_settings
@@ -117,9 +116,7 @@ def _column_types(fields: Mapping[str, Any], groups: GroupOptions) -> pa.Schema:
             "and keep_fields there takes the fields for groups along"
         )
     schema = beam_rows.table_schema({name: fields[name] for name in names})
-    groups.field.check(schema)
-    if groups.order_by:
-        check_order(groups.order_by, schema)
+    groups.field.check(schema, groups.order_by)
     return pa.schema([schema.field(name) for name in names])
 
 

@@ -17,7 +17,7 @@ import precis
 from precis.model.errors import JobError, UsageError
 from precis.pipelines.summarize.run_parts import describe_groups
 from precis.pipelines.summarize.summarize import summarize
-from precis.pipelines.tables.group_field import check_order
+from precis.pipelines.tables.group_field import GroupField
 
 TOPICS = ("storm", "größe \u4e0b", "", None, "storm", "storm", "a/b=c'\x1f")
 FLAGS = {
@@ -326,7 +326,7 @@ def test_times_of_a_day_order_no_groups():
     schema = pa.schema({"hour": pa.time32("s")})
     message = r"--order_by hour: the field is time32\[s\], no date, timestamp or whole"
     with pytest.raises(UsageError, match=message):
-        check_order("hour", schema)
+        GroupField("hour").check(schema, "hour")
 
 
 @pytest.mark.parametrize(
