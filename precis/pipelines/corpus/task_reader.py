@@ -24,6 +24,7 @@ from precis.pipelines.corpus.task import (
     ReadRecord,
     Task,
     empty_article,
+    may_hold,
     position_numbers,
     unread,
 )
@@ -235,24 +236,18 @@ def _read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
 
 
 def _ranges(task: Task, options: CorpusOptions) -> list[tuple[int, int]]:
-    """The range of a task, or those of the few records of it that are read.
-
-    The range of a task and the first number of a position have one unit.
-    """
+    """The range of a task, or those of the few records of it that are read."""
     whole = [(task.start, task.stop)]
     seek_bytes = SCHEMES[task.scheme].seek_bytes
     is_transformed = options.encoding == UTF_16 or any(map(codec_of, task.paths))
     if task.only is None or not seek_bytes or is_transformed:
         return whole
     named = [task.only[path] for path in task.paths or task.only]
-    firsts = {position_numbers(each)[0] for places in named for each in places}
+    held = [each for places in named for each in places if may_hold(task, each)]
+    firsts = {position_numbers(each)[0] for each in held}
     if len(firsts) * seek_bytes > task.size_bytes:
         return whole
-    return [
-        (first, first + 1)
-        for first in sorted(firsts)
-        if task.start <= first and (first < task.stop or task.stop == -1)
-    ]
+    return [(first, first + 1) for first in sorted(firsts)]
 
 
 def _check_read(task: Task, read: Collection[str]) -> None:
