@@ -5,7 +5,7 @@ takes the result, but for --quiet; `loaders` without --output prints SQL alone.
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from precis.model.config import suggestion
@@ -26,10 +26,6 @@ from precis.pipelines.training.options import (
 )
 from precis.pipelines.verify.options import DIGEST, VERIFY
 from precis.pipelines.warehouse.options import LOAD, LOADERS
-
-
-def _doctor() -> Callable[..., list[Diagnosis]]:
-    return doctor
 
 
 def doctor(
@@ -272,7 +268,7 @@ COMMANDS = {
     "doctor": Command(
         "Say what an installation has, and what a command lacks.",
         DOCTOR,
-        _doctor,
+        lambda: doctor,
         results.show_findings,
         ("", "summarize --corpus 'jsonl:news/*.jsonl' --output summaries"),
     ),

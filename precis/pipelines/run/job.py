@@ -147,7 +147,20 @@ def run_job(
                 say(f"precis {command}: {name} is damaged; repairing")
             run(job)
             check_owned()
-            _finish(job, check, failures)
+            fields = {"counts": dict, "failures": dict, "sources": dict}
+            pending = _pending_path(job)
+            content = files.read_object(pending, way_out=WAY_OUT, fields=fields)
+            check_failures(
+                content["counts"],
+                content["failures"],
+                content["sources"],
+                allowed=failures,
+                dead_letters=files.join(output, DEAD_LETTERS_FOLDER),
+            )
+            check(content)
+            description = files.join(output, DESCRIPTION_FILES[kind])
+            files.write_bytes(description, files.read_bytes(pending))
+            finish_job(job)
     return output
 
 
@@ -158,29 +171,6 @@ def write_description(job: Job, content: Mapping[str, Any]) -> None:
 
 def _pending_path(job: Job) -> str:
     return files.join(job.output, TASKS_FOLDER, DESCRIPTION_FILES[job.kind])
-
-
-def _finish(
-    job: Job, check: Callable[[Mapping[str, Any]], None], failures: FailureOptions
-) -> None:
-    """Checks the description of a result, and publishes it.
-
-    Raises:
-      DataError: too many records failed, or what `check` raises.
-    """
-    fields = {"counts": dict, "failures": dict, "sources": dict}
-    content = files.read_object(_pending_path(job), way_out=WAY_OUT, fields=fields)
-    check_failures(
-        content["counts"],
-        content["failures"],
-        content["sources"],
-        allowed=failures,
-        dead_letters=files.join(job.output, DEAD_LETTERS_FOLDER),
-    )
-    check(content)
-    description = files.join(job.output, DESCRIPTION_FILES[job.kind])
-    files.write_bytes(description, files.read_bytes(_pending_path(job)))
-    finish_job(job)
 
 
 def result_inputs(
