@@ -217,9 +217,11 @@ def write_aside(path: str) -> Iterator[IO[bytes]]:
 def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
     os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
     aside = f"{name}.{uuid.uuid4().hex[:8]}{ASIDE}"
-    unfinished_files.names.add(aside)
     try:
-        with open(aside, "wb") as file:
+        with unfinished_files.beginning:
+            unfinished_files.names.add(aside)
+            file = open(aside, "wb")
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -193,6 +193,8 @@ def kill_processes_below() -> None:
 
 
 def _remove_unfinished_files() -> None:
+    # Never released: a file that another thread began now would stay.
+    unfinished_files.beginning.acquire()
     for path in [*unfinished_files.names]:
         with contextlib.suppress(OSError):
             os.remove(path)
