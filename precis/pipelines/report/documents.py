@@ -74,7 +74,7 @@ class ReportedDocument(NamedTuple):
         row, method = self.row, self.row["summary_method"]
         quality = _shown_quality(row)
         expected = _rounded(row.get("expected_rouge2"))
-        # Only the text of a network has one.
+        # Only the text of a network has a log-probability.
         log_prob = _rounded(quality["mean_log_prob"]) if method == ABSTRACTIVE else None
         rouge = _rounded(self.scores.get(SUMMARY, self.scores.get(method)))
         reasons = []
