@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.signalled import Ended, end_by_signal
 
+from precis.model import files, unfinished_files
 from precis.pipelines.run import interruption
 
 INSTALL = """
@@ -142,3 +143,17 @@ def test_a_python_program_keeps_its_handlers():
         assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
         assert threading.active_count() == threads
     assert before == [signal.getsignal(number) for number in interruption.SIGNALS]
+
+
+def test_no_file_is_begun_after_the_unfinished_ones_are_removed(tmp_path):
+    late = threading.Thread(target=files.write_bytes, args=(f"{tmp_path}/b", b"late"))
+    with pytest.raises(FileNotFoundError), files.write_aside(f"{tmp_path}/a"):
+        interruption._remove_unfinished_files()
+        try:
+            late.start()
+            late.join(0.5)
+            assert late.is_alive() and not [*tmp_path.iterdir()]
+        finally:  # Only the end of a process keeps it.
+            unfinished_files.beginning.release()
+    late.join()
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]
