@@ -185,6 +185,7 @@ def prepared_records(
 def scorer_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A scorer of sentences of one layer that has learned nothing."""
     # TensorFlow takes seconds to import, and not every test needs it.
+    from precis.model.inference.selector_network import SelectorNetwork
     from precis.model.inference.sentence_scorer import save_scorer
     from precis.model.network.build import build_network
     from precis.model.network.config import ExtractorConfig
@@ -193,6 +194,5 @@ def scorer_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = ExtractorConfig(vector_width=0, max_sentences=32, **shape)
     folder = tmp_path_factory.mktemp("scorer") / "bundle"
     network = build_network(config)
-    options = {"encoder": None, "precision": "float32", "provenance": {}}
-    save_scorer(str(folder), extractor=network, **options)
+    save_scorer(str(folder), network=SelectorNetwork.of(network), provenance={})
     return folder

@@ -5,12 +5,15 @@ On news these features carry most of what can be learned (Kedzie et al. 2018 sho
 the position); the vector adds the content. All are computed from the document alone.
 """
 
+import functools
+import itertools
 import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from precis.model.extractive.terms import READ_TOGETHER, Terms, find_terms
+from precis.model.text.words import ChunkCache, Chunks, split_chunks
 
 # The columns, in order: of the position, the content, the similarities and the
 # characters. As many columns follow with their logarithms, log(1 + x).
@@ -26,44 +29,66 @@ FEATURE_NAMES = tuple(
     ).split()
 )
 FEATURE_COUNT = 2 * len(FEATURE_NAMES)
+# Scaled features are clipped to +-6, so that a document unlike the training articles
+# stays near the values that the network was trained on.
+LARGEST_FEATURE = 6.0
 
 _LEAD = 3
+_COUNTED = 7
 # A sentence is compared with at most so many sentences, the first of the document.
 _COMPARED = 250
 _SAID = re.compile(r"\b(?:said|says|say|told|added|adds|asked)\b")
 _PERSONAL = re.compile(r"\b(?:i|we|you|my|our|your|me|us)\b")
+_QUOTE = re.compile("``|''|[\"“”]")
 _PRONOUN = re.compile(
     r"\W*(?:he|she|it|they|this|that|these|those|his|her|their|its"
     r"|but|and|however|so|i|we|you)\b"
 )
-_QUOTE = re.compile("``|''|[\"“”]")
 _ENDS = (".", "!", "?")
 _CLOSING = "'\"”’) "
 
 
-def features_of_all(documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
+def features_of_all(
+    documents: Sequence[Sequence[str]], terms: Sequence[Terms] | None = None
+) -> list[np.ndarray]:
     """The features of the sentences of many documents, float32 [N, FEATURE_COUNT] for
     each.
+
+    Args:
+      documents: their sentences.
+      terms: of the documents, where a caller has them.
     """
     rows: list[np.ndarray] = []
     for start in range(0, len(documents), READ_TOGETHER):
         group = documents[start : start + READ_TOGETHER]
-        rows += map(features, group, find_terms(group))
+        chunks = split_chunks(list(itertools.chain.from_iterable(group)))
+        of_group = terms and terms[start : start + READ_TOGETHER]
+        ends = np.cumsum(list(map(len, group)))
+        counts = np.split(_counts(chunks), ends[:-1])
+        rows += map(
+            features, group, of_group or find_terms(group, chunks=chunks), counts
+        )
     return rows
 
 
-def features(sentences: Sequence[str], terms: Terms) -> np.ndarray:
-    """The features of a document's sentences, float32 [N, FEATURE_COUNT]."""
+def features(sentences: Sequence[str], terms: Terms, counts: np.ndarray) -> np.ndarray:
+    """The features of a document's sentences, float32 [N, FEATURE_COUNT].
+
+    Args:
+      sentences: of the document.
+      terms: of the sentences.
+      counts: int64 [N, 7], as `_counts` gives them.
+    """
     if not sentences:
         return np.zeros((0, FEATURE_COUNT), np.float32)
-    counts = np.bincount(terms.rows, minlength=len(sentences))
-    words = np.maximum(counts, 1).astype(np.float64)
+    lengths = np.bincount(terms.rows, minlength=len(sentences))
+    words = np.maximum(lengths, 1).astype(np.float64)
     columns = np.stack(
         [
             *_position_columns(words),
             *_content_columns(terms, words),
             *_similarity_columns(terms),
-            *_surface_columns(sentences, words),
+            *_surface_columns(sentences, words, counts),
         ],
         axis=1,
     )
@@ -128,21 +153,26 @@ def _similarity_columns(terms: Terms) -> list[np.ndarray]:
 
     In a very long document, a sentence is compared with the first sentences only.
     """
-    _, columns, counts = terms.cells
+    rows, columns, counts = terms.cells
     count = terms.sentences
-    unit = terms.matrix(terms.unit_values)
     centroid = np.bincount(columns, counts * terms.idf[columns], terms.vocabulary)
     centroid = centroid / (np.linalg.norm(centroid) or 1.0)
-    cosines = (unit @ unit[:_COMPARED].T).toarray()  # [N, M]
+    values = terms.unit_values
+    if terms.is_small:
+        cosines = terms.products(values)
+        neighbours = np.diagonal(cosines, 1).copy()
+    else:
+        unit = terms.matrix(values)
+        cosines = (unit @ unit[:_COMPARED].T).toarray()  # [N, M]
+        neighbours = np.array(unit[:-1].multiply(unit[1:]).sum(axis=1)).reshape(-1)
     compared = cosines.shape[1]
     np.fill_diagonal(cosines, 0.0)
     position = np.arange(count)
     others = np.arange(compared)[None, :]
     after = np.where(others > position[:, None], cosines, 0.0)
     before = np.where(others < position[:, None], cosines, 0.0)
-    neighbours = np.array(unit[:-1].multiply(unit[1:]).sum(axis=1)).reshape(-1)
     return [
-        unit @ centroid,
+        np.bincount(rows, values * centroid[columns], count),
         cosines.mean(axis=1),
         after.sum(axis=1) / np.maximum(compared - 1 - position, 1),
         before.sum(axis=1) / np.clip(position, 1, compared),
@@ -155,27 +185,54 @@ def _similarity_columns(terms: Terms) -> list[np.ndarray]:
     ]
 
 
-def _surface_columns(sentences: Sequence[str], words: np.ndarray) -> list[np.ndarray]:
+def _surface_columns(
+    sentences: Sequence[str], words: np.ndarray, counts: np.ndarray
+) -> list[np.ndarray]:
     """Figures from the characters of each sentence.
 
     Capital letters are ignored, because a corpus may be in lower case.
     """
-    surfaces = np.array(list(map(_surface, sentences)), np.float64)
+    digits, commas, colons, quotes, questions, said, personal = counts.T
     characters = np.array(list(map(len, sentences)))
-    return [*surfaces.T, characters / words]
+    return [
+        *(digits, commas, colons, quotes),
+        questions > 0,
+        np.array([not ends_with_mark(sentence) for sentence in sentences]),
+        said > 0,
+        personal,
+        np.array([_PRONOUN.match(each.lower()) is not None for each in sentences]),
+        characters / words,
+    ]
 
 
-def _surface(sentence: str) -> tuple[float, ...]:
-    """The figures of the characters of a sentence."""
-    lowered = sentence.lower()
-    return (
-        sum(map(str.isdigit, sentence)),
-        sentence.count(","),
-        sentence.count(":"),
-        len(_QUOTE.findall(sentence)),
-        "?" in sentence,
-        not sentence.rstrip(_CLOSING).endswith(_ENDS),
-        _SAID.search(lowered) is not None,
+def _counts(chunks: Chunks) -> np.ndarray:
+    """What is counted in the chunks of each text: digits, commas, colons, quotation
+    marks, question marks, verbs of saying and personal pronouns; int64 [T, 7].
+    """
+    cached = b"".join(_COUNTS.values_of(chunks.distinct))
+    of_chunks = np.frombuffer(cached, np.uint8).reshape(-1, _COUNTED)
+    before = np.zeros((len(chunks.numbers) + 1, _COUNTED), np.int64)
+    np.cumsum(of_chunks[chunks.numbers], axis=0, out=before[1:])
+    return np.diff(before[chunks.offsets], axis=0)
+
+
+def ends_with_mark(sentence: str) -> bool:
+    """Whether a full stop, exclamation or question mark ends a sentence."""
+    return sentence.rstrip(_CLOSING).endswith(_ENDS)
+
+
+def _count(chunk: str) -> bytes:
+    """The counts of a chunk, a byte each."""
+    lowered = chunk.lower()
+    counts = (
+        sum(map(str.isdigit, chunk)),
+        *map(chunk.count, ",:"),
+        len(_QUOTE.findall(chunk)),
+        chunk.count("?"),
+        len(_SAID.findall(lowered)),
         len(_PERSONAL.findall(lowered)),
-        _PRONOUN.match(lowered) is not None,
     )
+    return bytes(min(count, 255) for count in counts)
+
+
+_COUNTS = ChunkCache(functools.partial(map, _count))

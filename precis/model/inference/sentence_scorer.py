@@ -8,7 +8,7 @@ weights.safetensors    weights of both networks, and the importance of words and
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,67 +28,23 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.config import stored_fields
-from precis.model.extractive.features import (
-    FEATURE_COUNT,
-    FEATURE_NAMES,
-    features_of_all,
-)
+from precis.model.extractive.features import FEATURE_NAMES, features_of_all
 from precis.model.extractive.importance import ImportanceModel
+from precis.model.extractive.terms import Terms
+from precis.model.extractive.threads import single_thread
+from precis.model.inference.selector_network import (
+    PREFIX,
+    SelectorNetwork,
+    pad_inputs,
+)
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.config import EncoderConfig, ExtractorConfig
 from precis.model.text.normalization import one_line
-
-if TYPE_CHECKING:  # TensorFlow takes seconds to import.
-    from precis.model.network.extractor import Extractor
 
 # Sentences that the windows of a long document share.
 _OVERLAP_SENTENCES = 8
 # Windows that the network reads in one call.
 _BATCH_WINDOWS = 64
-# Windows are padded to a multiple of it.
-_LENGTH_STEP = 8
-
-
-class ExtractorInputs(NamedTuple):
-    """The inputs of the extractor, for B windows of N sentences.
-
-    Attributes:
-      vectors: float32 [B, N, D].
-      features: float32 [B, N, F]; here F is the number of features.
-      places: int32 [B, N], the place of each sentence in its document; -1 is padding.
-    """
-
-    vectors: np.ndarray
-    features: np.ndarray
-    places: np.ndarray
-
-
-def pad_inputs(
-    vectors: Sequence[np.ndarray],
-    feature_rows: Sequence[np.ndarray],
-    firsts: Sequence[int],
-) -> ExtractorInputs:
-    """Makes one batch of windows, padded to a multiple of 8 sentences.
-
-    Args:
-      vectors: [N, D] for each window.
-      feature_rows: [N, F] for each window.
-      firsts: the place of each window's first sentence in its document.
-    """
-    longest = -(-max(map(len, feature_rows)) // _LENGTH_STEP) * _LENGTH_STEP
-    shape = (len(feature_rows), longest)
-    batch = ExtractorInputs(
-        np.zeros((*shape, vectors[0].shape[1]), np.float32),
-        np.zeros((*shape, FEATURE_COUNT), np.float32),
-        np.full(shape, -1, np.int32),
-    )
-    windows = zip(vectors, feature_rows, firsts, strict=True)
-    for row, (window_vectors, window_features, first) in enumerate(windows):
-        count = len(window_features)
-        batch.vectors[row, :count] = window_vectors
-        batch.features[row, :count] = window_features
-        batch.places[row, :count] = np.arange(first, first + count)
-    return batch
 
 
 @dataclasses.dataclass(eq=False)
@@ -96,35 +52,24 @@ class SentenceScorer:
     """Scores the sentences of documents with a network.
 
     Attributes:
-      extractor: the network that scores.
+      network: it scores.
       encoder: computes the vectors that it reads; None if it reads features only.
-      importance: of words and pairs, learned with the scores of `extractor`, by which
+      importance: of words and pairs, learned with the scores of `network`, by which
         sentences are chosen together; None where it was not learned.
       model_id: the name of the bundle, as in `Bundle`; empty before it is saved.
     """
 
-    extractor: "Extractor"
-    encoder: SentenceEncoder | None
+    network: SelectorNetwork
+    encoder: SentenceEncoder | None = None
     _: dataclasses.KW_ONLY
     importance: ImportanceModel | None = None
     model_id: str = ""
 
-    def __post_init__(self) -> None:
-        import tensorflow as tf
-
-        extractor = self.extractor
-        signature = [
-            tf.TensorSpec([None, None, extractor.config.vector_width], tf.float32),
-            tf.TensorSpec([None, None, FEATURE_COUNT], tf.float32),
-            tf.TensorSpec([None, None], tf.int32),
-        ]
-        self._logits = tf.function(
-            lambda *inputs: extractor(*inputs),
-            input_signature=signature,
-            autograph=False,
-        )
-
-    def score(self, documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    def score(
+        self,
+        documents: Sequence[Sequence[str]],
+        terms: Sequence[Terms] | None = None,
+    ) -> list[np.ndarray]:
         """Scores the sentences of documents.
 
         The other documents change no more than the last bits of a score. If a document
@@ -133,6 +78,7 @@ class SentenceScorer:
 
         Args:
           documents: the sentences of each document.
+          terms: of the documents, where a caller has them.
 
         Returns:
           float64 [N] for each document: the probability, from 0 to 1, that a sentence
@@ -145,7 +91,7 @@ class SentenceScorer:
             vectors = self.encoder.vectors(texts)
         else:
             vectors = [np.zeros((len(document), 0), np.float32) for document in texts]
-        return self.score_inputs(vectors, features_of_all(texts))
+        return self.score_inputs(vectors, features_of_all(texts, terms))
 
     def score_inputs(
         self, vectors: Sequence[np.ndarray], feature_rows: Sequence[np.ndarray]
@@ -156,7 +102,7 @@ class SentenceScorer:
           vectors: [N, D], the vectors of each document's sentences.
           feature_rows: [N, F], the features of each document's sentences.
         """
-        limit = self.extractor.config.max_sentences
+        limit = self.network.config.max_sentences
         windows = [
             (number, window)
             for number, rows in enumerate(feature_rows)
@@ -177,7 +123,8 @@ class SentenceScorer:
                 ],
                 [window.first for _, window in batch],
             )
-            logits = self._logits(*inputs).numpy().astype(np.float64)
+            with single_thread():
+                logits = self.network.logits(inputs).astype(np.float64)
             for (number, (first, new, last)), row in zip(batch, logits, strict=True):
                 new_logits = row[new - first : last - first]
                 scores[number][new:last] = 1.0 / (1.0 + np.exp(-new_logits))
@@ -187,9 +134,9 @@ class SentenceScorer:
 def save_scorer(
     folder: str,
     *,
-    extractor: "Extractor",
-    encoder: EncoderBundle | None,
-    precision: str,
+    network: SelectorNetwork,
+    encoder: EncoderBundle | None = None,
+    precision: str = "float32",
     provenance: dict[str, Any],
     importance: ImportanceModel | None = None,
 ) -> str:
@@ -197,32 +144,27 @@ def save_scorer(
 
     Args:
       folder: where to write.
-      extractor: the network that scores.
+      network: it scores.
       encoder: the encoder of the sentence vectors; None if it reads features only.
       precision: the number format that the encoder's layers compute in.
       provenance: what the bundle was trained from, for its manifest.
-      importance: of words and pairs, learned with the scores of `extractor`; None where
+      importance: of words and pairs, learned with the scores of `network`; None where
         it was not learned.
 
     Returns:
       The model_id.
     """
     config: dict[str, Any] = {
-        "extractor": dataclasses.asdict(extractor.config),
+        "extractor": dataclasses.asdict(network.config),
         "features": list(FEATURE_NAMES),
     }
-    networks: list[Any] = [extractor]
+    weights = dict(network.weights)
     if encoder is not None:
         config |= {
             "encoder": stored_fields(encoder.encoder.config),
             "precision": precision,
         }
-        networks.append(encoder.encoder)
-    weights = {
-        weight.path: weight.numpy()
-        for network in networks
-        for weight in network.weights
-    }
+        weights |= {each.path: each.numpy() for each in encoder.encoder.weights}
     if importance is not None:
         config["importance"] = importance_config(importance)
         weights |= importance_tensors(importance)
@@ -248,20 +190,24 @@ def load_scorer(folder: str) -> SentenceScorer:
     encoder = importance = None
     with naming_config(folder):
         check_features(folder, config["features"], FEATURE_NAMES)
-        weights = open_weights(folder)
-        from precis.model.network.build import build_network
-
-        extractor = build_network(ExtractorConfig(**config["extractor"]))
-        networks: list[Any] = [extractor]
+        # A bundle may hold them as float16.
+        weights = {
+            name: values.astype(np.float32) if values.dtype == np.float16 else values
+            for name, values in open_weights(folder).items()
+        }
+        network = SelectorNetwork(
+            ExtractorConfig(**config["extractor"]),
+            {name: weights[name] for name in weights if name.startswith(PREFIX)},
+        )
         if "encoder" in config:
-            network = build_network(
+            from precis.model.network.build import build_network
+
+            reader = build_network(
                 EncoderConfig(**config["encoder"]), precision=config["precision"]
             )
-            encoder = SentenceEncoder(network, open_tokenizer(folder))
-            networks.append(network)
-        for network in networks:
-            for weight in network.weights:
+            for weight in reader.weights:
                 weight.assign(weights[weight.path])
+            encoder = SentenceEncoder(reader, open_tokenizer(folder))
         if "importance" in config:
             importance = read_importance(folder, config["importance"], weights)
-    return SentenceScorer(extractor, encoder, importance=importance, model_id=model_id)
+    return SentenceScorer(network, encoder, importance=importance, model_id=model_id)

@@ -237,13 +237,13 @@ class ExtractorConfig:
     """The shape of the network that scores sentences."""
 
     vector_width: int = 0  # D of the sentence vectors; 0 reads the features alone
-    width: int = 128
+    width: int = 64
     layers: int = 2
-    feed_forward: int = 512
+    feed_forward: int = 256
     heads: int = 4
     dropout: float = 0.1
     max_sentences: int = 48  # N of a window; longer documents are read in windows
-    activation: str = "gelu"
+    activation: str = "relu"
     norm_epsilon: float = 1e-6
 
     def __post_init__(self) -> None:

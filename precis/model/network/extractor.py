@@ -13,7 +13,7 @@ from typing import Any
 import keras
 
 from precis.model.backend import Tensor, ops
-from precis.model.extractive.features import FEATURE_COUNT
+from precis.model.extractive.features import FEATURE_COUNT, LARGEST_FEATURE
 from precis.model.network.blocks import TransformerBlock
 from precis.model.network.config import ExtractorConfig
 from precis.model.network.layers import (
@@ -23,10 +23,6 @@ from precis.model.network.layers import (
     make_norm,
     score_bias,
 )
-
-# Scaled features are clipped to +-6, so that a document unlike the training articles
-# stays near the values that the network was trained on.
-_LARGEST_FEATURE = 6.0
 
 
 class Extractor(keras.Model):
@@ -91,7 +87,7 @@ class Extractor(keras.Model):
           float32 [B, N].
         """
         scaled = (features - self.feature_mean) * self.feature_scale
-        scaled = ops.clip(scaled, -_LARGEST_FEATURE, _LARGEST_FEATURE)
+        scaled = ops.clip(scaled, -LARGEST_FEATURE, LARGEST_FEATURE)
         states = self.feature_outer(self.activation(self.feature_inner(scaled)))
         if self.vector_input is not None:
             dropped = self.vector_dropout(vectors, training=training)

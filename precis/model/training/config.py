@@ -168,6 +168,12 @@ class ExtractiveTraining:
         metavar="SHARE",
         is_common=True,
     )
+    shuffled_share: float = flag(
+        0.0,
+        "share of the training articles whose sentences are read in another order, so "
+        "that the network learns to see where a text does not begin with what matters",
+        metavar="SHARE",
+    )
     importance_articles: int = flag(
         16_000,
         "training articles, at most, from which the importance of words is learned at "
@@ -186,6 +192,10 @@ class ExtractiveTraining:
         check_seed(self.seed)
         check_at_least(self, 0, "importance_articles", way_out="0 learns none")
         check_at_least(self, 1, "epochs", "batch_documents", "window_sentences")
+        if not 0 <= self.shuffled_share <= 1:
+            raise UsageError(
+                f"`shuffled_share=` is a share from 0 to 1, not {self.shuffled_share}"
+            )
         if self.learning_rate <= 0:
             raise UsageError(
                 f"`learning_rate=` must be above 0, not {self.learning_rate}"

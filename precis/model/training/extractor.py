@@ -28,14 +28,12 @@ from precis.model.extractive.expected import expected_rouge2, select_expected
 from precis.model.extractive.features import FEATURE_COUNT, features_of_all
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.selection import select
-from precis.model.inference.sentence_scorer import (
-    SentenceScorer,
-    pad_inputs,
-    save_scorer,
-)
+from precis.model.inference.selector_network import SelectorNetwork, pad_inputs
+from precis.model.inference.sentence_scorer import SentenceScorer, save_scorer
 from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.network.build import build_network
 from precis.model.network.config import ExtractorConfig
+from precis.model.network.extractor import Extractor
 from precis.model.progress.stages import stage
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
@@ -140,7 +138,6 @@ class ExtractorTraining(Training):
             max_sentences=training.window_sentences,
         )
         network = self._build_network(shape)
-        self.scorer = SentenceScorer(network, None)
         steps_per_epoch = -(-len(self.articles) // training.batch_documents)
         steps = training.epochs * steps_per_epoch
         optimizer = _make_optimizer(training.learning_rate, steps)
@@ -267,7 +264,7 @@ class ExtractorTraining(Training):
         ROUGE F1 of summaries of three sentences.
         """
         articles = self.validated
-        scores = _score(self.scorer, articles)
+        scores = _score(self.network, articles)
         rows = []
         for article, row in zip(articles, scores, strict=True):
             places = select(article.sentences, row, selection=SelectionConfig())
@@ -292,7 +289,7 @@ class ExtractorTraining(Training):
                 importance = self.learn_importance()
         return save_scorer(
             self.output,
-            extractor=self.network,
+            network=SelectorNetwork.of(self.network),
             encoder=self.encoder,
             precision=self.training.vector_precision,
             provenance=provenance,
@@ -310,7 +307,7 @@ class ExtractorTraining(Training):
         scored = []
         for start in range(0, len(sample), _SCORED_TOGETHER):
             articles = sample[start : start + _SCORED_TOGETHER]
-            scores = _score(self.scorer, articles)
+            scores = _score(self.network, articles)
             for article, row in zip(articles, scores, strict=True):
                 sentences = [tokenize(sentence) for sentence in article.sentences]
                 reference = tokenize(article.highlights)
@@ -322,7 +319,7 @@ class ExtractorTraining(Training):
     def _calibrated(self, importance: ImportanceModel) -> ImportanceModel:
         """The importance, with what its expected ROUGE-2 of an extract stands for."""
         values, figures = [], []
-        scores = _score(self.scorer, self.validated)
+        scores = _score(self.network, self.validated)
         for article, row in zip(self.validated, scores, strict=True):
             expected = importance.expect_reference(article.sentences, row)
             if expected is None or not article.highlights:
@@ -360,26 +357,46 @@ class ExtractorTraining(Training):
             records = self.info.records(split)
             total = min(records, most or records)
             every = -(-total // texts) if texts else 0
+            shuffled = self.training.shuffled_share if split == "train" else 0.0
+            generator = np.random.default_rng(self.training.seed)
             articles = itertools.chain.from_iterable(
-                self._read_shard(path, every) for path in shards
+                self._read_shard(path, every, shuffled, generator) for path in shards
             )
             with stage(f"read {split}", total=total) as reading:
                 return list(map(reading.counted, itertools.islice(articles, most)))
 
-    def _read_shard(self, path: str, text_every: int) -> Iterator[TrainingArticle]:
+    def _read_shard(
+        self,
+        path: str,
+        text_every: int,
+        shuffled: float,
+        generator: np.random.Generator,
+    ) -> Iterator[TrainingArticle]:
+        """The articles of a shard, a share of them `shuffled`; these keep no texts."""
         records = list(read_labelled(path))
         most = self.training.window_sentences
         vectors = self._vectors(path, [record.sentences[:most] for record in records])
-        features = features_of_all([record.sentences for record in records])
-        for place, record in enumerate(records):
+        orders = [np.arange(len(record.sentences)) for record in records]
+        is_shuffled = generator.random(len(records)) < shuffled
+        for place in np.flatnonzero(is_shuffled):
+            orders[place][:most] = _another_order(orders[place][:most], generator)
+        features = features_of_all(
+            [
+                [record.sentences[number] for number in order]
+                for record, order in zip(records, orders, strict=True)
+            ]
+        )
+        for place, (record, order) in enumerate(zip(records, orders, strict=True)):
             if not record.sentences:
                 continue
             labels = np.zeros(len(record.sentences), np.float32)
             labels[list(record.oracle)] = 1.0
             article = TrainingArticle(
-                vectors[place], features[place][:most], labels[:most]
+                vectors[place][order[:most]],
+                features[place][:most],
+                labels[order[:most]],
             )
-            if text_every and place % text_every == 0:
+            if text_every and place % text_every == 0 and not is_shuffled[place]:
                 article = article._replace(
                     sentences=record.sentences[:most], highlights=record.highlights
                 )
@@ -411,6 +428,15 @@ class ExtractorTraining(Training):
         return np.split(vectors, ends[:-1])
 
 
+def _another_order(order: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Any order of sentences, or, half of the time, the same order from another
+    sentence on.
+    """
+    if generator.random() < 0.5:
+        return generator.permutation(order)
+    return np.roll(order, generator.integers(len(order) + 1))
+
+
 def _make_optimizer(learning_rate: float, steps: int) -> keras.optimizers.Optimizer:
     """AdamW (Loshchilov and Hutter 2019) with a linear warm-up and a cosine decay to
     zero over `steps` steps.
@@ -422,10 +448,9 @@ def _make_optimizer(learning_rate: float, steps: int) -> keras.optimizers.Optimi
     return keras.optimizers.AdamW(schedule, weight_decay=_WEIGHT_DECAY)  # pyright: ignore[reportArgumentType]  # Keras takes schedules.
 
 
-def _score(
-    scorer: SentenceScorer, articles: Sequence[TrainingArticle]
-) -> list[np.ndarray]:
+def _score(network: Extractor, articles: Sequence[TrainingArticle]) -> list[np.ndarray]:
     """The scores of the sentences of each article, [N] each."""
+    scorer = SentenceScorer(SelectorNetwork.of(network))
     return scorer.score_inputs(
         [article.vectors.astype(np.float32) for article in articles],
         [article.features for article in articles],

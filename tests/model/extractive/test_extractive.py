@@ -20,7 +20,7 @@ from support.extractive_documents import (
     terms_of,
 )
 
-from precis.model.extractive.features import FEATURE_COUNT, features
+from precis.model.extractive.features import FEATURE_COUNT, features_of_all
 from precis.model.extractive.methods import METHODS, lsa, random
 from precis.model.extractive.terms import find_terms
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
@@ -41,7 +41,7 @@ def test_every_sentence_has_a_finite_score_of_each_method_and_finite_features(na
         scores = scores_of(method, texts)
         assert (scores.shape, scores.dtype) == ((len(texts),), np.float64), method
         assert np.isfinite(scores).all(), method
-    rows = features(texts, terms_of(texts))
+    (rows,) = features_of_all([texts])
     assert (rows.shape, rows.dtype) == ((len(texts), FEATURE_COUNT), np.float32)
     assert np.isfinite(rows).all()
 

@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from support.extractive_documents import terms_of
 
-from precis.model.extractive.features import FEATURE_COUNT, FEATURE_NAMES, features
+from precis.model.extractive.features import (
+    FEATURE_COUNT,
+    FEATURE_NAMES,
+    features_of_all,
+)
 
 # In words: the flood reached marta | floods 12 of them why | she said flood flood.
 STORY = [
@@ -77,7 +80,7 @@ BY_HAND = {
 
 
 def rows_of(texts):
-    return features(texts, terms_of(texts))
+    return features_of_all([texts])[0]
 
 
 def column(rows, name):

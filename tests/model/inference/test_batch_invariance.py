@@ -14,6 +14,7 @@ from support.summarize_runs import MAX_SOURCE_TOKENS, rows_of, story
 
 from precis.model.inference.batches import batches_by_length
 from precis.model.inference.bulk_summarizer import POOL_BATCHES
+from precis.model.inference.selector_network import SelectorNetwork
 from precis.model.inference.sentence_scorer import save_scorer
 from precis.model.network.build import build_network
 
@@ -51,7 +52,8 @@ def corpus(tmp_path_factory):
 def extractor(tmp_path_factory):
     folder = tmp_path_factory.mktemp("extractor")
     encoder = make_encoder_bundle(folder / "pieces")
-    networks = {"extractor": build_network(extractor_config()), "encoder": encoder}
+    network = SelectorNetwork.of(build_network(extractor_config()))
+    networks = {"network": network, "encoder": encoder}
     saved = {"precision": "float32", "provenance": {}}
     save_scorer(str(folder / "bundle"), **networks, **saved)
     return folder / "bundle"

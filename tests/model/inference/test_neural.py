@@ -15,6 +15,7 @@ from precis.model.extractive.features import (
     features_of_all,
 )
 from precis.model.inference import sentence_scorer
+from precis.model.inference.selector_network import SelectorNetwork
 from precis.model.inference.sentence_scorer import (
     SentenceScorer,
     load_scorer,
@@ -41,7 +42,7 @@ def extractor():
 @pytest.fixture(scope="module")
 def scorer(extractor, encoder_bundle) -> SentenceScorer:
     encoder = SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
-    return SentenceScorer(extractor, encoder)
+    return SentenceScorer(SelectorNetwork.of(extractor), encoder)
 
 
 def sigmoid(values):
@@ -80,7 +81,7 @@ def test_each_sentence_has_the_score_of_its_window(extractor, monkeypatch):
     generator = np.random.default_rng(2)
     vectors = generator.normal(size=(45, WIDTH)).astype("float32")
     rows = generator.normal(size=(45, FEATURE_COUNT)).astype("float32")
-    scorer = SentenceScorer(extractor, None)
+    scorer = SentenceScorer(SelectorNetwork.of(extractor))
     (scores,) = scorer.score_inputs([vectors], [rows])
     # The network reads 24 sentences, 16 of them again: 0 to 23, 8 to 31, 16 to 39, 24
     # to 44.
@@ -93,7 +94,8 @@ def test_each_sentence_has_the_score_of_its_window(extractor, monkeypatch):
 
 
 def test_a_bundle_comes_back(scorer, extractor, encoder_bundle, tmp_path):
-    networks = {"extractor": extractor, "encoder": encoder_bundle}
+    network = SelectorNetwork.of(extractor)
+    networks = {"network": network, "encoder": encoder_bundle}
     saved = {"precision": "float32", "provenance": {"step": 2}}
     save_scorer(str(tmp_path / "b"), **networks, **saved)
     loaded = load_scorer(str(tmp_path / "b"))
@@ -116,10 +118,10 @@ def test_a_bundle_comes_back(scorer, extractor, encoder_bundle, tmp_path):
 
 def test_a_network_of_other_features_is_refused(extractor, tmp_path, monkeypatch):
     folder = str(tmp_path / "b")
-    saved = {"encoder": None, "precision": "float32", "provenance": {}}
     with monkeypatch.context() as patch:
         patch.setattr(sentence_scorer, "FEATURE_NAMES", ("length", *FEATURE_NAMES[1:]))
-        save_scorer(folder, extractor=extractor, **saved)
+        network = SelectorNetwork.of(extractor)
+        save_scorer(folder, network=network, provenance={})
     message = (
         r"b: trained on other features \(length, from_end, .*\) than this precis "
         "computes; train it again"
