@@ -442,7 +442,7 @@ def summarize(
     bundle: str | os.PathLike[str] = "",
     task_prefix: str = "",
     instruction: str = "",
-    extractive: str | Sequence[str] = "frequency,lead",
+    extractive: str | Sequence[str] = "",
     extractive_bundle: str | os.PathLike[str] = "",
     keyphrase_bundle: str | os.PathLike[str] = "",
     checker: str | os.PathLike[str] = "",
@@ -520,11 +520,12 @@ def summarize(
           a model of the hub; or openai://HOST:PORT/v1#MODEL, one behind an endpoint;
           without it only extractive summaries are written.
       extractive: extractive methods with commas between them; the first gives
-          extractive_summary. neural needs --extractive_bundle; oracle, the sentences
-          closest to the reference, is the upper bound to evaluate the others with, and
-          first only if it is alone.
-      extractive_bundle: network of the method neural, the --output of `precis train-
-          extractor`.
+          extractive_summary. neural scores sentences by --extractive_bundle; oracle,
+          the sentences closest to the reference, is the upper bound to evaluate the
+          others with, and first only if it is alone.
+      extractive_bundle: selector of the method neural, the --output of `precis train-
+          extractor`; builtin:news-en comes along, for news in English, and takes lead
+          for other texts.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
       form: what is written: a summary; a headline, one line of at most 15 words; or
@@ -560,7 +561,7 @@ def summarize_frame(
     bundle: str | os.PathLike[str] = "",
     task_prefix: str = "",
     instruction: str = "",
-    extractive: str | Sequence[str] = "frequency,lead",
+    extractive: str | Sequence[str] = "",
     extractive_bundle: str | os.PathLike[str] = "",
     keyphrase_bundle: str | os.PathLike[str] = "",
     checker: str | os.PathLike[str] = "",
@@ -619,11 +620,12 @@ def summarize_frame(
           a model of the hub; or openai://HOST:PORT/v1#MODEL, one behind an endpoint;
           without it only extractive summaries are written.
       extractive: extractive methods with commas between them; the first gives
-          extractive_summary. neural needs --extractive_bundle; oracle, the sentences
-          closest to the reference, is the upper bound to evaluate the others with, and
-          first only if it is alone.
-      extractive_bundle: network of the method neural, the --output of `precis train-
-          extractor`.
+          extractive_summary. neural scores sentences by --extractive_bundle; oracle,
+          the sentences closest to the reference, is the upper bound to evaluate the
+          others with, and first only if it is alone.
+      extractive_bundle: selector of the method neural, the --output of `precis train-
+          extractor`; builtin:news-en comes along, for news in English, and takes lead
+          for other texts.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
       form: what is written: a summary; a headline, one line of at most 15 words; or
@@ -655,7 +657,7 @@ def summarize_text(
     bundle: str | os.PathLike[str] = "",
     task_prefix: str = "",
     instruction: str = "",
-    extractive: str | Sequence[str] = "frequency,lead",
+    extractive: str | Sequence[str] = "",
     extractive_bundle: str | os.PathLike[str] = "",
     keyphrase_bundle: str | os.PathLike[str] = "",
     checker: str | os.PathLike[str] = "",
@@ -713,11 +715,12 @@ def summarize_text(
           a model of the hub; or openai://HOST:PORT/v1#MODEL, one behind an endpoint;
           without it only extractive summaries are written.
       extractive: extractive methods with commas between them; the first gives
-          extractive_summary. neural needs --extractive_bundle; oracle, the sentences
-          closest to the reference, is the upper bound to evaluate the others with, and
-          first only if it is alone.
-      extractive_bundle: network of the method neural, the --output of `precis train-
-          extractor`.
+          extractive_summary. neural scores sentences by --extractive_bundle; oracle,
+          the sentences closest to the reference, is the upper bound to evaluate the
+          others with, and first only if it is alone.
+      extractive_bundle: selector of the method neural, the --output of `precis train-
+          extractor`; builtin:news-en comes along, for news in English, and takes lead
+          for other texts.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
       form: what is written: a summary; a headline, one line of at most 15 words; or
@@ -826,6 +829,7 @@ def train_extractor(
     batch_documents: int = 64,
     learning_rate: float = 0.002,
     dropout: float = 0.1,
+    shuffled_share: float = 0.0,
     importance_articles: int = 16000,
     seed: int = 17,
 ) -> TrainResult:

@@ -1,10 +1,15 @@
-"""The address of a model behind an endpoint, which stands in place of a bundle."""
+"""Addresses that stand in place of the folder of a bundle: a model behind an endpoint,
+and a bundle that comes with the package.
+"""
 
+import os
 import re
 
 from precis.model.errors import UsageError
 
 SCHEME = "openai"
+_BUILTIN = "builtin:"
+BUILTIN_SELECTOR = f"{_BUILTIN}news-en"
 _ADDRESS = re.compile(
     rf"{SCHEME}(\+https?)?://([^\s/?#@:]+|\[[^\s/?#@]+\])(:\d+)?(/[^\s?#]*)?#(.+)"
 )
@@ -34,3 +39,20 @@ def parse_address(bundle: str) -> tuple[str, str]:
     usual = "+https" if port in ("", ":443") else "+http"
     path = path.rstrip("/") or "/v1"
     return f"{(protocol or usual)[1:]}://{host}{port}{path}", model
+
+
+def bundle_folder(bundle: str) -> str:
+    """The folder of a bundle; that of `builtin:NAME` lies in the package.
+
+    Raises:
+      UsageError: no such bundle comes along.
+    """
+    if not bundle.startswith(_BUILTIN):
+        return bundle
+    name = bundle.removeprefix(_BUILTIN)
+    folder = os.path.join(os.path.dirname(__file__), "builtin")
+    if name not in os.listdir(folder):
+        raise UsageError(
+            f"{bundle}: no such bundle comes with precis; known is {BUILTIN_SELECTOR}"
+        )
+    return os.path.join(folder, name)

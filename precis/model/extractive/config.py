@@ -11,6 +11,9 @@ from precis.model.text.limit import Limit
 # The methods that other methods are measured against. The selection takes their best
 # sentences and does not look for repetitions.
 BASELINES = ("lead", "random", "oracle")
+# Two methods beside METHODS: neural has a network, oracle needs the reference.
+NEURAL = "neural"
+ORACLE = "oracle"
 # Without sentences: those of most methods, and the most of a network that decides how
 # many there are.
 _USUAL_SENTENCES = 3

@@ -41,14 +41,14 @@ class Candidate(NamedTuple):
     Attributes:
       text: the sentence.
       start: its first character in its document.
-      score: of the extractor, if one chose it.
+      score: of the extractor; None if another method chose it.
       copies: the documents that have it.
       moment: what orders the documents; None where its document has none.
     """
 
     text: str
     start: int
-    score: float
+    score: float | None
     copies: int
     moment: int | None = None
 
@@ -97,7 +97,7 @@ def choose_of_group(
     positions = 1.0 + np.exp(-starts / _BEGINNING)
     scores = lexrank(terms) * positions * weights
     if method == SALIENCE:
-        scores *= [each.score for each in kept]
+        scores *= np.array([each.score for each in kept], np.float64)
     # In units of the largest, to nine digits.
     scores = np.round(scores / (scores.max(initial=0.0) or 1.0), 9)
     chosen = _select_marginal(texts, scores, terms, selection, is_english)

@@ -112,7 +112,10 @@ def score_rows(
     for item in chosen:
         method = item["method"]
         most_sentences[method] = max(most_sentences[method], item["rank"])
-    texts = [system_texts(row, sorted(most_sentences)) for row in scored_rows]
+    texts = [
+        system_texts(row, _methods_of(row, sorted(most_sentences)))
+        for row in scored_rows
+    ]
     truncated = [row.get("truncated") for row in scored_rows]
     judged = [each for each in truncated if each is not None]
     counts = Counter(
@@ -164,6 +167,17 @@ def score_rows(
         _arrays([keyphrase_f1(row, phrase_methods) for row in scored_rows], F1_COLUMNS),
         _arrays(measured, MEASURE_COLUMNS),
     )
+
+
+def _methods_of(row: Row, methods: Sequence[str]) -> Sequence[str]:
+    """Those of the methods that read the document of a row, of which it has measures;
+    all where it has none of other systems.
+    """
+    if (others := row.get("other_quality")) is None:
+        return methods
+    systems = [each["system"] for each in others if isinstance(each, dict)]
+    measured = {row.get("extractive_method"), *systems}
+    return [name for name in methods if name in measured]
 
 
 def system_texts(row: Row, methods: Iterable[str] = ()) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from precis.model.extractive.config import BASELINES, SelectionConfig
+from precis.model.extractive.config import BASELINES, NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.methods import TERM_METHODS, score_sentences
 from precis.model.extractive.oracle import oracle_sentences
@@ -23,21 +23,35 @@ if TYPE_CHECKING:  # It imports TensorFlow.
 
 # The stage of a failure to choose sentences.
 EXTRACT = "extract"
-# Two methods beside METHODS: neural needs a bundle, oracle needs the reference.
-NEURAL = "neural"
-ORACLE = "oracle"
 
 
 def neural_scores(
-    articles: Sequence[Article], scorer: "SentenceScorer"
+    articles: Sequence[Article],
+    scorer: "SentenceScorer",
+    terms: Sequence[Terms | None],
 ) -> list[np.ndarray]:
     """The scores of the method `neural` for the sentences of documents, float64 [N]
     each.
+
+    Args:
+      articles: the documents.
+      scorer: scores their sentences.
+      terms: of the articles; None where they are not known.
     """
     sentences = [[each.text for each in article.sentences] for article in articles]
+    # The network has learned from the terms of English, whatever it reads.
+    known = {
+        n: of_article
+        for n, of_article in enumerate(terms)
+        if of_article is not None and articles[n].is_english
+    }
+    others = [n for n in range(len(articles)) if n not in known]
+    found = find_terms([sentences[n] for n in others])
+    known |= dict(zip(others, found, strict=True))
+    of_all = [known[n] for n in range(len(articles))]
     return [
         np.array([round_score(score) for score in scores.tolist()])
-        for scores in scorer.score(sentences)
+        for scores in scorer.score(sentences, of_all)
     ]
 
 
@@ -60,7 +74,7 @@ def read_words(
     heads = [of_article[-1] for of_article in pieces]
     chunks = split_chunks(sentences + heads)
     terms: list[Terms | None] = [None] * len(articles)
-    if not TERM_METHODS.keys().isdisjoint(methods):
+    if NEURAL in methods or not TERM_METHODS.keys().isdisjoint(methods):
         texts = [[each.text for each in article.sentences] for article in articles]
         terms = [*find_terms(texts, chunks=chunks)]
         others = [n for n, article in enumerate(articles) if not article.is_english]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from precis.model import files
+from precis.model.extractive.config import NEURAL, ORACLE
 from precis.model.extractive.groups import (
     CENTRALITY,
     SALIENCE,
@@ -42,7 +43,6 @@ from precis.pipelines.run.key_tables import (
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import GROUPS_FOLDER, describe_file
 from precis.pipelines.summarize.earlier_runs import EarlierRows, check_part
-from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
 from precis.pipelines.summarize.options import GroupOptions
 from precis.pipelines.summarize.run_parts import (
     SummaryRun,
@@ -91,10 +91,12 @@ INSERT INTO members SELECT
         document_id, content_sha256, extractive::VARCHAR, moment))
 FROM batch;
 INSERT INTO sentences
-SELECT member, rank, score, "start", "end", text, md5_number_lower(
-    trim(regexp_replace(lower(text), '[^\\p{L}\\p{M}\\p{N}]+', ' ', 'g')))
+SELECT member, rank, CASE method WHEN 'neural' THEN score END, "start", "end", text,
+    md5_number_lower(
+        trim(regexp_replace(lower(text), '[^\\p{L}\\p{M}\\p{N}]+', ' ', 'g')))
 FROM (SELECT member, unnest(extractive, recursive := true) FROM batch)
 WHERE list_contains(string_split('METHODS', ','), method)
+QUALIFY method = 'neural' OR NOT bool_or(method = 'neural') OVER (PARTITION BY member)
 """
 _EARLIER_COLUMNS = ("group_id", "members_digest", "settings_id")
 _LOAD_EARLIER = """
@@ -225,12 +227,12 @@ def join_candidates(
 
 
 def _methods(settings: SummarySettings) -> Sequence[str]:
-    """The methods whose sentences are candidates: neural alone, whose scores salience
-    is a product of; else all that read the text.
+    """The methods whose sentences are candidates: all that read the text, and where a
+    document has those of neural, these alone.
     """
     methods = settings.options.methods
     if NEURAL in methods:
-        return (NEURAL,)
+        return (*methods, "lead")
     return [name for name in methods if name not in (ORACLE, "random")] or methods
 
 
@@ -293,7 +295,9 @@ def summarize_group(
     first = candidates[0]
     candidates = [each for each in candidates if each["text"] is not None]
     english = sum(is_english(each["language"]) for each in candidates)
-    method = SALIENCE if NEURAL in settings.options.methods else CENTRALITY
+    # Salience is a product of the scores of neural.
+    has_scores = all(each["score"] is not None for each in candidates)
+    method = SALIENCE if candidates and has_scores else CENTRALITY
     choices = choose_of_group(
         [Candidate(*(each[name] for name in Candidate._fields)) for each in candidates],
         selection=settings.selection,

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle.address import is_endpoint
+from precis.model.bundle.address import BUILTIN_SELECTOR, is_endpoint
 from precis.model.config import (
     PRECISIONS,
     check_at_least,
@@ -18,6 +18,7 @@ from precis.model.errors import UsageError
 from precis.model.extractive.config import (
     HEADLINE,
     KEY_POINTS,
+    NEURAL,
     SUMMARY,
     SelectionConfig,
 )
@@ -98,20 +99,24 @@ class SummarizeOptions:
         default_text="what --form says, of stated facts alone",
     )
     extractive: str = flag(
-        "frequency,lead",
+        "",
         "extractive methods with commas between them; the first gives "
-        "extractive_summary. neural needs --extractive_bundle; oracle, the "
-        "sentences closest to the reference, is the upper bound to evaluate the "
+        "extractive_summary. neural scores sentences by --extractive_bundle; oracle, "
+        "the sentences closest to the reference, is the upper bound to evaluate the "
         "others with, and first only if it is alone",
         metavar="METHOD,...",
         is_common=True,
         takes_list=True,
+        default_text="neural,lead; with --bundle frequency,lead",
     )
     extractive_bundle: str = flag(
         "",
-        "network of the method neural, the --output of `precis train-extractor`",
+        "selector of the method neural, the --output of `precis train-extractor`; "
+        "builtin:news-en comes along, for news in English, and takes lead for other "
+        "texts",
         metavar="DIR",
         is_common=True,
+        default_text=BUILTIN_SELECTOR,
     )
     keyphrase_bundle: str = flag(
         "",
@@ -193,20 +198,23 @@ class SummarizeOptions:
             )
 
     @property
-    def uses_tensorflow(self) -> bool:
-        """Whether a network reads or writes here."""
-        writer = self.bundle and not self.is_endpoint
-        return bool(writer or self.extractive_bundle or self.checker)
-
-    @property
     def is_endpoint(self) -> bool:
         """Whether a model of a server writes."""
         return is_endpoint(self.bundle)
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The names in `extractive`, in order, each once."""
-        return tuple(dict.fromkeys(listed_names(self.extractive)))
+        """The names in `extractive`, in order, each once, or the usual ones."""
+        if self.extractive:
+            return tuple(dict.fromkeys(listed_names(self.extractive)))
+        is_neural = self.extractive_bundle or not self.bundle
+        return (NEURAL if is_neural else "frequency", "lead")
+
+    @property
+    def selector(self) -> str:
+        """The bundle that scores sentences; empty where none does."""
+        usual = BUILTIN_SELECTOR if NEURAL in self.methods else ""
+        return self.extractive_bundle or usual
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -273,7 +273,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
         "split": run.corpus.split,
         "bundle": options.bundle or None,
         "task_prefix": options.task_prefix,
-        "extractive_bundle": options.extractive_bundle or None,
+        "extractive_bundle": options.selector or None,
         "keyphrase_bundle": options.keyphrase_bundle or None,
         "checker": options.checker or None,
         **run.settings.model_ids,

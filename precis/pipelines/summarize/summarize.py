@@ -148,10 +148,10 @@ def plan(
     option_groups = read_flags(SUMMARIZE, flags)
     corpus, *summary_options, earlier, result, groups, failures, workers = option_groups
     corpus = with_group_field(corpus, groups)
-    if summary_options[0].uses_tensorflow:
-        check_tensorflow(beam_options)
     recorded = recorded_flags(option_groups)
     settings = summary_settings(*summary_options, clean=corpus.clean)
+    if settings.uses_tensorflow:
+        check_tensorflow(beam_options)
     output = settings.options.output
     tasks = list_corpus(corpus, output)
     layout = part_layout(tasks, partitions=result.partitions, is_flat=result.flat)
@@ -301,7 +301,7 @@ def run_steps(
     # Where a network writes, the search processes have the cores, and one process reads
     # for them. A checker takes much memory, and an accelerator serves one process.
     is_large = bool(options.bundle or options.checker)
-    if is_large or (options.extractive_bundle and has_accelerator()):
+    if is_large or (run.settings.reads_vectors and has_accelerator()):
         readers = 1
     pipeline, share = beam.Pipeline(options=beam_options), Shared().acquire
     reports = (

@@ -1,6 +1,7 @@
 """The row of a document: a value for each column of docs/SCHEMA.md."""
 
 import dataclasses
+import functools
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from precis.model.bundle.address import BUILTIN_SELECTOR
+from precis.model.extractive.config import NEURAL, ORACLE
 from precis.model.extractive.expected import ExpectedReference
+from precis.model.extractive.kinds import is_news_like
 from precis.model.extractive.selection import Extract
 from precis.model.extractive.terms import Terms
 from precis.model.inference.batches import Cost
@@ -32,7 +36,8 @@ from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 from precis.model.text.wrapping import shown_line
-from precis.pipelines.summarize.extractive_summaries import ORACLE, choose_sentences
+from precis.pipelines.summarize.extractive_summaries import choose_sentences
+from precis.pipelines.summarize.options import WRITE_SENTENCES
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.columns import known_score, round_margin, round_score
 from precis.pipelines.tables.schema import SCHEMA_VERSION, SUMMARY_SCHEMA
@@ -112,6 +117,24 @@ class SummaryRow:
     def _limit(self) -> Limit:
         return self.settings.selection.limit
 
+    @functools.cached_property
+    def methods(self) -> Sequence[str]:
+        """The extractive methods; the built-in selector reads news in English alone."""
+        options, article = self.settings.options, self.article
+        if options.selector != BUILTIN_SELECTOR:
+            return options.methods
+        texts = [sentence.text for sentence in article.sentences]
+        if article.is_english and is_news_like(texts):
+            return options.methods
+        known = ("lead" if name == NEURAL else name for name in options.methods)
+        return tuple(dict.fromkeys(known))
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the selector scores its sentences."""
+        is_rewritten = self.settings.options.write == WRITE_SENTENCES
+        return NEURAL in self.methods or is_rewritten
+
     @property
     def is_short(self) -> bool:
         """Whether the document has too few words for a summary, and is its own.
@@ -157,7 +180,7 @@ class SummaryRow:
         if self.scores is not None and scorer and scorer.importance is not None:
             texts = [sentence.text for sentence in article.sentences]
             self._expected = scorer.importance.expect_reference(texts, self.scores)
-        methods = settings.options.methods
+        methods = self.methods
         extracts = choose_sentences(
             article,
             self.scores,

@@ -12,7 +12,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.bundle.address import SCHEME, is_endpoint, parse_address
+from precis.model.bundle.address import (
+    SCHEME,
+    bundle_folder,
+    is_endpoint,
+    parse_address,
+)
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     EXTRACTIVE,
@@ -28,7 +33,7 @@ from precis.model.bundle.network_bundle import (
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 from precis.model.config import suggestion, written
 from precis.model.errors import UsageError
-from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.config import NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.inference.bulk_summarizer import ModelSearch
 from precis.model.inference.support import open_checker
@@ -44,7 +49,6 @@ from precis.model.text.limit import NO_LIMIT
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.job import WITHOUT_EFFECT
 from precis.pipelines.run.options import option_names, read_flags, recorded_flags
-from precis.pipelines.summarize.extractive_summaries import NEURAL, ORACLE
 from precis.pipelines.summarize.options import (
     INSTRUCTIONS,
     SUMMARY_OPTIONS,
@@ -86,6 +90,7 @@ class SummarySettings(NamedTuple):
       model_ids: the columns of a row that name the models and the search.
       clean: the flag of the corpus that decides what text of a document is read.
       is_instructed: whether the writer is a language model, which does what it is told.
+      reads_vectors: whether the selector has an encoder, which needs TensorFlow.
     """
 
     options: SummarizeOptions
@@ -95,6 +100,7 @@ class SummarySettings(NamedTuple):
     model_ids: dict[str, str | None]
     clean: str
     is_instructed: bool = False
+    reads_vectors: bool = False
 
     def __hash__(self) -> int:
         """Equal settings have equal flags; the other attributes are dictionaries."""
@@ -182,6 +188,12 @@ class SummarySettings(NamedTuple):
         )
 
     @property
+    def uses_tensorflow(self) -> bool:
+        """Whether a network of TensorFlow reads or writes here."""
+        writer = self.options.bundle and not self.options.is_endpoint
+        return bool(writer or self.options.checker or self.reads_vectors)
+
+    @property
     def uses_references(self) -> bool:
         """Whether a row depends on the highlights of its document."""
         return "oracle" in self.options.methods or bool(self.options.keyphrase_bundle)
@@ -221,8 +233,14 @@ def summary_settings(
     check_writing(options, decoding)
     is_instructed = follows_instructions(options.bundle)
     model_ids = read_model_ids(options, decoding)
+    reads_vectors = False
+    if options.selector:
+        folder = bundle_folder(options.selector)
+        reads_vectors = "encoder" in open_bundle_config(folder, EXTRACTIVE).config
     settings = SummarySettings(
-        options, selection, fallback, decoding, model_ids, clean, is_instructed
+        *(options, selection, fallback, decoding, model_ids, clean),
+        is_instructed,
+        reads_vectors,
     )
     check_writer(settings)
     if options.is_endpoint:
@@ -277,11 +295,7 @@ def check_methods(options: SummarizeOptions) -> None:
     for name in sorted({*methods} - {*names}):
         way_out = suggestion(name, names) or f"known are {known}"
         raise UsageError(f"--extractive: there is no method {name!r}; {way_out}")
-    if NEURAL in methods and not options.extractive_bundle:
-        raise UsageError(
-            "--extractive neural needs --extractive_bundle, the --output of "
-            "`precis train-extractor`; name it too"
-        )
+    bundle_folder(options.selector)
     needs_extractor = NEURAL in methods or options.write == WRITE_SENTENCES
     if options.extractive_bundle and not needs_extractor:
         raise UsageError(
@@ -321,7 +335,8 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
             "of `--target sentences`, and --extractive_bundle, that of `precis "
             "train-extractor`; name both"
         )
-    contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
+    folder = bundle_folder(options.extractive_bundle)
+    contents = open_bundle_config(folder, EXTRACTIVE)
     if "importance" not in contents.config:
         raise UsageError(
             f"{options.extractive_bundle}: does not know the importance of words, by "
@@ -355,9 +370,10 @@ def read_model_ids(
         check_weights(options.bundle)
         ids["model_id"] = read_manifest(options.bundle)["model_id"]
         ids["decode_id"] = decode_id(decoding, options.precision, options.engine)
-    if options.extractive_bundle:
-        contents = open_bundle_config(options.extractive_bundle, EXTRACTIVE)
-        check_weights(options.extractive_bundle)
+    if options.selector:
+        folder = bundle_folder(options.selector)
+        contents = open_bundle_config(folder, EXTRACTIVE)
+        check_weights(folder)
         ids["extractive_model_id"] = contents.model_id
     if options.keyphrase_bundle:
         model = KeyphraseModel.load(options.keyphrase_bundle)

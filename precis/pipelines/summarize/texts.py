@@ -18,6 +18,7 @@ import pyarrow as pa
 from precis.model import files
 from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, UsageError
+from precis.model.extractive.config import ORACLE
 from precis.model.inference.process_limits import refuse_within_import
 from precis.model.isolation import Failure
 from precis.model.progress.stages import stage
@@ -32,7 +33,6 @@ from precis.pipelines.corpus.task_reader import TaskReader
 from precis.pipelines.corpus.text_files import document_id, to_document
 from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.run.options import option_names, read_flags
-from precis.pipelines.summarize.extractive_summaries import ORACLE
 from precis.pipelines.summarize.options import (
     NOT_FOR_A_TEXT,
     STANDARD_INPUT,
@@ -121,7 +121,7 @@ def summarize_article(
 
 def _load(settings: SummarySettings) -> WindowSummarizer:
     """A summarizer with its models in memory."""
-    if settings.options.uses_tensorflow:
+    if settings.uses_tensorflow:
         load_tensorflow()
     summarizer = WindowSummarizer(settings)
     summarizer.load()

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from precis.model import files
-from precis.model.bundle.address import parse_address
+from precis.model.bundle.address import bundle_folder, parse_address
 from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer, check_model
@@ -42,6 +42,7 @@ from precis.pipelines.summarize.extractive_summaries import (
     neural_scores,
     read_words,
 )
+from precis.pipelines.summarize.options import WRITE_SENTENCES
 from precis.pipelines.summarize.summary_rows import Models, SummaryRow, run_columns
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.part_writing import WRITE, isolated_table
@@ -194,8 +195,8 @@ class WindowSummarizer:
         for cut in cut_windows(articles, settings.options.window_documents):
             rows = [SummaryRow(article, settings, models) for article in cut]
             window = Window(rows, position())
-            for row, scores in _together(rows, self._score, EXTRACT):
-                row.scores = scores
+            if settings.options.write == WRITE_SENTENCES:
+                self._score(rows)
             search = None
             if bulk is not None:
                 read = [row for row in rows if not row.is_short]
@@ -205,11 +206,18 @@ class WindowSummarizer:
                 search = bulk.begin(ids, in_processes=bool(in_processes))
             yield window, search
 
-    def _score(self, rows: Sequence[SummaryRow]) -> Sequence[np.ndarray | None]:
-        """The scores of the sentences of documents; None without a network for them."""
-        if self._models.scorer is None:
-            return [None] * len(rows)
-        return neural_scores([row.article for row in rows], self._models.scorer)
+    def _score(self, rows: Sequence[SummaryRow]) -> None:
+        """Takes the scores of sentences, where the selector reads their document."""
+        if (scorer := self._models.scorer) is None:
+            return
+
+        def score(rows: Sequence[SummaryRow]) -> Sequence[np.ndarray]:
+            articles = [row.article for row in rows]
+            return neural_scores(articles, scorer, [row.terms for row in rows])
+
+        read = [row for row in rows if row.is_scored]
+        for row, scores in _together(read, score, EXTRACT):
+            row.scores = scores
 
     def _encode(self, rows: Sequence[SummaryRow]) -> list[EncodedDocument]:
         """What the network reads of documents."""
@@ -229,11 +237,13 @@ class WindowSummarizer:
         self, window: Window, search: PendingWindow | None, on_searched: OnSearched
     ) -> Window:
         """Makes the rows of a window that was started."""
-        rows = window.documents
+        settings, rows = self._settings, window.documents
         for start in range(0, len(rows), READ_TOGETHER):
             group = rows[start : start + READ_TOGETHER]
             for row, terms in _together(group, self._read_words, EXTRACT):
                 row.terms = terms
+            if settings.options.write != WRITE_SENTENCES:
+                self._score(group)
             _each(group, SummaryRow.extract, EXTRACT)
         self._check(EXTRACT, rows)
         batches: Sequence[SearchedBatch] = ()
@@ -347,17 +357,17 @@ def open_models(settings: SummarySettings) -> Models:
     options, ids = settings.options, settings.model_ids
     bulk: Writer | None = None
     scorer = keyphrases = checker = None
-    if options.extractive_bundle or options.checker:
+    if settings.reads_vectors or options.checker:
         import_tensorflow()  # Search processes import their own.
     if options.is_endpoint:
         bulk = open_endpoint(settings)
     elif options.bundle:
         processes = count_processes(options.search_processes)
         bulk = BulkSummarizer(settings.search, processes=processes)
-    if options.extractive_bundle:
+    if options.selector:
         from precis.model.inference.sentence_scorer import load_scorer
 
-        folder = options.extractive_bundle
+        folder = bundle_folder(options.selector)
         scorer = load_scorer(folder)
         check_model(folder, scorer.model_id, ids["extractive_model_id"])
     if options.keyphrase_bundle:

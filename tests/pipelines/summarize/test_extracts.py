@@ -29,14 +29,15 @@ class Scorer:
     def __init__(self, *scores):
         self.scores = np.array(scores)
 
-    def score(self, documents):
+    def score(self, documents, terms):
         return [self.scores[: len(document)] for document in documents]
 
 
 def choose(*methods, references=(None, None), scorer=None, **selection):
     config = SelectionConfig(**{"sentences": 2, **selection})
-    scores_of_all = neural_scores(PARSED, scorer) if scorer else [None, None]
-    terms_of_all = read_words(PARSED, methods)
+    terms_of_all = scores_of_all = read_words(PARSED, methods)
+    if scorer:
+        scores_of_all = neural_scores(PARSED, scorer, terms_of_all)
     extracts = [
         choose_sentences(
             Article(article.document._replace(highlights=reference)),
@@ -93,12 +94,12 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
         ({"extractive": " , "}, "names no method; known are .*lexrank.*neural, oracle"),
         ({"extractive": "lead,first"}, "there is no method 'first'; known are cent"),
         (
-            {"extractive": "neural"},
-            "needs .*, the --output of `precis train-extractor`",
+            {"extractive": "lead", "extractive_bundle": "b"},
+            "neural, and .* is lead; name neural",
         ),
         (
-            {"extractive_bundle": "b"},
-            "neural, and .* is frequency,lead; name neural",
+            {"extractive": "neural", "extractive_bundle": "builtin:news-fr"},
+            "builtin:news-fr: no such .* known is builtin:news-en",
         ),
         (
             {"extractive": "oracle,lead"},

@@ -93,7 +93,7 @@ def test_a_model_that_was_replaced_is_refused(
     folders = {"bundle": bundle, "extractive_bundle": scorer_bundle}
     folder = folders.get(name, keyphrase_bundle)
     folder = shutil.copytree(folder, tmp_path / "copy")
-    flags = {"extractive": "neural"} if name == "extractive_bundle" else {}
+    flags = {"extractive": "neural" if name == "extractive_bundle" else "lead"}
     settings = settings_of(**{name: str(folder), **flags})
     other = dict.fromkeys(settings.model_ids, "0" * 16)
     message = (
@@ -129,7 +129,7 @@ def test_an_instruction_is_refused_where_no_model_reads_it(bundle):
 
 def finished(line, summaries, tokenizer, **flags):
     """The row of a line that a network has written summaries of."""
-    settings = settings_of(**flags)
+    settings = settings_of(**{"extractive": "frequency,lead", **flags})
     (article,) = articles_of([line])
     row = SummaryRow(article, settings, Models())
     encoder = DocumentEncoder(

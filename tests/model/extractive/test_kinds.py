@@ -1,0 +1,33 @@
+"""Which texts the built-in selector chooses from."""
+
+import pytest
+
+from precis.model.extractive.kinds import is_news_like
+
+NEWS = [
+    "The river rose by two metres on Monday.",
+    "“We were lucky,” said the mayor: nobody was hurt.",
+    "The bridge is closed !",
+    "It will open again in May . ''",
+]
+
+
+def test_prose_of_sentences_is_news_like():
+    assert is_news_like(NEWS)
+    # A few headings, items and speakers do not make another kind of it.
+    assert is_news_like([*NEWS, *NEWS, "Mayor: I am glad.", "- Sandbags.", "In short"])
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        [],
+        NEWS[:3],
+        ["Anna: Are you there?", "Yes.", "Tom B.: I am.", "#Person1#: Good."],
+        ["Sam : Hi.", "Where are you?", "Home.", "I see.", "Sam : Hi.", "Sam : Hm."],
+        ["Take:", "- two eggs.", "2. Stir them.", "Serve warm.", "(b) Enjoy."],
+        ["so we went there", "the food was good", "we paid.", "that was it"],
+    ],
+)
+def test_other_kinds_are_not(sentences):
+    assert not is_news_like(sentences)

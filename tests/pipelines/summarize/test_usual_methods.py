@@ -1,0 +1,75 @@
+"""What `precis summarize` does where nobody names a method: the built-in selector reads
+news in English, and `lead` takes the other documents.
+"""
+
+import json
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+from support.command_line import write_jsonl
+
+NEWS = (
+    "The river Orle rose by two metres on Monday. Firemen brought forty people to the "
+    "town hall. The bridge at Caldmoor is closed until May, said the mayor. It was "
+    "built in 1912. Farmers fear for their sheep. Schools will open again on Thursday. "
+    "“We have never seen so much water,” said Ada Quill, who keeps the inn. The town "
+    "will pay for new walls along the bank."
+)
+GERMAN = (
+    "Der Fluss ist am Montag um zwei Meter gestiegen. Die Feuerwehr brachte vierzig "
+    "Menschen in das Rathaus. Die Brücke bleibt bis Mai geschlossen. Die Schulen "
+    "öffnen am Donnerstag wieder. Die Bauern fürchten um ihre Schafe."
+)
+DIALOGUE = (
+    "Ada: Have you seen the water?\nBen: I have, it is high.\n"
+    "Ada: The bridge is closed.\nBen: Then I will stay at home today.\n"
+    "Ada: I will call you when it opens."
+)
+# A user without the extra `train` has no TensorFlow.
+PROGRAM = """
+import sys
+sys.modules["tensorflow"] = sys.modules["keras"] = None
+import precis
+precis.summarize(corpus=sys.argv[1], output=sys.argv[2], group_by="topic")
+precis.evaluate(input=sys.argv[2])
+"""
+
+
+def test_each_document_has_the_method_for_its_kind(tmp_path):
+    lines = [
+        {"id": "news", "article": NEWS, "topic": "flood"},
+        {"id": "german", "article": GERMAN, "topic": "flood"},
+        {"id": "dialogue", "article": DIALOGUE, "topic": "talk"},
+        {"id": "more", "article": NEWS.replace("Orle", "Tarn"), "topic": "news"},
+    ]
+    for line in lines:
+        line["highlights"] = "The river rose and the bridge is closed until May."
+    corpus = write_jsonl(tmp_path / "corpus.jsonl", lines)
+    command = [sys.executable, "-c", PROGRAM, corpus, str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    rows = {
+        row["document_id"]: row
+        for row in pq.read_table(tmp_path / "run/data").to_pylist()
+    }
+    methods = {
+        name: (row["extractive_method"], {each["method"] for each in row["extractive"]})
+        for name, row in rows.items()
+    }
+    both, lead = ("neural", {"neural", "lead"}), ("lead", {"lead"})
+    assert methods == {"news": both, "more": both, "german": lead, "dialogue": lead}
+    assert 0 <= rows["news"]["expected_rouge2"] <= 1
+    assert rows["german"]["expected_rouge2"] is None
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text())
+    assert manifest["extractive_bundle"] == "builtin:news-en"
+    groups = pq.read_table(tmp_path / "run/groups").to_pylist()
+    # Salience needs the scores of the selector for all members.
+    found = {
+        each["group_id"]: (each["method"], each["members_used"]) for each in groups
+    }
+    assert found == {
+        "flood": ("centrality", 2),
+        "talk": ("centrality", 1),
+        "news": ("salience", 1),
+    }
