@@ -21,6 +21,7 @@ from precis.model.bundle.address import (
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     EXTRACTIVE,
+    SUMMARIZER,
     check_weights,
     open_bundle_config,
     read_manifest,
@@ -32,13 +33,14 @@ from precis.model.bundle.network_bundle import (
 )
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 from precis.model.config import suggestion, written
-from precis.model.errors import UsageError
+from precis.model.errors import PrecisError, UsageError
 from precis.model.extractive.config import NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.inference.bulk_summarizer import ModelSearch
 from precis.model.inference.support import open_checker
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
+from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.search.config import (
     CTRANSLATE2,
     SearchConfig,
@@ -311,13 +313,16 @@ def check_methods(options: SummarizeOptions) -> None:
 
 
 def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
-    """Refuses to write sentences without what chooses them.
+    """Refuses to write sentences without what chooses them, and articles with a network
+    that learned from single sentences.
 
     Raises:
-      UsageError: a bundle is missing, the extractor does not know the importance of
-        words, or several summaries of a document are asked for.
+      UsageError: a bundle is missing or learned from sentences, the extractor does not
+        know the importance of words, or several summaries of a document are asked for.
     """
     if options.write != WRITE_SENTENCES:
+        if options.bundle and not options.is_endpoint:
+            check_article_writer(options.bundle)
         return
     if options.engine == CTRANSLATE2:
         raise UsageError(
@@ -342,6 +347,29 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
             f"{options.extractive_bundle}: does not know the importance of words, by "
             "which write=sentences puts a summary together; train it again"
         )
+
+
+def check_article_writer(bundle: str) -> None:
+    """Refuses the writer of a summarizer where whole articles are given to a network.
+
+    Raises:
+      UsageError: naming the summarizer, where the bundle lies in one.
+    """
+    learned = read_manifest(bundle)["provenance"].get("data") or ()
+    if not learned or any(each["target"] not in SENTENCE_PAIRS for each in learned):
+        return
+    way_out = (
+        'give it to `precis.summarize` of Python with write="sentences" and an '
+        "extractive_bundle"
+    )
+    parent = os.path.dirname(bundle.rstrip("/")) or "."
+    with contextlib.suppress(PrecisError):  # It need not lie in a bundle.
+        if read_manifest(parent)["kind"] == SUMMARIZER:
+            way_out = f"name its summarizer, --bundle {parent}"
+    raise UsageError(
+        f"{bundle}: this network learned to shorten single sentences, and what it "
+        f"writes of whole articles makes no sense; {way_out}"
+    )
 
 
 def read_model_ids(

@@ -25,6 +25,7 @@ from precis.model.bundle.summarizer_bundle import (
     with_flags_of_bundle,
 )
 from precis.model.errors import DataError, UsageError
+from precis.pipelines.summarize.summary_settings import read_settings
 from precis.pipelines.verify.verify import verify
 
 SEARCH = {
@@ -156,3 +157,26 @@ def test_flags_that_are_given_win(given, summarizer):
         **whole,
         **given,
     }
+
+
+def test_a_writer_of_lines_is_not_given_whole_articles(parts):
+    writer = parts / "writer"
+
+    def learned_from(*targets) -> None:
+        data = [{"target": target} for target in targets]
+        change(writer / "manifest.json", provenance={"data": data})
+
+    for targets in ((), ("highlights",), ("cuts", "highlights")):
+        learned_from(*targets)
+        assert read_settings({"bundle": writer}, "standard").model_ids["model_id"]
+    learned_from("sentences", "cuts")
+    message = f"{writer}: this network learned to shorten single sentences, .*; "
+    with pytest.raises(UsageError, match=f"{message}give it to `precis.summarize` of"):
+        read_settings({"bundle": writer}, "standard")
+    save_summarizer_bundle(str(parts), provenance={})
+    for flags in ({"bundle": writer}, {"bundle": parts, "write": "article"}):
+        with pytest.raises(UsageError, match=f"{message}name .*, --bundle {parts}$"):
+            read_settings(flags, "standard")
+    # Sentences are what it is for; this extractor has learned too little.
+    with pytest.raises(UsageError, match="does not know the importance of words"):
+        read_settings({"bundle": parts}, "standard")
