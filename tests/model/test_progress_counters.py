@@ -15,7 +15,7 @@ from precis.model.progress.counters import (
     enter_step,
     totals,
 )
-from precis.model.progress.stages import Stage, StageGroup
+from precis.model.progress.stages import Stage, StageGroup, about
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.run.progress import TaskProgress
 
@@ -90,6 +90,14 @@ def test_units_that_also_compiled_are_done_and_say_nothing_of_the_rate(counters)
     assert stage.counted("result") == "result"
     counts = total(counters)
     assert (counts.documents, counts.tokens) == (11, 900)
+
+
+def test_a_time_has_its_two_largest_units():
+    hour, day = 3_600, 86_400
+    times = (20, 119, 3_590, hour + 300, 23.8 * hour, 46 * hour, 30 * day)
+    assert [about(seconds).removeprefix("about ") for seconds in times] == [
+        *("1 min", "2 min", "1 h 0 min", "1 h 5 min", "1 d 0 h", "1 d 22 h", "30 d 0 h")
+    ]
 
 
 @pytest.mark.parametrize("shares", [[0.1, 0.3], [0.6, 1.2], []])

@@ -14,6 +14,7 @@ import contextlib
 import contextvars
 import dataclasses
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -37,6 +38,7 @@ class Stage:
       name: a word or two.
       total: how many documents, or other units, there are; None where only their size
           is known, or nothing.
+      is_total_estimated: whether it may be a few percent off.
       size: the size of all of them, in the unit that workers count, such as bytes;
           None where it is not known.
       unit: what `total` counts, in the plural.
@@ -45,10 +47,13 @@ class Stage:
       is_brief: whether only a live display shows the stage, until it ends.
       note: a few words that change while the stage runs, such as the loss.
       first_note: of the work before the first unit is done, such as compiling.
+      measured: units that were done after the clock started.
+      began: when the clock started, where the first units do not count.
     """
 
     name: str
     total: int | None = None
+    is_total_estimated: bool = False
     size: int | None = None
     unit: str = "documents"
     step: str = ""
@@ -56,14 +61,18 @@ class Stage:
     is_brief: bool = False
     note: str = ""
     first_note: str = ""
+    measured: int = 0
+    began: float = 0.0
 
     def advance(self, units: int = 1, *, tokens: int = 0) -> None:
         """Counts units that this thread has done."""
         if self.warms_up:
             self.warms_up = False
+            self.began = time.monotonic()
             count_earlier(earlier_documents=units, earlier_tokens=tokens)
             count()
         else:
+            self.measured += units
             count(documents=units, tokens=tokens)
 
     def counted(self, result: ResultT) -> ResultT:
@@ -166,6 +175,16 @@ def stages(several: Sequence[Stage]) -> Iterator[None]:
             is_done = True
         finally:
             listener.end(is_done=is_done)
+
+
+def about(seconds: float) -> str:
+    """A time in words, as in about 7 min, about 1 h 5 min or about 1 d 22 h."""
+    minutes = max(round(seconds / 60), 1)
+    days, hours = divmod(round(minutes / 60), 24)
+    if days:
+        return f"about {days} d {hours} h"
+    hours, rest = divmod(minutes, 60)
+    return f"about {hours} h {rest} min" if hours else f"about {minutes} min"
 
 
 def say(text: str) -> None:

@@ -153,6 +153,15 @@ class GeneratorTraining(Training):
             documents=[info.records("train") for info in self.records.infos],
         )
 
+    @property
+    def epoch_steps(self) -> int:
+        """About the batches of an epoch, by the mean length of the records."""
+        tokens, longest = 0.0, self.shapes.max_source_tokens
+        for info in self.records.infos:
+            row = min(info.source_lengths.mean, longest) + self.shapes.max_target_tokens
+            tokens += info.records("train") * row
+        return round(tokens / self.shapes.batch_tokens)
+
     def make_step(self, batches: Any) -> Step:
         """A compiled step; its figures are those of `make_train_step`."""
         return make_train_step(

@@ -3,12 +3,13 @@ strategy, which can be stopped and goes on at any step.
 """
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.errors import DataError, Interrupted
-from precis.model.progress.stages import Stage, say, stage
+from precis.model.progress.stages import Stage, about, say, stage
 from precis.model.training.checkpoint import (
     list_checkpoints,
     restore_best,
@@ -20,6 +21,10 @@ from precis.model.training.state import Figures, Step, Training
 # Figures are brought over from the device every so many steps, and before any
 # checkpoint: a loss that is not finite is noticed this late.
 _REPORT_STEPS = 10
+# The time that is left is told after so many steps behind those that also compile.
+_MEASURED_STEPS = 20
+# Beyond it a line says what takes less, and up to it how long, and below it nothing.
+_LONG_SECONDS, _SHORT_SECONDS = 3600, 60
 
 
 class TrainResult(NamedTuple):
@@ -64,9 +69,10 @@ def run_steps(
 ) -> None:
     """Trains to the last step; arguments and errors are those of `run_training`."""
     pace, position = training.pace, training.position
-    total = None if pace.epochs else pace.steps
+    total = pace.epochs * training.epoch_steps if pace.epochs else pace.steps
     make_step: Step | None = None
     with stage("train", total=total, unit="steps", warms_up=True) as progress:
+        progress.is_total_estimated = bool(pace.epochs)
         progress.resume(position.step)
         while not _is_finished(training):
             batches = training.batches(position.epoch, position.batch)
@@ -131,6 +137,7 @@ def _run_epoch(
     if pace.epochs:
         # The passes over the records have nearly the same number of batches.
         progress.total = round(position.step / position.epoch * pace.epochs)
+        progress.is_total_estimated = position.epoch < pace.epochs
         save_training(training)
 
 
@@ -163,6 +170,19 @@ def _read_reports(training: Training, pending: list[Figures], progress: Stage) -
         tokens += int(report.get("tokens", 0))
     if pending:
         progress.advance(len(pending), tokens=tokens)
+        measured = progress.measured
+        if measured - len(pending) < _MEASURED_STEPS <= measured:
+            _tell_time_left(training, progress)
+
+
+def _tell_time_left(training: Training, progress: Stage) -> None:
+    """Says how long the rest of a training takes at the rate of its first steps."""
+    steps = (progress.total or 0) - training.position.step
+    seconds = (time.monotonic() - progress.began) / progress.measured * steps
+    if seconds >= _SHORT_SECONDS:
+        line = f"train: {about(seconds)} left for {steps:,} steps"
+        is_long = seconds > _LONG_SECONDS
+        say(line + f"; less with {training.smaller}" * is_long)
 
 
 def _validate(training: Training) -> None:

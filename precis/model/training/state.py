@@ -43,6 +43,9 @@ class Training:
 
     Attributes:
       way_out: what helps where a loss is not finite.
+      smaller: what takes less time, where a training takes long.
+      epoch_steps: about the steps of a pass through the records, for a training that
+          counts passes.
       best_by: the figure of a validation by which the best step is chosen: a small
           `loss`, or a large one of the others.
       output: the bundle's folder.
@@ -56,7 +59,9 @@ class Training:
     """
 
     way_out = "lower `learning_rate=`"
+    smaller = "fewer steps"
     best_by = "rouge2"
+    epoch_steps = 0
 
     output: str
     _: dataclasses.KW_ONLY

@@ -87,6 +87,7 @@ def measure(
         total = documents
     elif is_estimated and share:
         total = _rounded(documents / share)
+    is_estimated |= stage.is_total_estimated
     left = None
     if whole and share is not None and own and seconds > 0 and not state:
         left = max((1 - share) * whole / own * seconds - (now - counts.ended), 0.0)

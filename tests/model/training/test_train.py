@@ -3,6 +3,8 @@ exported, and refused with other settings.
 """
 
 import json
+import re
+import time
 import uuid
 from pathlib import Path
 
@@ -39,6 +41,7 @@ from precis.model.tokenization.wordpiece import Tokenizer
 from precis.model.training import generator
 from precis.model.training.generator import GeneratorTraining
 from precis.model.training.loop import export_training, run_steps
+from precis.model.training.state import Training
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -294,9 +297,56 @@ def test_epochs_count_passes_and_each_leaves_a_checkpoint(records_folder, tmp_pa
     steps = training.position.step
     kept = checkpoints(tmp_path)
     assert len(kept) == 2 and kept[1] == f"step-{steps:08d}" and steps % 2 == 0
+    # Padding and batches that are not full are not foreseen, one of each length.
+    assert 0.6 * steps / 2 <= training.epoch_steps <= steps / 2
     again = prepare_training(records_folder, tmp_path, **settings)
     run_steps(again)
     assert again.position.step == steps
+
+
+class SlowTraining(Training):
+    """Steps of 2 ms, of which the 45th fails."""
+
+    smaller = "fewer `steps=`"
+
+    def batches(self, epoch, skip):
+        return range(100)
+
+    def make_step(self, batches):
+        def step(batch):
+            time.sleep(0.002)
+            return {"loss": 1.0 if batch < 44 else np.nan}
+
+        return step
+
+
+# 2 ms are 17 hours for 30 million steps. A busy machine takes longer.
+@pytest.mark.parametrize(
+    ("steps", "line"),
+    [
+        (
+            30_000_030,
+            r"train: about (\d+) [hd].* left for 30,000,000 steps; less with ",
+        ),
+        (150_030, r"train: about (\d+) min left for 150,000 steps$"),
+        (150, "^$"),
+    ],
+)
+def test_the_time_that_is_left_is_told_once_after_the_first_steps(
+    steps, line, tmp_path, capsys
+):
+    training = SlowTraining(
+        str(tmp_path),
+        settings={},
+        pace=training_config(steps=steps, checkpoint_steps=10_000),
+        network=None,
+        optimizer=None,
+        provenance={},
+    )
+    with pytest.raises(DataError, match="not finite at step 45"):
+        run_steps(training)
+    assert re.match(line, said := capsys.readouterr().err.strip()), said
+    assert said.endswith("fewer `steps=`") == (steps == 30_000_030)
 
 
 def test_references_in_other_alphabets_choose_a_step_by_its_loss(

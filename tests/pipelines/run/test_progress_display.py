@@ -69,6 +69,11 @@ EARLIER = {"earlier_documents": 4_000, "earlier_size": 20}
             "",
             "train   50%  50 / 100 steps  1/s  0:50 left  loss 2.5",
         ),
+        (
+            Stage(name="train", total=900, is_total_estimated=True, unit="steps"),
+            Counts(documents=90, started=100.0, ended=114.4),
+            *("", "train   10%  90 / about 900 steps  6.2/s  2:09 left"),
+        ),
         (Stage(name="validate"), Counts(), "", "validate  0:14"),
         (SELECT, BEGUN, "", "select    0%  0 / 1 task  0:14"),
         (SEARCH, BEGUN, "", "summarize    0%  0:14  compiling the search"),
