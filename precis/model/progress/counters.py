@@ -38,8 +38,10 @@ class Counts(NamedTuple):
       flagged: rows whose summary has a quality flag, in this run and in earlier ones.
       earlier_documents, earlier_size, earlier_tokens: what was done before the clock
           started, as by an earlier run. It says nothing of the rate.
+      first_documents: those that were counted first, whose time includes compiling.
       started: when the first task began, in seconds of a clock that all processes of
           this machine share; 0 where none has.
+      first: when the first documents were finished; 0 where none are.
       ended: when the last document was finished.
     """
 
@@ -51,11 +53,13 @@ class Counts(NamedTuple):
     earlier_documents: int = 0
     earlier_size: int = 0
     earlier_tokens: int = 0
+    first_documents: int = 0
     started: float = 0.0
+    first: float = 0.0
     ended: float = 0.0
 
 
-_LAYOUT = struct.Struct("<8q2d")  # the fields of `Counts`
+_LAYOUT = struct.Struct("<9q3d")  # the fields of `Counts`
 
 
 @contextlib.contextmanager
@@ -103,6 +107,8 @@ def _add(counts: Counts) -> None:
         if folder:
             file = _open_file(folder)
             before = Counts(*_LAYOUT.unpack_from(file))
+            if (documents := counts.documents) and not before.first:
+                counts = counts._replace(first_documents=documents, first=counts.ended)
             _LAYOUT.pack_into(file, 0, *sum_counts([before, counts]))
 
 
@@ -134,6 +140,7 @@ def totals(folder: str) -> dict[str, Counts]:
 
 def sum_counts(parts: Iterable[Counts]) -> Counts:
     """The counts of several workers or steps together."""
-    *counts, started, ended = zip(Counts(), *parts, strict=True)
-    first = min(filter(None, started), default=0.0)
-    return Counts(*map(sum, counts))._replace(started=first, ended=max(ended))
+    *counts, started, first, ended = zip(Counts(), *parts, strict=True)
+    begun, done = (min(filter(None, times), default=0.0) for times in (started, first))
+    sums = Counts(*map(sum, counts))
+    return sums._replace(started=begun, first=done, ended=max(ended))

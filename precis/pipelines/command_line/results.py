@@ -15,7 +15,7 @@ from precis.pipelines.corpus.schemes import scheme_of
 from precis.pipelines.doctor.options import Diagnosis
 from precis.pipelines.run.hub import hub_name, local_bundle
 from precis.pipelines.run.interruption import precis_program
-from precis.pipelines.run.job_progress import is_quiet
+from precis.pipelines.run.job_progress import is_quiet, last_rate
 from precis.pipelines.run.options import with_dashes
 from precis.pipelines.run.result_files import DESCRIPTION_FILES
 from precis.pipelines.run.stage_state import clock
@@ -127,16 +127,24 @@ def show_run(manifest: "RunManifest", values: Values) -> None:
     }
     used = [f", {name} {model}" for name, model in models.items() if model]
     print(f"run {manifest['run_id']}{''.join(used)}")
-    if line := whole_corpus(manifest, since=values["started"]):
+    if line := whole_corpus(manifest, since=values["started"], rate=last_rate()):
         print(line)
     print(f"wrote {values['output']}")
     if manifest["files"]:
         suggest_next("report", values["output"])
 
 
-def whole_corpus(manifest: Values, *, since: datetime.datetime) -> str:
-    """What the whole corpus of a run with --limit or --sample would take at the rate of
-    the run; "" where it is not known, or the run has begun before `since`.
+def whole_corpus(
+    manifest: Values, *, since: datetime.datetime, rate: float | None
+) -> str:
+    """What the whole corpus of a run with --limit or --sample would take: the time of
+    the run, and that of the other documents at its rate; "" where their number is not
+    known, or the run has begun before `since`.
+
+    Args:
+      manifest: of the run.
+      since: when the command began.
+      rate: documents a second; None where an engine had them.
     """
     counts = manifest["counts"]
     read = counts["read"] - counts["not_selected"]
@@ -146,11 +154,15 @@ def whole_corpus(manifest: Values, *, since: datetime.datetime) -> str:
     if begun < since.replace(microsecond=0) or not 0 < share < 1:
         return ""
     seconds = (datetime.datetime.now(datetime.UTC) - since).total_seconds()
+    others = (read - counts["other_split"]) * (1 / share - 1)
+    whole_seconds = seconds + others / rate if rate else seconds / share
     size = sum(file["bytes"] for file in manifest["files"])
+    # The documents of --limit are read by one task.
+    is_of_one = manifest["limited_to_share"] and not manifest["bundle"]
     return (
         f"the whole corpus: about {round(read / share, -1):,.0f} documents, "
-        f"{clock(seconds / share)} and {size / share / 1e6:,.0f} MB of Parquet at "
-        "this rate"
+        f"{clock(whole_seconds)} and {size / share / 1e6:,.0f} MB of Parquet at "
+        f"{'the rate of one worker' if is_of_one else 'this rate'}"
     )
 
 

@@ -44,6 +44,7 @@ from precis.pipelines.run.stage_state import (
     line_json,
     measure,
     plain_line,
+    steady_rate,
     words,
 )
 
@@ -56,7 +57,7 @@ class _RunningGroup:
 
     def __init__(self, group: StageGroup) -> None:
         self.is_brief = all(each.is_brief for each in group.stages)
-        self._group = group
+        self.group = group
         self._began = time.monotonic()
         self._ended: set[str] = set()
 
@@ -68,9 +69,9 @@ class _RunningGroup:
           state: `done` or `failed` where all of them have ended.
         """
         now, began = time.monotonic(), self._began
-        counts = self._group.counts()
+        counts = self.group.counts()
         states: list[StageState] = []
-        for place, each in enumerate(self._group.stages):
+        for place, each in enumerate(self.group.stages):
             is_followed = any(later.started for later in counts[place + 1 :])
             has_begun = not place or is_followed or counts[place].started > 0
             if not has_begun and state != DONE:
@@ -105,6 +106,8 @@ class Display:
         self._mode = NONE if options.quiet else mode
         self._live = _make_live() if self._mode == LIVE else None
         self._running: list[_RunningGroup] = []
+        # Of the stage that ended last.
+        self.rate: float | None = None
         # Painting, and what changes what is painted.
         self._lock = threading.RLock()
 
@@ -122,7 +125,7 @@ class Display:
         """Shows how the stages that began last have ended."""
         with self._lock:
             self.paint(DONE if is_done else FAILED)
-            self._running.pop()
+            self.rate = steady_rate(self._running.pop().group.counts()[-1])
             if self._live and not self._running:
                 self._live.stop()
 
@@ -253,6 +256,12 @@ def is_quiet() -> bool:
     """Whether this command has the flag --quiet."""
     listener = current_listener()
     return isinstance(listener, Display) and listener.options.quiet
+
+
+def last_rate() -> float | None:
+    """The `steady_rate` of the stage of this command that ended last."""
+    listener = current_listener()
+    return listener.rate if isinstance(listener, Display) else None
 
 
 def complain(text: str) -> None:

@@ -112,6 +112,15 @@ def measure(
     )
 
 
+def steady_rate(counts: Counts) -> float | None:
+    """Documents a second, without the first ones and the time before them, unless all
+    were done at once; None before the first.
+    """
+    later = counts.documents - counts.first_documents
+    rate = _per_second(later, counts.ended - counts.first)
+    return rate or _per_second(counts.documents, counts.ended - counts.started)
+
+
 def _per_second(number: int, seconds: float) -> float | None:
     return number / seconds if number and seconds > 0 else None
 

@@ -1,5 +1,6 @@
 """Tests of the command line: exit codes, and what it says in one line."""
 
+import datetime
 import re
 import shlex
 import time
@@ -10,7 +11,7 @@ from support.summarize_runs import manifest_of
 
 from precis.model.training.config import TrainingConfig
 from precis.pipelines.command_line.commands import COMMANDS
-from precis.pipelines.command_line.results import warn_of_cuts
+from precis.pipelines.command_line.results import warn_of_cuts, whole_corpus
 from precis.pipelines.training.train import warn_of_warmup
 
 BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.uses_beam]
@@ -155,8 +156,26 @@ def test_a_part_of_a_corpus_says_what_the_whole_would_take(part, workplace, caps
     corpus = write_jsonl(workplace / "news.jsonl", lines)
     argv = ("summarize", "--corpus", corpus, "--output", "run", "--quiet", part, "20")
     assert exit_code(*argv) == 0
-    whole = r"about 200 documents, \d+:\d\d and \d+ MB of Parquet at this rate\n"
+    rate = "the rate of one worker" if part == "--limit" else "this rate"
+    whole = rf"about 200 documents, \d+:\d\d and \d+ MB of Parquet at {rate}\n"
     assert re.search(f"\nthe whole corpus: {whole}", capsys.readouterr().out)
     time.sleep(1)  # A manifest has the moment in seconds.
     assert exit_code(*argv) == 0  # It is there already.
     assert "the whole corpus" not in capsys.readouterr().out
+
+
+def test_the_start_of_a_run_counts_once_for_the_whole_corpus():
+    # 100 of 10,000 documents, in a run of 10 s that wrote 50 a second at its end.
+    now = datetime.datetime.now(datetime.UTC)
+    begun = now - datetime.timedelta(seconds=10)
+    manifest = {
+        "counts": {"read": 105, "not_selected": 0, "other_split": 5},
+        "limited_to_share": 0.01,
+        "created_at": now.isoformat(),
+        "files": [{"bytes": 400_000}],
+        "bundle": "b",
+    }
+    line = whole_corpus(manifest, since=begun, rate=50.0)  # 10 s + 9,900 / 50
+    assert re.search("about 10,500 documents, 3:2[89] and 40 MB .* at this rate$", line)
+    line = whole_corpus(manifest, since=begun, rate=None)
+    assert ", 16:4" in line  # 10 s / 0.01

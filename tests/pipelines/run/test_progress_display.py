@@ -11,9 +11,15 @@ from support.terminal import Terminal
 from precis.model.progress.counters import FOLDER_VARIABLE, Counts, count
 from precis.model.progress.stages import Stage, say, stage, stages
 from precis.pipelines.run import job_progress
-from precis.pipelines.run.job_progress import complain, shown
+from precis.pipelines.run.job_progress import complain, last_rate, shown
 from precis.pipelines.run.options import VARIABLE, ProgressOptions
-from precis.pipelines.run.stage_state import DONE, FAILED, measure, plain_line
+from precis.pipelines.run.stage_state import (
+    DONE,
+    FAILED,
+    measure,
+    plain_line,
+    steady_rate,
+)
 
 RUNNING = Counts(documents=8_640, size=43, started=105.0, ended=112.2)
 ENCODE = Stage(name="encode", size=100)
@@ -96,6 +102,20 @@ EARLIER = {"earlier_documents": 4_000, "earlier_size": 20}
 def test_the_line_of_a_stage(stage, counts, state, line):
     measured = measure(stage, counts, now=114.4, began=100.0, state=state)
     assert plain_line(measured) == line
+
+
+def test_the_first_documents_and_what_compiles_for_them_say_nothing_of_the_rate():
+    counts = Counts(documents=100, started=10.0, first=50.0, ended=58.0)
+    assert steady_rate(Counts()) is None
+    assert steady_rate(counts._replace(first_documents=20)) == 80 / 8
+    assert steady_rate(counts._replace(first_documents=100)) == 100 / 48
+    with shown("x"):
+        assert last_rate() is None
+        with stage("scan", total=9) as scan:
+            scan.advance(5)
+            threading.Event().wait(0.05)
+            scan.advance(4)
+        assert 1 < last_rate() < 4 / 0.05
 
 
 def test_a_pipe_gets_a_line_at_the_start_then_some_and_the_totals(monkeypatch, capsys):
