@@ -39,6 +39,7 @@ from precis.model.extractive.ngrams import Gram
 from precis.model.inference.clause_cuts import HALF, cut_sentence
 from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
 from precis.model.inference.summarizer import LineSupport, Summary, join_summaries
+from precis.model.quality.flags import MIN_TAKEN_CONFIDENCE
 from precis.model.rouge import tokenize
 from precis.model.text.limit import NO_LIMIT, Limit, is_closed, line_size
 from precis.model.text.normalization import one_line
@@ -53,10 +54,8 @@ _SCORE_WEIGHT = 0.2
 _UNWRITTEN_COST = 0.05
 # It is worth more by this share of its pairs of words that the article does not have.
 _NOVELTY_WEIGHT = 0.4
-# A line that is less likely to be right is not taken, but for the sentence itself, and
-# any other is worth less by this share of the probability that it is wrong; chosen on
-# 600 other articles.
-_MIN_TAKEN_CONFIDENCE = 0.78
+# A line is worth less by this share of the probability that it is wrong; chosen on 600
+# other articles.
 _DOUBT_COST = 0.1
 # What a summary costs that is as long as its reference is expected to be.
 _LENGTH_COST = 0.05
@@ -213,7 +212,7 @@ def _lines(
         confidence = line_confidence(
             way.min_log_prob, telling(text), words, source_words
         )
-        if confidence < _MIN_TAKEN_CONFIDENCE:
+        if confidence < MIN_TAKEN_CONFIDENCE:
             continue
         novel = sum(pair not in pairs for pair in itertools.pairwise(words))
         cost -= _NOVELTY_WEIGHT * novel / max(len(words), 1)
@@ -223,7 +222,7 @@ def _lines(
         for text in cut_sentence(source):
             confidence = min(sentence_confidence(text), source_confidence)
             confidence *= CUT_CONFIDENCE
-            if confidence < _MIN_TAKEN_CONFIDENCE:
+            if confidence < MIN_TAKEN_CONFIDENCE:
                 continue
             cost = _DOUBT_COST * (1.0 - confidence)
             words = tokenize(text)
