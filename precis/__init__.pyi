@@ -891,7 +891,7 @@ def train_summarizer(
     validation_share: float = 0.02,
     test_share: float = 0.05,
     output: str | os.PathLike[str],
-    writer_steps: int = 5000,
+    writer_steps: int = 0,
     max_failed_share: float = 0.01,
     max_empty_share: float = 0.5,
     workers: int = 0,
@@ -916,8 +916,9 @@ def train_summarizer(
           choose the best weights.
       output: folder for the summarizer; records, checkpoints and logs go to training/
           below it.
-      writer_steps: optimizer steps of the network that writes, which take most of the
-          time.
+      writer_steps: optimizer steps of the network that shortens sentences, which take
+          most of the time; 0 is one for ten pairs of a sentence and its line, at most
+          2,500.
       max_failed_share: share of the records that may become dead letters before the job
           fails with exit code 1.
       workers: processes of this machine that share the work; on another engine, the

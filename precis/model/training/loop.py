@@ -23,8 +23,8 @@ from precis.model.training.state import Figures, Step, Training
 _REPORT_STEPS = 10
 # The time that is left is told after so many steps behind those that also compile.
 _MEASURED_STEPS = 20
-# Beyond it a line says what takes less, and up to it how long, and below it nothing.
-_LONG_SECONDS, _SHORT_SECONDS = 3600, 60
+# A shorter rest is not told, and beside a longer one stands what takes less.
+_SHORT_SECONDS, LONG_SECONDS = 60, 3600
 
 
 class TrainResult(NamedTuple):
@@ -180,9 +180,8 @@ def _tell_time_left(training: Training, progress: Stage) -> None:
     steps = (progress.total or 0) - training.position.step
     seconds = (time.monotonic() - progress.began) / progress.measured * steps
     if seconds >= _SHORT_SECONDS:
-        line = f"train: {about(seconds)} left for {steps:,} steps"
-        is_long = seconds > _LONG_SECONDS
-        say(line + f"; less with {training.smaller}" * is_long)
+        less = f"; less with {training.smaller}" * (seconds > LONG_SECONDS)
+        say(f"train: {about(seconds)} left for {steps:,} steps{less}")
 
 
 def _validate(training: Training) -> None:

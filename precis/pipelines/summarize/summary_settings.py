@@ -358,10 +358,7 @@ def check_article_writer(bundle: str) -> None:
     learned = read_manifest(bundle)["provenance"].get("data") or ()
     if not learned or any(each["target"] not in SENTENCE_PAIRS for each in learned):
         return
-    way_out = (
-        'give it to `precis.summarize` of Python with write="sentences" and an '
-        "extractive_bundle"
-    )
+    way_out = 'in Python, `precis.summarize` takes it with write="sentences"'
     parent = os.path.dirname(bundle.rstrip("/")) or "."
     with contextlib.suppress(PrecisError):  # It need not lie in a bundle.
         if read_manifest(parent)["kind"] == SUMMARIZER:

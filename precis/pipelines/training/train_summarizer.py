@@ -36,21 +36,28 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.bundle.summarizer_bundle import save_summarizer_bundle
 from precis.model.errors import DataError
-from precis.model.progress.stages import say
+from precis.model.progress.stages import about, say
 from precis.model.records.dataset import load_dataset
-from precis.model.training.loop import TrainResult
+from precis.model.training.loop import LONG_SECONDS, TrainResult
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.prepare.options import PREPARE
 from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.training.options import TRAIN, TRAIN_EXTRACTOR, TRAIN_SUMMARIZER
 from precis.pipelines.training.recipes import NEWS, SummarizerRecipe
-from precis.pipelines.training.train import train, train_extractor
+from precis.pipelines.training.train import run_train, run_train_extractor
 from precis.pipelines.verify.bundle import check_bundle
 
 _WARMUP_SHARE = 0.1  # of the steps of a training, at most
 _CUTS_SHARE = 0.14  # of all steps
 _FEWEST_CUTS = 100  # records to train on
+_SMALLER = "fewer `writer_steps=`"
+_MOST_STEPS = 2_500
+_PAIRS_A_STEP = 10
+_FEW_PAIRS = 5_000
+# Of news: pairs of an article, and seconds on two cores (docs/MODELS.md).
+_PAIRS_AN_ARTICLE = 1.6
+_SECONDS_A_STEP, _SECONDS_AN_ARTICLE, _SECONDS_OF_STARTS = 1.0, 0.015, 180
 
 
 def train_summarizer(**flags: Any) -> TrainResult:
@@ -72,7 +79,8 @@ def train_summarizer(**flags: Any) -> TrainResult:
       Interrupted: at a signal, after the state of the writer was saved.
     """
     option_groups = read_flags(TRAIN_SUMMARIZER, flags)
-    output, steps = option_groups[1].output, step_flags(option_groups)
+    output, asked_steps = option_groups[1].output, option_groups[1].writer_steps
+    steps = step_flags(option_groups, asked_steps or _MOST_STEPS)
     # What a later step refuses is refused now, and not after an hour.
     for options, each in zip(
         (PREPARE, TRAIN_EXTRACTOR, PREPARE, TRAIN, PREPARE, TRAIN), steps, strict=True
@@ -83,13 +91,24 @@ def train_summarizer(**flags: Any) -> TrainResult:
     _begin(1, "records")
     prepare(**steps.records)
     if not _is_finished(steps.extractor, TRAIN_EXTRACTOR):
+        articles = load_dataset(steps.records["output"]).records("train")
+        _say_time(articles, asked_steps or steps_for(_PAIRS_AN_ARTICLE * articles))
         _begin(2, "extractor")
-        train_extractor(**steps.extractor)
+        run_train_extractor(steps.extractor, "fewer articles (`limit=`)")
     _begin(3, "pairs")
     prepare(**steps.pairs)
+    pairs = load_dataset(steps.pairs["output"]).records("train")
+    steps = step_flags(option_groups, asked_steps or steps_for(pairs))
     if not _is_finished(steps.draft, TRAIN):
+        if pairs < _FEW_PAIRS:
+            say(
+                f"precis train-summarizer: warning: {pairs:,} pairs of a sentence and "
+                "its line are few: the lines of the network will be poor, and hardly "
+                "one is taken; `precis summarize --extractive neural "
+                f"--extractive_bundle {steps.extractor['output']}` needs no network"
+            )
         _begin(4, "draft")
-        train(**steps.draft)
+        run_train(steps.draft, _SMALLER)
     _begin(5, "cuts")
     writer = dict(steps.writer)
     if not _are_enough(steps.cuts):
@@ -97,7 +116,7 @@ def train_summarizer(**flags: Any) -> TrainResult:
         writer["records"] = steps.pairs["output"]
     if not _is_finished(writer, TRAIN):
         _begin(6, "writer")
-        train(**writer)
+        run_train(writer, _SMALLER)
     request = {"command": "train-summarizer", "flags": recorded_flags(option_groups)}
     model_id = save_summarizer_bundle(output, provenance=request)
     trained = read_manifest(steps.writer["output"])["provenance"]
@@ -106,11 +125,32 @@ def train_summarizer(**flags: Any) -> TrainResult:
     )
 
 
-def step_flags(option_groups: Sequence[Any]) -> SummarizerRecipe:
+def steps_for(pairs: float) -> int:
+    """The steps of the writer that pairs of a sentence and its line are worth.
+
+    A step reads about 60 pairs, so a small corpus is read six times. Of 78,000 articles
+    5,000 steps brought no more than 2,500 (docs/MODELS.md).
+    """
+    return min(max(2, int(pairs) // _PAIRS_A_STEP), _MOST_STEPS)
+
+
+def _say_time(articles: int, steps: int) -> None:
+    """Says about how long all steps take, before the long ones begin."""
+    seconds = _SECONDS_AN_ARTICLE * articles + _SECONDS_A_STEP * steps
+    seconds += _SECONDS_OF_STARTS
+    less = f"; less with {_SMALLER} or `limit=`" * (seconds > LONG_SECONDS)
+    say(
+        f"precis train-summarizer: {about(seconds)} in all on two cores, for "
+        f"{articles:,} articles and {steps:,} steps of the writer{less}"
+    )
+
+
+def step_flags(option_groups: Sequence[Any], writer_steps: int) -> SummarizerRecipe:
     """The flags of each step, those of the recipe and those of its data and output.
 
     Args:
       option_groups: the dataclasses in `TRAIN_SUMMARIZER`.
+      writer_steps: of the draft and the writer together.
     """
     corpus, options, *others = option_groups
     training = files.join(options.output, TRAINING_FOLDER)
@@ -124,8 +164,8 @@ def step_flags(option_groups: Sequence[Any]) -> SummarizerRecipe:
     # The seed of the splits stays: with another one, the documents of the test split
     # would be trained on.
     corpus_flags["seed"] = CorpusOptions.seed
-    writer_steps = max(2, int(_CUTS_SHARE * options.writer_steps))
-    draft_steps = max(2, options.writer_steps - writer_steps)
+    cut_steps = max(2, int(_CUTS_SHARE * writer_steps))
+    draft_steps = max(2, writer_steps - cut_steps)
 
     return SummarizerRecipe(
         records={**corpus_flags, **NEWS.records, "output": records},
@@ -150,7 +190,7 @@ def step_flags(option_groups: Sequence[Any]) -> SummarizerRecipe:
             "records": cuts,
             "output": files.join(options.output, SUMMARIZER_PARTS[ABSTRACTIVE]),
             "init_from": draft,
-            **_steps(writer_steps, NEWS.writer),
+            **_steps(cut_steps, NEWS.writer),
         },
     )
 

@@ -171,7 +171,7 @@ def test_a_writer_of_lines_is_not_given_whole_articles(parts):
         assert read_settings({"bundle": writer}, "standard").model_ids["model_id"]
     learned_from("sentences", "cuts")
     message = f"{writer}: this network learned to shorten single sentences, .*; "
-    with pytest.raises(UsageError, match=f"{message}give it to `precis.summarize` of"):
+    with pytest.raises(UsageError, match=f"{message}in Python, .* with write=.sent"):
         read_settings({"bundle": writer}, "standard")
     save_summarizer_bundle(str(parts), provenance={})
     for flags in ({"bundle": writer}, {"bundle": parts, "write": "article"}):

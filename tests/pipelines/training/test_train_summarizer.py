@@ -19,7 +19,7 @@ from precis.pipelines.run.options import read_flags
 from precis.pipelines.training import train_summarizer as module
 from precis.pipelines.training.options import TRAIN_SUMMARIZER
 from precis.pipelines.training.recipes import NEWS
-from precis.pipelines.training.train_summarizer import step_flags
+from precis.pipelines.training.train_summarizer import step_flags, steps_for
 
 FLAGS = {"corpus": "sample:220", "validation_share": 0.05, "writer_steps": 20}
 
@@ -38,7 +38,7 @@ def finished(tmp_path_factory) -> Path:
 
 def steps_of(output, **flags):
     given = {**FLAGS, "output": str(output), **flags}
-    return step_flags(read_flags(TRAIN_SUMMARIZER, given))
+    return step_flags(read_flags(TRAIN_SUMMARIZER, given), given["writer_steps"])
 
 
 # With a summarizer.
@@ -84,19 +84,28 @@ def test_a_corpus_becomes_summaries(finished, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_no_test_document_is_trained_on_and_other_flags_are_refused(finished):
+def test_no_test_document_is_trained_on_and_other_flags_are_refused(finished, capsys):
     info = load_dataset(str(finished / "training" / "records"))
     assert info.provenance["flags"]["test_share"] == CorpusOptions.test_share
     counts = {split: info.records(split) for split in info.splits}
     assert counts["test"] > 3 and counts["validation"] > 3
     assert sum(counts.values()) == 220
+    pairs = load_dataset(str(finished / "training" / "sentence_records"))
+    steps = pairs.records("train") // 10
+    draft = steps - max(2, int(0.14 * steps))
     for changes, message in (
         ({"writer_steps": 30}, "draft/training .* steps is 18 there and 26 here"),
+        ({"writer_steps": 0}, f"draft/training .* is 18 there and {draft} here"),
         ({"seed": 4}, "extractor/training .* seed is 17 there and 4 here"),
         ({"corpus": "sample:9"}, "records .* corpus is 'sample:220' there and 'sample"),
     ):
         with pytest.raises(UsageError, match=message):
             module.train_summarizer(**{**FLAGS, "output": finished, **changes})
+    said = capsys.readouterr().err
+    assert f"{pairs.records('train')} pairs of a sentence and its line are few" in said
+    assert f"neural --extractive_bundle {finished}/extractor`" in said
+    whole = f"about 3 min in all on two cores, for {counts['train']} articles and 20 st"
+    assert said.count(whole) == 1 and "less with" not in said
 
 
 @pytest.mark.slow
@@ -106,7 +115,7 @@ def test_a_killed_training_goes_on_to_the_same_files(
     def kill(*_, **__):
         raise Killed
 
-    for name in ("train_extractor", "train", "save_summarizer_bundle"):
+    for name in ("run_train_extractor", "run_train", "save_summarizer_bundle"):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, kill)
             with pytest.raises(Killed):
@@ -167,10 +176,22 @@ def test_the_steps_have_the_flags_of_the_recipe_and_of_the_corpus(tmp_path):
             assert (flags["steps"], flags["warmup_steps"]) == expected
 
 
+def test_the_steps_follow_from_the_pairs_up_to_what_brought_something(capsys):
+    pairs = (7, 3_129, 24_999, 25_000, 300_000)
+    assert list(map(steps_for, pairs)) == [2, 312, 2_499, 2_500, 2_500]
+    # 180 s, 15 ms an article and a second a step.
+    for articles, line in (
+        (2_000, "about 9 min in all on two cores, for 2,000 articles and 320 steps of"),
+        (80_000, "about 1 h 5 min .* 2,500 steps .*; less with fewer `writer_steps=`"),
+    ):
+        module._say_time(articles, steps_for(1.6 * articles))
+        assert re.search(line, capsys.readouterr().err)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"writer_steps": -1}, "`writer_steps=` must be at least 1, not -1"),
+        ({"writer_steps": -1}, "`writer_steps=` must not be negative, but is -1; 0"),
         # A later step refuses these; they are refused before the first.
         ({"seed": -1}, "`seed=` lies between 0 and .* not -1"),
         ({"seed": 1 << 32}, f"`seed=` lies between 0 and .* not {1 << 32}"),
