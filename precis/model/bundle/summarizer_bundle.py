@@ -1,5 +1,5 @@
 """The bundle of a summarizer: an extractor, which chooses sentences, and a writer,
-which rewrites them, in one folder.
+which shortens them, in one folder.
 
     extractor/       bundle of the kind extractive
     writer/          bundle of the kind abstractive

@@ -187,7 +187,7 @@ COMMANDS = {
         uses_tensorflow=True,
     ),
     "train-summarizer": Command(
-        "Train an extractor and a network that rewrites what it chooses.",
+        "Train an extractor and a network that shortens what it chooses.",
         TRAIN_SUMMARIZER,
         _train_summarizer,
         results.show_training,

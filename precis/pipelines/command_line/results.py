@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from precis.model import files
 from precis.model.progress.stages import say
+from precis.model.quality.flags import ABSTRACTIVE
 from precis.pipelines.corpus.schemes import scheme_of
 from precis.pipelines.doctor.options import Diagnosis
 from precis.pipelines.run.hub import hub_name, local_bundle
@@ -19,6 +20,7 @@ from precis.pipelines.run.job_progress import is_quiet, last_rate
 from precis.pipelines.run.options import with_dashes
 from precis.pipelines.run.result_files import DESCRIPTION_FILES
 from precis.pipelines.run.stage_state import clock
+from precis.pipelines.summarize.options import WRITE_SENTENCES
 
 if TYPE_CHECKING:
     from precis.model.records.dataset import DatasetInfo
@@ -102,7 +104,10 @@ def show_run(manifest: "RunManifest", values: Values) -> None:
     if manifest["files"]:
         # Rows that were taken over are rows too.
         rows = sum(file["rows"] for file in manifest["files"])
-        print(f"rows: {rows:,}; {listed(manifest['summary_methods'])}")
+        methods = listed(manifest["summary_methods"])
+        if manifest["settings"].get("write") == WRITE_SENTENCES:
+            methods = methods.replace(ABSTRACTIVE, "shortened sentences")
+        print(f"rows: {rows:,}; {methods}")
     if groups := manifest.get("groups"):
         print(f"groups by {groups['group_by']}: {groups['counts']['groups']:,}")
     if manifest["quality_flags"]:

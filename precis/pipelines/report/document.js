@@ -91,14 +91,17 @@ function unsupported(summary) {
 function right(each, found) {
   const side = element("section", { class: "texts", "aria-label": "Summaries" });
   const flags = each.flags.map((flag) => element("span", { class: "chip bad" }, flag));
+  // The lines of a summarizer have the sentences behind them.
+  const isShortened = found.candidates.some((candidate) => candidate.support.length);
+  const how = isShortened && each.method === "abstractive" ? ", sentences shortened" : "";
   side.append(block(
-    `Shown: ${each.method}`,
+    `Shown: ${each.method}${how}`,
     flags.length ? element("p", {}, ...flags.flatMap((chip) => [chip, " "])) : null,
     ...marked(found.shown.lines), unsupported(found.shown),
   ));
   if (found.reference) side.append(block("Reference", ...marked(found.reference.lines), unsupported(found.reference)));
   if (found.candidates.length) {
-    side.append(block("Written candidates", ...found.candidates.flatMap((candidate) => [
+    side.append(block(isShortened ? "Shortened sentences" : "Written candidates", ...found.candidates.flatMap((candidate) => [
       element("p", {}, element("small", {}, `${candidate.rank}. score ${candidate.score}`)),
       ...marked(candidate.lines, candidate.support),
     ])));

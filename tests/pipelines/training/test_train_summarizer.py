@@ -47,6 +47,7 @@ def test_a_corpus_becomes_summaries(finished, tmp_path, capsys):
     flags = ["--corpus", "sample:220", "--split", "test", "--bundle", str(finished)]
     flags += ["--group_by", "language"]
     assert exit_code("summarize", *flags, "--output", str(tmp_path / "run")) == 0
+    assert "; shortened sentences " in capsys.readouterr().out
     rows = pq.read_table(tmp_path / "run" / "data").to_pylist()
     assert len(rows) > 3
     for row in rows:
