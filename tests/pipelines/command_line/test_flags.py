@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,13 +10,21 @@ import pytest
 
 from precis.model.config import check_choices, describe_differences, flag, required
 from precis.model.errors import UsageError
+from precis.model.quality.flags import MIN_TAKEN_CONFIDENCE
+from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.command_line.parser import (
     Command,
     command_parser,
     read_config,
     read_words,
 )
-from precis.pipelines.run.options import option_names, read_flags, recorded_flags
+from precis.pipelines.run.options import (
+    flag_fields,
+    option_names,
+    read_flags,
+    recorded_flags,
+)
+from precis.pipelines.training.train_summarizer import steps_for
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -215,3 +224,28 @@ def test_differences_are_named_with_both_values():
     assert differences({"sha": "11"}, [("sha", "the files")]) == "the files differ"
     many = differences({str(number): number for number in range(7)})
     assert many.endswith("3 is None there and 3 here; 3 more settings differ")
+
+
+def test_the_pages_have_the_defaults_and_one_set_of_figures():
+    pages = [Path("README.md"), *Path("docs").glob("*.md")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in pages}
+    flags = {
+        field.name: field
+        for command in COMMANDS.values()
+        for field in flag_fields(command.option_groups)
+    }
+    quoted = re.findall(r"`--(\w+)` \(([\d.,]+)( %)?\)", "".join(texts.values()))
+    assert len(quoted) > 5
+    for name, value, percent in quoted:
+        number = float(value.replace(",", "")) / (100 if percent else 1)
+        assert number == flags[name].default, name
+    assert f"below {MIN_TAKEN_CONFIDENCE} but" in str(flags["min_confidence"].metadata)
+    for text in ("taken from {} on", "is at least {};"):
+        assert text.format(MIN_TAKEN_CONFIDENCE) in texts["QUALITY.md"]
+    most = f"{steps_for(10**9):,}"
+    for text in (str(flags["writer_steps"].metadata), texts["MODELS.md"]):
+        assert f"at most {most}" in text or f"{most} at most" in text
+    # ROUGE-1 / 2 / Lsum.
+    figures = re.findall(r"\d+\.\d / \d+\.\d / \d+\.\d", texts["README.md"])
+    assert len(figures) == 6
+    assert all(each in texts["MODELS.md"] for each in figures)
