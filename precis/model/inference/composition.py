@@ -36,11 +36,11 @@ from precis.model.extractive.expected import (
     choose_options,
 )
 from precis.model.extractive.ngrams import Gram
-from precis.model.inference.clause_cuts import HALF, cut_sentence
 from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
 from precis.model.inference.summarizer import LineSupport, Summary, join_summaries
 from precis.model.quality.flags import MIN_TAKEN_CONFIDENCE
 from precis.model.rouge import tokenize
+from precis.model.text.clause_cuts import HALF, cut_sentence
 from precis.model.text.limit import NO_LIMIT, Limit, is_closed, line_size
 from precis.model.text.normalization import one_line
 from precis.model.text.sentence_confidence import has_verb, sentence_confidence

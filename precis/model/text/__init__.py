@@ -7,6 +7,7 @@ language       the language of a text
 boilerplate    the dateline before a story, and sentences about the web page
 wrapping       lines of wrapped paragraphs
 sentences      sentences with their offsets
+clause_cuts    sentences without the clauses that they can do without
 answer         the summary in what a language model wrote
 words          words of a text, and of many texts at once
 porter         stems

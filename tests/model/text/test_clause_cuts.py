@@ -2,7 +2,7 @@
 
 import pytest
 
-from precis.model.inference.clause_cuts import cut_sentence
+from precis.model.text.clause_cuts import cut_sentence
 
 
 @pytest.mark.parametrize(
