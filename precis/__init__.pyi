@@ -528,9 +528,10 @@ def summarize(
           for other texts.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
-      form: what is written: a summary; a headline, one line of at most 15 words; or
-          key_points, up to five sentences, each a line; `sentences=`, `max_words=`,
-          `max_chars=` and `instruction=` change that.
+      form: what is written: a summary; a headline, one line of at most 15 words, which
+          extractive methods shorten an English sentence to; or key_points, up to five
+          sentences, each a line; `sentences=`, `max_words=`, `max_chars=` and
+          `instruction=` change that.
       fallback: what `summary` holds where the abstractive summary has one of
           fallback_flags: none keeps it with its flags, extractive takes the extractive
           one; always: the extractive one everywhere, so that the abstractive ones are
@@ -628,9 +629,10 @@ def summarize_frame(
           for other texts.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
-      form: what is written: a summary; a headline, one line of at most 15 words; or
-          key_points, up to five sentences, each a line; `sentences=`, `max_words=`,
-          `max_chars=` and `instruction=` change that.
+      form: what is written: a summary; a headline, one line of at most 15 words, which
+          extractive methods shorten an English sentence to; or key_points, up to five
+          sentences, each a line; `sentences=`, `max_words=`, `max_chars=` and
+          `instruction=` change that.
       fallback: what `summary` holds where the abstractive summary has one of
           fallback_flags: none keeps it with its flags, extractive takes the extractive
           one; always: the extractive one everywhere, so that the abstractive ones are
@@ -723,9 +725,10 @@ def summarize_text(
           for other texts.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
-      form: what is written: a summary; a headline, one line of at most 15 words; or
-          key_points, up to five sentences, each a line; `sentences=`, `max_words=`,
-          `max_chars=` and `instruction=` change that.
+      form: what is written: a summary; a headline, one line of at most 15 words, which
+          extractive methods shorten an English sentence to; or key_points, up to five
+          sentences, each a line; `sentences=`, `max_words=`, `max_chars=` and
+          `instruction=` change that.
       fallback: what `summary` holds where the abstractive summary has one of
           fallback_flags: none keeps it with its flags, extractive takes the extractive
           one; always: the extractive one everywhere, so that the abstractive ones are

@@ -1,4 +1,4 @@
-"""Extractive summaries: sentences of the article, unchanged.
+"""Extractive summaries: sentences of the article, unchanged but for headlines.
 
 terms       the content words of a document, as numbers and sparse counts
 methods     every method by name: sentences -> one score per sentence; those that score
@@ -6,6 +6,7 @@ methods     every method by name: sentences -> one score per sentence; those tha
 graph       scores from the graph of similar sentences
 features    the input features of the neural sentence scorer
 selection   scores -> the sentences of the summary
+headlines   a sentence shortened to one line
 ngrams      the words and pairs of words of a document, numbered
 importance  how likely each of them stands in the reference
 expected    the summary with the highest expected ROUGE

@@ -51,7 +51,8 @@ class SelectionConfig:
     )
     form: str = flag(
         SUMMARY,
-        "what is written: a summary; a headline, one line of at most 15 words; or "
+        "what is written: a summary; a headline, one line of at most 15 words, "
+        "which extractive methods shorten an English sentence to; or "
         "key_points, up to five sentences, each a line; `sentences=`, `max_words=`, "
         "`max_chars=` and `instruction=` change that",
         choices=(SUMMARY, HEADLINE, KEY_POINTS),
@@ -64,6 +65,11 @@ class SelectionConfig:
             self, 0, "sentences", way_out="0 leaves the number to the method"
         )
         check_at_least(self, 0, "max_words", "max_chars", way_out="0 sets no limit")
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether a summary is one line, which sentences may be shortened to."""
+        return self.form == HEADLINE and self.limit.lines == 1
 
     @property
     def count(self) -> int:

@@ -22,6 +22,7 @@ import numpy as np
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import best_sentences
 from precis.model.extractive.graph import lexrank
+from precis.model.extractive.headlines import find_headline
 from precis.model.extractive.terms import Terms, find_terms
 from precis.model.text.limit import line_size
 
@@ -60,11 +61,13 @@ class GroupChoice(NamedTuple):
       place: among the candidates.
       score: its centrality or salience, 1 for the highest of the candidates.
       copies: the documents that have it or nearly the same, by their candidates.
+      line: the headline that it gives; empty of other summaries.
     """
 
     place: int
     score: float
     copies: int
+    line: str = ""
 
 
 def choose_of_group(
@@ -100,8 +103,14 @@ def choose_of_group(
         scores *= np.array([each.score for each in kept], np.float64)
     # In units of the largest, to nine digits.
     scores = np.round(scores / (scores.max(initial=0.0) or 1.0), 9)
-    chosen = _select_marginal(texts, scores, terms, selection, is_english)
-    choices = [GroupChoice(firsts[n], float(scores[n]), int(copies[n])) for n in chosen]
+    if selection.is_headline and is_english:
+        found = find_headline(texts, scores, limit=selection.limit)
+        chosen, line = ([found.place], found.line) if found else ([], "")
+    else:
+        chosen, line = _select_marginal(texts, scores, terms, selection, is_english), ""
+    choices = [
+        GroupChoice(firsts[n], float(scores[n]), int(copies[n]), line) for n in chosen
+    ]
 
     def place_in_time(choice: GroupChoice) -> tuple[float, ...]:
         candidate = candidates[choice.place]

@@ -8,6 +8,7 @@ import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import ExpectedReference, select_expected
+from precis.model.extractive.headlines import find_headline
 from precis.model.isolation import NotFiniteError
 from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.limit import Size, line_size
@@ -16,14 +17,26 @@ from precis.model.text.words import words
 
 # Scores are rounded to so many parts of the largest.
 _UNITS = 10**9
+# So many sentences of a document are the best.
+_BEST = 3
 
 
 class Extract(NamedTuple):
-    """A sentence of an extractive summary; rank 1 is the first choice."""
+    """A sentence of an extractive summary.
+
+    Attributes:
+      rank: 1 for the first choice.
+      score: of the sentence.
+      sentence: as the article has it.
+      line: what a headline makes of it; empty where it stands as it is.
+      is_doubtful: a headline of a sentence that is not among the best three.
+    """
 
     rank: int
     score: float
     sentence: Sentence
+    line: str = ""
+    is_doubtful: bool = False
 
 
 def extract(
@@ -36,7 +49,8 @@ def extract(
     expected: ExpectedReference | None = None,
     known_words: Mapping[str, str] = {},
 ) -> list[Extract]:
-    """The extractive summary of a document, in document order.
+    """The extractive summary of a document, in document order; in English a headline is
+    that of `find_headline`, and there is none where only other sentences fit.
 
     Args:
       sentences: all sentences of the document.
@@ -59,12 +73,24 @@ def extract(
     selected = select(
         texts, scores, is_baseline=is_baseline, known_words=known_words, **rules
     )
-    if expected is not None:
+    line = ""
+    if selection.is_headline and is_english:
+        found = find_headline(texts, scores, limit=selection.limit)
+        selected = [] if found is None else [found.place]
+        if found and found.line != " ".join(texts[found.place].split()):
+            line = found.line
+    elif expected is not None:
         together = select_expected(texts, scores, expected, **rules)
         selected = together or selected
     ranks = {index: rank for rank, index in enumerate(selected, start=1)}
     return [
-        Extract(ranks[index], float(scores[index]), sentences[index])
+        Extract(
+            ranks[index],
+            float(scores[index]),
+            sentences[index],
+            line,
+            selection.is_headline and (scores > scores[index]).sum() >= _BEST,
+        )
         for index in sorted(ranks)
     ]
 

@@ -36,14 +36,15 @@ FLAGS: Mapping[str, str] = {
     ),
     "low_confidence": (
         "a mean log-probability of its tokens below min_mean_log_prob: the limit that "
-        "`precis train` stored with the network, -2 for others"
+        "`precis train` stored with the network, -2 for others; of an extractive "
+        "headline, a sentence that is not among the three with the best scores"
     ),
     "doubtful_line": (
         "a written line whose probability of being right is below `min_confidence=`"
     ),
     "over_limit": (
-        "no sentence of what the network wrote, or of the article without its "
-        "captions, is within `max_words=` and `max_chars=`"
+        "no sentence of what the network wrote, or of the article without those that "
+        "its method passes over, is within `max_words=` and `max_chars=`"
     ),
     "unfinished": (
         "the network, or the model of an endpoint, was stopped, as at "

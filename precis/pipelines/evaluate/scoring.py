@@ -199,7 +199,7 @@ def extractive_summaries(chosen: Iterable[Row]) -> dict[str, str]:
     """Each method's summary: its sentences in document order, one a line."""
     lines: dict[str, list[str]] = {}
     for sentence in sorted(chosen, key=lambda sentence: sentence["start"]):
-        line = shown_line(sentence["text"])
+        line = sentence.get("line") or shown_line(sentence["text"])
         lines.setdefault(sentence["method"], []).append(line)
     return {method: "\n".join(sentences) for method, sentences in lines.items()}
 

@@ -310,7 +310,10 @@ def summarize_group(
             "score": round_score(score),
             "copies": copies,
         }
-        for place, score, copies in choices
+        for place, score, copies, _ in choices
+    ]
+    texts = [
+        each.line or shown_line(candidates[each.place]["text"]) for each in choices
     ]
     flags = {
         "empty": not sentences,
@@ -320,7 +323,7 @@ def summarize_group(
     return {
         **{name: first[name] for name in ("group_id", "members", "members_used")},
         "candidates": len(candidates),
-        "summary": "\n".join(shown_line(each["text"]) for each in sentences),
+        "summary": "\n".join(texts),
         "method": method,
         "sentences": sentences,
         "flags": [name for name, is_set in flags.items() if is_set],

@@ -190,15 +190,17 @@ class SummaryRow:
             expected=self._expected,
         )
         self._index = read_source(article)
-        text, *others = (
-            self._as_lines([item.sentence for item in extracts[name]])
-            for name in methods
-        )
+        text, *others = (self._text_of(extracts[name]) for name in methods)
         reference = article.document.highlights
         # Without a reference that ROUGE reads, the oracle chooses nothing.
         chooses = methods[0] != ORACLE or reads(reference or "")
         is_over_limit = bool(self._limit and article.sentences and chooses and not text)
-        quality = measure(text, self._index, over_limit=is_over_limit)
+        quality = measure(
+            text,
+            self._index,
+            low_confidence=any(each.is_doubtful for each in extracts[methods[0]]),
+            over_limit=is_over_limit,
+        )
         self._extractive = SummaryText(methods[0], text, quality.flags)
         self.columns |= {
             **document_columns(article.document),
@@ -274,6 +276,11 @@ class SummaryRow:
         if not self._limit.fits(text):
             flags.append(OVER_LIMIT)
         return SummaryText(SOURCE, text, flags)
+
+    def _text_of(self, extracts: Sequence[Extract]) -> str:
+        """The extractive summary of a method."""
+        line = extracts[0].line if extracts else ""
+        return line or self._as_lines([each.sentence for each in extracts])
 
     def _as_lines(self, sentences: Sequence[Sentence]) -> str:
         """Sentences as a summary: one a line, whatever line breaks the article has.
@@ -488,6 +495,7 @@ def _extract_items(
             "score": round_score(extract.score),
             **extract.sentence._asdict(),
             "text": text[extract.sentence.start : extract.sentence.end],
+            "line": extract.line or None,
         }
         for method, chosen in extracts.items()
         for extract in chosen

@@ -136,7 +136,8 @@ SUMMARY_COLUMNS = _columns(
                                   have, by what the extractor finds important; null
                                   without an extractor that knows importance, and in
                                   other alphabets than the Latin one
-    extractive_summary   string   sentences of extractive_method, one a line
+    extractive_summary   string   sentences of extractive_method, one a line; of a
+                                  headline its line
     extractive_method    string   the method behind extractive_summary
     extractive           list     the sentences that every method chose
     abstractive_summary  string?  the best candidate, empty where all are over the
@@ -175,6 +176,8 @@ SUMMARY_COLUMNS = _columns(
     start  int64  offset of the first character in the article as it was read
     end    int64  offset past the last character: article[start:end] is text
     text   string the sentence, as it stands in the article
+    line   string? the headline that the sentence was shortened to; null where it stands
+                  as it is
     """),
     abstractive=_columns(
         f"""
@@ -218,7 +221,7 @@ GROUP_COLUMNS = _columns(
                                   extractive in the members, of neural alone where it is
                                   there, equal ones once, and --max_group_candidates of
                                   them at most
-    summary              string   the sentences, one a line
+    summary              string   the sentences, one a line; of a headline its line
     method               string   centrality, LexRank weighed by position; or salience,
                                   it times the score of the extractor
     sentences            list     the sentences of `summary`, one for each line

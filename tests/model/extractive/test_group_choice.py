@@ -45,6 +45,15 @@ def test_the_order_is_that_of_the_places_in_the_documents():
     assert [text for text, _ in chosen] == [BRIDGE, FLOOD, FAIR]
 
 
+def test_a_headline_is_a_candidate_shortened():
+    sentences = [FAIR, f"{BRIDGE[:-1]} after a long night of heavy rain in the hills."]
+    for texts, line in ((sentences, FAIR), (sentences[1:], BRIDGE)):
+        candidates = [Candidate(text, 0, 1.0, 1) for text in texts]
+        selection = SelectionConfig(form="headline", max_words=10)
+        (choice,) = choose_of_group(candidates, selection=selection)
+        assert (choice.place, choice.line) == (0, line)
+
+
 def test_words_are_limited():
     """FLOOD has ten words, BRIDGE eight, FAIR ten."""
     for limit in (7, 8, 17, 18, 20, 30):

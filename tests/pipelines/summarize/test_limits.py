@@ -14,6 +14,7 @@ from support.summarize_runs import rows_of, settings_of, summarized
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.text.sentences import split_sentences
 from precis.model.text.words import words
+from precis.pipelines.evaluate.scoring import extractive_summaries
 from precis.pipelines.run.result_files import describe_file
 from precis.pipelines.summarize.summarize import summarize
 
@@ -50,7 +51,8 @@ def texts_of(row):
     """All summaries of a row."""
     chosen = {}
     for item in row["extractive"]:
-        chosen.setdefault(item["method"], []).append(" ".join(item["text"].split()))
+        line = item["line"] or " ".join(item["text"].split())
+        chosen.setdefault(item["method"], []).append(line)
     assert row["extractive_summary"] == "\n".join(
         chosen.get(row["extractive_method"], [])
     )
@@ -110,6 +112,30 @@ def test_where_only_a_caption_fits_the_empty_summary_says_why():
     line = {"article": f"Nobody came to town on the day of the market. {fits}"}
     (row,) = summarized([line], extractive="lexrank", form="headline", max_words=5).rows
     assert (row["summary"], row["quality_flags"]) == ("", ["empty", "over_limit"])
+
+
+def test_a_row_has_the_headline_and_the_sentence_that_was_shortened():
+    news = "On Monday, the mayor of Oslo sold  the old mill to brewers from Bergen."
+    others = "It was cold in town. Was it?  He left.\n\n"
+    flags = {"extractive": "lead", "form": "headline", "min_source_words": 0}
+    lines = [{"article": news + " " + others}, {"article": others + news}]
+    lines.append({"article": others, "highlights": "Rain fell."})
+    first, last, none = summarized(lines, **flags).rows
+    for line, row in zip(lines, (first, last), strict=False):
+        (item,) = row["extractive"]
+        assert line["article"][item["start"] : item["end"]] == item["text"] == news
+        assert row["summary"] == row["extractive_summary"] == item["line"]
+        assert extractive_summaries([item]) == {"lead": row["summary"]}
+    assert row["summary"] == (
+        "The mayor of Oslo sold the old mill to brewers from Bergen."
+    )
+    assert first["quality_flags"] == ["barely_shorter"]
+    assert last["quality_flags"] == ["barely_shorter", "low_confidence"]
+    assert (none["summary"], none["extractive"]) == ("", [])
+    assert none["quality_flags"] == ["empty", "over_limit"]
+    # A limit that a whole sentence is within, and two lines.
+    (row,) = summarized(lines[:1], **flags, sentences=2, max_words=40).rows
+    assert [item["line"] for item in row["extractive"]] == [None, None]
 
 
 @pytest.mark.parametrize("words", [0, 30])

@@ -1,0 +1,230 @@
+"""The headline of an English document: the best sentence that says something by itself
+and fits on the line, or can be shortened to it.
+
+    sentence   On Monday, the mayor, 61, sold the old mill after a vote, police said.
+    headline   The mayor sold the old mill, police said.
+
+What `text.clause_cuts` leaves out goes, and so do an opening before the main clause
+and what stands behind that clause. Who says it stays, and a condition. A line is
+a main clause that needs no sentence before it: no question, thanks or caption, nothing
+said by `I` or within a quotation that began earlier, nothing about `he` or `this`.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from precis.model.text.boilerplate import is_page_sentence
+from precis.model.text.clause_cuts import HALF, cut_sentence
+from precis.model.text.limit import Limit, count_words, is_closed
+from precis.model.text.normalization import one_line
+from precis.model.text.sentence_confidence import has_verb, sentence_confidence
+
+_MIN_CONFIDENCE = 0.7
+_MIN_WORDS = 5
+# What begins another clause behind the main one.
+_JOINS = "after|as|because|before|since|when|where|while"
+_PLACES = "across|at|during|in|inside|near|outside"
+# Who says it, behind the main clause.
+_SOURCE = re.compile(
+    r"\s*,\s+(?:according to [^,]+|(?:said|says) (?!(?:he|she|it|they|that)\b)[^,]+"
+    r"(?:,[^,]+){0,2}|[^,]{2,60}\s(?:told\b[^,]{2,40}|(?:said|says|reported|announced)"
+    r"(?:\s(?:[a-z]+day|in|on|at|to|during|late|early)\b[^,]{0,60})?))(?=\s*\.$)",
+    re.IGNORECASE,
+)
+# A line has as many of these as its sentence.
+_KEPT = re.compile(
+    r"\b(?:unless|if|whether|until|without|except|only|said|says|say|told|according|"
+    r"reported(?:ly)?|announced|confirmed|added|claim(?:s|ed)|alleged(?:ly)?)\b",
+    re.IGNORECASE,
+)
+# After a week of rain, the mayor left.
+_OPENING = re.compile(r"[^,]+,\s+(?!\w+ing\b|(?:and|or|but|which|who)\b)")
+# The main clause may end before it.
+_TAIL = re.compile(
+    rf"\s*,\s|\s(?:--|–|—|amid|despite|following|{_JOINS}|(?:{_PLACES})"
+    r"(?=\s(?:an?|the|its|his|what|which|\d|(?-i:[A-Z]))))\s",
+    re.IGNORECASE,
+)
+# `in prison` belongs to `was held`.
+_NEEDS_MORE = re.compile(
+    r"\b(?:be|been|being|is|are|was|were|get|got)(?:\s[\w’'-]+)?$|(?:ed|ing)$|"
+    r"\b(?:change|given|increase|interest|made|part|place|rise|role|such|taken)$",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(rf"\s(?:{_JOINS}|that|what|which|who|whose)\s", re.IGNORECASE)
+_ASIDE = re.compile(r",\s+(?:who|whose|which|where|\w+ing|\w+ed)\b[^,]*(?:,|$)")
+# `on the grounds that`; `hours` belong to `before it left`
+_OPEN_END = re.compile(
+    r"\b(?:\w+ly|an?|the|and|or|of|to|that|with|for|by|from|is|was|are|were|not)$"
+)
+_TIME = re.compile(r"\b(?:minute|hour|day|week|month|year|just|shortly|soon)s?$")
+# `a rare, old mill`, `mills, cars and boats`
+_SERIES = re.compile(
+    r"\ban?\s[\w’'-]+\s?,\s(?!(?:an?|and|as|but|the|wh\w+|\w+ing)\b)|"
+    r"[^,]+,\s(?!\w+ing\b)[\w’'-]+(?:\s[\w’'-]+){0,4}(?:\s*,)?\s(?:and|or)\s"
+)
+# What opens a main clause, which follows a comma;
+_OPENINGS = frozenset(
+    "according after although amid apart as at because before by despite during "
+    "earlier even following for from however if in instead last like maybe meanwhile "
+    "now on rather since sometimes still then though to too under when where while "
+    "with".split()
+)
+# and what speaks of another sentence, asks, or speaks to somebody.
+_REFERRING = frozenset(
+    "and another both but click congratulations consider do don't except find forget "
+    "get give he her here his how i imagine introducing it its let let's look my or "
+    "other others our please read remember see she so such sure thank thanks that "
+    "their there there's these they think this those try turns watch we welcome what "
+    "whatever which who why yet you your".split()
+)
+# Which mayor left? What was held in May?
+_VAGUE = re.compile(
+    r"the(?:\s(?!(?:of|for|in|from|that|to)\b)[a-z'’-]+){3}|[a-z]+ed\s[^,]*,|"
+    r"[^,]*\b(?:later|earlier|ago),|some,?\s[a-z]|\w+ of (?:them|these|those)\b"
+)
+_UNFIT = re.compile(
+    r"\b(?:i|me|my|we|our|you|your|i['’]m|we['’]re)\b|,['\"’”]* (?:he|she|they|it)\b|"
+    r"[:?](?!\d)|[.!] ['’]$|^\w+ed\s(?:at|by|from|in|on|to|with)\s|"
+    r"^\w+ing\s(?:an?|the|his|her|its|their|\w+['’]s)\s",
+    re.IGNORECASE,
+)
+
+
+class Headline(NamedTuple):
+    """The headline of a document.
+
+    Attributes:
+      place: of its sentence in the document.
+      line: the sentence on one line, whole or shortened.
+    """
+
+    place: int
+    line: str
+
+
+def find_headline(
+    sentences: Sequence[str], scores: np.ndarray, *, limit: Limit
+) -> Headline | None:
+    """The headline of a document; None without a sentence that gives a line.
+
+    Lines about somebody who was named before are taken where there are no others.
+
+    Args:
+      sentences: all of the document.
+      scores: float64 [N], higher is better.
+      limit: the length of the line, at most.
+    """
+    quoted = _are_quoted(sentences)
+    vague = None
+    for place in np.argsort(-scores, kind="stable").tolist():
+        line = "" if quoted[place] else _shorten(one_line(sentences[place]), limit)
+        if line and not _VAGUE.match(line[0].lower() + line[1:]):
+            return Headline(place, line)
+        if line and vague is None:
+            vague = Headline(place, line)
+    return vague
+
+
+def _are_quoted(sentences: Sequence[str]) -> list[bool]:
+    """Whether each sentence begins within a quotation of the sentences before it."""
+    quoted, is_open = [], False
+    for sentence in sentences:
+        # A paragraph of a quotation begins with a mark, whether or not one is open.
+        is_open = is_open and sentence[0] not in '"“'
+        quoted.append(is_open)
+        is_open ^= bool(sum(map(sentence.count, '"“”')) % 2)
+    return quoted
+
+
+def _shorten(sentence: str, limit: Limit) -> str:
+    """The sentence, or the longest line that it can be shortened to; empty if none."""
+    if "?" in sentence or is_page_sentence(sentence) or not is_closed(sentence):
+        return ""
+    if limit.fits(sentence) and _can_stand(sentence):
+        return sentence
+    kept = len(_KEPT.findall(sentence))
+    lines = (
+        line
+        for line in dict.fromkeys(_shorter(sentence))
+        if limit.fits(line) and len(_KEPT.findall(line)) == kept and _can_stand(line)
+    )
+    return max(lines, key=count_words, default="")
+
+
+def _shorter(sentence: str) -> Iterator[str]:
+    """Lines of which a sentence is longer, good or bad."""
+    found = _SOURCE.search(sentence)
+    body = sentence[: found.start()] if found else sentence.rstrip(" .\"'”’")
+    end = " ." if sentence.endswith(" .") else "."
+    source = sentence[len(body) :] if found else end
+    texts = [body, *(each[:-1].rstrip() for each in cut_sentence(body + "."))]
+    texts += [
+        text[opening.end() :]
+        for text in texts
+        if (opening := _OPENING.match(text)) and _begins_with(text, _OPENINGS)
+    ]
+    for text in texts:
+        start = text[:1].upper() if sentence[0].isupper() else text[:1]
+        for head in _heads(start + text[1:]):
+            yield head + source
+
+
+def _heads(text: str) -> Iterator[str]:
+    """The text, and what stands before each of its tails."""
+    yield text
+    for tail in _TAIL.finditer(text):
+        head = text[: tail.start()]
+        mark, rest = tail[0].strip().lower(), text[tail.end() :]
+        if count_words(head) >= _MIN_WORDS and _may_end(head, mark, rest):
+            yield head
+
+
+def _may_end(head: str, mark: str, tail: str) -> bool:
+    """Whether a clause may end before a mark or word of it."""
+    clause = _CLAUSE.split(head)[-1]
+    if len(clause) < len(head) and not has_verb(clause) and has_verb(tail):
+        return False
+    _, comma, aside = head.rpartition(",")
+    is_short = mark != "," or aside.startswith((" and ", " but "))
+    if (comma and is_short and not has_verb(aside)) or _OPEN_END.search(head):
+        return False
+    if mark == ",":
+        last = f"{head.rsplit(maxsplit=2)[-2]} {head.rsplit(maxsplit=1)[-1]}, {tail}"
+        return not (_SERIES.match(last) or has_verb(tail.split(maxsplit=1)[0]))
+    if mark in ("--", "–", "—"):
+        return mark not in head + tail
+    if mark in ("after", "before") and _TIME.search(head):
+        return False
+    if mark in ("as", "before", "since"):
+        return has_verb(tail) and not _NEEDS_MORE.search(head)
+    if mark not in _PLACES.split("|"):
+        return True
+    # A verb goes on behind the place: `The man in the car left.`
+    goes_on = has_verb(re.split(r"['’]s\b|,", _CLAUSE.split(tail)[0])[0])
+    return not (goes_on or _NEEDS_MORE.search(head))
+
+
+def _begins_with(text: str, words: Collection[str]) -> bool:
+    """Whether a text begins with one of the words, or an adverb and a comma."""
+    first = text.split(maxsplit=1)[0].lower().replace("’", "'")
+    return first.rstrip(",") in words or first.endswith("ly,")
+
+
+def _can_stand(line: str) -> bool:
+    """Whether a line is a main clause that needs no other sentence."""
+    clause = _ASIDE.sub(" ", _SOURCE.sub("", line).rstrip(" ."))
+    main = re.sub(r"['’]s\b", "", _CLAUSE.split(clause)[0])
+    return (
+        count_words(line) >= _MIN_WORDS
+        and not _begins_with(line, _OPENINGS | _REFERRING)
+        and line[0] not in "'\"“‘`(["
+        and _UNFIT.search(line) is None
+        and HALF.search(line) is None
+        and is_closed(line)
+        and has_verb(main)
+        and sentence_confidence(line) >= _MIN_CONFIDENCE
+    )
