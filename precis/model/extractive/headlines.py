@@ -11,7 +11,7 @@ said by `I` or within a quotation that began earlier, nothing about `he` or `thi
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from precis.model.text.sentence_confidence import has_verb, sentence_confidence
 
 _MIN_CONFIDENCE = 0.7
 _MIN_WORDS = 5
+_MOST_CHARACTERS = 500  # of a sentence; a longer one is a list or a table
 # What begins another clause behind the main one.
 _JOINS = "after|as|because|before|since|when|where|while"
 _PLACES = "across|at|during|in|inside|near|outside"
@@ -36,12 +37,15 @@ _SOURCE = re.compile(
 )
 # A line has as many of these as its sentence.
 _KEPT = re.compile(
-    r"\b(?:unless|if|whether|until|without|except|only|said|says|say|told|according|"
-    r"reported(?:ly)?|announced|confirmed|added|claim(?:s|ed)|alleged(?:ly)?)\b",
+    r"\b(?:unless|if|whether|until|without|except|only|said|says?|told|according|added|"
+    r"alleg(?:es|ed|edly)|announced|argue[sd]|claim(?:s|ed)|confirmed|insist(?:s|ed)|"
+    r"noted|reported(?:ly)?|suggest(?:s|ed)|testified|warn(?:s|ed)|wrote)\b",
     re.IGNORECASE,
 )
 # After a week of rain, the mayor left.
-_OPENING = re.compile(r"[^,]+,\s+(?!\w+ing\b|(?:and|or|but|which|who)\b)")
+_OPENING = re.compile(
+    r"[^,]+,\s+(?:\d{4}\s*,\s+)?(?!\w+(?:ing\b|\s*,)|(?:and|or|but|which|who)\b)"
+)
 # The main clause may end before it.
 _TAIL = re.compile(
     rf"\s*,\s|\s(?:--|–|—|amid|despite|following|{_JOINS}|(?:{_PLACES})"
@@ -51,14 +55,15 @@ _TAIL = re.compile(
 # `in prison` belongs to `was held`.
 _NEEDS_MORE = re.compile(
     r"\b(?:be|been|being|is|are|was|were|get|got)(?:\s[\w’'-]+)?$|(?:ed|ing)$|"
-    r"\b(?:change|given|increase|interest|made|part|place|rise|role|such|taken)$",
+    r"\b(?:change|c[ao]mes?|given|increase|interest|made|part|place|rise|role|such|taken)$",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(rf"\s(?:{_JOINS}|that|what|which|who|whose)\s", re.IGNORECASE)
+_ASIDES = re.compile(r",|--|–|—")
 _ASIDE = re.compile(r",\s+(?:who|whose|which|where|\w+ing|\w+ed)\b[^,]*(?:,|$)")
 # `on the grounds that`; `hours` belong to `before it left`
 _OPEN_END = re.compile(
-    r"\b(?:\w+ly|an?|the|and|or|of|to|that|with|for|by|from|is|was|are|were|not)$"
+    r"\b(?:\w+ly|an?|the|and|or|of|to|that|with|for|by|from|is|was|are|were|not)$|,\s*\d{1,3}$"
 )
 _TIME = re.compile(r"\b(?:minute|hour|day|week|month|year|just|shortly|soon)s?$")
 # `a rare, old mill`, `mills, cars and boats`
@@ -68,22 +73,22 @@ _SERIES = re.compile(
 )
 # What opens a main clause, which follows a comma;
 _OPENINGS = frozenset(
-    "according after although amid apart as at because before by despite during "
-    "earlier even following for from however if in instead last like maybe meanwhile "
-    "now on rather since sometimes still then though to too under when where while "
-    "with".split()
+    "according after although amid apart as at because before besides by despite "
+    "during earlier even following for from however if in instead last like maybe "
+    "meanwhile now on originally perhaps rather since sometimes still then though to "
+    "too under when where while with".split()
 )
 # and what speaks of another sentence, asks, or speaks to somebody.
 _REFERRING = frozenset(
     "and another both but click congratulations consider do don't except find forget "
-    "get give he her here his how i imagine introducing it its let let's look my or "
-    "other others our please read remember see she so such sure thank thanks that "
-    "their there there's these they think this those try turns watch we welcome what "
-    "whatever which who why yet you your".split()
+    "get give he her here his how i imagine introducing it its let look my or other "
+    "others our please read remember see she so such sure thank thanks that their "
+    "there these they think this those try turns watch we welcome what whatever which "
+    "who why yet you your".split()
 )
 # Which mayor left? What was held in May?
 _VAGUE = re.compile(
-    r"the(?:\s(?!(?:of|for|in|from|that|to)\b)[a-z'’-]+){3}|[a-z]+ed\s[^,]*,|"
+    r"the(?:\s(?!(?:of|for|in|from|that|to)\b)[a-z'’-]+){3}|[a-z]+ed\b[^,]*,|"
     r"[^,]*\b(?:later|earlier|ago),|some,?\s[a-z]|\w+ of (?:them|these|those)\b"
 )
 _UNFIT = re.compile(
@@ -120,7 +125,8 @@ def find_headline(
     """
     quoted = _are_quoted(sentences)
     vague = None
-    for place in np.argsort(-scores, kind="stable").tolist():
+    best_first: list[int] = np.argsort(-scores, kind="stable").tolist()
+    for place in best_first:
         line = "" if quoted[place] else _shorten(one_line(sentences[place]), limit)
         if line and not _VAGUE.match(line[0].lower() + line[1:]):
             return Headline(place, line)
@@ -146,6 +152,8 @@ def _shorten(sentence: str, limit: Limit) -> str:
         return ""
     if limit.fits(sentence) and _can_stand(sentence):
         return sentence
+    if len(sentence) > _MOST_CHARACTERS:
+        return ""
     kept = len(_KEPT.findall(sentence))
     lines = (
         line
@@ -188,19 +196,23 @@ def _may_end(head: str, mark: str, tail: str) -> bool:
     clause = _CLAUSE.split(head)[-1]
     if len(clause) < len(head) and not has_verb(clause) and has_verb(tail):
         return False
-    _, comma, aside = head.rpartition(",")
+    *before, aside = _ASIDES.split(head)
     is_short = mark != "," or aside.startswith((" and ", " but "))
-    if (comma and is_short and not has_verb(aside)) or _OPEN_END.search(head):
+    if (before and is_short and not has_verb(aside)) or _OPEN_END.search(head):
         return False
     if mark == ",":
-        last = f"{head.rsplit(maxsplit=2)[-2]} {head.rsplit(maxsplit=1)[-1]}, {tail}"
-        return not (_SERIES.match(last) or has_verb(tail.split(maxsplit=1)[0]))
+        last = f"{' '.join(head.split()[-2:])}, {tail}"
+        is_last = bool(before) and tail.startswith(("and ", "or "))
+        return not (
+            is_last or _SERIES.match(last) or has_verb(tail.split(maxsplit=1)[0])
+        )
     if mark in ("--", "–", "—"):
         return mark not in head + tail
     if mark in ("after", "before") and _TIME.search(head):
         return False
     if mark in ("as", "before", "since"):
-        return has_verb(tail) and not _NEEDS_MORE.search(head)
+        is_clause = has_verb(tail) and not tail.startswith("saying")
+        return is_clause and not _NEEDS_MORE.search(head)
     if mark not in _PLACES.split("|"):
         return True
     # A verb goes on behind the place: `The man in the car left.`
@@ -208,10 +220,11 @@ def _may_end(head: str, mark: str, tail: str) -> bool:
     return not (goes_on or _NEEDS_MORE.search(head))
 
 
-def _begins_with(text: str, words: Collection[str]) -> bool:
+def _begins_with(text: str, words: frozenset[str]) -> bool:
     """Whether a text begins with one of the words, or an adverb and a comma."""
     first = text.split(maxsplit=1)[0].lower().replace("’", "'")
-    return first.rstrip(",") in words or first.endswith("ly,")
+    is_known = not words.isdisjoint((first.rstrip(","), first.split("'")[0]))
+    return is_known or first.endswith("ly,")
 
 
 def _can_stand(line: str) -> bool:
@@ -222,6 +235,7 @@ def _can_stand(line: str) -> bool:
         count_words(line) >= _MIN_WORDS
         and not _begins_with(line, _OPENINGS | _REFERRING)
         and line[0] not in "'\"“‘`(["
+        and not (line[0].islower() and any(map(str.isupper, line)))
         and _UNFIT.search(line) is None
         and HALF.search(line) is None
         and is_closed(line)

@@ -107,3 +107,10 @@ def test_what_was_named_before_is_taken_last():
     assert line_of(vague, "Ada Kern sold the old mill in Oslo.") == (
         "Ada Kern sold the old mill in Oslo."
     )
+
+
+def test_a_very_long_sentence_takes_no_time():
+    assert (
+        line_of("The mayor of Oslo left, as it was, after a day, " * 9_000 + ".")
+        is None
+    )
