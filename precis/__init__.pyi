@@ -469,7 +469,7 @@ def summarize(
     fallback_flags: str
     | Sequence[
         str
-    ] = "empty,repeated,unsupported_number,unsupported_date,unsupported_name,doubtful_line",
+    ] = "empty,repeated,unsupported_number,unsupported_date,unsupported_name,lost_attribution,doubtful_line",
     min_mean_log_prob: float = -2.0,
     min_confidence: float = 0.75,
     min_source_words: int = 30,
@@ -589,7 +589,7 @@ def summarize_frame(
     fallback_flags: str
     | Sequence[
         str
-    ] = "empty,repeated,unsupported_number,unsupported_date,unsupported_name,doubtful_line",
+    ] = "empty,repeated,unsupported_number,unsupported_date,unsupported_name,lost_attribution,doubtful_line",
     min_mean_log_prob: float = -2.0,
     min_confidence: float = 0.75,
     min_source_words: int = 30,
@@ -684,7 +684,7 @@ def summarize_text(
     fallback_flags: str
     | Sequence[
         str
-    ] = "empty,repeated,unsupported_number,unsupported_date,unsupported_name,doubtful_line",
+    ] = "empty,repeated,unsupported_number,unsupported_date,unsupported_name,lost_attribution,doubtful_line",
     min_mean_log_prob: float = -2.0,
     min_confidence: float = 0.75,
     min_source_words: int = 30,

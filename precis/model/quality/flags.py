@@ -34,6 +34,10 @@ FLAGS: Mapping[str, str] = {
         "a capitalised name that the source does not hold, or that joins words of "
         "several of its names"
     ),
+    "lost_attribution": (
+        "a line that says as a fact what its sentence of the source says that somebody "
+        "says, thinks or alleges; of English abstractive summaries"
+    ),
     "low_confidence": (
         "a mean log-probability of its tokens below min_mean_log_prob: the limit that "
         "`precis train` stored with the network, -2 for others; of an extractive "
@@ -112,7 +116,7 @@ class FallbackConfig:
     # "through, with commas between them: " + _ABSTRACTIVE_FLAGS.
     fallback_flags: str = setting(
         "empty,repeated,unsupported_number,unsupported_date,unsupported_name,"
-        "doubtful_line",
+        "lost_attribution,doubtful_line",
         takes_list=True,
     )
     # Below it, in nats for each token, a summary has the flag low_confidence.

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from precis.model.quality.attribution import loses_attribution
 from precis.model.quality.facts import SourceFacts, UnsupportedFacts, unsupported_facts
 from precis.model.quality.flags import FLAGS, REFUSAL
 from precis.model.text.article import Article
@@ -293,6 +294,9 @@ def measure(summary: str, source: SourceIndex, **is_flagged: bool) -> Quality:
     fragments = extractive_fragments(text.words, source.article)
     novel = novel_ngrams(text.words_by_sentence, source.article, (1, 2, 3, 4))
     unsupported = unsupported_facts(text.sentences, source.facts)
+    if source.facts.is_english and not source.sentences.keys() >= {*text.sentences}:
+        is_lost = loses_attribution(text.sentences, source.sentences)
+        is_flagged["lost_attribution"] = is_lost
     return Quality(
         words=count,
         novel_1grams_percent=novel[0],
@@ -312,7 +316,8 @@ def measure(summary: str, source: SourceIndex, **is_flagged: bool) -> Quality:
 
 
 def compare(summary: str, source: SourceIndex) -> ComparedQuality:
-    """Those measures of a summary that another one is compared with.
+    """Those measures of a summary that another one is compared with. The flag
+    `lost_attribution` is not among them: headlines of editors lose much of it.
 
     Args:
       summary, source: as for `measure`.

@@ -162,6 +162,21 @@ def test_a_doubtful_line_has_a_flag_and_gives_way_to_the_extract(tokenizer):
     assert shown(**surer, fallback_flags="doubtful_line") == (False, "abstractive")
 
 
+def test_a_claim_without_who_says_it_gives_way_to_the_extract(tokenizer):
+    claim = "The man in the old town shot a guard"
+    line = {**story(0), "article": f"{claim}, police said. {story(0)['article']}"}
+
+    def shown(text, **flags):
+        written = [Summary(text, -1.0, -0.5, None)]
+        row = finished(line, written, tokenizer, **flags)
+        return row["abstractive_quality"]["flags"], row["summary_method"]
+
+    assert shown(f"{claim}.") == (["lost_attribution"], "abstractive")
+    flags, method = shown(f"{claim}.", fallback="extractive")
+    assert (flags, method) == (["lost_attribution"], "frequency")
+    assert shown(f"{claim}, police said.", fallback="extractive")[1] == "abstractive"
+
+
 def test_rules_for_english_touch_no_other_language(keyphrase_bundle):
     """`in` counts as a word three times, and the page's sentence is one of all."""
     page = "Click here, um in Bonn, in Köln und in Berlin zu lesen."

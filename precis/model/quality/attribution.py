@@ -1,0 +1,220 @@
+"""Whether a line keeps who says what it says: rules for English, cased or not.
+
+    sentence   The man, 35, shot a guard and fled, police said on Monday.
+    clauses    The man | 35 | shot a guard and fled | police said on Monday
+    claim      The man, 35, shot a guard and fled
+    lost       The man shot a guard.
+    kept       The man shot a guard, according to police.
+
+A line lost it if it has words that its sentence has within a claim alone, and no word
+that attributes. Its sentence is the one of the article that it shares most words with.
+"""
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from precis.model.text.stop_words import STOP_WORDS
+from precis.model.text.words import words
+
+# They hardly do anything else than tell what somebody says or thinks.
+_SAYING = frozenset(
+    "said say says saying told tells telling alleges alleging believed believe "
+    "believes believing thought think thinks thinking insisted insist insists "
+    "insisting argued argue argues arguing contended contend contends testified "
+    "tweeted claiming warning suggesting adding reporting denying stating".split()
+)
+# They do so as a clause of their own or before `that` or a pronoun: `claimed he`.
+_TELLING = frozenset(
+    "alleged claimed claim claims added adds announced announces reported report "
+    "reports warned warn warns stated denied deny denies admitted admit admits "
+    "confirmed confirms revealed reveals wrote writes suggested suggest suggests "
+    "acknowledged explained explains noted estimated estimate predicted predict "
+    "predicts fear feared suspect expect expects concluded complained found "
+    "ruled".split()
+)
+# They do so before `to`, `of` or `with`.
+_PASSIVE = frozenset(
+    "believed thought alleged claimed reported feared expected accused suspected "
+    "rumored rumoured charged".split()
+)
+_ADVERBS = frozenset("allegedly reportedly purportedly supposedly apparently".split())
+_ADJECTIVES = frozenset("alleged suspected purported reported rumored rumoured".split())
+_ATTRIBUTING = _SAYING | _TELLING | _PASSIVE | _ADVERBS | _ADJECTIVES
+_ATTRIBUTING |= set("according accuses feels calls finds whether likely citing".split())
+_ATTRIBUTING -= {"found", "ruled", "charged"}  # `was found`, `ruled out`
+_VERBS = _SAYING | _TELLING
+_BE = frozenset("is are was were be been".split())
+_DETERMINERS = frozenset(["", *"a an the his her its their this that these".split()])
+_RELATIVES = frozenset("who whom which that when where what how why".split())
+_NO_SUBJECTS = _RELATIVES | {"to"}
+_SUBORDINATE = _RELATIVES.union("while and but because after before if as".split())
+_PRONOUNS = frozenset("that he she it they we i there his her their".split())
+_DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+# What may follow a verb whose claim stands before it: `said on Monday`.
+_ASIDES = _DAYS.union("in on at to of by during after via late early as".split())
+_MOST_ASIDE = 8  # words
+_SPEAKER = re.compile(r"[^:\"“]{2,40}:\s")
+_BREAK = re.compile(r",(?!\d)|[;:?!\"“”()]|\s[-–—]+\s|``|''|(?:^|\s)['‘]|['’](?:\s|$)")
+# Least share of the words of a line, without stop words, that its sentence has; and of
+# the most that any sentence has.
+_LEAST_SHARED = 0.7
+_NEAR_MOST = 0.9
+
+
+class _Claim(NamedTuple):
+    """What a sentence attributes to somebody.
+
+    Attributes:
+      verb: the word that does so.
+      words: of the claim, without stop words.
+      others: those of the sentence around it.
+    """
+
+    verb: str
+    words: set[str]
+    others: set[str]
+
+
+def loses_attribution(lines: Sequence[str], sentences: Mapping[str, str]) -> bool:
+    """Whether a line says as a fact what the article only says that somebody says.
+
+    A line may leave it to the line before it, if that is of the same sentence. If
+    several sentences support a line, all must attribute what it says.
+
+    Args:
+      lines: of a summary.
+      sentences: the words of each sentence of the article, with a space between them.
+    """
+    contents = {text: frozenset(each.split()) for text, each in sentences.items()}
+    told: set[str] = set()
+    for line in lines:
+        if line in contents:
+            told = {line}
+            continue
+        content = _content(words(line))
+        sources = _supporting(content, contents)
+        if attributes(line):
+            told = sources
+        elif sources and told.isdisjoint(sources):
+            if all(_states_claim(content, source) for source in sources):
+                return True
+    return False
+
+
+def attributes(line: str) -> bool:
+    """Whether a line says that somebody says or thinks something; one that begins with
+    a speaker and a colon does.
+    """
+    return _SPEAKER.match(line) is not None or bool(attributing_words(line))
+
+
+def attributing_words(line: str) -> list[str]:
+    """The words that say that somebody says or thinks something; an adjective as in
+    `the reported theft` does not.
+    """
+    return [
+        token
+        for before, token in itertools.pairwise(["", *words(line)])
+        if token in _ATTRIBUTING
+        and not (token in _ADJECTIVES and before in _DETERMINERS)
+    ]
+
+
+def _supporting(content: set[str], contents: Mapping[str, frozenset[str]]) -> set[str]:
+    """The sentences that have most of the words of a line."""
+    shared = {text: len(content & each) for text, each in contents.items()}
+    most = max(shared.values(), default=0)
+    if len(content) < 2 or most < _LEAST_SHARED * len(content):
+        return set()
+    return {text for text, count in shared.items() if count >= _NEAR_MOST * most}
+
+
+def _states_claim(content: set[str], sentence: str) -> bool:
+    """Whether a line that attributes nothing states a claim of a sentence.
+
+    Args:
+      content: the words of the line that are no stop words.
+      sentence: its text.
+    """
+    for claim in _claims(sentence):
+        stated = len(content & (claim.words - claim.others))
+        shared = len(content & (claim.words | claim.others))
+        if claim.verb not in content and (stated >= 2 or 0 < shared <= 2 * stated):
+            return True
+    return False
+
+
+def _claims(sentence: str) -> Iterator[_Claim]:
+    """The claims of a sentence."""
+    clauses = [each for each in map(words, _BREAK.split(sentence)) if each]
+    for number, clause in enumerate(clauses):
+        following = itertools.takewhile(_goes_on, clauses[number + 1 :])
+        before, behind = _content(*clauses[:number]), _content(*following)
+        for place, word in enumerate(clause):
+            head, rest = clause[:place], clause[place + 1 :]
+            around = before | behind | _content(head)
+            if _is_hedge(word, head, rest):  # of the next word, or the one before it
+                near = [each for each in rest if each not in STOP_WORDS] or head[-1:]
+                yield _Claim(word, set(near[:1]), set())
+            elif _is_passive(word, head, rest):
+                claim = itertools.takewhile(lambda each: each != "and", rest)
+                yield _Claim(word, _content(claim), around)
+            elif word == "according":
+                yield _Claim(word, around, _content(rest))
+            elif word not in _VERBS or not _NO_SUBJECTS.isdisjoint(head[-1:]):
+                continue
+            elif number and _is_alone(clause, place, len(clauses)):
+                yield _Claim(word, before | behind, _content(clause))
+            elif not _RELATIVES.isdisjoint(head[-2:]):  # `, who police say is ill,`
+                yield _Claim(word, _content(rest), around)
+            elif _opens_claim(word, rest):
+                others = before | _content(head)
+                yield _Claim(word, _content(rest) | behind, others)
+
+
+def _content(*clauses: Iterable[str]) -> set[str]:
+    return {each for clause in clauses for each in clause if each not in STOP_WORDS}
+
+
+def _goes_on(clause: list[str]) -> bool:
+    return clause[0] not in ("and", "but")
+
+
+def _is_hedge(word: str, head: list[str], rest: list[str]) -> bool:
+    """Whether a word says of the next one that it is only alleged."""
+    is_noun_behind = not _PRONOUNS.union(("to", "of")).isdisjoint(rest[:1])
+    return word in _ADVERBS or (
+        word in _ADJECTIVES
+        and not is_noun_behind
+        and (word not in _TELLING or not _DETERMINERS.isdisjoint(head[-1:]))
+    )
+
+
+def _is_passive(word: str, head: list[str], rest: list[str]) -> bool:
+    """Whether a word is the verb of `is accused of` or `is said to`."""
+    if word == "said":
+        return rest[:1] == ["to"] and not _BE.isdisjoint(head[-1:])
+    return word in _PASSIVE and rest[:1] in (["to"], ["of"], ["with"])
+
+
+def _is_alone(clause: list[str], place: int, count: int) -> bool:
+    """Whether a clause with a verb of saying only says who says the rest."""
+    rest = clause[place + 1 :]
+    if clause[0] in _SUBORDINATE or clause[place].endswith("ing"):
+        return False
+    if not place:  # `, said the police`, but not `The mayor, 61, said the town is old`
+        return count == 2 or len(rest) < 4
+    is_aside = not rest or rest[0] in _ASIDES or clause[place] in ("told", "tells")
+    return is_aside and len(rest) <= _MOST_ASIDE and "that" not in rest
+
+
+def _opens_claim(word: str, rest: list[str]) -> bool:
+    """Whether what stands behind a verb is what somebody says."""
+    if word in ("told", "tells"):
+        return "to" not in rest[:4]  # but an order
+    if rest[:1] in (["nothing"], ["of"], ["about"]):
+        return False
+    behind_day = rest[1:] if rest and rest[0] in _DAYS else rest
+    return word in _SAYING or not _PRONOUNS.isdisjoint(behind_day[:1])
