@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from precis.model.quality.attribution import loses_attribution
 from precis.model.quality.facts import SourceFacts, UnsupportedFacts, unsupported_facts
 from precis.model.quality.flags import FLAGS, REFUSAL
 from precis.model.text.article import Article
+from precis.model.text.attribution import loses_attribution
 from precis.model.text.words import words
 
 REPEATED_NGRAM = 3

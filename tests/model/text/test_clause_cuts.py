@@ -21,12 +21,8 @@ from precis.model.text.clause_cuts import cut_sentence
             "Officials left the town with their files.",
         ),
         (
-            "Police said Monday that two people left the old town.",
-            "Two people left the old town.",
-        ),
-        (
-            "The mayor (61 this year) left the old town early.",
-            "The mayor left the old town early.",
+            "The mayor (pictured) has left the old town early.",
+            "The mayor has left the old town early.",
         ),
         (
             "the mayor , 61 , left the old town early .",
@@ -41,24 +37,20 @@ from precis.model.text.clause_cuts import cut_sentence
             "The mayor left the old town early.",
         ),
         (
-            "The mayor -- and his dog -- left the old town early.",
-            "The mayor left the old town early.",
+            "The mayor -- a teacher of two sons -- has left the old town.",
+            "The mayor has left the old town.",
         ),
         (
-            "The mayor left the old town, although nobody had asked him, police said.",
-            "The mayor left the old town, although nobody had asked him.",
+            "The mayor left the old town, where he was born.",
+            "The mayor left the old town.",
         ),
         (
-            "the mayor left the old town , leaving his files , police told a paper .",
-            "the mayor left the old town .",
+            "but the mayor left the old town on saturday , police said in may .",
+            "the mayor left the old town on saturday , police said in may .",
         ),
         (
-            "The mayor left the old town early last Saturday.",
-            "The mayor left the old town early.",
-        ),
-        (
-            "It was the house of the old mayor, a teacher.",
-            "It was the house of the old mayor.",
+            "The mayor left the old town with all his files last Saturday.",
+            "The mayor left the old town with all his files.",
         ),
     ],
 )
@@ -93,6 +85,28 @@ def test_what_is_left_is_a_sentence(sentence, cut):
         "The mayor has allowed 20 actors, including a teacher, to hold a meeting.",
         "why the mayor left the old town , which is in ohio , is known .",
         "The mayor left the old town late Friday or early Saturday.",
+        "On Friday the mayor was in Ohio, and he left the old town on Saturday.",
+        "The mayor has left for a game with Sheffield Wednesday.",
+        # What limits it or is the news, a list and a main clause.
+        "The mayor left the old town, but the town did not care.",
+        "The mayor left the old town, although nobody had asked him.",
+        "The mayor, who had not been asked, left the old town early.",
+        "The mayor lives in the old town with his wife, who was shot in May.",
+        "The town has 20 actors on its payroll, including a teacher.",
+        "According to a paper, the two men, now 61, were asked to leave.",
+        "The mayor (left) and his wife (right) were asked to leave.",
+        "It was the mayor, not his old dog, who has left the town.",
+        "That was the verdict of the old town, which has seen it all.",
+        "There are bandits in the old town, the latest coming Monday.",
+        "The mayor (left) of the old town with his two old dogs.",
+        # Who claims it.
+        "Police said Monday that two people left the old town.",
+        "two people left the old town , police told a newspaper .",
+        "Two people left the old town, said the police of Ohio.",
+        "Two people left the old town, according to a report by the police.",
+        "Two people, officials say, left the old town with all its files.",
+        "The mayor, who allegedly took the files, left the old town.",
+        "Supporters say the town is safe, while others say it is not.",
     ],
 )
 def test_a_sentence_that_needs_its_parts_stays_whole(sentence):
@@ -110,12 +124,8 @@ def test_parts_are_left_out_together_and_each_text_comes_once():
     sentence = "But the mayor, 61, left the old town in May, police said."
     assert sorted(cut_sentence(sentence)) == [
         "But the mayor left the old town in May, police said.",
-        "But the mayor left the old town in May.",
-        "But the mayor, 61, left the old town in May.",
         "The mayor left the old town in May, police said.",
-        "The mayor left the old town in May.",
         "The mayor, 61, left the old town in May, police said.",
-        "The mayor, 61, left the old town in May.",
     ]
     # The number of them is bounded, and the time that it takes.
     assert len(cut_sentence("But the mayor left" + ", as it was (so), " * 5_000)) < 50
