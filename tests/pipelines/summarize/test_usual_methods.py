@@ -63,6 +63,10 @@ def test_each_document_has_the_method_for_its_kind(tmp_path):
     assert rows["german"]["expected_rouge2"] is None
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
     assert manifest["extractive_bundle"] == "builtin:news-en"
+    scores = json.loads((tmp_path / "run-evaluation/rouge.json").read_text())
+    # The other documents are no empty summaries of neural.
+    rows = {each["system"]: each["rows"] for each in scores["systems"]}
+    assert rows == {"neural": 2, "lead-3": 4, "summary": 4}
     groups = pq.read_table(tmp_path / "run/groups").to_pylist()
     # Salience needs the scores of the selector for all members.
     found = {
