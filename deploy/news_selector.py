@@ -76,6 +76,7 @@ def write_compact(trained: str, folder: str) -> None:
     )
     card = Path(folder, CARD_FILE)
     text = card.read_text().replace('license: "unknown"', 'license: "apache-2.0"')
+    text = text.replace("_bundle BUNDLE", f"_bundle {BUILTIN_SELECTOR}")
     card.write_text(text.partition("## Licence")[0] + LICENCE)
 
 

@@ -41,13 +41,18 @@ def parse_address(bundle: str) -> tuple[str, str]:
     return f"{(protocol or usual)[1:]}://{host}{port}{path}", model
 
 
+def is_builtin(bundle: str) -> bool:
+    """Whether a bundle comes with the package, wherever that is installed."""
+    return bundle.startswith(_BUILTIN)
+
+
 def bundle_folder(bundle: str) -> str:
     """The folder of a bundle; that of `builtin:NAME` lies in the package.
 
     Raises:
       UsageError: no such bundle comes along.
     """
-    if not bundle.startswith(_BUILTIN):
+    if not is_builtin(bundle):
         return bundle
     name = bundle.removeprefix(_BUILTIN)
     folder = os.path.join(os.path.dirname(__file__), "builtin")

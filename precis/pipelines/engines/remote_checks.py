@@ -23,6 +23,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 
 from precis.model import files
+from precis.model.bundle.address import is_builtin
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import parse_addresses
 from precis.pipelines.corpus.schemes import SCHEMES
@@ -133,6 +134,6 @@ def job_paths(flags: Mapping[str, Any]) -> list[tuple[str, str]]:
         if flag == "corpus" and value:
             addresses = parse_addresses(value)
             names = [path for scheme, path in addresses if SCHEMES[scheme].has_files]
-        stripped = map(str.strip, names)
+        stripped = [name.strip() for name in names if not is_builtin(name)]
         paths += [(f"--{flag} {name}", name) for name in stripped if name]
     return paths

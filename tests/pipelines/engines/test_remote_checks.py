@@ -69,6 +69,8 @@ def test_a_refused_job_leaves_nothing_and_says_one_line(capsys, tmp_path, monkey
         ("--runner=FlinkRunner", {"output": "runs/today"}),
         (WORKER, {"corpus": "sample:9", "output": "/shared/runs"}),
         (f"{PLACED} --setup_file=setup.py --requirements_file=packages", {}),
+        # Workers have it in their package.
+        (IMAGE, {"extractive_bundle": "builtin:news-en"}),
         # These are read where the command runs.
         (IMAGE, {"table": "delta://tables/news", "corpus": "sample:100"}),
     ],
