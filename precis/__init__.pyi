@@ -524,8 +524,8 @@ def summarize(
           the sentences closest to the reference, is the upper bound to evaluate the
           others with, and first only if it is alone.
       extractive_bundle: selector of the method neural, the --output of `precis train-
-          extractor`; builtin:news-en comes along, for news in English, and takes lead
-          for other texts.
+          extractor`; builtin:news-en is included: it reads English news, and other
+          documents get lead.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
       form: what is written: a summary; a headline, one line of at most 15 words, which
@@ -625,8 +625,8 @@ def summarize_frame(
           the sentences closest to the reference, is the upper bound to evaluate the
           others with, and first only if it is alone.
       extractive_bundle: selector of the method neural, the --output of `precis train-
-          extractor`; builtin:news-en comes along, for news in English, and takes lead
-          for other texts.
+          extractor`; builtin:news-en is included: it reads English news, and other
+          documents get lead.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
       form: what is written: a summary; a headline, one line of at most 15 words, which
@@ -721,8 +721,8 @@ def summarize_text(
           the sentences closest to the reference, is the upper bound to evaluate the
           others with, and first only if it is alone.
       extractive_bundle: selector of the method neural, the --output of `precis train-
-          extractor`; builtin:news-en comes along, for news in English, and takes lead
-          for other texts.
+          extractor`; builtin:news-en is included: it reads English news, and other
+          documents get lead.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
       form: what is written: a summary; a headline, one line of at most 15 words, which

@@ -47,7 +47,7 @@ def is_builtin(bundle: str) -> bool:
 
 
 def bundle_folder(bundle: str) -> str:
-    """The folder of a bundle; that of `builtin:NAME` lies in the package.
+    """The folder of a bundle; for `builtin:NAME`, the one within the package.
 
     Raises:
       UsageError: no such bundle comes along.

@@ -56,7 +56,7 @@ def features_of_all(
 
     Args:
       documents: their sentences.
-      terms: of the documents, where a caller has them.
+      terms: of each document; computed here where there are none.
     """
     rows: list[np.ndarray] = []
     for start in range(0, len(documents), READ_TOGETHER):

@@ -52,7 +52,7 @@ class SentenceScorer:
     """Scores the sentences of documents with a network.
 
     Attributes:
-      network: it scores.
+      network: computes the logits.
       encoder: computes the vectors that it reads; None if it reads features only.
       importance: of words and pairs, learned with the scores of `network`, by which
         sentences are chosen together; None where it was not learned.
@@ -78,7 +78,7 @@ class SentenceScorer:
 
         Args:
           documents: the sentences of each document.
-          terms: of the documents, where a caller has them.
+          terms: of each document; computed here where there are none.
 
         Returns:
           float64 [N] for each document: the probability, from 0 to 1, that a sentence
@@ -144,7 +144,7 @@ def save_scorer(
 
     Args:
       folder: where to write.
-      network: it scores.
+      network: computes the logits.
       encoder: the encoder of the sentence vectors; None if it reads features only.
       precision: the number format that the encoder's layers compute in.
       provenance: what the bundle was trained from, for its manifest.

@@ -111,7 +111,11 @@ class ReportedDocument(NamedTuple):
             "shown": _summary(row["summary"], _shown_quality(row)),
             "extractive_method": row["extractive_method"],
             "extractive": _by_method(
-                sorted(row["extractive"], key=lambda each: int(each["start"])), "text"
+                [
+                    {**each, "text": each.get("line") or each["text"]}
+                    for each in sorted(row["extractive"], key=_start)
+                ],
+                "text",
             ),
             "candidates": [
                 {
@@ -197,6 +201,10 @@ def _lines(text: str, quality: Row | None) -> list[list[Piece]]:
             spans += find_terms(line, (quality or {}).get(field) or (), f"u:{kind}")
         lines.append(cut(line, spans))
     return lines
+
+
+def _start(item: Row) -> int:
+    return int(item["start"])
 
 
 def _by_method(items: Iterable[Row], name: str) -> dict[str, list[list[Any]]]:

@@ -113,12 +113,14 @@ def measure(
 
 
 def steady_rate(counts: Counts) -> float | None:
-    """Documents a second, without the first ones and the time before them, unless all
-    were done at once; None before the first.
+    """Documents a second after each worker's first batch, or over the whole run if
+    those batches are most of it; None before the first.
     """
     later = counts.documents - counts.first_documents
     rate = _per_second(later, counts.ended - counts.first)
-    return rate or _per_second(counts.documents, counts.ended - counts.started)
+    if rate and later >= counts.first_documents:
+        return rate
+    return _per_second(counts.documents, counts.ended - counts.started)
 
 
 def _per_second(number: int, seconds: float) -> float | None:

@@ -231,9 +231,10 @@ def _methods(settings: SummarySettings) -> Sequence[str]:
     document has those of neural, these alone.
     """
     methods = settings.options.methods
+    read = [name for name in methods if name not in (ORACLE, "random")]
     if NEURAL in methods:
-        return (*methods, "lead")
-    return [name for name in methods if name not in (ORACLE, "random")] or methods
+        read.append("lead")  # Of documents that the built-in selector does not read.
+    return read or methods
 
 
 def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Table]:

@@ -112,8 +112,8 @@ class SummarizeOptions:
     extractive_bundle: str = flag(
         "",
         "selector of the method neural, the --output of `precis train-extractor`; "
-        "builtin:news-en comes along, for news in English, and takes lead for other "
-        "texts",
+        "builtin:news-en is included: it reads English news, and other documents get "
+        "lead",
         metavar="DIR",
         is_common=True,
         default_text=BUILTIN_SELECTOR,

@@ -23,7 +23,7 @@ from precis.pipelines.tables.columns import (
 )
 from precis.pipelines.tables.flat_columns import flat_schema
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 GROUP_SCHEMA_VERSION = 1
 

@@ -14,6 +14,8 @@ NEWS = [
 
 def test_prose_of_sentences_is_news_like():
     assert is_news_like(NEWS)
+    said = ["Judge Lee said: “No.”", "He added: “Never.”", "Police told CNN: no."]
+    assert is_news_like([*NEWS, *said])
     # A few headings, items and speakers do not make another kind of it.
     assert is_news_like([*NEWS, *NEWS, "Mayor: I am glad.", "- Sandbags.", "In short"])
 

@@ -9,6 +9,9 @@ import sys
 import pyarrow.parquet as pq
 from support.command_line import write_jsonl
 
+from precis.pipelines.summarize.groups import _methods
+from precis.pipelines.summarize.summary_settings import read_settings
+
 NEWS = (
     "The river Orle rose by two metres on Monday. Firemen brought forty people to the "
     "town hall. The bridge at Caldmoor is closed until May, said the mayor. It was "
@@ -77,3 +80,8 @@ def test_each_document_has_the_method_for_its_kind(tmp_path):
         "talk": ("centrality", 1),
         "news": ("salience", 1),
     }
+
+
+def test_a_group_takes_no_sentences_that_a_reference_or_chance_chose():
+    settings = read_settings({"extractive": "neural,oracle,random"}, "standard")
+    assert list(_methods(settings)) == ["neural", "lead"]
