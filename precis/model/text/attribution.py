@@ -10,11 +10,14 @@ A line lost it if it has words that its sentence has within a claim alone, and n
 that attributes. Its sentence is the one of the article that it shares most words with.
 """
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from precis.model.text.porter import stem
+from precis.model.text.sentence_confidence import has_verb
 from precis.model.text.stop_words import STOP_WORDS
 from precis.model.text.words import words
 
@@ -27,13 +30,20 @@ _SAYING = frozenset(
 )
 # They do so as a clause of their own or before `that` or a pronoun: `claimed he`.
 _TELLING = frozenset(
-    "alleged claimed claim claims added adds announced announces reported report "
-    "reports warned warn warns stated denied deny denies admitted admit admits "
+    "added adds announced announces reported report reports warned warn warns stated "
+    "denied deny denies admitted admit admits "
     "confirmed confirms revealed reveals wrote writes suggested suggest suggests "
     "acknowledged explained explains noted estimated estimate predicted predict "
-    "predicts fear feared suspect expect expects concluded complained found "
+    "predicts feared heard hears expect expects concluded complained found "
     "ruled".split()
 )
+# They do so before a name and a verb too: `claims Oslo owes it`.
+_SUSPECTING = frozenset(
+    "alleged allege claimed claim claims fear fears suspect suspects".split()
+)
+_ADMITTING = frozenset("admitted admit admits acknowledged".split())
+# They do so before somebody and `of`: `accused Smith of theft`.
+_ACCUSING = frozenset("accused accuse accuses suspected suspect suspects".split())
 # They do so before `to`, `of` or `with`.
 _PASSIVE = frozenset(
     "believed thought alleged claimed reported feared expected accused suspected "
@@ -41,20 +51,26 @@ _PASSIVE = frozenset(
 )
 _ADVERBS = frozenset("allegedly reportedly purportedly supposedly apparently".split())
 _ADJECTIVES = frozenset("alleged suspected purported reported rumored rumoured".split())
-_ATTRIBUTING = _SAYING | _TELLING | _PASSIVE | _ADVERBS | _ADJECTIVES
-_ATTRIBUTING |= set("according accuses feels calls finds whether likely citing".split())
+_VERBS = _SAYING | _TELLING | _SUSPECTING
+_ATTRIBUTING = _VERBS | _PASSIVE | _ADVERBS | _ADJECTIVES
+_ATTRIBUTING |= set(
+    "according accuse accuses feels calls finds whether likely citing tell".split()
+)
 _ATTRIBUTING -= {"found", "ruled", "charged"}  # `was found`, `ruled out`
-_VERBS = _SAYING | _TELLING
 _BE = frozenset("is are was were be been".split())
 _DETERMINERS = frozenset(["", *"a an the his her its their this that these".split()])
+_NO_CLAIMS = frozenset("about goodbye farewell hello nothing of sorry".split())
 _RELATIVES = frozenset("who whom which that when where what how why".split())
 _NO_SUBJECTS = _RELATIVES | {"to"}
 _SUBORDINATE = _RELATIVES.union("while and but because after before if as".split())
-_PRONOUNS = frozenset("that he she it they we i there his her their".split())
+_SPEAKERS = frozenset("he she it they we i".split())
+_PRONOUNS = _SPEAKERS.union("that there his her their".split())
 _DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 # What may follow a verb whose claim stands before it: `said on Monday`.
 _ASIDES = _DAYS.union("in on at to of by during after via late early as".split())
 _MOST_ASIDE = 8  # words
+_MOST_NAME = 6
+_NO_NAMES = frozenset("and lead lives".split())  # `claimed two lives and left`
 _SPEAKER = re.compile(r"[^:\"“]{2,40}:\s")
 _BREAK = re.compile(r",(?!\d)|[;:?!\"“”()]|\s[-–—]+\s|``|''|(?:^|\s)['‘]|['’](?:\s|$)")
 # Least share of the words of a line, without stop words, that its sentence has; and of
@@ -87,7 +103,9 @@ def loses_attribution(lines: Sequence[str], sentences: Mapping[str, str]) -> boo
       lines: of a summary.
       sentences: the words of each sentence of the article, with a space between them.
     """
-    contents = {text: frozenset(each.split()) for text, each in sentences.items()}
+    contents = {
+        text: frozenset(map(_stem, each.split())) for text, each in sentences.items()
+    }
     told: set[str] = set()
     for line in lines:
         if line in contents:
@@ -141,7 +159,9 @@ def _states_claim(content: set[str], sentence: str) -> bool:
     for claim in _claims(sentence):
         stated = len(content & (claim.words - claim.others))
         shared = len(content & (claim.words | claim.others))
-        if claim.verb not in content and (stated >= 2 or 0 < shared <= 2 * stated):
+        if _stem(claim.verb) not in content and (
+            stated >= 2 or 0 < shared <= 2 * stated
+        ):
             return True
     return False
 
@@ -157,10 +177,11 @@ def _claims(sentence: str) -> Iterator[_Claim]:
             around = before | behind | _content(head)
             if _is_hedge(word, head, rest):  # of the next word, or the one before it
                 near = [each for each in rest if each not in STOP_WORDS] or head[-1:]
-                yield _Claim(word, set(near[:1]), set())
-            elif _is_passive(word, head, rest):
-                claim = itertools.takewhile(lambda each: each != "and", rest)
-                yield _Claim(word, _content(claim), around)
+                yield _Claim(word, _content(near[:1]), set())
+            elif _is_charge(word, head, rest):
+                end = _charge_end(head, rest)
+                others = around | _content(rest[end:])
+                yield _Claim(word, _content(rest[:end]), others)
             elif word == "according":
                 yield _Claim(word, around, _content(rest))
             elif word not in _VERBS or not _NO_SUBJECTS.isdisjoint(head[-1:]):
@@ -169,13 +190,23 @@ def _claims(sentence: str) -> Iterator[_Claim]:
                 yield _Claim(word, before | behind, _content(clause))
             elif not _RELATIVES.isdisjoint(head[-2:]):  # `, who police say is ill,`
                 yield _Claim(word, _content(rest), around)
-            elif _opens_claim(word, rest):
+            elif _opens_claim(word, head, rest):
                 others = before | _content(head)
                 yield _Claim(word, _content(rest) | behind, others)
 
 
 def _content(*clauses: Iterable[str]) -> set[str]:
-    return {each for clause in clauses for each in clause if each not in STOP_WORDS}
+    """The stems of words that are no stop words."""
+    return {
+        _stem(each) for clause in clauses for each in clause if each not in STOP_WORDS
+    }
+
+
+@functools.lru_cache(1 << 16)
+def _stem(word: str) -> str:
+    """The word, or the stem of `killed` and `killing`."""
+    is_form = word.endswith(("ed", "ing")) and word.isascii() and word.isalnum()
+    return stem(word) if is_form else word
 
 
 def _goes_on(clause: list[str]) -> bool:
@@ -188,15 +219,28 @@ def _is_hedge(word: str, head: list[str], rest: list[str]) -> bool:
     return word in _ADVERBS or (
         word in _ADJECTIVES
         and not is_noun_behind
-        and (word not in _TELLING or not _DETERMINERS.isdisjoint(head[-1:]))
+        and (word not in _VERBS or not _DETERMINERS.isdisjoint(head[-1:]))
     )
 
 
-def _is_passive(word: str, head: list[str], rest: list[str]) -> bool:
-    """Whether a word is the verb of `is accused of` or `is said to`."""
+def _is_charge(word: str, head: list[str], rest: list[str]) -> bool:
+    """Whether a word is the verb of `is said to`, `is accused of` or `accused Smith
+    of`.
+    """
     if word == "said":
         return rest[:1] == ["to"] and not _BE.isdisjoint(head[-1:])
-    return word in _PASSIVE and rest[:1] in (["to"], ["of"], ["with"])
+    is_passive = word in _PASSIVE and rest[:1] in (["to"], ["of"], ["with"])
+    return is_passive or (word in _ACCUSING and "of" in rest[1:_MOST_NAME])
+
+
+def _charge_end(head: list[str], rest: list[str]) -> int:
+    """Where `to be the oldest in Oslo` ends: at `and`, or at the verb that goes on."""
+    may_go_on = _BE.isdisjoint(head[-2:])  # `The man believed to be the oldest died`
+    start = next(n for n, each in enumerate(rest) if each in ("to", "of", "with"))
+    for place, each in enumerate(rest):
+        if each == "and" or (may_go_on and place > start + 3 and has_verb(each)):
+            return place
+    return len(rest)
 
 
 def _is_alone(clause: list[str], place: int, count: int) -> bool:
@@ -210,11 +254,25 @@ def _is_alone(clause: list[str], place: int, count: int) -> bool:
     return is_aside and len(rest) <= _MOST_ASIDE and "that" not in rest
 
 
-def _opens_claim(word: str, rest: list[str]) -> bool:
+def _opens_claim(word: str, head: list[str], rest: list[str]) -> bool:
     """Whether what stands behind a verb is what somebody says."""
     if word in ("told", "tells"):
         return "to" not in rest[:4]  # but an order
-    if rest[:1] in (["nothing"], ["of"], ["about"]):
+    if not _NO_CLAIMS.isdisjoint(rest[:1]):
         return False
+    if word in _ADMITTING and not _SPEAKERS.isdisjoint(rest[:2]):
+        return False  # of what the speaker did
     behind_day = rest[1:] if rest and rest[0] in _DAYS else rest
-    return word in _SAYING or not _PRONOUNS.isdisjoint(behind_day[:1])
+    if word in _SAYING or not _PRONOUNS.isdisjoint(behind_day[:1]):
+        return True
+    if rest and rest[0] in _ASIDES:  # `wrote on Monday that`
+        that = rest.index("that") if "that" in rest[:_MOST_NAME] else len(rest)
+        return that + 1 < len(rest) and not has_verb(rest[that + 1])
+    name = itertools.takewhile(lambda each: each not in _NO_NAMES, rest[:_MOST_NAME])
+    first, *others = [re.split("['-]", each)[0] for each in name] or [""]
+    return (
+        word in _SUSPECTING
+        and not (has_verb(first) or first.endswith("ing"))
+        and has_verb(" ".join(others))
+        and _DETERMINERS.isdisjoint(head[-1:])
+    )

@@ -35,7 +35,7 @@ _VERBS = frozenset(
         "looks live lives work works play plays call calls ask asks believe believes "
         "claim claims include includes expect expects plans hopes try tries use uses "
         "help helps start starts turn turns moves follows allows mean means n't isn "
-        "aren wasn weren hasn haven hadn couldn wouldn shouldn doesn didn don"
+        "aren wasn weren hasn haven hadn couldn wouldn shouldn doesn didn don owe owes"
     ).split()
 )
 _VERB_TOKEN = re.compile(r"n't\b|'(?:s|re|ve|ll|d)\b|\w+")

@@ -36,6 +36,12 @@ def is_flagged(sentence: str, *lines: str) -> bool:
         ("Some say the tax is fair, while others say it is not.", "The tax is fair."),
         ('"We will win the cup," the coach said.', '"We will win the cup."'),
         ("` we will win the cup , ' he told a paper .", "we will win the cup ."),
+        ("Police allege Lee robbed a bank in Oslo.", "Lee robbed a bank in Oslo."),
+        ("Police suspect Lee robbed a bank.", "Lee robbed a bank."),
+        ("The bank claims Oslo owes it a fee.", "Oslo owes the bank a fee."),
+        ("Police accused Lee of robbing a bank.", "Lee robbed a bank."),
+        ("Lee robbed a bank, a court heard on Monday.", "Lee robbed a bank."),
+        ("Lee wrote on a blog that Oslo owes him a fee.", "Oslo owes Lee a fee."),
         # It is alleged.
         ("He allegedly stole two cars in May.", "He stole two cars in May."),
         ("Anna Berg is accused of stealing cars.", "Anna Berg was stealing cars."),
@@ -74,6 +80,15 @@ def test_a_claim_that_lost_who_says_it_has_the_flag(sentence, line):
         ("The team added two players from Oslo.", "Two players from Oslo joined it."),
         ("The judge told the jury to retire.", "The jury had to retire."),
         ("It is safe to say the mayor will win.", "The mayor will win."),
+        ("The mayor said goodbye to Oslo and left home.", "The mayor left Oslo."),
+        ("Lee admitted he had robbed a bank.", "Lee robbed a bank."),
+        ("The man believed to be the oldest here died in May.", "The man died in May."),
+        (
+            "The flood claimed two lives and left Oslo dark.",
+            "The flood left Oslo dark.",
+        ),
+        ("Lee, 30, claimed a two-shot lead in Oslo.", "Lee has the lead in Oslo."),
+        ("The murder suspect left Oslo in a car.", "The man left Oslo in a car."),
         # Another sentence says so itself, or it is hardly of this one.
         ("Police said rain fell on the coast of Norway.", "Rain fell on the coast."),
         ("Police said a man shot a guard.", "A guard found three foxes and a man."),
