@@ -104,7 +104,7 @@ def choose_of_group(
     # In units of the largest, to nine digits.
     scores = np.round(scores / (scores.max(initial=0.0) or 1.0), 9)
     if selection.is_headline and is_english:
-        found = find_headline(texts, scores, limit=selection.limit)
+        found = find_headline(texts, scores, limit=selection.limit, is_text=False)
         chosen, line = ([found.place], found.line) if found else ([], "")
     else:
         chosen, line = _select_marginal(texts, scores, terms, selection, is_english), ""

@@ -4,10 +4,11 @@ and fits on the line, or can be shortened to it.
     sentence   On Monday, the mayor, 61, sold the old mill after a vote, police said.
     headline   The mayor sold the old mill, police said.
 
-What `text.clause_cuts` leaves out goes, and so do an opening before the main clause
-and what stands behind that clause. Who says it stays, and a condition. A line is
-a main clause that needs no sentence before it: no question, thanks or caption, nothing
-said by `I` or within a quotation that began earlier, nothing about `he` or `this`.
+What `text.clause_cuts` leaves out goes, and so do a dateline, an opening before the
+main clause and what stands behind that clause. All that `qualifiers` counts stays, such
+as who says it, a condition or a contrast. A line is a main clause that needs no
+sentence before it: no question, thanks or caption, nothing said by `I` or within a
+quotation that began earlier, nothing about `he` or `this`.
 """
 
 import re
@@ -16,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from precis.model.text.boilerplate import is_page_sentence
-from precis.model.text.clause_cuts import HALF, cut_sentence
+from precis.model.text.boilerplate import is_page_sentence, story_start
+from precis.model.text.clause_cuts import cut_sentence, is_half, qualifiers
 from precis.model.text.limit import Limit, count_words, is_closed
 from precis.model.text.normalization import one_line
 from precis.model.text.sentence_confidence import has_verb, sentence_confidence
@@ -26,57 +27,52 @@ _MIN_CONFIDENCE = 0.7
 _MIN_WORDS = 5
 _MOST_CHARACTERS = 500  # of a sentence; a longer one is a list or a table
 # What begins another clause behind the main one.
-_JOINS = "after|as|because|before|since|when|where|while"
-_PLACES = "across|at|during|in|inside|near|outside"
+_JOINS = "after|amid|as|because|before|following"
 # Who says it, behind the main clause.
 _SOURCE = re.compile(
     r"\s*,\s+(?:according to [^,]+|(?:said|says) (?!(?:he|she|it|they|that)\b)[^,]+"
-    r"(?:,[^,]+){0,2}|[^,]{2,60}\s(?:told\b[^,]{2,40}|(?:said|says|reported|announced)"
+    r"(?:,[^,]+){0,2}|[^,]{2,60}\s(?:told\b[^,]{2,40}|(?:said|says|reported|announced|"
+    r"alleged?|claim|claimed|heard|warned)"
     r"(?:\s(?:[a-z]+day|in|on|at|to|during|late|early)\b[^,]{0,60})?))(?=\s*\.$)",
-    re.IGNORECASE,
-)
-# A line has as many of these as its sentence.
-_KEPT = re.compile(
-    r"\b(?:unless|if|whether|until|without|except|only|said|says?|told|according|added|"
-    r"alleg(?:es|ed|edly)|announced|argue[sd]|claim(?:s|ed)|confirmed|insist(?:s|ed)|"
-    r"noted|reported(?:ly)?|suggest(?:s|ed)|testified|warn(?:s|ed)|wrote)\b",
     re.IGNORECASE,
 )
 # After a week of rain, the mayor left.
 _OPENING = re.compile(
-    r"[^,]+,\s+(?:\d{4}\s*,\s+)?(?!\w+(?:ing\b|\s*,)|(?:and|or|but|which|who)\b)"
+    r"[^,]+,\s+(?:\d{4}\s*,\s+)?"
+    r"(?!\w+ing\b|\S+(?:\s\S+){0,2}\s?,|(?:and|or|but|which|who)\b)"
 )
-# The main clause may end before it.
+# The main clause may end before it; of `, a` the sentence is no list.
 _TAIL = re.compile(
-    rf"\s*,\s|\s(?:--|–|—|amid|despite|following|{_JOINS}|(?:{_PLACES})"
-    r"(?=\s(?:an?|the|its|his|what|which|\d|(?-i:[A-Z]))))\s",
+    rf"\s*,\s+(?=(?:who|whom|whose|which|where|when|since|{_JOINS})\s|"
+    r"\w+ing\s(?!(?:and|or)\s)|an?\s(?:(?!\b(?:and|or)\b)[^,])*$)|"
+    rf"\s(?:--|–|—|{_JOINS})\s",
     re.IGNORECASE,
 )
-# `in prison` belongs to `was held`.
+# `seen as` and `such as` are one.
 _NEEDS_MORE = re.compile(
     r"\b(?:be|been|being|is|are|was|were|get|got)(?:\s[\w’'-]+)?$|(?:ed|ing)$|"
-    r"\b(?:change|c[ao]mes?|given|increase|interest|made|part|place|rise|role|such|taken)$",
+    r"\b(?:given|role|same|so|such|taken|well)$",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(rf"\s(?:{_JOINS}|that|what|which|who|whose)\s", re.IGNORECASE)
-_ASIDES = re.compile(r",|--|–|—")
+_CLAUSE = re.compile(
+    rf"\s(?:{_JOINS}|since|that|what|when|where|whether|which|while|who|whose)\s|"
+    r"(?<=\b(?:said|says))\s",
+    re.IGNORECASE,
+)
 _ASIDE = re.compile(r",\s+(?:who|whose|which|where|\w+ing|\w+ed)\b[^,]*(?:,|$)")
 # `on the grounds that`; `hours` belong to `before it left`
 _OPEN_END = re.compile(
-    r"\b(?:\w+ly|an?|the|and|or|of|to|that|with|for|by|from|is|was|are|were|not)$|,\s*\d{1,3}$"
+    r"\b(?:\w+ly|an?|the|and|or|of|to|that|with|for|by|from|is|was|are|were|not|told|"
+    r"saying|adding|even|just)$|,\s*\d{1,3}$"
 )
 _TIME = re.compile(r"\b(?:minute|hour|day|week|month|year|just|shortly|soon)s?$")
-# `a rare, old mill`, `mills, cars and boats`
-_SERIES = re.compile(
-    r"\ban?\s[\w’'-]+\s?,\s(?!(?:an?|and|as|but|the|wh\w+|\w+ing)\b)|"
-    r"[^,]+,\s(?!\w+ing\b)[\w’'-]+(?:\s[\w’'-]+){0,4}(?:\s*,)?\s(?:and|or)\s"
-)
 # What opens a main clause, which follows a comma;
 _OPENINGS = frozenset(
-    "according after although amid apart as at because before besides by despite "
-    "during earlier even following for from however if in instead last like maybe "
-    "meanwhile now on originally perhaps rather since sometimes still then though to "
-    "too under when where while with".split()
+    "according after also although amid apart as at because before besides by despite "
+    "during earlier even following for from hence however if in instead just last "
+    "like maybe meanwhile neither now on once originally perhaps rather "
+    "since sometimes still then though thus to too under unless until when where "
+    "while with".split()
 )
 # and what speaks of another sentence, asks, or speaks to somebody.
 _REFERRING = frozenset(
@@ -93,8 +89,9 @@ _VAGUE = re.compile(
 )
 _UNFIT = re.compile(
     r"\b(?:i|me|my|we|our|you|your|i['’]m|we['’]re)\b|,['\"’”]* (?:he|she|they|it)\b|"
-    r"[:?](?!\d)|[.!] ['’]$|^\w+ed\s(?:at|by|from|in|on|to|with)\s|"
-    r"^\w+ing\s(?:an?|the|his|her|its|their|\w+['’]s)\s",
+    r"[:;?](?!\d)|[.!] ['’]$|^\w+(?:ed|ing)\s(?:at|by|for|from|in|on|to|with)\s|"
+    r"^\w+ing\s(?:an?|the|his|her|its|their|\w+['’]s)\s|"
+    r"^\w+\s?,\s(?:after|as|because|if|unless|until|when|while)\b|\ssaying\s?\.$",
     re.IGNORECASE,
 )
 
@@ -112,7 +109,11 @@ class Headline(NamedTuple):
 
 
 def find_headline(
-    sentences: Sequence[str], scores: np.ndarray, *, limit: Limit
+    sentences: Sequence[str],
+    scores: np.ndarray,
+    *,
+    limit: Limit,
+    is_text: bool = True,
 ) -> Headline | None:
     """The headline of a document; None without a sentence that gives a line.
 
@@ -122,8 +123,9 @@ def find_headline(
       sentences: all of the document.
       scores: float64 [N], higher is better.
       limit: the length of the line, at most.
+      is_text: whether a sentence may be within a quotation that began in one before it.
     """
-    quoted = _are_quoted(sentences)
+    quoted = _are_quoted(sentences) if is_text else [False] * len(sentences)
     vague = None
     best_first: list[int] = np.argsort(-scores, kind="stable").tolist()
     for place in best_first:
@@ -148,17 +150,23 @@ def _are_quoted(sentences: Sequence[str]) -> list[bool]:
 
 def _shorten(sentence: str, limit: Limit) -> str:
     """The sentence, or the longest line that it can be shortened to; empty if none."""
-    if "?" in sentence or is_page_sentence(sentence) or not is_closed(sentence):
+    sentence = sentence[story_start(sentence) :]
+    if (
+        not sentence
+        or "?" in sentence
+        or is_page_sentence(sentence)
+        or not is_closed(sentence)
+    ):
         return ""
     if limit.fits(sentence) and _can_stand(sentence):
         return sentence
     if len(sentence) > _MOST_CHARACTERS:
         return ""
-    kept = len(_KEPT.findall(sentence))
+    kept = qualifiers(sentence)
     lines = (
         line
         for line in dict.fromkeys(_shorter(sentence))
-        if limit.fits(line) and len(_KEPT.findall(line)) == kept and _can_stand(line)
+        if limit.fits(line) and qualifiers(line) == kept and _can_stand(line)
     )
     return max(lines, key=count_words, default="")
 
@@ -194,30 +202,15 @@ def _heads(text: str) -> Iterator[str]:
 def _may_end(head: str, mark: str, tail: str) -> bool:
     """Whether a clause may end before a mark or word of it."""
     clause = _CLAUSE.split(head)[-1]
-    if len(clause) < len(head) and not has_verb(clause) and has_verb(tail):
+    if (clause != head and not has_verb(clause)) or _OPEN_END.search(head):
         return False
-    *before, aside = _ASIDES.split(head)
-    is_short = mark != "," or aside.startswith((" and ", " but "))
-    if (before and is_short and not has_verb(aside)) or _OPEN_END.search(head):
-        return False
-    if mark == ",":
-        last = f"{' '.join(head.split()[-2:])}, {tail}"
-        is_last = bool(before) and tail.startswith(("and ", "or "))
-        return not (
-            is_last or _SERIES.match(last) or has_verb(tail.split(maxsplit=1)[0])
-        )
     if mark in ("--", "–", "—"):
         return mark not in head + tail
     if mark in ("after", "before") and _TIME.search(head):
         return False
-    if mark in ("as", "before", "since"):
-        is_clause = has_verb(tail) and not tail.startswith("saying")
-        return is_clause and not _NEEDS_MORE.search(head)
-    if mark not in _PLACES.split("|"):
-        return True
-    # A verb goes on behind the place: `The man in the car left.`
-    goes_on = has_verb(re.split(r"['’]s\b|,", _CLAUSE.split(tail)[0])[0])
-    return not (goes_on or _NEEDS_MORE.search(head))
+    if mark in ("as", "before"):
+        return has_verb(tail) and not _NEEDS_MORE.search(head)
+    return mark != "," or "," not in head + tail  # else a list, or the verb goes on
 
 
 def _begins_with(text: str, words: frozenset[str]) -> bool:
@@ -230,14 +223,14 @@ def _begins_with(text: str, words: frozenset[str]) -> bool:
 def _can_stand(line: str) -> bool:
     """Whether a line is a main clause that needs no other sentence."""
     clause = _ASIDE.sub(" ", _SOURCE.sub("", line).rstrip(" ."))
-    main = re.sub(r"['’]s\b", "", _CLAUSE.split(clause)[0])
+    main = re.sub(r"['’]s\b|\b[A-Z]\w+", "", _CLAUSE.split(clause)[0])
     return (
         count_words(line) >= _MIN_WORDS
         and not _begins_with(line, _OPENINGS | _REFERRING)
         and line[0] not in "'\"“‘`(["
         and not (line[0].islower() and any(map(str.isupper, line)))
         and _UNFIT.search(line) is None
-        and HALF.search(line) is None
+        and not is_half(line)
         and is_closed(line)
         and has_verb(main)
         and sentence_confidence(line) >= _MIN_CONFIDENCE

@@ -41,7 +41,7 @@ from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confiden
 from precis.model.inference.summarizer import LineSupport, Summary, join_summaries
 from precis.model.quality.flags import MIN_TAKEN_CONFIDENCE
 from precis.model.rouge import tokenize
-from precis.model.text.clause_cuts import HALF, cut_sentence, qualifiers
+from precis.model.text.clause_cuts import cut_sentence, is_half, qualifiers
 from precis.model.text.limit import NO_LIMIT, Limit, is_closed, line_size
 from precis.model.text.normalization import one_line
 from precis.model.text.sentence_confidence import has_verb, sentence_confidence
@@ -282,7 +282,7 @@ def is_complete(line: str, sentence: str) -> bool:
         return False
     if not has_verb(line) and has_verb(sentence):
         return False
-    if HALF.search(line) and not HALF.search(sentence):
+    if is_half(line) and not is_half(sentence):
         return False
     if is_closed(sentence) and not is_closed(line):
         return False

@@ -37,9 +37,11 @@ _VERB = (
 _KEPT = re.compile(
     r"\b(?:not?|never|nor|none|nobody|nothing|neither|cannot|without|hardly|barely|"
     r"rarely|only|except|unless|if|until|whether|but|although|though|while|whereas|"
-    r"despite|unlike|kill\w*|died|dead|deadly|deaths?|shot|injur\w+|wound\w*|"
-    r"accounts?|alleged|suspected|arrest\w*|charged|convicted|sentenced|resign\w*|jail\w*|murder\w*|"
-    r"fired)\b|n ?['’]t\b",
+    r"albeit|assuming|despite|in spite|unlike|instead of|rather than|other than|"
+    r"provid(?:ed|ing)|(?:as|so) long as|in case|on condition|"
+    r"kill\w*|died|dead|deadly|deaths?|shot|injur\w+|wound\w*|accounts?|"
+    r"alleged|suspected|arrest\w*|charged|convicted|sentenced|resign\w*|"
+    r"jail\w*|murder\w*|fired)\b|n ?['’]t\b",
     re.IGNORECASE,
 )
 _OPENING_BUT = re.compile(r"\W*but\b", re.IGNORECASE)
@@ -50,7 +52,7 @@ _BEGINNINGS = (
     r"much\b|often\b|too\b|then\b|now\b|yet\b|not\b|even\b|said\b|"
     r"(?:is|are|was|were|do|does|did|has|have)\b)",
     r"(?:however|meanwhile|in addition|moreover|furthermore|nevertheless|of course)"
-    r"\s*,\s+(?!(?:\w+\s+){1,3}(?:said|says)\s*,)",
+    r"\s*,\s+",
     # On Monday, the mayor left. Last week, the mayor left.
     rf"(?:(?:on\s+|late\s+|early\s+)?{_DAY}(?:\s+(?:morning|afternoon|evening|night))?|"
     r"(?:last|earlier\s+this)\s+(?:week|month))\s*,\s+"
@@ -97,7 +99,7 @@ _CLEFT = re.compile(
     r"\b(?:it|that|this|these|those)(?: ?['’]s| is| was| are| were)\b", re.IGNORECASE
 )
 # `Not only` needs its `but`, `both` its `and`.
-HALF = re.compile(
+_HALF = re.compile(
     r"\bnot (?:only|just|merely|simply)\b(?!.*\bbut\b)|\bboth\b(?!.*\band\b)",
     re.IGNORECASE,
 )
@@ -166,6 +168,18 @@ def qualifiers(text: str) -> Counter[str]:
     return Counter([*found, *("said" for _ in attributing_words(text))])
 
 
+def is_half(text: str) -> bool:
+    """Whether a text has one half of a pair such as `not only` and `but`, or begins
+    with a speaker whose claim began before it: `Police warned, the mayor left`.
+    """
+    speaker, comma, _ = text.partition(",")
+    first, *others = speaker.split() or [""]
+    is_speaker = comma and len(others) < 5 and not attributing_words(first)
+    return _HALF.search(text) is not None or bool(
+        is_speaker and attributing_words(speaker)
+    )
+
+
 def _without(sentence: str, parts: Sequence[tuple[int, int]]) -> str:
     """A sentence without parts that do not overlap, in their order."""
     bounds = [0, *itertools.chain.from_iterable(parts), len(sentence)]
@@ -184,6 +198,6 @@ def _is_sentence(text: str, sentence: str) -> bool:
         and has_verb(text)
         and not text.startswith("'")  # of a quotation
         and _OPENING.match(text) is None
-        and HALF.search(text) is None
+        and not is_half(text)
         and (_OPEN_END.search(text) is None or text[-6:] == sentence[-6:])
     )

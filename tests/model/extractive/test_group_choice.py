@@ -52,6 +52,10 @@ def test_a_headline_is_a_candidate_shortened():
         selection = SelectionConfig(form="headline", max_words=10)
         (choice,) = choose_of_group(candidates, selection=selection)
         assert (choice.place, choice.line) == (0, line)
+    # An odd quotation mark in one candidate is none of the next one.
+    candidates = [Candidate(text, 0, 1.0, 1) for text in (f'"{FAIR}', BRIDGE)]
+    (choice,) = choose_of_group(candidates, selection=selection)
+    assert choice.line == BRIDGE
 
 
 def test_words_are_limited():

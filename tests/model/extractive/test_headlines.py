@@ -22,16 +22,16 @@ def line_of(*sentences, words=12):
             "The mayor of Oslo sold the old mill to brewers from Bergen.",
         ),
         (
-            "Mayor Ada Kern sold the old mill after a long debate in the town hall.",
-            "Mayor Ada Kern sold the old mill after a long debate.",
+            "Mayor Ada Kern has sold the old mill of Oslo after a debate in the hall.",
+            "Mayor Ada Kern has sold the old mill of Oslo.",
         ),
         (
             "Mayor Ada Kern closed the old mill on Monday as her critics left it.",
             "Mayor Ada Kern closed the old mill on Monday.",
         ),
         (
-            "mayor ada kern , 61 , sold the old mill , a move that angered the town .",
-            "mayor ada kern , 61 , sold the old mill .",
+            "mayor ada kern , 61 , was asked to leave , a move that angered oslo .",
+            "mayor ada kern was asked to leave .",
         ),
         (
             'Mayor Ada Kern closed "the old mill" -- a move that few had "foreseen."',
@@ -51,6 +51,20 @@ def line_of(*sentences, words=12):
             "Ada Kern will sell the old mill, the oldest of all, if it can be saved.",
             None,
         ),
+        (
+            "Mayor Ada Kern has sold the old mill of Oslo as long as it is kept open.",
+            None,
+        ),
+        (
+            "Ada Kern sold the old mill, but the town bought it back, police said.",
+            None,
+        ),
+        ("Ada Kern sold the old mill in Oslo, though nobody ever saw her sign.", None),
+        # A dateline goes.
+        (
+            "OSLO, Norway (CNN) -- Ada Kern was asked to leave the old town.",
+            "Ada Kern was asked to leave the old town.",
+        ),
         # The verb of the sentence, the end of a series or a part of a pair is lost.
         ("The car in the old mill of the town was left by its owner.", None),
         ("Ada Kern and the town are looking for a new, far larger mill in Oslo.", None),
@@ -63,7 +77,7 @@ def line_of(*sentences, words=12):
 )
 def test_a_sentence_is_shortened_to_its_main_clause(sentence, line):
     assert line_of(sentence) == line
-    expected = line if sentence.startswith("On") else sentence
+    expected = line if sentence.startswith(("On", "OS")) else sentence
     assert line_of(sentence, words=20) == expected
 
 
@@ -80,6 +94,9 @@ def test_a_sentence_is_shortened_to_its_main_clause(sentence, line):
         "Brewers bought our old mill in Oslo on Monday.",
         "The mill was sold to brewers, he said on Monday.",
         "Owned by brewers in Oslo, the mill was closed.",
+        "Thus, if they had sent the letter to the mayor.",
+        "Ada Kern was asked to leave the old mill, saying.",
+        "However, experts warned, the old mill was closed.",
     ],
 )
 def test_sentences_that_need_others_are_no_headlines(sentence):

@@ -107,6 +107,7 @@ def test_what_is_left_is_a_sentence(sentence, cut):
         "Two people, officials say, left the old town with all its files.",
         "The mayor, who allegedly took the files, left the old town.",
         "Supporters say the town is safe, while others say it is not.",
+        "However, experts warned, the mayor left the old town in May.",
     ],
 )
 def test_a_sentence_that_needs_its_parts_stays_whole(sentence):
