@@ -142,7 +142,6 @@ def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run without a network."""
     flags = {"corpus": corpus, "task_bytes": 4_000, "min_source_words": 0}
     kept = {"max_failed_share": 0.5, "deduplicate": True}
-    kept["extractive"] = "frequency,lead"
     return _run(tmp_path_factory.mktemp("extractive") / "run", **flags, **kept)
 
 
