@@ -50,7 +50,7 @@ def test_the_commands_of_the_tutorial(tmp_path):
     assert "sample-001000, 124 words" in shown
     assert "wrote summaries-report.html" in paged
     assert (tmp_path / "summaries-report.html").stat().st_size > 100_000
-    assert "frequency  200" in scored
+    assert "\nneural " in scored
     assert "wrote bundle" in trained
     assert "; abstractive" in written
     assert "rows 200, in place of 0 earlier ones" in nights
