@@ -19,7 +19,8 @@ def test_it_is_small_and_says_what_it_learned_from():
     folder = Path(bundle_folder(BUILTIN_SELECTOR))
     assert sum(path.stat().st_size for path in folder.iterdir()) < 2_000_000
     card = (folder / "README.md").read_text()
-    assert "CNN/DailyMail" in card and "seed" in card and "rouge2" in card
+    assert "| corpus | CNN/DailyMail (Hermann et al. 2015): 39,986 articles" in card
+    assert "| training: seed | 17 |" in card and "| validation: rouge2 | 0.1" in card
 
 
 def test_numpy_scores_as_the_network_that_was_trained():
