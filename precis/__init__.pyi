@@ -747,7 +747,7 @@ def summarize_text(
 
 def train(
     *,
-    records: str | Sequence[str],
+    records: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     recipe: Literal["bert_transformer", "fine_tune", ""] = "",
     init_from: str | os.PathLike[str] = "",

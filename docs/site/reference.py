@@ -3,13 +3,13 @@
 import argparse
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from precis.model.config import flag_name
+from precis.model.config import flag_info, flag_name
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.command_line.parser import Command, command_parser
-from precis.pipelines.run.options import ProgressOptions, flag_info
+from precis.pipelines.run.options import ProgressOptions, option_fields, with_dashes
 
 DOCS = Path(__file__).resolve().parents[1]
 FOLDER = "commands"
@@ -45,6 +45,10 @@ _FLAGS_ELSEWHERE = (
     "Flags can be read [from a file](../RUNNING.md#configuration-files), and each "
     "command is also a [Python function](../RUNNING.md#python-functions) with the same "
     "names. [Exit codes](../RUNNING.md#exit-codes) are those of every command."
+)
+_SETTINGS_NOTE = (
+    "Lines of a [file](../RUNNING.md#configuration-files) for `--config`, and keywords "
+    "of the [Python function](../RUNNING.md#python-functions)."
 )
 _BEAM_NOTE = (
     "Flags that `precis` does not know go to [Beam](../ENGINES.md), as in "
@@ -88,7 +92,19 @@ def command_page(name: str, command: Command) -> str:
         lines += [f"## {_escaped(heading)}", ""]
         for action in actions:
             lines += [*_entry(action, flags), ""]
+    if settings := list(_settings(command)):
+        lines += ["## Settings without a flag", "", _SETTINGS_NOTE, "", *settings]
     return "\n".join(lines)
+
+
+def _settings(command: Command) -> Iterator[str]:
+    """The settings that are no flags."""
+    for field in option_fields(command.option_groups):
+        info = flag_info(field)
+        if not info.is_flag:
+            shown = f"{_linked(with_dashes(info.help), set())}. **Default:** "
+            yield f"`{field.name}`{{ #{field.name} }}"
+            yield f":   {shown}{_escaped(str(field.default))}\n"
 
 
 def _overview() -> str:

@@ -5,7 +5,7 @@ long any summary may be.
 import dataclasses
 import functools
 
-from precis.model.config import check_at_least, check_choices, flag
+from precis.model.config import Options, flag
 from precis.model.text.limit import Limit
 
 # The methods that other methods are measured against. The selection takes their best
@@ -23,7 +23,7 @@ _HEADLINE_WORDS = 15
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SelectionConfig:
+class SelectionConfig(Options):
     """Selection"""
 
     sentences: int = flag(
@@ -33,6 +33,8 @@ class SelectionConfig:
         metavar="SENTENCES",
         is_common=True,
         default_text="3; neural decides",
+        least=0,
+        zero="leaves the number to the method",
     )
     max_words: int = flag(
         0,
@@ -41,6 +43,8 @@ class SelectionConfig:
         "a language model of `bundle=` is told the limit; 0 sets none",
         metavar="WORDS",
         default_text="no limit; 15 of a headline",
+        least=0,
+        zero="sets no limit",
     )
     max_chars: int = flag(
         0,
@@ -48,6 +52,8 @@ class SelectionConfig:
         "no limit",
         metavar="CHARACTERS",
         default_text="no limit",
+        least=0,
+        zero="sets no limit",
     )
     form: str = flag(
         SUMMARY,
@@ -58,13 +64,6 @@ class SelectionConfig:
         choices=(SUMMARY, HEADLINE, KEY_POINTS),
         is_common=True,
     )
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-        check_at_least(
-            self, 0, "sentences", way_out="0 leaves the number to the method"
-        )
-        check_at_least(self, 0, "max_words", "max_chars", way_out="0 sets no limit")
 
     @property
     def is_headline(self) -> bool:

@@ -9,7 +9,7 @@ architectures and sizes.
 import dataclasses
 from typing import Any, ClassVar
 
-from precis.model.config import check_at_least, check_choices, later, setting
+from precis.model.config import check_at_least, check_fields, later, setting
 from precis.model.errors import UsageError
 
 # Numbers of a configuration that are no counts.
@@ -38,7 +38,7 @@ class StackConfig:
     qk_norm: bool = later(False)
     dropout: float = 0.1  # share of values set to zero while training
     max_source_tokens: int = 512  # longer sources are cut and marked as truncated
-    positions: str = setting("sinusoidal", choices=POSITIONS)
+    positions: str = setting("sinusoidal", "kind of positions", choices=POSITIONS)
     # Buckets of relative positions: the distances of a bucket share a bias per head.
     relative_buckets: int = 32
     # Tokens; all larger distances share the last bucket.
@@ -54,7 +54,7 @@ class StackConfig:
     window: int = later(129)
     local_rotary_base: float = later(10_000.0)  # theta of the blocks with l
     # Of the position-wise network.
-    activation: str = setting("relu", choices=ACTIVATIONS)
+    activation: str = setting("relu", "of the inner layers", choices=ACTIVATIONS)
     # The activation is multiplied by a second linear layer (Shazeer 2020).
     gated_feed_forward: bool = False
     biases: bool = True  # whether linear layers have a bias
@@ -75,7 +75,7 @@ class StackConfig:
 
     def __post_init__(self) -> None:
         _check_counts(self)
-        check_choices(self)
+        check_fields(self)
         # JSON has lists.
         object.__setattr__(self, "rotary_scaling", tuple(self.rotary_scaling))
         if self.head_width is not None:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from precis.model.config import check_at_least, check_choices, flag, setting
+from precis.model.config import Options, Writer, comma_list, flag, setting
 from precis.model.errors import UsageError
 
 # In the order in which a row lists them.
@@ -98,7 +98,7 @@ _ABSTRACTIVE_FLAGS = [name for name in FLAGS if name != SHORT_SOURCE]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FallbackConfig:
+class FallbackConfig(Options):
     """Summary to show"""
 
     # Whether a flag justifies a fallback depends on the network and the corpus. So by
@@ -111,32 +111,40 @@ class FallbackConfig:
         "so that the abstractive ones are drafts",
         choices=("none", "extractive", "always"),
         is_common=True,
+        writers=tuple(Writer),
     )
-    # "flags of abstractive summaries that fallback extractive does not let "
-    # "through, with commas between them: " + _ABSTRACTIVE_FLAGS.
     fallback_flags: str = setting(
         "empty,repeated,unsupported_number,unsupported_date,unsupported_name,"
         "lost_attribution,doubtful_line",
+        "flags of abstractive summaries that fallback extractive does not let through, "
+        f"of {', '.join(_ABSTRACTIVE_FLAGS)}",
         takes_list=True,
+        writers=tuple(Writer),
     )
-    # Below it, in nats for each token, a summary has the flag low_confidence.
-    min_mean_log_prob: float = setting(MIN_MEAN_LOG_PROB)
+    min_mean_log_prob: float = setting(
+        MIN_MEAN_LOG_PROB,
+        "below it, in nats for each token, a summary has the flag low_confidence",
+        writers=tuple(Writer),
+    )
     min_confidence: float = flag(
         0.75,
         "a summary with a written line that is less likely to be right has the flag "
         "doubtful_line; for bundles of `precis train-summarizer`, which write no line "
         f"below {MIN_TAKEN_CONFIDENCE} but sentences as they stand",
         metavar="P",
+        writers=(Writer.SUMMARIZER,),
     )
     min_source_words: int = flag(
         30,
         "documents of fewer words are their own summary and are not given to a "
         "network; 0 summarizes all",
         metavar="WORDS",
+        least=0,
+        zero="summarizes all documents",
     )
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        super().__post_init__()
         for name in self.fallback_flag_names:
             if name not in _ABSTRACTIVE_FLAGS:
                 raise UsageError(
@@ -153,15 +161,11 @@ class FallbackConfig:
                 f"`min_confidence=` is a probability from 0 to 1, not "
                 f"{self.min_confidence:g}"
             )
-        check_at_least(
-            self, 0, "min_source_words", way_out="0 summarizes all documents"
-        )
 
     @property
     def fallback_flag_names(self) -> tuple[str, ...]:
         """The names in `fallback_flags`, in order."""
-        names = (name.strip() for name in self.fallback_flags.split(","))
-        return tuple(name for name in names if name)
+        return comma_list(self.fallback_flags)
 
 
 class SummaryText(NamedTuple):

@@ -3,7 +3,15 @@
 import dataclasses
 from typing import Any
 
-from precis.model.config import check_at_least, check_choices, flag, later, setting
+from precis.model.config import (
+    SEARCH,
+    Options,
+    Writer,
+    comma_list,
+    flag,
+    later,
+    setting,
+)
 from precis.model.errors import UsageError
 
 # What computes a network.
@@ -16,7 +24,7 @@ CANDIDATE_BLOCK = 64
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SearchConfig:
+class SearchConfig(Options):
     """Abstractive decoding; what an imported bundle sets itself comes before these
     defaults
     """
@@ -26,53 +34,95 @@ class SearchConfig:
         "hypotheses kept at each step; 1 is greedy search",
         metavar="HYPOTHESES",
         is_common=True,
+        affects=SEARCH,
     )
     n_best: int = flag(
-        1, "summaries kept for each document, best first", metavar="SUMMARIES"
+        1,
+        "summaries kept for each document, best first",
+        metavar="SUMMARIES",
+        affects=SEARCH,
     )
     length_penalty: float = flag(
         1.0,
         "alpha, the strength of the length penalty: 0 is none, larger values favour "
         "longer summaries",
         metavar="ALPHA",
+        affects=SEARCH,
     )
-    # What the log-probability of a summary of n pieces is divided by: wu ((5 + n)
-    # / 6)^alpha (Wu et al. 2016), average n^alpha, none 1.
-    length_penalty_form: str = setting("wu", choices=LENGTH_PENALTIES)
-    # Pieces before the end is allowed; as many as max_summary_tokens, it never is.
-    min_summary_tokens: int = setting(0)
+    length_penalty_form: str = setting(
+        "wu",
+        "what the log-probability of a summary of n pieces is divided by: wu ((5 + n) "
+        "/ 6)^alpha (Wu et al. 2016), average n^alpha, none 1",
+        choices=LENGTH_PENALTIES,
+        affects=SEARCH,
+    )
+    min_summary_tokens: int = setting(
+        0,
+        "pieces before the end is allowed; as many as max_summary_tokens, it never is",
+        affects=SEARCH,
+    )
     max_summary_tokens: int = flag(
-        128, "pieces after which a summary is cut", metavar="TOKENS"
+        128,
+        "pieces after which a summary is cut",
+        metavar="TOKENS",
+        affects=SEARCH,
+        writers=tuple(Writer),
     )
-    # No sequence of this many pieces occurs twice in a summary; 0 allows all.
-    no_repeat_ngram: int = setting(3)
-    # Log-probabilities of pieces that were written are multiplied by this (Keskar
-    # et al. 2019).
-    repetition_penalty: float = setting(1.0)
-    # What the repetition penalty multiplies: log_probs, or logits, which it
-    # divides where they are positive.
-    repetition_penalty_form: str = setting("log_probs", choices=("log_probs", "logits"))
-    # When a document is done: never before no hypothesis can still win; first_k
-    # once beam_width have finished; bound once the best live one, ended now,
-    # would not win.
-    early_stopping: str = setting("never", choices=EARLY_STOPPING)
-    # Summaries cut at the maximum length: last behind all finished ones, compete
-    # by score alone.
-    unfinished: str = setting("last", choices=("last", "compete"))
+    no_repeat_ngram: int = setting(
+        3,
+        "no sequence of this many pieces occurs twice in a summary; 0 allows all",
+        affects=SEARCH,
+        least=0,
+        zero="turns it off",
+    )
+    repetition_penalty: float = setting(
+        1.0,
+        "log-probabilities of pieces that were written are multiplied by this (Keskar "
+        "et al. 2019)",
+        affects=SEARCH,
+    )
+    repetition_penalty_form: str = setting(
+        "log_probs",
+        "what the repetition penalty multiplies: log_probs, or logits, which it "
+        "divides where they are positive",
+        choices=("log_probs", "logits"),
+        affects=SEARCH,
+    )
+    early_stopping: str = setting(
+        "never",
+        "when a document is done: never before no hypothesis can still win; first_k "
+        "once beam_width have finished; bound once the best live one, ended now, would "
+        "not win",
+        choices=EARLY_STOPPING,
+        affects=SEARCH,
+    )
+    unfinished: str = setting(
+        "last",
+        "summaries cut at the maximum length: last behind all finished ones, compete "
+        "by score alone",
+        choices=("last", "compete"),
+        affects=SEARCH,
+    )
     supported: str = flag(
         "",
         "facts that are written only as the source has them, with commas between "
         "them: numbers, with dates, and names",
         metavar="FACTS,...",
         takes_list=True,
+        affects=SEARCH,
     )
-    # Pieces that a summary may hold beside single characters and the pieces of
-    # its source: the first of the vocabulary, which are the most common of one
-    # that `precis prepare` has learned; fewer are faster; 0 is all.
-    common_pieces: int = setting(0)
+    common_pieces: int = setting(
+        0,
+        "pieces that a summary may hold beside single characters and the pieces of its "
+        "source: the first of the vocabulary, which are the most common of one that "
+        "`precis prepare` has learned; fewer are faster; 0 is all",
+        affects=SEARCH,
+        least=0,
+        zero="turns it off",
+    )
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        super().__post_init__()
         if self.beam_width < 1:
             raise UsageError(f"`beam_width=` must be at least 1, not {self.beam_width}")
         if not 1 <= self.n_best <= self.beam_width:
@@ -86,8 +136,6 @@ class SearchConfig:
                 f"and at most `max_summary_tokens=` ({self.max_summary_tokens}), which "
                 "is 1 or more"
             )
-        zero_or_more = ("no_repeat_ngram", "common_pieces")
-        check_at_least(self, 0, *zero_or_more, way_out="0 turns it off")
         if self.repetition_penalty <= 0:
             raise UsageError(
                 f"repetition_penalty must be above 0, not {self.repetition_penalty}; "
@@ -103,8 +151,7 @@ class SearchConfig:
     @property
     def supported_kinds(self) -> tuple[str, ...]:
         """The names in `supported`, in order."""
-        names = (name.strip() for name in self.supported.split(","))
-        return tuple(name for name in names if name)
+        return comma_list(self.supported)
 
     def length_divisor(self, length: Any) -> Any:
         """What the log-probability of a summary is divided by.

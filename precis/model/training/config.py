@@ -3,9 +3,9 @@
 import dataclasses
 
 from precis.model.config import (
+    BUNDLE,
     PRECISIONS,
-    check_at_least,
-    check_choices,
+    Options,
     check_seed,
     flag,
     setting,
@@ -14,31 +14,29 @@ from precis.model.errors import UsageError
 
 INVERSE_SQUARE_ROOT, LINEAR = "inverse_sqrt", "linear"
 SCHEDULES = (INVERSE_SQUARE_ROOT, LINEAR)
-# Settings that are counts, and those that may be 0.
-_AT_LEAST_ONE = (
-    "steps batch_tokens accumulate warmup_steps checkpoint_steps keep_checkpoints "
-    "validation_documents"
-).split()
-_NOT_NEGATIVE = ("epochs learning_rate clip_norm patience validation_steps").split()
 STRATEGIES = ("auto", "one", "mirrored", "tpu")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
+class TrainingConfig(Options):
     """Training"""
 
-    steps: int = flag(10_000, "optimizer steps", metavar="STEPS", is_common=True)
+    steps: int = flag(
+        10_000, "optimizer steps", metavar="STEPS", is_common=True, least=1
+    )
     batch_tokens: int = flag(
         8_192,
         "padded source and target tokens of one step, over all replicas",
         metavar="TOKENS",
         is_common=True,
+        least=1,
     )
     accumulate: int = flag(
         1,
         "parts that each batch is split into, one after the other, to save memory; "
         "only dropout differs",
         metavar="PARTS",
+        least=1,
     )
     learning_rate: float = flag(
         0.0,
@@ -47,12 +45,14 @@ class TrainingConfig:
         metavar="RATE",
         is_common=True,
         default_text="D^-0.5 warmup^-0.5",
+        least=0,
     )
     warmup_steps: int = flag(
         4_000,
         "steps of linear warm-up; after them the rate falls by `schedule=`",
         metavar="STEPS",
         is_common=True,
+        least=1,
     )
     schedule: str = flag(
         INVERSE_SQUARE_ROOT,
@@ -68,13 +68,17 @@ class TrainingConfig:
         metavar="EPOCHS",
         is_common=True,
         default_text="as `steps=` says",
+        least=0,
     )
     freeze_encoder: bool = flag(False, "leave the encoder as it is")
     label_smoothing: float = flag(
         0.1, "share of the target probability spread over all tokens", metavar="SHARE"
     )
-    # Gradients with a larger global norm are scaled down to it; 0 never.
-    clip_norm: float = setting(1.0)
+    clip_norm: float = setting(
+        1.0,
+        "gradients with a larger global norm are scaled down to it; 0 never",
+        least=0,
+    )
     precision: str = flag(
         "float32",
         "number format of the layers; weights stay float32",
@@ -90,29 +94,33 @@ class TrainingConfig:
     seed: int = flag(
         17, "seed of weights, dropout and the order of documents", metavar="N"
     )
-    checkpoint_steps: int = flag(500, "steps between checkpoints", metavar="STEPS")
-    # Checkpoints kept, besides the best.
-    keep_checkpoints: int = setting(3)
+    checkpoint_steps: int = flag(
+        500, "steps between checkpoints", metavar="STEPS", least=1
+    )
+    keep_checkpoints: int = setting(3, "checkpoints kept, besides the best", least=1)
     patience: int = flag(
         0,
         "end when so many validations in a row found no better ROUGE-2; 0 goes on",
         metavar="VALIDATIONS",
         default_text="no early end",
+        least=0,
     )
     validation_steps: int = flag(
         1_000,
         "steps between validations; 0 never validates",
         metavar="STEPS",
         is_common=True,
+        least=0,
     )
-    # Documents of the validation split that are scored, from its beginning.
-    validation_documents: int = setting(200)
+    validation_documents: int = setting(
+        200,
+        "documents of the validation split that are scored, from its beginning",
+        least=1,
+    )
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        super().__post_init__()
         check_seed(self.seed)
-        check_at_least(self, 1, *_AT_LEAST_ONE)
-        check_at_least(self, 0, *_NOT_NEGATIVE)
         if self.patience and not self.validation_steps:
             raise UsageError(
                 "`patience=` counts validations, and `validation_steps=0` makes none; "
@@ -136,7 +144,7 @@ class TrainingConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExtractiveTraining:
+class ExtractiveTraining(Options):
     """Training"""
 
     encoder: str = flag(
@@ -144,18 +152,24 @@ class ExtractiveTraining:
         "bundle whose encoder reads the sentences, of `precis import` or "
         "`precis train`; without one features alone decide",
         metavar="DIR",
+        place=BUNDLE,
         is_common=True,
     )
-    # Number format of that encoder's layers.
-    vector_precision: str = setting("mixed_bfloat16", choices=PRECISIONS)
-    epochs: int = flag(
-        6, "passes through the records", metavar="EPOCHS", is_common=True
+    vector_precision: str = setting(
+        "mixed_bfloat16",
+        "number format of the layers of `encoder=`",
+        choices=PRECISIONS,
     )
-    # Sentences of an article that are read together; training reads the first so
-    # many, a longer article is scored in windows.
-    window_sentences: int = setting(48)
-    # Articles of one step.
-    batch_documents: int = setting(64)
+    epochs: int = flag(
+        6, "passes through the records", metavar="EPOCHS", is_common=True, least=1
+    )
+    window_sentences: int = setting(
+        48,
+        "sentences of an article that are read together; training reads the first so "
+        "many, a longer article is scored in windows",
+        least=1,
+    )
+    batch_documents: int = setting(64, "articles of one step", least=1)
     learning_rate: float = flag(
         0.002,
         "the highest learning rate, reached after a tenth of the steps",
@@ -179,6 +193,8 @@ class ExtractiveTraining:
         "training articles, at most, from which the importance of words is learned at "
         "the end; 0 learns none, and the best sentences are not chosen together",
         metavar="ARTICLES",
+        least=0,
+        zero="learns none",
     )
     seed: int = flag(
         17,
@@ -188,10 +204,8 @@ class ExtractiveTraining:
     )
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        super().__post_init__()
         check_seed(self.seed)
-        check_at_least(self, 0, "importance_articles", way_out="0 learns none")
-        check_at_least(self, 1, "epochs", "batch_documents", "window_sentences")
         if not 0 <= self.shuffled_share <= 1:
             raise UsageError(
                 f"`shuffled_share=` is a share from 0 to 1, not {self.shuffled_share}"

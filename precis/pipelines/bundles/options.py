@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from precis.model.config import check_at_least, check_choices, flag, required
+from precis.model.config import BUNDLE, LOCAL, OUTPUT, Options, flag, required
 from precis.model.errors import UsageError
 from precis.model.search.config import SearchConfig
 from precis.pipelines.corpus.options import clean_flag
@@ -26,7 +26,7 @@ _PREFIX: dict[str, Any] = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ImportOptions:
+class ImportOptions(Options):
     """Checkpoint"""
 
     checkpoint: str = required(
@@ -36,6 +36,7 @@ class ImportOptions:
         is_positional=True,
         metavar="DIR",
         is_common=True,
+        place=LOCAL,
     )
     output: str = flag(
         "",
@@ -43,6 +44,7 @@ class ImportOptions:
         "into the cache, where its name stands for it",
         metavar="DIR",
         is_common=True,
+        place=OUTPUT,
     )
     max_source_tokens: int = flag(
         0,
@@ -51,20 +53,20 @@ class ImportOptions:
         metavar="TOKENS",
         is_common=True,
         default_text="the checkpoint's limit",
+        least=0,
+        zero="takes the checkpoint's limit",
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # The bundle that a name stands for is the whole model.
         is_cached = is_hub_name(self.checkpoint) and not self.max_source_tokens
         if not (self.output or is_cached):
             raise UsageError("--output is empty; name the folder to write to")
-        check_at_least(
-            self, 0, "max_source_tokens", way_out="0 takes the checkpoint's limit"
-        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportOptions:
+class ExportOptions(Options):
     """Checkpoint"""
 
     bundle: str = required(
@@ -72,25 +74,32 @@ class ExportOptions:
         is_positional=True,
         metavar="DIR",
         is_common=True,
+        place=BUNDLE,
     )
-    output: str = required("folder for the result", metavar="DIR", is_common=True)
+    output: str = required(
+        "folder for the result", metavar="DIR", is_common=True, place=OUTPUT
+    )
     task_prefix: str = flag(**_PREFIX)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AttentionOptions:
+class AttentionOptions(Options):
     """Attention"""
 
     bundle: str = required(
         "network, the --output of `precis train` or `precis import`",
         metavar="DIR",
         is_common=True,
+        place=BUNDLE,
     )
     text: str = required(
-        "file with one article, plain text in UTF-8", metavar="FILE", is_common=True
+        "file with one article, plain text in UTF-8",
+        metavar="FILE",
+        is_common=True,
+        place=LOCAL,
     )
     output: str = required(
-        "file for the picture, a PNG", metavar="FILE", is_common=True
+        "file for the picture, a PNG", metavar="FILE", is_common=True, place=OUTPUT
     )
     summary: str = flag(
         "",
@@ -98,6 +107,7 @@ class AttentionOptions:
         "network writes its own",
         metavar="FILE",
         is_common=True,
+        place=LOCAL,
     )
     block: str = flag(
         "cross",
@@ -112,6 +122,7 @@ class AttentionOptions:
         metavar="N",
         is_common=True,
         default_text="the last",
+        least=0,
     )
     heads: str = flag(
         MEAN_OF_HEADS,
@@ -124,13 +135,10 @@ class AttentionOptions:
         "tokens across, at most: those that are read most; 0 draws all",
         metavar="WORDS",
         is_common=True,
+        least=0,
     )
     clean: str = clean_flag()
     task_prefix: str = flag(**_PREFIX)
-
-    def __post_init__(self) -> None:
-        check_choices(self)
-        check_at_least(self, 0, "layer", "columns")
 
 
 IMPORT = (ImportOptions,)

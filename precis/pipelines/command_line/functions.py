@@ -40,8 +40,6 @@ _WITHOUT_CORPUS: dict[str, tuple[Callable[[], Callable[..., Any]], Sequence[str]
     "summarize_text": (_summarize_text, NOT_FOR_A_TEXT),
     "summarize_frame": (_summarize_frame, ("output",)),
 }
-# Metavars of the options that may be a `pathlib` path.
-_PATHS = ("DIR", "DIR|GLOB", "FILE", "RUN,...", "SCHEME:WHERE")
 _WIDTH = 84
 
 
@@ -138,7 +136,7 @@ def _annotation(field: dataclasses.Field, kind: Any) -> Any:
     if info.choices:
         default = () if field.default is dataclasses.MISSING else (field.default,)
         return Literal[tuple(dict.fromkeys((*info.choices, *default)))]
-    if info.metavar in _PATHS:
+    if info.place:
         kind = kind | os.PathLike[str]
     return kind | Sequence[kind] if info.takes_list else kind
 

@@ -5,7 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from precis.model.config import check_at_least, check_choices, flag, required, setting
+from precis.model.config import (
+    INPUT,
+    NOTHING,
+    Options,
+    flag,
+    required,
+    setting,
+)
 from precis.model.errors import UsageError
 from precis.model.text.article import CLEANINGS
 from precis.pipelines.corpus.kept_fields import KINDS, parse_kept_fields
@@ -32,7 +39,7 @@ _WITH_FIELDS = tuple(name for name in SCHEMES if SCHEMES[name].has_fields)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorpusOptions:
+class CorpusOptions(Options):
     """Corpus."""
 
     # Where the documents come from.
@@ -42,6 +49,7 @@ class CorpusOptions:
         metavar="SCHEME:WHERE",
         takes_list=True,
         is_common=True,
+        place=INPUT,
     )
     # The field names of jsonl, csv, parquet and tfds records; None if the user gave no
     # name.
@@ -109,15 +117,22 @@ class CorpusOptions:
         "is not read; 0 takes all",
         metavar="DOCUMENTS",
         default_text="all",
+        least=0,
+        zero="takes all",
     )
     sample: int = flag(
         0,
         "take so many documents, drawn from the whole corpus at random; 0 takes all",
         metavar="DOCUMENTS",
         default_text="all",
+        least=0,
+        zero="takes all",
     )
     data_dir: str = flag(
-        "", "folder of prepared TensorFlow Datasets; theirs by default", metavar="DIR"
+        "",
+        "folder of prepared TensorFlow Datasets; theirs by default",
+        metavar="DIR",
+        place=INPUT,
     )
     # The size of a task: small tasks balance better, large tasks make fewer files.
     task_bytes: int = flag(
@@ -125,31 +140,34 @@ class CorpusOptions:
         "about how many bytes one task reads and turns into one output file",
         metavar="BYTES",
         default_text="16 MiB",
+        least=1,
     )
     # A record that is longer is seldom one text. Its memory and its time would be those
     # of all other documents together.
     max_record_mb: int = flag(
-        8, "longest record in MiB; a longer one becomes a dead letter", metavar="MIB"
+        8,
+        "longest record in MiB; a longer one becomes a dead letter",
+        metavar="MIB",
+        least=1,
     )
     # What counts as the article's text.
     clean: str = clean_flag()
     # Splits by hash.
-    # Decides with the document's id which split a document without one falls into, and
-    # which documents --sample draws.
-    seed: int = setting(17)
+    seed: int = setting(
+        17,
+        "decides with the document's id which split a document without one falls into, "
+        "and which documents --sample draws",
+    )
     validation_share: float = flag(
         0.05, "share of validation documents without a split", metavar="SHARE"
     )
-    # Share of test documents without a split.
-    test_share: float = setting(0.05)
+    test_share: float = setting(0.05, "share of test documents without a split")
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        super().__post_init__()
         # Results record the flag, and they are UTF-8.
         object.__setattr__(self, "corpus", written_argument(self.corpus))
         schemes = {scheme for scheme, _ in parse_addresses(self.corpus)}
-        check_at_least(self, 1, "task_bytes", "max_record_mb")
-        check_at_least(self, 0, "limit", "sample", way_out="leave it out for all")
         if self.limit and self.sample:
             raise UsageError(
                 "--limit takes the first documents and --sample some from all over the "
@@ -207,7 +225,7 @@ class CorpusOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailureOptions:
+class FailureOptions(Options):
     """Failures"""
 
     max_failed_share: float = flag(
@@ -216,11 +234,13 @@ class FailureOptions:
         "exit code 1",
         metavar="SHARE",
         is_common=True,
+        affects=NOTHING,
     )
     max_empty_share: float = flag(
         0.5,
         "share of the records whose article may have no text before the job fails",
         metavar="SHARE",
+        affects=NOTHING,
     )
 
     def __post_init__(self) -> None:

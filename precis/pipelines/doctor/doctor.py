@@ -13,7 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from precis.model.bundle.address import is_endpoint
-from precis.model.config import install_command, installed_version
+from precis.model.config import (
+    BUNDLE,
+    comma_list,
+    flag_info,
+    install_command,
+    installed_version,
+)
 from precis.model.errors import PrecisError, UsageError, describe_system_error
 from precis.model.inference.process_limits import usable_cores
 from precis.pipelines.doctor.options import Diagnosis
@@ -24,7 +30,12 @@ from precis.pipelines.doctor.packages import (
     wrong_packages,
 )
 from precis.pipelines.run.hub import local_bundle
-from precis.pipelines.run.options import option_names, read_flags, split_options
+from precis.pipelines.run.options import (
+    option_fields,
+    option_names,
+    read_flags,
+    split_options,
+)
 from precis.pipelines.summarize.options import SUMMARY_OPTIONS, OneDocumentOptions
 from precis.pipelines.training.recipes import RECIPES
 
@@ -35,8 +46,6 @@ RUN_AGAIN = "correct that, and run `precis doctor` again"
 _LONGEST_MESSAGE = 300
 # The jobs whose `plan` makes all checks of their start.
 _PLANNED = ("prepare", "summarize")
-# The flags that name a bundle.
-_BUNDLE_FLAGS = ("bundle", "init_from", "encoder")
 # The device files of GPUs of NVIDIA.
 _GPU_FILES = "/dev/nvidia[0-9]*"
 _START_SECONDS = 300.0
@@ -176,14 +185,16 @@ def _check_inputs(
     from precis.model.records.dataset import load_dataset
 
     read_flags(option_groups, {**RECIPES.get(flags.get("recipe", ""), {}), **flags})
-    for path in map(local_bundle, filter(None, map(flags.get, _BUNDLE_FLAGS))):
+    fields = option_fields(option_groups)
+    bundles = (each.name for each in fields if flag_info(each).place == BUNDLE)
+    for path in map(local_bundle, filter(None, map(flags.get, bundles))):
         manifest = read_manifest(path)
         found = f"{path}: {manifest.get('kind', '')} model {manifest['model_id']}"
         yield Diagnosis(OK, "bundle", found)
-    for path in filter(None, str(flags.get("records") or "").split(",")):
-        info = load_dataset(path.strip())
+    for path in comma_list(str(flags.get("records") or "")):
+        info = load_dataset(path)
         splits = (f"{split} {info.records(split):,}" for split in info.splits)
-        yield Diagnosis(OK, "records", f"{path.strip()}: {', '.join(splits)}")
+        yield Diagnosis(OK, "records", f"{path}: {', '.join(splits)}")
     for path in filter(None, map(flags.get, ("run", "compare"))):
         from precis.pipelines.tables.finished_run import open_run
 

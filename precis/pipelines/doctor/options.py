@@ -3,11 +3,11 @@
 import dataclasses
 from typing import NamedTuple
 
-from precis.model.config import flag
+from precis.model.config import Options, flag
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DoctorOptions:
+class DoctorOptions(Options):
     """Doctor"""
 
     command: str = flag(

@@ -10,7 +10,7 @@ reads may still be closed to the workers.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from apache_beam.options.pipeline_options import (
@@ -24,30 +24,28 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 
 from precis.model import files
 from precis.model.bundle.address import is_builtin
+from precis.model.config import BUNDLE, INPUT, OUTPUT, comma_list, flag_info
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import parse_addresses
 from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.engines.beam_runner import runner_name
 from precis.pipelines.run.hub import hub_flags
+from precis.pipelines.run.options import option_fields
 
-# The flags whose values workers read or write; `table` and --config are read where
-# the command runs.
-_PATH_FLAGS = (
-    *("corpus", "data_dir", "input", "output"),
-    *("bundle", "extractive_bundle", "keyphrase_bundle", "checker", "reuse"),
-    *("tokenizer", "source_tokenizer"),
-)
 # Where the SDK's processes are started elsewhere, so that they have another working
 # directory.
 _ENVIRONMENTS_ELSEWHERE = ("DOCKER", "PROCESS", "EXTERNAL")
 
 
-def check_remote(options: PipelineOptions, flags: Mapping[str, Any]) -> None:
+def check_remote(
+    options: PipelineOptions, option_groups: Iterable[type], flags: Mapping[str, Any]
+) -> None:
     """Refuses a job that cannot work elsewhere.
 
     Args:
       options: of Beam.
-      flags: of the command, by name.
+      option_groups: the dataclasses with the flags of the command.
+      flags: by name.
 
     Raises:
       UsageError: naming the flag, the reason and the way out.
@@ -55,7 +53,9 @@ def check_remote(options: PipelineOptions, flags: Mapping[str, Any]) -> None:
     if errors := PipelineOptionsValidator(options, None).validate():
         raise UsageError(f"Beam refuses its flags: {' '.join(errors)}")
     refuse_hub_names(options, flags)
-    local = [each for each in job_paths(flags) if files.is_local(each[1])]
+    local = [
+        each for each in job_paths(option_groups, flags) if files.is_local(each[1])
+    ]
     if runner_name(options) == "DataflowRunner":
         _check_dataflow(options)
         for named, _ in local:
@@ -118,22 +118,26 @@ def _check_dataflow(options: PipelineOptions) -> None:
         )
 
 
-def job_paths(flags: Mapping[str, Any]) -> list[tuple[str, str]]:
+def job_paths(
+    option_groups: Iterable[type], flags: Mapping[str, Any]
+) -> list[tuple[str, str]]:
     """The paths that workers read or write, each as `--flag path` and alone.
 
     Args:
-      flags: with their values as the options of the command have them.
+      option_groups, flags: as of `check_remote`.
 
     Raises:
       UsageError: the corpus has no scheme.
     """
     paths = []
-    for flag in _PATH_FLAGS:
-        value = str(flags.get(flag) or "")
-        names = value.split(",") if flag == "reuse" else [value]
-        if flag == "corpus" and value:
+    for field in option_fields(option_groups):
+        value = str(flags.get(field.name) or "")
+        if not value or flag_info(field).place not in (BUNDLE, INPUT, OUTPUT):
+            continue
+        names = comma_list(value) if flag_info(field).takes_list else [value]
+        if field.name == "corpus":
             addresses = parse_addresses(value)
             names = [path for scheme, path in addresses if SCHEMES[scheme].has_files]
-        stripped = [name.strip() for name in names if not is_builtin(name)]
-        paths += [(f"--{flag} {name}", name) for name in stripped if name]
+        names = [name for name in names if not is_builtin(name)]
+        paths += [(f"--{field.name} {name}", name) for name in names]
     return paths

@@ -81,7 +81,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> Scores:
     """
     options, workers = read_flags(EVALUATE, flags)
     beam_options = pipeline_options(beam_args, own_flags=flag_names(EVALUATE))
-    check_remote(beam_options, vars(options))
+    check_remote(beam_options, EVALUATE, vars(options))
     folder = output_folder(options)
     if not is_pattern(options.input):
         check_apart(folder, flag="--output", result=options.input)

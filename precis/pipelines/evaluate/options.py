@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import check_at_least, flag, required
+from precis.model.config import INPUT, LOCAL, OUTPUT, Options, flag, required
 from precis.pipelines.run.options import WorkerOptions
 
 # Behind the name of the folder of a run.
@@ -10,13 +10,14 @@ EVALUATION_SUFFIX = "-evaluation"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
+class EvaluateOptions(Options):
     """Evaluation"""
 
     input: str = required(
         "run folder written by `precis summarize`, or a pattern of Parquet files",
         metavar="DIR|GLOB",
         is_common=True,
+        place=INPUT,
     )
     output: str = flag(
         "",
@@ -24,6 +25,7 @@ class EvaluateOptions:
         "with -evaluation behind its name, and of groups `groups` in it",
         metavar="DIR",
         is_common=True,
+        place=OUTPUT,
         default_text="INPUT-evaluation",
     )
     baseline: str = flag(
@@ -40,6 +42,7 @@ class EvaluateOptions:
         "--corpus, with the fields group_id and highlights; lines with one group_id "
         "are several references, of which the best counts",
         metavar="SCHEME:WHERE",
+        place=LOCAL,
         default_text="none",
     )
     split_sentences: bool = flag(
@@ -53,10 +56,8 @@ class EvaluateOptions:
         "bootstrap samples behind each interval",
         metavar="SAMPLES",
         is_common=True,
+        least=1,
     )
-
-    def __post_init__(self) -> None:
-        check_at_least(self, 1, "resamples")
 
 
 def default_output(run: str) -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from precis.model.config import check_at_least, check_choices, flag, required
+from precis.model.config import BUNDLE, NOTHING, OUTPUT, Options, flag, required
 from precis.model.errors import UsageError
 from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.text.normalization import one_line
@@ -13,13 +13,15 @@ TARGETS = ("highlights", "headline", "keyphrases", *SENTENCE_PAIRS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PrepareOptions:
+class PrepareOptions(Options):
     """Records"""
 
     output: str = required(
         "folder for the records, the vocabulary and dataset.json",
         metavar="DIR",
         is_common=True,
+        affects=NOTHING,
+        place=OUTPUT,
     )
     target: str = flag(
         "highlights",
@@ -43,6 +45,7 @@ class PrepareOptions:
         "trained further; without it a vocabulary is learned",
         metavar="DIR",
         is_common=True,
+        place=BUNDLE,
     )
     source_tokenizer: str = flag(
         "",
@@ -50,12 +53,14 @@ class PrepareOptions:
         "targets have --tokenizer, or else a subword vocabulary "
         "that is learned from the training split's targets alone",
         metavar="DIR",
+        place=BUNDLE,
     )
     vocabulary_size: int = flag(
         16_000,
         "pieces of the learned vocabulary, at most",
         metavar="PIECES",
         is_common=True,
+        least=300,
     )
     lower_case: bool = flag(False, "learn a vocabulary of lower-cased text")
     max_source_tokens: int = flag(
@@ -63,9 +68,10 @@ class PrepareOptions:
         "longer articles are cut; their full length is kept in source_tokens",
         metavar="TOKENS",
         is_common=True,
+        least=1,
     )
     max_target_tokens: int = flag(
-        128, "longer targets are cut", metavar="TOKENS", is_common=True
+        128, "longer targets are cut", metavar="TOKENS", is_common=True, least=1
     )
     oracle_sentences: int = flag(
         0,
@@ -75,10 +81,12 @@ class PrepareOptions:
         metavar="SENTENCES",
         is_common=True,
         default_text="none",
+        least=0,
+        zero="keeps none",
     )
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        super().__post_init__()
         if (normalised := one_line(f"{self.task_prefix}a")[:-1]) != self.task_prefix:
             raise UsageError(
                 f"--task_prefix {self.task_prefix!r} is not normalised, as articles "
@@ -90,14 +98,6 @@ class PrepareOptions:
                 f"--target {self.target} makes records of single ones; prepare them "
                 "apart"
             )
-        check_at_least(self, 0, "oracle_sentences", way_out="0 keeps none")
-        check_at_least(self, 1, "max_source_tokens", "max_target_tokens")
-        check_at_least(
-            self,
-            300,
-            "vocabulary_size",
-            way_out="the characters of plain text need that room",
-        )
         if self.tokenizer and self.lower_case:
             raise UsageError("--tokenizer brings its own --lower_case; leave it out")
 

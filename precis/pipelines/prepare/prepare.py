@@ -66,7 +66,12 @@ from precis.pipelines.run.job import (
     write_description,
 )
 from precis.pipelines.run.job_progress import shown
-from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
+from precis.pipelines.run.options import (
+    flag_names,
+    read_flags,
+    recorded_flags,
+    result_settings,
+)
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
 # lie in; the first that is there counts.
@@ -108,13 +113,13 @@ def plan(
     option_groups = read_flags(PREPARE, flags)
     corpus, options, failures, workers = option_groups
     beam_options = pipeline_options(beam_args, own_flags=flag_names(PREPARE))
-    check_remote(beam_options, {**vars(corpus), **vars(options)})
+    check_remote(beam_options, PREPARE, {**vars(corpus), **vars(options)})
     tasks = list_corpus(corpus, options.output)
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(option_groups)
     # Fingerprints stand in place of the folders of tokenizers.
     others = {**fingerprints, "format_version": FORMAT_VERSION}
-    inputs = result_inputs(recorded, tasks, others)
+    inputs = result_inputs({**result_settings(option_groups), **others}, tasks)
     provenance = job_provenance("prepare", recorded, inputs)
     size = sum(task.size_bytes for task in tasks)
     processes = count_workers(
@@ -153,6 +158,7 @@ def plan(
         "prepare",
         options.output,
         kind="records",
+        options=option_groups,
         inputs=inputs,
         tasks=tasks,
         run=run,

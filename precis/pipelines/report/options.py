@@ -2,14 +2,14 @@
 
 import dataclasses
 
-from precis.model.config import check_at_least, flag
+from precis.model.config import OUTPUT, Options, flag
 from precis.pipelines.run.options import finished_run, normal_path
 
 _PAGE_SUFFIX = "-report.html"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ReportOptions:
+class ReportOptions(Options):
     """Report"""
 
     run: str = finished_run()
@@ -19,6 +19,7 @@ class ReportOptions:
         "-report.html behind its name",
         metavar="FILE",
         is_common=True,
+        place=OUTPUT,
         default_text="RUN-report.html",
     )
     documents: int = flag(
@@ -27,15 +28,13 @@ class ReportOptions:
         "others are drawn at random",
         metavar="N",
         is_common=True,
+        least=1,
     )
 
     @property
     def page(self) -> str:
         """Where the page goes."""
         return self.output or normal_path(self.run) + _PAGE_SUFFIX
-
-    def __post_init__(self) -> None:
-        check_at_least(self, 1, "documents")
 
 
 REPORT = (ReportOptions,)

@@ -23,11 +23,6 @@ from precis.model.config import installed_version
 from precis.model.errors import JobError, PrecisError, UsageError
 from precis.model.progress.stages import stage
 
-# The flags that name a bundle.
-BUNDLE_FLAGS = (
-    *("bundle", "extractive_bundle", "keyphrase_bundle", "checker"),
-    *("encoder", "init_from", "tokenizer", "source_tokenizer"),
-)
 _SCHEME = "hf://"
 _NAME = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([\w.-][\w./-]*))?")
 
@@ -72,7 +67,7 @@ def with_local_bundles(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def hub_flags(flags: Mapping[str, Any]) -> dict[str, str]:
     """The flags that name models of the hub."""
-    return {flag: flags[flag] for flag in BUNDLE_FLAGS if is_hub_name(flags.get(flag))}
+    return {flag: value for flag, value in flags.items() if is_hub_name(value)}
 
 
 @cache

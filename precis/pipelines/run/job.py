@@ -26,7 +26,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.config import describe_differences, installed_version
+from precis.model.config import (
+    BUNDLE,
+    NOTHING,
+    describe_differences,
+    flag_info,
+    installed_version,
+)
 from precis.model.errors import UsageError
 from precis.model.progress.stages import say, stage
 from precis.pipelines.corpus.dead_letters import check_failures
@@ -34,6 +40,7 @@ from precis.pipelines.corpus.listing import check_output_apart
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
 from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
+from precis.pipelines.run.options import option_fields, option_names, recorded_flags
 from precis.pipelines.run.output_lock import own_output
 from precis.pipelines.run.result_files import (
     DEAD_LETTERS_FOLDER,
@@ -50,23 +57,15 @@ from precis.pipelines.run.result_files import (
     write_checksummed,
 )
 
-# Flags that change no result: where models lie, whose ids are recorded, how fast a job
-# is, and when it fails.
-WITHOUT_EFFECT = (
-    *("bundle", "extractive_bundle", "keyphrase_bundle", "checker"),
-    *("workers", "search_processes", "window_documents"),
-    *("requests", "request_timeout"),
-    *("max_failed_share", "max_empty_share"),
-)
 # What the settings whose values are checksums stand for.
 _LABELS = {
     "tasks_sha256": "the files of the corpus",
-    "model_id": "the weights of --bundle",
-    "extractive_model_id": "the weights of --extractive_bundle",
-    "keyphrase_model_id": "the weights of --keyphrase_bundle",
-    "checker_model_id": "the weights of --checker",
-    "tokenizer": "the pieces of --tokenizer",
-    "source_tokenizer": "the pieces of --source_tokenizer",
+    "model_id": "the weights of `bundle=`",
+    "extractive_model_id": "the weights of `extractive_bundle=`",
+    "keyphrase_model_id": "the weights of `keyphrase_bundle=`",
+    "checker_model_id": "the weights of `checker=`",
+    "tokenizer": "the pieces of `tokenizer=`",
+    "source_tokenizer": "the pieces of `source_tokenizer=`",
 }
 
 
@@ -111,6 +110,7 @@ def run_job(
     output: str,
     *,
     kind: str,
+    options: Sequence[Any],
     inputs: Mapping[str, Any],
     tasks: Sequence[Task],
     run: Callable[[Job], object],
@@ -123,7 +123,7 @@ def run_job(
 
     Args:
       command: for messages, such as `prepare`.
-      output, kind, inputs: as in `open_job`.
+      output, kind, options, inputs: as in `open_job`.
       tasks: of the job.
       run: runs the steps of the job that are not done yet, whose last one calls
           `write_description`.
@@ -139,7 +139,9 @@ def run_job(
       JobError: the folder was lost to another process, or the disk is full.
     """
     with own_output(output) as check_owned:
-        job = open_job(output, kind=kind, inputs=inputs, tasks=len(tasks))
+        job = open_job(
+            output, kind=kind, options=options, inputs=inputs, tasks=len(tasks)
+        )
         if job is None:
             say(f"precis {command}: {output} was finished before; nothing was done")
         else:
@@ -173,18 +175,14 @@ def _pending_path(job: Job) -> str:
     return files.join(job.output, TASKS_FOLDER, DESCRIPTION_FILES[job.kind])
 
 
-def result_inputs(
-    flags: Mapping[str, Any], tasks: Sequence[Task], others: Mapping[str, Any]
-) -> dict[str, Any]:
+def result_inputs(settings: Mapping[str, Any], tasks: Sequence[Task]) -> dict[str, Any]:
     """Everything that the result of a job depends on, as JSON.
 
     Args:
-      flags: with their values; those of `WITHOUT_EFFECT` are left out.
+      settings: with their values.
       tasks: of the corpus.
-      others: further settings, also in place of flags.
     """
-    kept = {name: flags[name] for name in flags if name not in WITHOUT_EFFECT}
-    return {**kept, **others, "tasks_sha256": hash_tasks(tasks)}
+    return {**settings, "tasks_sha256": hash_tasks(tasks)}
 
 
 def job_provenance(
@@ -231,7 +229,12 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
 
 
 def open_job(
-    output: str, *, kind: str, inputs: Mapping[str, Any], tasks: int
+    output: str,
+    *,
+    kind: str,
+    inputs: Mapping[str, Any],
+    tasks: int,
+    options: Sequence[Any] = (),
 ) -> Job | None:
     """Begins a job in an output folder, or resumes the same job in it.
 
@@ -246,6 +249,7 @@ def open_job(
       inputs: the settings that the result depends on, by name, as JSON. The
           `provenance` of a finished result holds the same settings.
       tasks: how many tasks the job has.
+      options: its dataclasses, by which a refusal names what differs.
 
     Returns:
       The job, or None where the folder holds its finished result already.
@@ -276,11 +280,11 @@ def open_job(
     elif "fingerprint" in described or (success and not begun):
         raise UsageError(
             f"{output} holds the finished result of another job: "
-            f"{_differences(path, described, inputs)}; {WAY_OUT}"
+            f"{_differences_from_result(path, described, options, inputs)}; {WAY_OUT}"
         )
     elif begun:
         if begun["fingerprint"] != fingerprint:
-            differences = describe_differences(begun["inputs"], inputs, labels=_LABELS)
+            differences = _differences(begun["flags"], begun["inputs"], options, inputs)
             raise UsageError(
                 f"{output} holds an unfinished job with other settings: "
                 f"{differences or 'it is of another kind'}"
@@ -295,17 +299,18 @@ def open_job(
             f"{output} is not empty and no job of precis began it; "
             "name an empty or new folder as --output"
         )
-    _begin(job, inputs)
+    _begin(job, options, inputs)
     return job
 
 
-def _begin(job: Job, inputs: Mapping[str, Any]) -> None:
+def _begin(job: Job, options: Sequence[Any], inputs: Mapping[str, Any]) -> None:
     """Writes job.json; a damaged result counts as unfinished from then on."""
     clear_tasks(job.output)
     description = {
         "fingerprint": job.fingerprint,
         "kind": job.kind,
         "created_at": job.created_at.isoformat(),
+        "flags": recorded_flags(options),
         "inputs": inputs,
     }
     try:
@@ -333,20 +338,54 @@ def read_job_description(output: str) -> dict[str, Any] | None:
     path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if not files.exists(path):
         return None
-    fields = {"fingerprint": str, "kind": str, "inputs": dict, "created_at": str}
+    texts, objects = ("fingerprint", "kind", "created_at"), ("flags", "inputs")
+    fields = {**dict.fromkeys(texts, str), **dict.fromkeys(objects, dict)}
     return read_checksummed(path, way_out=WAY_OUT, fields=fields)
 
 
-def _differences(
-    path: str, description: Mapping[str, Any], inputs: Mapping[str, Any]
+def _differences_from_result(
+    path: str,
+    description: Mapping[str, Any],
+    options: Sequence[Any],
+    inputs: Mapping[str, Any],
 ) -> str:
     """How the settings of a result, described in a file, differ from those of a job."""
     with files.naming_damage(path, way_out=WAY_OUT):
         provenance = description.get("provenance", {})
-        earlier = {**provenance.get("flags", {}), **provenance.get("inputs", {})}
-    if not earlier:
+        flags, others = provenance.get("flags", {}), provenance.get("inputs", {})
+        is_recorded = bool({**flags, **others})
+    if not is_recorded:
         return "its settings are not recorded"
-    return describe_differences(earlier, inputs, labels=_LABELS)
+    return _differences(flags, others, options, inputs)
+
+
+def _differences(
+    earlier_flags: Mapping[str, Any],
+    earlier_inputs: Mapping[str, Any],
+    options: Sequence[Any],
+    inputs: Mapping[str, Any],
+) -> str:
+    """How a job differs from an earlier one: the flags as they were given, and what no
+    flag says, such as files of other content.
+    """
+    fields = {
+        field.name: field
+        for field in option_fields(map(type, options))
+        if flag_info(field).affects != NOTHING and flag_info(field).place != BUNDLE
+    }
+    given = recorded_flags(options)
+    flags = {name: given[name] for name in fields if name in given}
+    others = {name: inputs[name] for name in inputs if name not in fields}
+    names = {*flags} & {*option_names([CorpusOptions])}
+    of_corpus = {name: flags[name] for name in names}
+    if describe_differences(earlier_flags, of_corpus, fields=fields):
+        del others["tasks_sha256"]  # Other flags read other tasks.
+    return describe_differences(
+        {**earlier_inputs, **{name: earlier_flags.get(name) for name in flags}},
+        {**flags, **others},
+        labels=_LABELS,
+        fields=fields,
+    )
 
 
 def finish_job(job: Job) -> None:

@@ -16,21 +16,24 @@ from typing import Any, TypeVar
 
 from precis.model import files
 from precis.model.config import (
-    FlagInfo,
-    check_at_least,
-    check_choices,
+    BUNDLE,
+    INPUT,
+    NOTHING,
+    OUTPUT,
+    Options,
+    Writer,
+    as_given,
     flag,
+    flag_info,
     flag_name,
     required,
     suggestion,
 )
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import UsageError
-from precis.pipelines.run.hub import BUNDLE_FLAGS, hub_name
+from precis.pipelines.run.hub import hub_name
 
 OptionsT = TypeVar("OptionsT")
-# Where a result lies is no part of how it was made.
-_NOT_RECORDED = ("output",)
 # How a value of each type is written in a file.
 _WRITTEN = {
     str: "a text, in quotes",
@@ -40,12 +43,6 @@ _WRITTEN = {
 }
 
 
-def flag_info(field: dataclasses.Field) -> FlagInfo:
-    """What the command line says of a field."""
-    info: FlagInfo = field.metadata["flag"]
-    return info
-
-
 def with_dashes(text: str) -> str:
     """A text of `precis.model` for the command line, with its keywords as flags.
 
@@ -53,6 +50,7 @@ def with_dashes(text: str) -> str:
     --seed     --layout bart    --no-pointer
     """
     text = re.sub(r"`([a-z]\w*)=False`", r"--no-\1", text)
+    text = re.sub(r"`([a-z]\w*)=True`", r"--\1", text)
     text = re.sub(r"`([a-z]\w*)=([^`]+)`", r"--\1 \2", text)
     return re.sub(r"`([a-z]\w*?)_?=`", r"--\1", text)
 
@@ -178,11 +176,66 @@ def recorded_flags(settings: Iterable[Any]) -> dict[str, Any]:
       settings: the dataclasses of a job, as `read_flags` returns them.
     """
     return {
-        name: hub_name(value) if name in BUNDLE_FLAGS else value
-        for options in settings
-        for name, value in dataclasses.asdict(options).items()
-        if name not in _NOT_RECORDED
+        field.name: hub_name(value) if flag_info(field).place == BUNDLE else value
+        for field, value in _values(settings)
+        if flag_info(field).place != OUTPUT
     }
+
+
+def _values(settings: Iterable[Any]) -> list[tuple[dataclasses.Field, Any]]:
+    return [
+        (field, getattr(options, field.name))
+        for options in settings
+        for field in dataclasses.fields(options)
+    ]
+
+
+def result_settings(
+    settings: Iterable[Any], writer: Writer | None = None
+) -> dict[str, Any]:
+    """The settings that change a result, by name.
+
+    Bundles are not among them: what they hold counts, and not where they lie.
+
+    Args:
+      settings: dataclasses of a job.
+      writer: of its abstractive summaries.
+    """
+    values = _values(settings)
+    given = {field.name for field, value in values if value}
+    return {
+        field.name: value
+        for field, value in values
+        for info in [flag_info(field)]
+        if info.affects != NOTHING and info.place != BUNDLE and info.concerns(writer)
+        if not info.needs or info.needs in given
+    }
+
+
+def check_effects(settings: Iterable[Any], writer: Writer | None = None) -> None:
+    """Refuses settings that change nothing beside the others.
+
+    Args:
+      settings, writer: as of `result_settings`.
+
+    Raises:
+      UsageError: naming the setting.
+    """
+    values = _values(settings)
+    given = {field.name for field, value in values if value}
+    for field, value in values:
+        info = flag_info(field)
+        if value == field.default:
+            continue
+        if info.needs and info.needs not in given:
+            place = f"without `{info.needs}=`"
+        elif not info.concerns(writer):
+            place = f"where {writer} writes" if writer else "without `bundle=`"
+        else:
+            continue
+        raise UsageError(
+            f"{as_given(field, value)} has no effect {place}; leave it out"
+        )
 
 
 # The flags that every command has.
@@ -203,11 +256,12 @@ def finished_run() -> Any:
         is_positional=True,
         metavar="DIR",
         is_common=True,
+        place=INPUT,
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class WorkerOptions:
+class WorkerOptions(Options):
     """Workers"""
 
     workers: int = flag(
@@ -217,10 +271,10 @@ class WorkerOptions:
         metavar="N",
         default_text="one per core that this process may use",
         is_common=True,
+        affects=NOTHING,
+        least=0,
+        zero="is one for each core",
     )
-
-    def __post_init__(self) -> None:
-        check_at_least(self, 0, "workers", way_out="0 is one for each core")
 
 
 AUTO, LIVE, PLAIN, JSON, NONE = "auto", "live", "plain", "json", "none"
@@ -229,7 +283,7 @@ VARIABLE = "PRECIS_PROGRESS"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ProgressOptions:
+class ProgressOptions(Options):
     """Progress"""
 
     progress: str = flag(
@@ -245,9 +299,6 @@ class ProgressOptions:
         "write only the result, without a line `next:`, and errors; no warning",
         is_common=True,
     )
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
     def mode(self, *, is_terminal: bool, is_verbose: bool = False) -> str:
         """`live`, `plain`, `json` or `none`.

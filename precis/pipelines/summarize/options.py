@@ -6,11 +6,20 @@ from typing import Any
 from precis.model import files
 from precis.model.bundle.address import BUILTIN_SELECTOR, is_endpoint
 from precis.model.config import (
+    BUNDLE,
+    GROUPS,
+    INPUT,
+    LOCAL,
+    NETWORKS,
+    NOTHING,
+    OUTPUT,
     PRECISIONS,
-    check_at_least,
-    check_choices,
+    SEARCH,
+    Options,
+    Writer,
+    comma_list,
     flag,
-    listed_names,
+    flag_info,
     required,
     setting,
 )
@@ -29,7 +38,7 @@ from precis.model.search.config import (
     SearchConfig,
 )
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
-from precis.pipelines.run.options import WorkerOptions, normal_path
+from precis.pipelines.run.options import WorkerOptions, normal_path, option_fields
 from precis.pipelines.tables.group_field import GroupField, parse_group_field
 
 CHUNK_MERGE = "chunk_merge"
@@ -68,14 +77,20 @@ def decode_id(decoding: SearchConfig, precision: str, engine: str = TENSORFLOW) 
     return files.sha256_json(search)[:16]
 
 
+# What writes of whole articles.
+_OF_ARTICLES = tuple(writer for writer in Writer if writer != Writer.SUMMARIZER)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SummarizeOptions:
+class SummarizeOptions(Options):
     """Summaries"""
 
     output: str = required(
         "folder for the summaries, dead letters and manifest",
         metavar="DIR",
         is_common=True,
+        affects=NOTHING,
+        place=OUTPUT,
     )
     bundle: str = flag(
         "",
@@ -84,6 +99,7 @@ class SummarizeOptions:
         "without it only extractive summaries are written",
         metavar="DIR",
         is_common=True,
+        place=BUNDLE,
     )
     task_prefix: str = flag(
         "",
@@ -91,12 +107,14 @@ class SummarizeOptions:
         "it has one",
         metavar="TEXT",
         default_text="the bundle's",
+        writers=NETWORKS,
     )
     instruction: str = flag(
         "",
         "what a language model of --bundle is told to do with each document",
         metavar="TEXT",
         default_text="what --form says, of stated facts alone",
+        writers=(Writer.LANGUAGE_MODEL, Writer.ENDPOINT),
     )
     extractive: str = flag(
         "",
@@ -117,79 +135,122 @@ class SummarizeOptions:
         metavar="DIR",
         is_common=True,
         default_text=BUILTIN_SELECTOR,
+        place=BUNDLE,
     )
     keyphrase_bundle: str = flag(
         "",
         "classifier of phrases, the --output of `precis train-keyphrases`; "
         "without it there are none",
         metavar="DIR",
+        place=BUNDLE,
     )
     checker: str = flag(
         "",
         "faithfulness model, the --output of `precis import`; it gives support_score, "
         "how far the article supports each summary",
         metavar="DIR",
+        place=BUNDLE,
     )
-    # Keyphrases of a document, at most.
-    keyphrases: int = setting(10)
-    # Documents read ahead, so that those of similar length are searched together.
-    window_documents: int = setting(512)
-    # Processes that search, one thread each; 1 searches without further
-    # processes, on all threads; 0 is as many as --workers, or 1 where TensorFlow
-    # has an accelerator or Beam has processes of its own.
-    search_processes: int = setting(0)
+    keyphrases: int = setting(
+        10,
+        "keyphrases of a document, at most",
+        least=1,
+        needs="keyphrase_bundle",
+    )
+    window_documents: int = setting(
+        512,
+        "documents read ahead, so that those of similar length are searched together",
+        affects=NOTHING,
+        least=1,
+    )
+    search_processes: int = setting(
+        0,
+        "processes that search, one thread each; 1 searches without further processes, "
+        "on all threads; 0 is as many as --workers, or 1 where TensorFlow has an "
+        "accelerator or Beam has processes of its own",
+        affects=NOTHING,
+        least=0,
+        zero="is one per core",
+    )
     long_documents: str = flag(
         "chunk_merge",
         "documents that are longer than the network reads: "
         "chunk_merge summarizes passages and merges their summaries, "
         "head reads the beginning",
         choices=(CHUNK_MERGE, HEAD),
+        writers=_OF_ARTICLES,
     )
-    # About the length of a merged summary, in mean lengths of the summary of one
-    # of its passages; 0 is the square root of their number.
-    merged_length: float = setting(0.0)
-    # What the network writes of: the article, or sentences: each of the
-    # written_sentences that the extractor finds best, and the best of what it wrote is
-    # put together, however long the article is; for a network of `precis prepare
-    # --target sentences`. The bundle of `precis train-summarizer` says sentences.
-    write: str = setting(WRITE_ARTICLE, choices=(WRITE_ARTICLE, WRITE_SENTENCES))
-    # Sentences of an article that write=sentences rewrites, at most.
-    written_sentences: int = setting(6)
+    merged_length: float = setting(
+        0.0,
+        "about the length of a merged summary, in mean lengths of the summary of one "
+        "of its passages; 0 is the square root of their number",
+        writers=_OF_ARTICLES,
+    )
+    write: str = setting(
+        WRITE_ARTICLE,
+        "what the network writes of: the article, or sentences: each of the "
+        "written_sentences that the extractor finds best, and the best of what it "
+        "wrote is put together, however long the article is; for a network of `precis "
+        "prepare --target sentences`. The bundle of `precis train-summarizer` says "
+        "sentences",
+        choices=(WRITE_ARTICLE, WRITE_SENTENCES),
+        writers=NETWORKS,
+    )
+    written_sentences: int = setting(
+        6,
+        "sentences of an article that write=sentences rewrites, at most",
+        least=1,
+        writers=(Writer.SUMMARIZER,),
+    )
     requests: int = flag(
-        16, "requests of each worker process to an endpoint that run at once, at most"
+        16,
+        "requests of each worker process to an endpoint that run at once, at most",
+        affects=NOTHING,
+        least=1,
+        writers=(Writer.ENDPOINT,),
     )
     request_timeout: float = flag(
-        120.0, "seconds in which an endpoint answers a request", metavar="SECONDS"
+        120.0,
+        "seconds in which an endpoint answers a request",
+        metavar="SECONDS",
+        affects=NOTHING,
+        least=1,
+        writers=(Writer.ENDPOINT,),
     )
     request_json: str = flag(
-        "", "parameters of each request to an endpoint, as JSON", metavar="JSON"
+        "",
+        "parameters of each request to an endpoint, as JSON",
+        metavar="JSON",
+        writers=(Writer.ENDPOINT,),
     )
     context_tokens: int = flag(
-        4096, "tokens that the model of an endpoint reads and writes, at most"
+        4096,
+        "tokens that the model of an endpoint reads and writes, at most",
+        least=1,
+        writers=(Writer.ENDPOINT,),
     )
     precision: str = flag(
         "float32",
         "number format of the network's layers; others than float32 may change a "
         "summary. int8 needs --engine ctranslate2, which has no mixed ones",
         choices=(*PRECISIONS, INT8),
+        affects=SEARCH,
     )
     engine: str = flag(
         TENSORFLOW,
         "what computes the network of --bundle and searches with it; ctranslate2 is "
         "for BART, PEGASUS and T5 without a pointer, and has a search of its own",
         choices=(TENSORFLOW, CTRANSLATE2),
+        affects=SEARCH,
     )
 
     def __post_init__(self) -> None:
-        check_choices(self)
-        check_at_least(self, 1, "keyphrases", "window_documents", "written_sentences")
+        super().__post_init__()
         if not (self.merged_length == 0 or self.merged_length > 1):
             raise UsageError(
                 f"merged_length must be above 1, not {self.merged_length:g}; "
                 "0 is the square root of the number of passages"
             )
-        check_at_least(self, 0, "search_processes", way_out="0 is one per core")
-        check_at_least(self, 1, "requests", "request_timeout", "context_tokens")
         has_mixed = self.engine == TENSORFLOW
         if self.precision in ((INT8,) if has_mixed else PRECISIONS[1:]):
             raise UsageError(
@@ -206,7 +267,7 @@ class SummarizeOptions:
     def methods(self) -> tuple[str, ...]:
         """The names in `extractive`, in order, each once, or the usual ones."""
         if self.extractive:
-            return tuple(dict.fromkeys(listed_names(self.extractive)))
+            return tuple(dict.fromkeys(comma_list(self.extractive)))
         is_neural = self.extractive_bundle or not self.bundle
         return (NEURAL if is_neural else "frequency", "lead")
 
@@ -218,7 +279,7 @@ class SummarizeOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class EarlierRunOptions:
+class EarlierRunOptions(Options):
     """Earlier runs"""
 
     reuse: str = flag(
@@ -228,6 +289,7 @@ class EarlierRunOptions:
         metavar="RUN,...",
         is_common=True,
         takes_list=True,
+        place=INPUT,
     )
     deduplicate: bool = flag(
         False,
@@ -239,11 +301,11 @@ class EarlierRunOptions:
     @property
     def reused_folders(self) -> tuple[str, ...]:
         """The folders in `reuse`, in order."""
-        return tuple(map(normal_path, listed_names(self.reuse)))
+        return tuple(map(normal_path, comma_list(self.reuse)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ResultOptions:
+class ResultOptions(Options):
     """Result"""
 
     on_duplicate_id: str = flag(
@@ -270,17 +332,14 @@ class ResultOptions:
     @property
     def partitions(self) -> tuple[str, ...]:
         """The columns in `partition_by`, in order, each once."""
-        return tuple(dict.fromkeys(listed_names(self.partition_by)))
-
-    def __post_init__(self) -> None:
-        check_choices(self)
+        return tuple(dict.fromkeys(comma_list(self.partition_by)))
 
 
-BOTH, GROUPS = "both", "groups"  # --rows
+BOTH = "both"  # --rows, or GROUPS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class GroupOptions:
+class GroupOptions(Options):
     """Groups"""
 
     group_by: str = flag(
@@ -289,18 +348,23 @@ class GroupOptions:
         "field of the source, or in split, language or source_file; day(FIELD), "
         "month(FIELD), year(FIELD) of a date or timestamp",
         metavar="FIELD",
+        affects=GROUPS,
     )
     rows: str = flag(
         BOTH,
         "with --group_by: keep the rows of documents too, or those of groups alone, "
         "which no later run can --reuse",
         choices=(BOTH, GROUPS),
+        needs="group_by",
     )
     max_group_candidates: int = flag(
         1000,
         "sentences that the summary of a group is chosen from, at most; those that "
         "most documents have come first, then the best of each document",
         metavar="SENTENCES",
+        affects=GROUPS,
+        needs="group_by",
+        least=1,
     )
     order_by: str = flag(
         "",
@@ -308,25 +372,20 @@ class GroupOptions:
         "a group stand in the order of their documents by it; without it in that of "
         "their places in the documents",
         metavar="FIELD",
+        affects=GROUPS,
+        needs="group_by",
     )
-    # About how many candidates one task reads.
-    group_task_candidates: int = setting(20_000)
+    group_task_candidates: int = setting(
+        20_000, "about how many candidates one task reads", needs="group_by", least=1
+    )
 
     def __post_init__(self) -> None:
-        check_choices(self)
-        check_at_least(self, 1, "max_group_candidates", "group_task_candidates")
+        super().__post_init__()
         if self.group_by and (not self.field.name or "," in self.field.name):
             raise UsageError(
                 f"--group_by {self.group_by}: groups are made by one field; name it, "
                 "as in topic or day(created)"
             )
-        for name in ("rows", "order_by"):
-            value = getattr(self, name)
-            if value not in (BOTH, "") and not self.group_by:
-                raise UsageError(
-                    f"--{name} {value} needs --group_by, the field that makes the "
-                    "groups"
-                )
 
     @property
     def field(self) -> GroupField:
@@ -338,7 +397,7 @@ STANDARD_INPUT = "-"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OneDocumentOptions:
+class OneDocumentOptions(Options):
     """One document"""
 
     text: str = flag(
@@ -347,9 +406,13 @@ class OneDocumentOptions:
         "summary is printed. - reads the standard input",
         metavar="FILE",
         is_common=True,
+        affects=NOTHING,
+        place=LOCAL,
     )
     json: bool = flag(
-        False, "with --text: print the row of the document as one line of JSON"
+        False,
+        "with --text: print the row of the document as one line of JSON",
+        affects=NOTHING,
     )
 
     def __post_init__(self) -> None:
@@ -361,10 +424,14 @@ class OneDocumentOptions:
             )
 
 
-# Flags that mean nothing where one text is summarized.
-NOT_FOR_A_TEXT = ("output", "window_documents", "search_processes")
 # Those of the summaries, wherever the documents come from.
 SUMMARY_OPTIONS = (SummarizeOptions, SelectionConfig, FallbackConfig, SearchConfig)
+# Those that mean nothing where one text is summarized.
+NOT_FOR_A_TEXT = tuple(
+    field.name
+    for field in option_fields(SUMMARY_OPTIONS)
+    if flag_info(field).affects == NOTHING and not flag_info(field).writers
+)
 SUMMARIZE = (
     CorpusOptions,
     *SUMMARY_OPTIONS,

@@ -13,7 +13,7 @@ from typing import Any, NotRequired, TypedDict
 import pyarrow as pa
 
 from precis.model import files
-from precis.model.config import installed_version
+from precis.model.config import flag_info, installed_version
 from precis.model.errors import DataError, JobError
 from precis.model.inference.search_cost import SearchCost, describe
 from precis.model.quality.flags import ABSTRACTIVE, SOURCE, rejects
@@ -97,9 +97,11 @@ class SummaryRun:
 
 def group_settings_id(settings: SummarySettings, groups: GroupOptions) -> str:
     """Names the settings that the summary of a group depends on."""
-    of_groups = dataclasses.asdict(groups)
-    for name in ("rows", "group_task_candidates"):  # They change no summary.
-        del of_groups[name]
+    of_groups = {
+        field.name: getattr(groups, field.name)
+        for field in dataclasses.fields(groups)
+        if flag_info(field).affects == GROUPS
+    }
     of_groups["group_schema_version"] = GROUP_SCHEMA_VERSION
     return files.sha256_json({**settings.described, **of_groups})[:16]
 

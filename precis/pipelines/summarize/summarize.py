@@ -64,11 +64,11 @@ from precis.pipelines.run.job import (
 )
 from precis.pipelines.run.job_progress import load_tensorflow, shown
 from precis.pipelines.run.options import (
-    check_values,
+    check_effects,
     flag_names,
-    option_names,
     read_flags,
     recorded_flags,
+    result_settings,
 )
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.summarize.earlier_runs import find_earlier_runs
@@ -88,7 +88,6 @@ from precis.pipelines.summarize.options import (
     FAIL,
     GROUPS,
     SUMMARIZE,
-    GroupOptions,
     SummarizeOptions,
 )
 from precis.pipelines.summarize.run_parts import (
@@ -101,7 +100,6 @@ from precis.pipelines.summarize.run_parts import (
 )
 from precis.pipelines.summarize.summary_rows import run_columns
 from precis.pipelines.summarize.summary_settings import (
-    SummarySettings,
     summary_settings,
 )
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
@@ -141,13 +139,13 @@ def plan(
       The tasks of the job, and what runs it and returns its folder.
     """
     refuse_within_import()
-    flags = check_values(SUMMARIZE, flags)
     beam_options = pipeline_options(beam_args, own_flags=flag_names(SUMMARIZE))
-    check_remote(beam_options, flags)
+    check_remote(beam_options, SUMMARIZE, flags)
     flags = with_flags_of_bundle(with_local_bundles(flags))
     option_groups = read_flags(SUMMARIZE, flags)
     corpus, *summary_options, earlier, result, groups, failures, workers = option_groups
     corpus = with_group_field(corpus, groups)
+    check_effects([groups])
     recorded = recorded_flags(option_groups)
     settings = summary_settings(*summary_options, clean=corpus.clean)
     if settings.uses_tensorflow:
@@ -157,7 +155,8 @@ def plan(
     layout = part_layout(tasks, partitions=result.partitions, is_flat=result.flat)
     if groups.group_by:
         groups.field.check(layout.schema, groups.order_by)
-    inputs = run_inputs(recorded, settings, tasks)
+    others = (corpus, earlier, result, groups)
+    inputs = result_inputs({**result_settings(others), **settings.described}, tasks)
     provenance = job_provenance("summarize", recorded, inputs)
 
     def run(job: Job) -> None:
@@ -182,6 +181,7 @@ def plan(
         "summarize",
         output,
         kind="summaries",
+        options=option_groups,
         inputs=inputs,
         tasks=tasks,
         run=run,
@@ -189,19 +189,6 @@ def plan(
         failures=failures,
     )
     return tasks, run_all
-
-
-def run_inputs(
-    flags: Mapping[str, Any], settings: SummarySettings, tasks: Sequence[Task]
-) -> dict[str, Any]:
-    """Everything that the result depends on: the settings of the summaries, the other
-    flags, and the content of the corpus.
-    """
-    left_out = set(recorded_flags(settings[:4]))
-    if not flags.get("group_by"):  # They change nothing without groups.
-        left_out.update(option_names([GroupOptions]))
-    others = {name: flags[name] for name in flags if name not in left_out}
-    return result_inputs(others, tasks, settings.described)
 
 
 class SummarizeWorker(TaskWorker):

@@ -15,7 +15,6 @@ from precis.model import files
 from precis.model.bundle.address import (
     SCHEME,
     bundle_folder,
-    is_endpoint,
     parse_address,
 )
 from precis.model.bundle.manifest import (
@@ -32,7 +31,7 @@ from precis.model.bundle.network_bundle import (
     open_bundle,
 )
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.config import suggestion, written
+from precis.model.config import Writer, suggestion
 from precis.model.errors import PrecisError, UsageError
 from precis.model.extractive.config import NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.methods import METHODS
@@ -49,8 +48,7 @@ from precis.model.search.config import (
 from precis.model.text.article import CLEANINGS
 from precis.model.text.limit import NO_LIMIT
 from precis.pipelines.run.hub import with_local_bundles
-from precis.pipelines.run.job import WITHOUT_EFFECT
-from precis.pipelines.run.options import option_names, read_flags, recorded_flags
+from precis.pipelines.run.options import check_effects, read_flags, result_settings
 from precis.pipelines.summarize.options import (
     INSTRUCTIONS,
     SUMMARY_OPTIONS,
@@ -60,24 +58,6 @@ from precis.pipelines.summarize.options import (
 )
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 
-# Flags that change no row without a network.
-_OF_A_NETWORK = (
-    "engine",
-    "precision",
-    "long_documents",
-    "merged_length",
-    "min_mean_log_prob",
-    "write",
-    "written_sentences",
-    "min_confidence",
-)
-_OF_AN_ENDPOINT = ("request_json", "context_tokens")
-# What an endpoint cannot be told.
-_NOT_OF_AN_ENDPOINT = (
-    *({*option_names([SearchConfig])} - {"max_summary_tokens"}),
-    *("precision", "write", "written_sentences", "min_confidence", "task_prefix"),
-    "engine",
-)
 MODEL_COLUMNS = (
     *("model_id", "extractive_model_id", "keyphrase_model_id"),
     "checker_model_id",
@@ -91,7 +71,7 @@ class SummarySettings(NamedTuple):
       options, selection, fallback, decoding: as the flags say.
       model_ids: the columns of a row that name the models and the search.
       clean: the flag of the corpus that decides what text of a document is read.
-      is_instructed: whether the writer is a language model, which does what it is told.
+      writer: of abstractive summaries; None where there are none.
       reads_vectors: whether the selector has an encoder, which needs TensorFlow.
     """
 
@@ -101,7 +81,7 @@ class SummarySettings(NamedTuple):
     decoding: SearchConfig
     model_ids: dict[str, str | None]
     clean: str
-    is_instructed: bool = False
+    writer: Writer | None = None
     reads_vectors: bool = False
 
     def __hash__(self) -> int:
@@ -112,32 +92,25 @@ class SummarySettings(NamedTuple):
     def described(self) -> dict[str, Any]:
         """Everything that the summaries of a text depend on, by name.
 
-        The flags, without those that change no summary, and the models in place of
-        the paths of bundles.
+        The settings that change a summary, some in words of one meaning, and the models
+        in place of the paths of bundles.
         """
-        options = self.options
-        without_effect = {*WITHOUT_EFFECT, "instruction", *_OF_AN_ENDPOINT}
-        if not options.bundle:
-            without_effect.update(_OF_A_NETWORK, option_names([SearchConfig]))
-        if not options.keyphrase_bundle:
-            without_effect.add("keyphrases")
-        flags = recorded_flags(self[:4])
-        # The settings of the search stand among the flags, in words.
-        models: dict[str, Any] = {name: self.model_ids[name] for name in MODEL_COLUMNS}
+        described = result_settings(self[:4], self.writer)
+        described |= {name: self.model_ids[name] for name in MODEL_COLUMNS}
+        described["extractive"] = ",".join(self.options.methods)
+        if self.writer:
+            names = sorted(self.fallback.fallback_flag_names)
+            described["fallback_flags"] = ",".join(names)
         if self.is_instructed:
-            models["instruction"] = self.instruction
-        if options.is_endpoint:
-            without_effect.update(_NOT_OF_AN_ENDPOINT)
-            models["parameters"] = self.parameters
-            models["context_tokens"] = options.context_tokens
-        return {
-            **{name: flags[name] for name in flags if name not in without_effect},
-            "extractive": ",".join(options.methods),
-            "fallback_flags": ",".join(sorted(self.fallback.fallback_flag_names)),
-            "clean": self.clean,
-            **models,
-            "schema_version": SCHEMA_VERSION,
-        }
+            described["instruction"] = self.instruction
+        if self.options.is_endpoint:
+            described["request_json"] = self.parameters
+        return {**described, "clean": self.clean, "schema_version": SCHEMA_VERSION}
+
+    @property
+    def is_instructed(self) -> bool:
+        """Whether the writer is a language model, which does what it is told."""
+        return self.writer in (Writer.LANGUAGE_MODEL, Writer.ENDPOINT)
 
     @property
     def settings_id(self) -> str:
@@ -233,7 +206,8 @@ def summary_settings(
         raise UsageError(f"clean is one of {', '.join(CLEANINGS)}, not {clean!r}")
     check_methods(options)
     check_writing(options, decoding)
-    is_instructed = follows_instructions(options.bundle)
+    writer = writer_of(options)
+    check_effects([options, selection, fallback, decoding], writer)
     model_ids = read_model_ids(options, decoding)
     reads_vectors = False
     if options.selector:
@@ -241,46 +215,28 @@ def summary_settings(
         reads_vectors = "encoder" in open_bundle_config(folder, EXTRACTIVE).config
     settings = SummarySettings(
         *(options, selection, fallback, decoding, model_ids, clean),
-        is_instructed,
+        writer,
         reads_vectors,
     )
-    check_writer(settings)
     if options.is_endpoint:
         # It imports packages of an extra; a lack of them is said before work begins.
         importlib.import_module("precis.model.inference.chat_client")
         model_ids["model_id"] = f"{SCHEME}:{parse_address(options.bundle)[1]}"
         model_ids["decode_id"] = files.sha256_json(settings.parameters)[:16]
-    elif is_instructed:
+    elif settings.is_instructed:
         check_instruction(settings.instruction, open_bundle(options.bundle))
     return settings
 
 
-def follows_instructions(bundle: str) -> bool:
-    """Whether a bundle is a language model, which does what `--instruction` says."""
-    if not bundle or is_endpoint(bundle):
-        return bool(bundle)
-    return "chat" in open_bundle_config(bundle, ABSTRACTIVE).config
-
-
-def check_writer(settings: SummarySettings) -> None:
-    """Refuses flags that a writer is not told.
-
-    Raises:
-      UsageError: naming the flag.
-    """
-    writer, names = "no language model", {*_OF_AN_ENDPOINT, "instruction"}
-    if settings.options.is_endpoint:
-        writer, names = "an endpoint", {*_NOT_OF_AN_ENDPOINT}
-    elif settings.is_instructed:
-        writer, names = "no endpoint", {*_OF_AN_ENDPOINT}
-    for config in settings[:4]:
-        for field in dataclasses.fields(config):
-            value = getattr(config, field.name)
-            if field.name in names and value != field.default:
-                raise UsageError(
-                    f"{written(config, field.name)} {value} means nothing where "
-                    f"{writer} writes; leave it out"
-                )
+def writer_of(options: SummarizeOptions) -> Writer | None:
+    """What writes abstractive summaries."""
+    if not options.bundle or options.is_endpoint:
+        return Writer.ENDPOINT if options.bundle else None
+    if options.write == WRITE_SENTENCES:
+        return Writer.SUMMARIZER
+    if "chat" in open_bundle_config(options.bundle, ABSTRACTIVE).config:
+        return Writer.LANGUAGE_MODEL
+    return Writer.CTRANSLATE2 if options.engine == CTRANSLATE2 else Writer.NETWORK
 
 
 def check_methods(options: SummarizeOptions) -> None:

@@ -3,8 +3,11 @@
 import dataclasses
 
 from precis.model.config import (
-    check_at_least,
-    check_choices,
+    BUNDLE,
+    INPUT,
+    LOCAL,
+    OUTPUT,
+    Options,
     flag,
     required,
     setting,
@@ -17,7 +20,7 @@ from precis.pipelines.training.recipes import RECIPES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TrainOptions:
+class TrainOptions(Options):
     """Records"""
 
     records: str = required(
@@ -26,11 +29,13 @@ class TrainOptions:
         metavar="DIR[,DIR]",
         is_common=True,
         takes_list=True,
+        place=INPUT,
     )
     output: str = required(
         "folder for the bundle, and for checkpoints and logs in training/ below it",
         metavar="DIR",
         is_common=True,
+        place=OUTPUT,
     )
 
 
@@ -42,11 +47,12 @@ class LabelledRecordsOptions(TrainOptions):
         "folder that `precis prepare --oracle_sentences 5` wrote",
         metavar="DIR",
         is_common=True,
+        place=INPUT,
     )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NetworkOptions:
+class NetworkOptions(Options):
     """Network"""
 
     recipe: str = flag(
@@ -61,18 +67,21 @@ class NetworkOptions:
         "bundle whose network is trained further; it brings the shape",
         metavar="DIR",
         is_common=True,
+        place=BUNDLE,
     )
     encoder: str = flag(
         "",
         "bundle of a trained encoder, below a new decoder with a vocabulary of its own",
         metavar="DIR",
         is_common=True,
+        place=BUNDLE,
     )
     word_vectors: str = flag(
         "",
         "file of word vectors that embeddings begin with, in the text format of "
         "Word2Vec, GloVe and fastText",
         metavar="FILE",
+        place=LOCAL,
     )
     architecture: str = flag(
         "transformer",
@@ -93,16 +102,13 @@ class NetworkOptions:
         metavar="N",
         default_text="the size's",
     )
-    # Attention heads, in place of the size's.
-    heads: int = setting(0)
-    # Inner width of the position-wise networks, in place of the size's.
-    feed_forward: int = setting(0)
-    # Layers of the encoder, in place of the size's.
-    encoder_layers: int = setting(0)
-    # Layers of the decoder, in place of the size's.
-    decoder_layers: int = setting(0)
-    # Layers of a decoder-only network, in place of the size's.
-    layers: int = setting(0)
+    heads: int = setting(0, "attention heads, in place of the size's")
+    feed_forward: int = setting(
+        0, "inner width of the position-wise networks, in place of the size's"
+    )
+    encoder_layers: int = setting(0, "layers of the encoder, in place of the size's")
+    decoder_layers: int = setting(0, "layers of the decoder, in place of the size's")
+    layers: int = setting(0, "layers of a decoder-only network, in place of the size's")
     convolutional_gate: bool = flag(
         False,
         "a gate of convolutions over the encoder's states, against repetition (Lin et "
@@ -111,8 +117,9 @@ class NetworkOptions:
     pointer: bool = flag(
         True, "copy from the source as well as generate (pointer-generator)"
     )
-    # Read the embedding table backwards instead of an output layer of its own.
-    tied_output: bool = setting(True)
+    tied_output: bool = setting(
+        True, "read the embedding table backwards instead of an output layer of its own"
+    )
     dropout: float = flag(
         0.1, "share of values set to zero while training", metavar="SHARE"
     )
@@ -128,9 +135,6 @@ class NetworkOptions:
         metavar="TOKENS",
         default_text="the records' limit",
     )
-
-    def __post_init__(self) -> None:
-        check_choices(self)
 
 
 TRAIN = (TrainOptions, NetworkOptions, TrainingConfig)
@@ -162,7 +166,7 @@ class TrainedCorpusOptions(CorpusOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SummarizerOptions:
+class SummarizerOptions(Options):
     """Summarizer"""
 
     output: str = required(
@@ -170,6 +174,7 @@ class SummarizerOptions:
         "below it",
         metavar="DIR",
         is_common=True,
+        place=OUTPUT,
     )
     writer_steps: int = flag(
         0,
@@ -178,10 +183,9 @@ class SummarizerOptions:
         metavar="STEPS",
         is_common=True,
         default_text="a tenth of the pairs, at most 2,500",
+        least=0,
+        zero="goes by the corpus",
     )
-
-    def __post_init__(self) -> None:
-        check_at_least(self, 0, "writer_steps", way_out="0 goes by the corpus")
 
 
 TRAIN_SUMMARIZER = (

@@ -15,7 +15,7 @@ from precis.model.bundle.manifest import (
     KEYPHRASES,
     refuse_other_kind,
 )
-from precis.model.config import listed_names, written
+from precis.model.config import comma_list, written
 from precis.model.errors import UsageError
 from precis.model.keyphrases.training import train_classifier
 from precis.model.network.architectures import LAYOUTS, named_network
@@ -94,7 +94,7 @@ def run_train(flags: Mapping[str, Any], smaller: str) -> TrainResult:
         shown("train"),
         tempfile.TemporaryDirectory(prefix="precis-records-") as staging,
     ):
-        records = open_records(listed_names(options.records))
+        records = open_records(comma_list(options.records))
         network, initial = choose_network(records, settings)
         generator = GeneratorTraining(
             records,

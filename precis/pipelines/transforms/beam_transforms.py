@@ -22,7 +22,7 @@ from apache_beam.typehints.typehints import is_consistent_with
 from apache_beam.utils.shared import Shared
 
 from precis.model import files
-from precis.model.config import listed_names
+from precis.model.config import comma_list
 from precis.model.errors import UsageError
 from precis.model.inference.process_limits import refuse_within_import
 from precis.model.text.article import Article
@@ -207,7 +207,7 @@ class SummarizeDocuments(beam.PTransform):
         super().__init__()
         self._fields = Fields(article_field, highlights_field, id_field, split_field)
         if isinstance(keep_fields, str):
-            keep_fields = listed_names(keep_fields)
+            keep_fields = comma_list(keep_fields)
         self._kept = tuple(keep_fields)
         self._clean = clean
         self._run_id = run_id

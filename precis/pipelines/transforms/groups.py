@@ -17,7 +17,7 @@ from apache_beam.pvalue import PCollection, Row
 
 from precis.model.errors import UsageError
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database
-from precis.pipelines.run.options import option_names, read_flags
+from precis.pipelines.run.options import check_effects, option_names, read_flags
 from precis.pipelines.summarize.groups import (
     as_members,
     join_candidates,
@@ -84,6 +84,7 @@ class SummarizeGroups(beam.PTransform):
             that makes no groups.
         """
         (groups,) = read_flags([GroupOptions], self._group_options)
+        check_effects([groups])
         settings = transform_settings(self._summary_options, self._clean, rows)
         schema = _column_types(beam_rows.fields_of(rows) or {}, groups)
         return (

@@ -2,13 +2,13 @@
 
 import dataclasses
 
-from precis.model.config import flag, required
+from precis.model.config import INPUT, Options, flag, required
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.run.options import finished_run
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class VerifyOptions:
+class VerifyOptions(Options):
     """Result"""
 
     folder: str = required(
@@ -16,6 +16,7 @@ class VerifyOptions:
         is_positional=True,
         metavar="DIR",
         is_common=True,
+        place=INPUT,
     )
 
 
@@ -27,6 +28,7 @@ class ComparedCorpusOptions(CorpusOptions):
         "",
         "the corpus that the run was made of, to compare every row with its document",
         metavar="SCHEME:WHERE",
+        place=INPUT,
         takes_list=True,
         is_common=True,
         default_text="rows are not compared",
@@ -38,7 +40,7 @@ class ComparedCorpusOptions(CorpusOptions):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DigestOptions:
+class DigestOptions(Options):
     """Run"""
 
     run: str = finished_run()

@@ -15,7 +15,7 @@ import dataclasses
 import re
 from typing import Any, NamedTuple
 
-from precis.model.config import check_choices, flag, required
+from precis.model.config import LOCAL, OUTPUT, Options, comma_list, flag, required
 from precis.model.errors import UsageError
 from precis.pipelines.run.options import finished_run
 
@@ -71,13 +71,14 @@ def _table_key(default: str) -> Any:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _KeyedRunOptions:
+class _KeyedRunOptions(Options):
     """What both commands have"""
 
     run: str = finished_run()
     table_key: str = _table_key("document_id,source_file,source_position")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.key:
             raise UsageError(
                 "--table_key is empty; name the columns that tell rows apart, as in "
@@ -87,8 +88,7 @@ class _KeyedRunOptions:
     @property
     def key(self) -> tuple[str, ...]:
         """The names in `table_key`, in order."""
-        names = (name.strip() for name in self.table_key.split(","))
-        return tuple(filter(None, names))
+        return comma_list(self.table_key)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -136,6 +136,7 @@ class LoadersOptions(_KeyedRunOptions):
         "folder for create.sql, load.sql, merge.sql and view.sql",
         metavar="DIR",
         default_text="the statements are printed",
+        place=OUTPUT,
         is_common=True,
     )
     location: str = flag(
@@ -144,6 +145,7 @@ class LoadersOptions(_KeyedRunOptions):
         "Snowflake as in @news/summaries, a path",
         metavar="DIR",
         default_text="DIR",
+        place=LOCAL,
         is_common=True,
     )
     copy_rows: str = flag(
@@ -152,12 +154,12 @@ class LoadersOptions(_KeyedRunOptions):
         "PostgreSQL, which reads no Parquet",
         metavar="FILE",
         default_text="none",
+        place=OUTPUT,
         is_common=True,
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choices(self)
         is_copied = self.for_ == POSTGRESQL
         if is_copied != bool(self.copy_rows) or (is_copied and self.location):
             raise UsageError(

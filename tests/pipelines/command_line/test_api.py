@@ -13,11 +13,11 @@ import pytest
 
 import precis
 from docs.site.stub import PATH, stub
+from precis.model.config import flag_info
 from precis.model.errors import UsageError
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.command_line.functions import keywords
 from precis.pipelines.evaluate.evaluation_table import Scores
-from precis.pipelines.run.options import flag_info
 from precis.pipelines.summarize.run_parts import RunManifest
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 

@@ -118,8 +118,8 @@ def test_a_run_is_repeated_from_its_manifest(workplace, capsys):
     capsys.readouterr()
     assert precis("summarize", config=manifest, output="again", sentences=3) == 2
     assert capsys.readouterr().err == (
-        "precis summarize: again holds the finished result of another job: sentences "
-        "is 1 there and 3 here; name another --output, or remove that folder\n"
+        "precis summarize: again holds the finished result of another job: --sentences "
+        "1 there and 3 here; name another --output, or remove that folder\n"
     )
 
 

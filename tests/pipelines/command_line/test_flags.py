@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from precis.model.config import check_choices, describe_differences, flag, required
+from precis.model.config import OUTPUT, Options, describe_differences, flag, required
 from precis.model.errors import UsageError
 from precis.model.quality.flags import MIN_TAKEN_CONFIDENCE
 from precis.pipelines.command_line.commands import COMMANDS
@@ -28,7 +28,7 @@ from precis.pipelines.training.train_summarizer import steps_for
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Paint:
+class Paint(Options):
     """Paint of a wall.
 
     This line is no heading.
@@ -44,17 +44,17 @@ class Paint:
     layers: str = flag("", "over it", metavar="NAME,...", takes_list=True)
 
     def __post_init__(self):
-        check_choices(self)
+        super().__post_init__()
         if self.coats < 1:
             raise UsageError(f"--coats must be at least 1, not {self.coats}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Wall:
+class Wall(Options):
     """Wall"""
 
     bricks: int = flag(0, "bricks", metavar="BRICKS", default_text="as many as fit")
-    output: str = flag("", "where it stands", metavar="DIR")
+    output: str = flag("", "where it stands", metavar="DIR", place=OUTPUT)
     place: str = flag("", "the place", is_positional=True, metavar="PLACE")
 
 
@@ -222,6 +222,16 @@ def test_differences_are_named_with_both_values():
     assert differences({"width": 4, "names": ("a",), "sha": "00"}) == ""
     assert differences({"width": 2}) == "width is 4 there and 2 here"
     assert differences({"sha": "11"}, [("sha", "the files")]) == "the files differ"
+    width = dataclasses.fields(Wall)[0]
+    for value, text in (
+        (4, ""),
+        (3, "`bricks=4` there and 3 here"),
+        (0, "`bricks=4` there and not here"),
+    ):
+        found = describe_differences({"b": 4}, {"b": value}, fields={"b": width})
+        assert found == text
+    found = describe_differences({"b": 0}, {"b": 5}, fields={"b": width})
+    assert found == "`bricks=5` here and not there"
     many = differences({str(number): number for number in range(7)})
     assert many.endswith("3 is None there and 3 here; 3 more settings differ")
 

@@ -4,8 +4,10 @@ import dataclasses
 
 import pytest
 
+from precis.model.config import SEARCH, Writer, flag_info
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
+from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import SearchConfig
 from precis.model.training.config import ExtractiveTraining
 from precis.pipelines.command_line.commands import COMMANDS
@@ -14,13 +16,19 @@ from precis.pipelines.corpus.options import FailureOptions
 from precis.pipelines.evaluate.options import EvaluateOptions
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.run.options import (
+    check_effects,
     flag_fields,
-    flag_info,
+    option_fields,
     option_names,
     read_flags,
+    result_settings,
     with_dashes,
 )
-from precis.pipelines.summarize.options import SummarizeOptions
+from precis.pipelines.summarize.options import (
+    SUMMARIZE,
+    GroupOptions,
+    SummarizeOptions,
+)
 
 JOBS = {name: command.option_groups for name, command in COMMANDS.items()}
 MOST_COMMON_FLAGS = 18
@@ -45,7 +53,7 @@ def test_every_field_of_a_job_is_a_flag_of_one_name_and_a_keyword(name, monkeypa
     destinations = {action.dest for action in parser._actions}
     general = {"config", "verbose", "help"}
     assert destinations - general == set(names) and not general & set(names)
-    assert all(flag_info(field).help for field in fields)
+    assert all(flag_info(field).help for field in option_fields(JOBS[name]))
     assert sum(flag_info(field).is_common for field in fields) <= MOST_COMMON_FLAGS
     defaults = {
         field.name: NEEDED.get(field.name, field.default)
@@ -93,6 +101,58 @@ def test_impossible_options_are_refused(group, values, message):
     given = {needed: "x"} if needed in option_names([group]) else {}
     with pytest.raises(UsageError, match=message):
         group(**{**given, **values})
+
+
+def test_a_field_says_what_it_affects():
+    searched = {
+        field.name
+        for field in option_fields(SUMMARIZE)
+        if flag_info(field).affects == SEARCH
+    }
+    # What `decode_id` names.
+    assert searched == {*option_names([SearchConfig]), "precision", "engine"}
+    options = SummarizeOptions(output="o", bundle="b", keyphrase_bundle="k")
+    whole = [options, SelectionConfig(), FallbackConfig(), SearchConfig()]
+    of_extracts = result_settings(whole)
+    assert {*of_extracts} == {
+        *("extractive", "keyphrases", "sentences", "max_words", "max_chars", "form"),
+        "min_source_words",
+    }
+    added = {
+        writer: {*result_settings(whole, writer)} - {*of_extracts} for writer in Writer
+    }
+    assert added[Writer.NETWORK] - added[Writer.ENDPOINT] == {
+        *(searched - {"max_summary_tokens"}),
+        *("task_prefix", "write"),
+    }
+    assert added[Writer.ENDPOINT] - added[Writer.NETWORK] == {
+        *("instruction", "request_json", "context_tokens"),
+    }
+    assert added[Writer.SUMMARIZER] - added[Writer.NETWORK] == {
+        *("written_sentences", "min_confidence"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "writer", "message"),
+    [
+        (SearchConfig(beam_width=2), None, "`beam_width=2` has no effect without `bun"),
+        (SummarizeOptions(output="o", engine="ctranslate2"), None, "`engine=ctransl"),
+        (SummarizeOptions(output="o", task_prefix="a: "), None, "`task_prefix=a: ` ha"),
+        (SummarizeOptions(output="o", requests=3), Writer.NETWORK, "where a network w"),
+        (
+            SummarizeOptions(output="o", keyphrases=3),
+            None,
+            "^keyphrases=3 has no eff",
+        ),
+        (FallbackConfig(fallback="always"), None, "`fallback=always` has no effect wi"),
+        (FallbackConfig(min_confidence=0.5), Writer.NETWORK, "`min_confidence=0.5` ha"),
+        (GroupOptions(order_by="day"), None, "`order_by=day` has no effect without `g"),
+    ],
+)
+def test_what_has_no_effect_is_refused(settings, writer, message):
+    with pytest.raises(UsageError, match=message):
+        check_effects([settings], writer)
 
 
 def test_options_at_their_limits_are_taken():

@@ -7,6 +7,7 @@ from support.command_line import precis
 from precis.model.errors import UsageError
 from precis.pipelines.engines.beam_runner import pipeline_options
 from precis.pipelines.engines.remote_checks import check_remote
+from precis.pipelines.summarize.options import SUMMARIZE
 
 DATAFLOW = "--runner=DataflowRunner"
 PLACED = f"{DATAFLOW} --project=p-1 --region=us-central1 --temp_location=gs://b/tmp"
@@ -48,7 +49,7 @@ LACK = "the workers of Dataflow would not have precis and its packages; give"
 )
 def test_a_job_that_cannot_work_is_refused(arguments, flags, message):
     with pytest.raises(UsageError, match=f"^{message}") as refusal:
-        check_remote(pipeline_options(arguments.split()), {**RUN, **flags})
+        check_remote(pipeline_options(arguments.split()), SUMMARIZE, {**RUN, **flags})
     assert "\n" not in str(refusal.value)
 
 
@@ -77,7 +78,7 @@ def test_a_refused_job_leaves_nothing_and_says_one_line(capsys, tmp_path, monkey
 )
 def test_a_job_that_can_work_is_taken(arguments, flags):
     options = pipeline_options(arguments.split())
-    check_remote(options, {**RUN, **flags})
+    check_remote(options, SUMMARIZE, {**RUN, **flags})
     # Beam would upload the list of this machine's packages, with their addresses.
     off = "disable_logging_submission_environment"
     assert options.view_as(DebugOptions).lookup_experiment(off)

@@ -126,7 +126,7 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     doctor = ("doctor", "summarize", "--corpus", corpus, "--output", "o", "--bundle")
     hub.requests.clear()
     assert exit_code(*doctor, TINY, "--instruction", "Be brief.") == 1
-    assert "means nothing where no language model writes" in capsys.readouterr().out
+    assert "has no effect where a network writes" in capsys.readouterr().out
     by_name = precis.summarize(corpus=corpus, bundle=TINY, output=run, **flags)
     # Only what an import reads was asked for.
     served = {each.split("/")[-1] for each in hub.requests if "/resolve/" in each}

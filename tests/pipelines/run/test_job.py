@@ -32,6 +32,7 @@ def test_a_new_folder_is_taken_and_a_job_found_again(tmp_path, monkeypatch):
     assert described == {
         "created_at": "2023-11-14T22:13:20+00:00",
         "fingerprint": first.fingerprint,
+        "flags": {},
         "inputs": {"precis_version": version, "seed": 1},
         "kind": "records",
     }
@@ -112,7 +113,7 @@ def test_the_same_command_makes_a_result_that_lost_success_again(lost, damage, c
     if content is not None:
         (output / "_SUCCESS").write_bytes(content)
     assert command(task_bytes=4_001) == 2
-    message = f"{output} holds the finished result of another job: task_bytes is "
+    message = f"{output} holds the finished result of another job: --task_bytes "
     assert message in capfd.readouterr().err
     assert contents(output).items() <= {**whole, "_SUCCESS": content}.items()
     (path,) = (*output.glob("dataset.json"), *output.glob("manifest.json"))

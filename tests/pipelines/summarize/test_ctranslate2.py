@@ -139,7 +139,7 @@ def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while
         ({"engine": "tensorflow", "precision": "int8"}, "tensorflow has no --precis"),
         (
             {"bundle": "openai://h:1/v1#m"},
-            "`engine=` ctranslate2 means nothing where an",
+            "`engine=ctranslate2` has no effect where an",
         ),
     ],
 )

@@ -15,6 +15,7 @@ from support.summarize_runs import (
     story,
 )
 
+from precis.model.config import Writer
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.inference.sentence_scorer import load_scorer
@@ -25,11 +26,15 @@ from precis.model.keyphrases.references import reference_phrases
 from precis.model.keyphrases.training import train_classifier
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.task import Position
+from precis.pipelines.run.options import read_flags
 from precis.pipelines.summarize.document_encoder import DocumentEncoder
 from precis.pipelines.summarize.extractive_summaries import read_words
-from precis.pipelines.summarize.options import SummarizeOptions
+from precis.pipelines.summarize.options import SUMMARY_OPTIONS, SummarizeOptions
 from precis.pipelines.summarize.summary_rows import Models, SummaryRow
-from precis.pipelines.summarize.summary_settings import read_model_ids
+from precis.pipelines.summarize.summary_settings import (
+    SummarySettings,
+    read_model_ids,
+)
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.columns import round_score
 from precis.pipelines.tables.part_writing import isolated_table
@@ -82,7 +87,7 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
     ids = settings_of(**flags).model_ids
     assert ids["extractive_model_id"] == scorer.model_id
     assert ids["keyphrase_model_id"] == model.model_id
-    (without_model,) = first_rows([story(0)], keyphrases=3)
+    (without_model,) = first_rows([story(0)])
     assert without_model["keyphrases"] is without_model["reference_keyphrases"] is None
 
 
@@ -118,18 +123,24 @@ def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
 
 
 def test_an_instruction_is_refused_where_no_model_reads_it(bundle):
-    message = "^`instruction=` Be brief. means nothing where no language model writes"
-    for flags in ({}, {"bundle": str(bundle)}):
-        with pytest.raises(UsageError, match=message):
+    message = "^`instruction=Be brief.` has no effect "
+    for flags, place in (
+        ({}, "without `bundle=`; leave it out"),
+        ({"bundle": str(bundle)}, "where a network writes; leave it out"),
+    ):
+        with pytest.raises(UsageError, match=message + place):
             settings_of(instruction="Be brief.", **flags)
-    told = settings_of(max_words=9)._replace(is_instructed=True).described
+    told = settings_of(max_words=9)._replace(writer=Writer.LANGUAGE_MODEL).described
     assert told["instruction"].startswith("Summarize the following document in two")
     assert told["instruction"].endswith(" alone. Write at most 9 words.")
 
 
 def finished(line, summaries, tokenizer, **flags):
     """The row of a line that a network has written summaries of."""
-    settings = settings_of(**{"extractive": "frequency,lead", **flags})
+    flags = {"extractive": "frequency,lead", "min_source_words": 0, **flags}
+    options = read_flags(SUMMARY_OPTIONS, {**flags, "output": "o"})
+    # Those of a network would be refused without one.
+    settings = SummarySettings(*options, *settings_of(extractive="lead")[4:])
     (article,) = articles_of([line])
     row = SummaryRow(article, settings, Models())
     encoder = DocumentEncoder(
