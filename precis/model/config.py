@@ -50,7 +50,7 @@ class FlagInfo(NamedTuple):
     Attributes:
       help: the help text.
       choices: the allowed values; empty allows all.
-      metavar: what the help calls the value, such as DIR or TOKENS.
+      metavar: what the help calls the value, such as TOKENS; of a place DIR or FILE.
       default_text: what the default means, where its value does not say it, such as
           "the records' limit" for 0.
       is_common: whether the short help shows the flag too.
@@ -125,7 +125,7 @@ def flag(default: Any, text: str, **info: Any) -> Any:
       text: the help text.
       info: the other fields of `FlagInfo`.
     """
-    return dataclasses.field(default=default, metadata={"flag": FlagInfo(text, **info)})
+    return dataclasses.field(default=default, metadata=_metadata(text, info))
 
 
 def setting(default: Any, text: str, **info: Any) -> Any:
@@ -147,7 +147,13 @@ def required(text: str, **info: Any) -> Any:
       text: the help text.
       info: the other fields of `FlagInfo`.
     """
-    return dataclasses.field(metadata={"flag": FlagInfo(text, **info)})
+    return dataclasses.field(metadata=_metadata(text, info))
+
+
+def _metadata(text: str, info: Mapping[str, Any]) -> dict[str, FlagInfo]:
+    place = info.get("place")
+    usual = {None: "", LOCAL: "FILE"}.get(place, "DIR")
+    return {"flag": FlagInfo(text, **{"metavar": usual, **info})}
 
 
 def later(default: Any) -> Any:

@@ -151,7 +151,6 @@ class ExtractiveTraining(Options):
         "",
         "bundle whose encoder reads the sentences, of `precis import` or "
         "`precis train`; without one features alone decide",
-        metavar="DIR",
         place=BUNDLE,
         is_common=True,
     )

@@ -42,7 +42,6 @@ class ImportOptions(Options):
         "",
         "folder for the bundle; a model of the hub needs none, and is then imported "
         "into the cache, where its name stands for it",
-        metavar="DIR",
         is_common=True,
         place=OUTPUT,
     )
@@ -72,13 +71,10 @@ class ExportOptions(Options):
     bundle: str = required(
         "network, the --output of `precis train` or `precis import`",
         is_positional=True,
-        metavar="DIR",
         is_common=True,
         place=BUNDLE,
     )
-    output: str = required(
-        "folder for the result", metavar="DIR", is_common=True, place=OUTPUT
-    )
+    output: str = required("folder for the result", is_common=True, place=OUTPUT)
     task_prefix: str = flag(**_PREFIX)
 
 
@@ -88,13 +84,11 @@ class AttentionOptions(Options):
 
     bundle: str = required(
         "network, the --output of `precis train` or `precis import`",
-        metavar="DIR",
         is_common=True,
         place=BUNDLE,
     )
     text: str = required(
         "file with one article, plain text in UTF-8",
-        metavar="FILE",
         is_common=True,
         place=LOCAL,
     )
@@ -105,7 +99,6 @@ class AttentionOptions(Options):
         "",
         "file with a summary to read as if it were being written; without it the "
         "network writes its own",
-        metavar="FILE",
         is_common=True,
         place=LOCAL,
     )

@@ -131,7 +131,6 @@ class CorpusOptions(Options):
     data_dir: str = flag(
         "",
         "folder of prepared TensorFlow Datasets; theirs by default",
-        metavar="DIR",
         place=INPUT,
     )
     # The size of a task: small tasks balance better, large tasks make fewer files.

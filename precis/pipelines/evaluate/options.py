@@ -23,7 +23,6 @@ class EvaluateOptions(Options):
         "",
         "folder for rouge.json, rouge.md and scores/; if empty, the folder of the run "
         "with -evaluation behind its name, and of groups `groups` in it",
-        metavar="DIR",
         is_common=True,
         place=OUTPUT,
         default_text="INPUT-evaluation",

@@ -18,7 +18,6 @@ class PrepareOptions(Options):
 
     output: str = required(
         "folder for the records, the vocabulary and dataset.json",
-        metavar="DIR",
         is_common=True,
         affects=NOTHING,
         place=OUTPUT,
@@ -43,7 +42,6 @@ class PrepareOptions(Options):
         "tokenizer to encode with: the folder of one, or of records or a bundle that "
         "have one, such as an imported network that is to be "
         "trained further; without it a vocabulary is learned",
-        metavar="DIR",
         is_common=True,
         place=BUNDLE,
     )
@@ -52,7 +50,6 @@ class PrepareOptions(Options):
         "tokenizer for the articles alone, such as that of an imported encoder; the "
         "targets have --tokenizer, or else a subword vocabulary "
         "that is learned from the training split's targets alone",
-        metavar="DIR",
         place=BUNDLE,
     )
     vocabulary_size: int = flag(

@@ -254,7 +254,6 @@ def finished_run() -> Any:
     return required(
         "finished run, the --output of `precis summarize`",
         is_positional=True,
-        metavar="DIR",
         is_common=True,
         place=INPUT,
     )

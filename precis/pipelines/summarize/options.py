@@ -87,7 +87,6 @@ class SummarizeOptions(Options):
 
     output: str = required(
         "folder for the summaries, dead letters and manifest",
-        metavar="DIR",
         is_common=True,
         affects=NOTHING,
         place=OUTPUT,
@@ -97,7 +96,6 @@ class SummarizeOptions(Options):
         "network, the --output of `precis train` or `precis import`; hf://ORG/NAME, a "
         "model of the hub; or openai://HOST:PORT/v1#MODEL, one behind an endpoint; "
         "without it only extractive summaries are written",
-        metavar="DIR",
         is_common=True,
         place=BUNDLE,
     )
@@ -132,7 +130,6 @@ class SummarizeOptions(Options):
         "selector of the method neural, the --output of `precis train-extractor`; "
         "builtin:news-en is included: it reads English news, and other documents get "
         "lead",
-        metavar="DIR",
         is_common=True,
         default_text=BUILTIN_SELECTOR,
         place=BUNDLE,
@@ -141,14 +138,12 @@ class SummarizeOptions(Options):
         "",
         "classifier of phrases, the --output of `precis train-keyphrases`; "
         "without it there are none",
-        metavar="DIR",
         place=BUNDLE,
     )
     checker: str = flag(
         "",
         "faithfulness model, the --output of `precis import`; it gives support_score, "
         "how far the article supports each summary",
-        metavar="DIR",
         place=BUNDLE,
     )
     keyphrases: int = setting(
@@ -404,7 +399,6 @@ class OneDocumentOptions(Options):
         "",
         "one document, plain text in UTF-8, in place of --corpus and --output; its "
         "summary is printed. - reads the standard input",
-        metavar="FILE",
         is_common=True,
         affects=NOTHING,
         place=LOCAL,

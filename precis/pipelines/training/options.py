@@ -33,7 +33,6 @@ class TrainOptions(Options):
     )
     output: str = required(
         "folder for the bundle, and for checkpoints and logs in training/ below it",
-        metavar="DIR",
         is_common=True,
         place=OUTPUT,
     )
@@ -45,7 +44,6 @@ class LabelledRecordsOptions(TrainOptions):
 
     records: str = required(
         "folder that `precis prepare --oracle_sentences 5` wrote",
-        metavar="DIR",
         is_common=True,
         place=INPUT,
     )
@@ -65,14 +63,12 @@ class NetworkOptions(Options):
     init_from: str = flag(
         "",
         "bundle whose network is trained further; it brings the shape",
-        metavar="DIR",
         is_common=True,
         place=BUNDLE,
     )
     encoder: str = flag(
         "",
         "bundle of a trained encoder, below a new decoder with a vocabulary of its own",
-        metavar="DIR",
         is_common=True,
         place=BUNDLE,
     )
@@ -80,7 +76,6 @@ class NetworkOptions(Options):
         "",
         "file of word vectors that embeddings begin with, in the text format of "
         "Word2Vec, GloVe and fastText",
-        metavar="FILE",
         place=LOCAL,
     )
     architecture: str = flag(
@@ -172,7 +167,6 @@ class SummarizerOptions(Options):
     output: str = required(
         "folder for the summarizer; records, checkpoints and logs go to training/ "
         "below it",
-        metavar="DIR",
         is_common=True,
         place=OUTPUT,
     )

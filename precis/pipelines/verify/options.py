@@ -14,7 +14,6 @@ class VerifyOptions(Options):
     folder: str = required(
         "run, records or bundle: the --output of another command",
         is_positional=True,
-        metavar="DIR",
         is_common=True,
         place=INPUT,
     )

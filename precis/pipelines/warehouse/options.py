@@ -134,7 +134,6 @@ class LoadersOptions(_KeyedRunOptions):
     output: str = flag(
         "",
         "folder for create.sql, load.sql, merge.sql and view.sql",
-        metavar="DIR",
         default_text="the statements are printed",
         place=OUTPUT,
         is_common=True,
