@@ -13,11 +13,10 @@ This file imports neither TensorFlow nor Beam.
 
 import re
 import traceback
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from precis.model.errors import JobError, PrecisError
+from precis.model.errors import PrecisError
 
 # The reasons of failures.
 NAN = "nan"
@@ -30,15 +29,8 @@ ERROR = "error"
 # be read or written.
 NOT_OF_A_DOCUMENT: tuple[type[Exception], ...] = (PrecisError, OSError)
 
-# A defect that concerns every document ends the job after so many of them.
-MOST_FIRST_FAILURES = 32
-
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
-
-
-class NotFiniteError(ValueError):
-    """A score is NaN or infinite. Its message holds no text of the document."""
 
 
 class Failure(NamedTuple):
@@ -68,17 +60,9 @@ class Failure(NamedTuple):
         return bool(of_server)
 
 
-class FailureError(Exception):
-    """Work failed in another process, and this is why."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure)
-        self.failure = failure
-
-
 def isolate(
     items: Sequence[ItemT],
-    work: Callable[[Sequence[ItemT]], Sequence[ResultT]],
+    work: Callable[[Sequence[ItemT]], Sequence[ResultT] | Failure],
     *,
     stage: str,
     stops: tuple[type[Exception], ...] = NOT_OF_A_DOCUMENT,
@@ -87,7 +71,8 @@ def isolate(
 
     Args:
       items: what to work on.
-      work: takes any of the items, in order, and returns one result for each.
+      work: takes any of the items, in order, and returns one result for each, or the
+        failure of all, as work in another process does.
       stage: the name of the work, for the failures.
       stops: exceptions that end the work, because no item causes them.
 
@@ -97,12 +82,15 @@ def isolate(
     if not items:
         return []
     try:
-        return list(work(items))
+        results = work(items)
     except stops:
         raise
     except Exception as error:
-        if len(items) == 1:
-            return [failure_of(error, stage)]
+        results = failure_of(error, stage)
+    if not isinstance(results, Failure):
+        return list(results)
+    if len(items) == 1:
+        return [results]
     # Outside of the `except`, where the exception and with it the memory of the failed
     # work would be held.
     middle = len(items) // 2
@@ -124,18 +112,17 @@ def failure_of(error: Exception, stage: str) -> Failure:
 
     The message of an exception may quote the document. It is used only where this
     project wrote all of it: not of other exceptions, and not where another exception
-    was the cause.
+    was the cause. A FloatingPointError is of a number that is NaN or infinite, and its
+    message holds no text.
     """
-    if isinstance(error, FailureError):
-        return error.failure
     name = type(error).__name__
     reason = ERROR
-    if isinstance(error, NotFiniteError):
+    if isinstance(error, FloatingPointError):
         reason = NAN
     elif isinstance(error, MemoryError) or name == "ResourceExhaustedError":
         reason = OUT_OF_MEMORY  # The second is TensorFlow's.
     detail = f"{name} at {_place(error)}"
-    if isinstance(error, PrecisError | NotFiniteError) and error.__cause__ is None:
+    if isinstance(error, PrecisError | FloatingPointError) and error.__cause__ is None:
         detail = " ".join(str(error).split())
     return Failure(stage, reason, detail, name)
 
@@ -148,43 +135,3 @@ def _place(error: Exception) -> str:
         if module.startswith("precis."):
             place = f"{module.replace('.', '/')}.py:{line}"
     return place
-
-
-class FailureWatch:
-    """Finds out that a stage fails for every document.
-
-    A worker has one. It ends the job when MOST_FIRST_FAILURES documents failed in a
-    stage with exceptions of one class, and no document passed that stage before. It
-    looks after each window of documents, so a window is the least that is tried. A
-    corpus of fewer documents ends with its dead letters.
-    """
-
-    def __init__(self) -> None:
-        """Nothing has passed or failed yet."""
-        self._passed: set[str] = set()
-        self._failures: Counter[tuple[str, str]] = Counter()
-
-    def check(self, stage: str, results: Sequence[object]) -> None:
-        """Takes the results of a stage; None is a document that it did not concern.
-
-        Failures of earlier stages may be among them.
-
-        Raises:
-          JobError: all documents so far failed, and with the same class of exception.
-        """
-        if stage in self._passed:
-            return
-        if any(not isinstance(result, Failure | None) for result in results):
-            self._passed.add(stage)
-            return
-        for failure in results:
-            if not isinstance(failure, Failure) or failure.stage != stage:
-                continue
-            kind = failure.error_class or failure.reason
-            self._failures[stage, kind] += 1
-            if self._failures[stage, kind] == MOST_FIRST_FAILURES:
-                raise JobError(
-                    f"the first {MOST_FIRST_FAILURES} documents all failed in the "
-                    f"stage {stage} with {kind} ({failure.detail}), so the cause is "
-                    "no single document; see to it and run the command again"
-                )

@@ -9,7 +9,6 @@ import numpy as np
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import ExpectedReference, select_expected
 from precis.model.extractive.headlines import find_headline
-from precis.model.isolation import NotFiniteError
 from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.limit import Size, line_size
 from precis.model.text.sentences import Sentence
@@ -66,7 +65,7 @@ def extract(
 
     Raises:
       ValueError: the scores are not one number per sentence.
-      NotFiniteError: a score is not finite.
+      FloatingPointError: a score is not finite.
     """
     texts = [sentence.text for sentence in sentences]
     rules: dict[str, Any] = {"selection": selection, "is_english": is_english}
@@ -120,7 +119,7 @@ def select(
 
     Raises:
       ValueError: the scores are not one number per sentence.
-      NotFiniteError: a score is not finite.
+      FloatingPointError: a score is not finite.
     """
     if np.shape(scores) != (len(sentences),):
         raise ValueError(
@@ -131,7 +130,7 @@ def select(
     values: list[float] = np.asarray(scores, np.float64).tolist()
     for index, value in enumerate(values):
         if not math.isfinite(value):
-            raise NotFiniteError(
+            raise FloatingPointError(
                 f"the score of sentence {index} is not a finite number; "
                 "no order can be made of it"
             )

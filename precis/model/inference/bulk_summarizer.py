@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,6 @@ from precis.model.isolation import (
     NOT_OF_A_DOCUMENT,
     PROCESS_DIED,
     Failure,
-    FailureError,
     failure_of,
     isolate,
 )
@@ -60,7 +59,8 @@ POOL_BATCHES = 4
 # them does so nine times in a batch of 256 documents and its halves.
 MOST_DEATHS = 32
 
-Search = Callable[[Sequence[np.ndarray]], SearchedBatch]
+# Gives a failure where a batch cannot be searched.
+Search = Callable[[Sequence[np.ndarray]], SearchedBatch | Failure]
 
 
 class ModelSearch(NamedTuple):
@@ -187,16 +187,15 @@ class BulkSummarizer(Writer):
         context = fork_context(SEARCH_IMPORTS[self.search.engine])
         return Processes(self.processes, load, context=context)
 
-    def _search_there(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
-        """Searches a batch in a process.
+    def _search_there(self, sources: Sequence[np.ndarray]) -> SearchedBatch | Failure:
+        """Searches a batch in a process; fails where that dies twice.
 
         Raises:
-          FailureError: the search failed, or its process died twice.
           JobError: processes die whatever they do.
         """
         if not self._is_lost:
             try:
-                searched: SearchedBatch = self._calls.call(sources)
+                searched: SearchedBatch | Failure = self._calls.call(sources)
             except BrokenProcessPool:
                 self._deaths += 1
                 # so that the batches that wait do not wait for deaths
@@ -211,14 +210,12 @@ class BulkSummarizer(Writer):
                 "the command again with a smaller `workers=` (1 searches without "
                 "further processes) and it goes on"
             )
-        raise FailureError(
-            Failure(
-                SEARCH,
-                PROCESS_DIED,
-                "the search process died, and again when nothing else was searched; "
-                "most often memory runs out",
-                BrokenProcessPool.__name__,
-            )
+        return Failure(
+            SEARCH,
+            PROCESS_DIED,
+            "the search process died, and again when nothing else was searched; "
+            "most often memory runs out",
+            BrokenProcessPool.__name__,
         )
 
     def _can_load(self) -> bool:
@@ -251,11 +248,12 @@ def search_isolated(sources: Sequence[np.ndarray], search: Search) -> SearchedBa
     """
     parts: list[SearchedBatch] = []
 
-    def search_part(
-        part: Sequence[np.ndarray],
-    ) -> list[list[Hypothesis] | Failure]:
-        parts.append(search(part))
-        return parts[-1].results
+    def search_part(part: Sequence[np.ndarray]) -> list[Any] | Failure:
+        searched = search(part)
+        if isinstance(searched, Failure):
+            return searched
+        parts.append(searched)
+        return searched.results
 
     results = isolate(sources, search_part, stage=SEARCH)
     return join_batches(parts)._replace(results=results)
@@ -342,12 +340,10 @@ def load_search(search: ModelSearch) -> Search:
         ) from error
 
 
-def _search_batch(searcher: Searcher, sources: Sequence[np.ndarray]) -> SearchedBatch:
-    """Searches a batch; one without sources shows that the bundle could be loaded.
-
-    Raises:
-      FailureError: the search raised an exception.
-    """
+def _search_batch(
+    searcher: Searcher, sources: Sequence[np.ndarray]
+) -> SearchedBatch | Failure:
+    """Searches a batch; one without sources shows that the bundle could be loaded."""
     if not sources:
         return join_batches([])
     try:
@@ -355,4 +351,4 @@ def _search_batch(searcher: Searcher, sources: Sequence[np.ndarray]) -> Searched
     except NOT_OF_A_DOCUMENT:
         raise
     except Exception as error:
-        raise FailureError(failure_of(error, SEARCH)) from None
+        return failure_of(error, SEARCH)

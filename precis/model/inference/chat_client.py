@@ -1,17 +1,13 @@
-"""Requests to a server with the chat protocol of OpenAI, as many at once as it can
-answer.
+"""Requests to a server with the chat protocol of OpenAI.
 
-    429                               sent again, for minutes; half as many at once
-    5xx, a time-out, a cut answer     sent again, some times, the last time alone; half
-                                      as many at once
+    429                               sent again, for minutes
+    5xx, a time-out, a cut answer     sent again, some times, the last time alone
     400, 401, 403, 404 and such       not sent again
-    Retry-After                       all requests wait
-    every answer                      slowly more at once, up to where requests failed
-                                      together; more slowly from there
 
-A request that is not sent again is the failure of its document where the server answers
-a small one, and the end of the job where it does not. Answers are kept in a journal
-while a job runs, so that none is paid for twice.
+Before each further try a request waits twice as long, and as long as `Retry-After`
+says. A request that is not sent again is the failure of its document where the server
+answers a small one, and the end of the job where it does not. Answers are kept in a
+journal while a job runs, so that none is paid for twice.
 """
 
 import contextlib
@@ -34,7 +30,7 @@ from precis.model import files
 from precis.model.errors import JobError, UsageError
 from precis.model.inference.batches import SEARCH
 from precis.model.inference.summarizer import Summary
-from precis.model.isolation import TOO_LONG, Failure, FailureError
+from precis.model.isolation import TOO_LONG, Failure
 from precis.model.quality.flags import REFUSAL
 from precis.model.text.answer import answer_text
 
@@ -42,10 +38,6 @@ _KEY_VARIABLE = "OPENAI_API_KEY"
 _TRIES = 6
 # Of the question whether a server answers at all.
 _CHECKS = 3
-# So many requests run at once at first.
-_FIRST_LIMIT = 4
-# So many answers come before as many requests run at once as failed together.
-_ANSWERS_TO_TRY = 64
 # A server that has answered 429 to all requests for so long, or asks for a longer
 # pause, ends the job.
 _PATIENCE_SECONDS = 300.0
@@ -62,6 +54,8 @@ _TOO_LONG = re.compile(
 )
 # No message of a server may hold so many characters of a request on end.
 _QUOTED_CHARACTERS = 30
+# The reason of an answer that a filter of the server holds back.
+_HELD_BACK = "content_filter"
 
 
 class Answer(NamedTuple):
@@ -83,87 +77,6 @@ class Answer(NamedTuple):
     def tokens(self) -> range:
         """As many as were written; which, a server does not say."""
         return range(self.written_tokens)
-
-
-class Unanswered(FailureError):
-    """A request without an answer.
-
-    Attributes:
-      pause: seconds in which the server wants no request.
-      is_final: whether it makes no sense to send it again.
-    """
-
-    def __init__(
-        self, reason: str, detail: str, pause: float = 0.0, is_final: bool = False
-    ) -> None:
-        super().__init__(Failure(SEARCH, reason, detail))
-        self.pause, self.is_final = pause, is_final
-
-
-class Throttle:
-    """How many requests run at once: one more after as many answers, half as many after
-    a failure (Chiu and Jain 1989). As many as failed together run again only after
-    _ANSWERS_TO_TRY answers.
-
-    Attributes:
-      limit: how many run now, at most.
-      answered_at: when the last answer came; before the first minus infinity.
-    """
-
-    def __init__(self, most: int, closing: threading.Event) -> None:
-        """Takes how many there are at most, and what says that no more begin."""
-        self.limit = float(min(most, _FIRST_LIMIT))
-        self._most, self._closing = most, closing
-        self._running = self._alone = 0
-        self._paused_until = self._slowed_at = -math.inf
-        self._failed_at = math.inf  # so many requests at once
-        self._changed = threading.Condition()
-        self.answered_at = -math.inf
-
-    @contextlib.contextmanager
-    def turn(self, *, alone: bool = False) -> Iterator[None]:
-        """Waits for a place for a request, and takes note of what becomes of it.
-
-        Requests that ran when the limit fell do not make it fall again.
-
-        Args:
-          alone: whether no other request runs meanwhile.
-        """
-        with self._changed:
-            self._alone += alone
-            while not self._closing.is_set():
-                begun = time.monotonic()
-                room = 1 if alone else 0 if self._alone else int(self.limit)
-                if begun >= self._paused_until and self._running < room:
-                    break
-                self._changed.wait(0.1)
-            else:
-                self._alone -= alone
-                raise Unanswered("stopped", "the job ends", is_final=True)
-            self._running += 1
-        try:
-            yield
-        except Unanswered as error:
-            if not error.is_final:
-                with self._changed:
-                    now = time.monotonic()
-                    self._paused_until = max(self._paused_until, now + error.pause)
-                    if begun > self._slowed_at:
-                        self.limit, self._slowed_at = max(1.0, self.limit / 2), now
-                        if self._running > 1:
-                            self._failed_at = self._running
-            raise
-        else:
-            with self._changed:
-                self.answered_at = time.monotonic()
-                is_near = -1 <= self.limit - self._failed_at < 1
-                answers = _ANSWERS_TO_TRY if is_near else self.limit
-                self.limit = min(self._most, self.limit + 1 / answers)
-        finally:
-            with self._changed:
-                self._running -= 1
-                self._alone -= alone
-                self._changed.notify_all()
 
 
 class ChatClient:
@@ -207,23 +120,26 @@ class ChatClient:
             limits=httpx2.Limits(max_connections=None),
         )
         self.requests, self.closing = requests, threading.Event()
-        self._throttle = Throttle(requests, self.closing)
+        self._answered_at = -math.inf
+        # Whoever holds the turn may take places. Each request that runs has one, and
+        # one that runs alone has all.
+        self._turn, self._places = threading.Lock(), threading.Semaphore(requests)
         self._lock = threading.Lock()
-        self._asked: dict[str, Future[Answer]] = {}  # prompts that are not answered yet
+        # Prompts that are not answered yet.
+        self._asked: dict[str, Future[Answer | Failure]] = {}
         self._journal = sqlite3.connect(
             journal, timeout=60, isolation_level=None, check_same_thread=False
         )
         self._keep("CREATE TABLE IF NOT EXISTS answers (request PRIMARY KEY, answer)")
 
-    def ask(self, prompt: str) -> Answer:
-        """The answer to a prompt. Equal prompts at the same time are sent once, and
-        share the answer or the failure.
+    def ask(self, prompt: str) -> Answer | Failure:
+        """The answer to a prompt, or why there is none. Equal prompts at the same time
+        are sent once, and share it.
 
         Raises:
-          FailureError: this prompt is not answered.
-          JobError: no prompt is.
+          JobError: no prompt is answered.
         """
-        own = Future[Answer]()
+        own = Future[Answer | Failure]()
         if (asked := self._asked.setdefault(prompt, own)) is own:
             try:
                 own.set_result(self._ask(prompt))
@@ -232,7 +148,7 @@ class ChatClient:
             del self._asked[prompt]
         return asked.result()
 
-    def _ask(self, prompt: str) -> Answer:
+    def _ask(self, prompt: str) -> Answer | Failure:
         """The answer to a prompt, from the journal or the server; raises as `ask`."""
         body = self._body(prompt)
         key = files.sha256_json(body)
@@ -240,17 +156,16 @@ class ChatClient:
             with contextlib.suppress(ValueError, TypeError):
                 summary, *cost = json.loads(known)
                 return Answer(Summary(*summary), *cost)
-        try:
-            answer = self._send(body, _TRIES)
-        except Unanswered as error:
+        answer = self._send(body, _TRIES)
+        if isinstance(answer, Answer):
+            self._keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
+        elif answer.reason != _HELD_BACK:
             self.check()
-            failure = error.failure
-            detail = f"{failure.detail}; other requests are answered"
-            if _TOO_LONG.search(failure.detail):
+            detail = f"{answer.detail}; other requests are answered"
+            if _TOO_LONG.search(answer.detail):
                 detail += "; give the context of the server as context_tokens"
-                failure = failure._replace(reason=TOO_LONG)
-            raise FailureError(failure._replace(detail=detail)) from None
-        self._keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
+                answer = answer._replace(reason=TOO_LONG)
+            answer = answer._replace(detail=detail)
         return answer
 
     def check(self) -> None:
@@ -259,94 +174,100 @@ class ChatClient:
         Raises:
           JobError: the server does not answer it.
         """
-        try:
-            self._send(self._body("Say yes."), _CHECKS)
-        except Unanswered as error:
+        answer = self._send(self._body("Say yes."), _CHECKS)
+        if isinstance(answer, Failure) and answer.reason != _HELD_BACK:
             raise JobError(
-                f"{self._url} answers no request: {error.failure.detail}; check "
+                f"{self._url} answers no request: {answer.detail}; check "
                 f"the server, the key in {_KEY_VARIABLE} and its account, the path and "
                 f"the model {self._parameters.get('model')!r} of `bundle=`, and "
                 "`request_json=`; the same command goes on, and pays for no answer "
                 "again"
-            ) from None
-        except FailureError:
-            pass  # This is an answer.
+            )
 
     def _body(self, prompt: str) -> dict[str, Any]:
         messages = [{"role": "user", "content": prompt}]
         return {**self._parameters, "messages": messages}
 
-    def _send(self, body: Mapping[str, Any], tries: int) -> Answer:
-        """Sends a request until it is answered, or has failed so often.
-
-        Raises:
-          Unanswered, FailureError: there is no answer.
+    def _send(self, body: Mapping[str, Any], tries: int) -> Answer | Failure:
+        """The answer to a request, which is sent until there is one or it has failed so
+        often; or its last failure.
         """
         first = pause = self._timeout / 100
         begun, failures = time.monotonic(), 0
-        while True:
+        while not self.closing.is_set():
             # Requests that were answered meanwhile may be why this one was not.
-            alone = failures == tries - 1 and self._throttle.answered_at > begun
-            try:
-                return self._post(body, alone=alone)
-            except Unanswered as error:
-                if error.failure.reason == "http_429":
-                    since = max(self._throttle.answered_at, begun)
-                    is_over = time.monotonic() - since > _PATIENCE_SECONDS
-                else:
-                    failures += 1
-                    is_over = failures >= tries
-                if error.is_final or is_over:
-                    raise
+            is_alone = failures == tries - 1 and self._answered_at > begun
+            with self._place(self.requests if is_alone else 1):
+                answer, wait = self._post(body)
+            if isinstance(answer, Answer) or answer.reason == _HELD_BACK:
+                self._answered_at = time.monotonic()
+                return answer
+            if answer.reason == "http_429":
+                since = max(self._answered_at, begun)
+                is_over = time.monotonic() - since > _PATIENCE_SECONDS
+            else:
+                failures += 1
+                is_over = failures >= tries
+            if is_over or wait > _PATIENCE_SECONDS:
+                return answer
             # Together long enough for a server that starts again.
-            self.closing.wait(pause + random.uniform(0, first))
+            self.closing.wait(max(pause + random.uniform(0, first), wait))
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        return Failure(SEARCH, "stopped", "the job ends")
 
-    def _post(self, body: Mapping[str, Any], *, alone: bool) -> Answer:
-        """Sends a request once, when its turn comes.
+    @contextlib.contextmanager
+    def _place(self, places: int) -> Iterator[None]:
+        """Waits for places, which the block has."""
+        with self._turn:
+            for _ in range(places):
+                self._places.acquire()
+        try:
+            yield
+        finally:
+            self._places.release(places)
 
-        Raises:
-          Unanswered, FailureError: there is no answer.
+    def _post(self, body: Mapping[str, Any]) -> tuple[Answer | Failure, float]:
+        """Sends a request once.
+
+        Returns:
+          The answer, or why there is none; and the seconds in which the server wants no
+          request, which are infinite where it makes no sense to send it again.
         """
-        with self._throttle.turn(alone=alone):
-            begun, content = time.monotonic(), bytearray()
-            try:
-                with self._http.stream(
-                    "POST", "chat/completions", json=body
-                ) as response:
-                    for chunk in response.iter_bytes():
-                        content += chunk
-                        if time.monotonic() - begun > self._timeout:
-                            raise httpx2.ReadTimeout("a part of it came in time")
-                        if len(content) > _MOST_BYTES:
-                            raise httpx2.ReadError(f"more than {_MOST_BYTES} bytes")
-            except httpx2.RequestError as error:
-                is_late = isinstance(error, httpx2.TimeoutException)
-                reason = "timeout" if is_late else "cut_answer"
-                # One that never answered does not come back: its address is wrong.
-                is_final = isinstance(error, httpx2.ConnectError)
-                is_final &= self._throttle.answered_at == -math.inf
-                detail = f"no answer ({error!r})"
-                raise Unanswered(reason, detail, is_final=is_final) from None
-            status, pause = read_status(response.status_code, content), 0.0
-            if status == 200:
-                return _read_answer(content, time.monotonic() - begun)
-            message = _message(content, body)
-            if self._key:  # Some servers repeat it.
-                message = message.replace(self._key, "***")
-            detail = f"HTTP {status} {message[:300]}".rstrip()
-            after = response.headers.get("Retry-After", "")
-            with contextlib.suppress(ValueError):
-                pause = float(after)
-            with contextlib.suppress(ValueError):
-                pause = email.utils.parsedate_to_datetime(after).timestamp()
-                pause -= time.time()
-            is_final = pause > _PATIENCE_SECONDS or "insufficient_quota" in message
-            # What no document causes: a wrong key, account, path or name of a model.
-            is_final |= status < 408 and status != 400
-            if is_final or status in (408, 409, 425, 429) or status >= 500:
-                raise Unanswered(f"http_{status}", detail, pause, is_final)
-            raise Unanswered("refused", detail, is_final=True)
+        begun, content = time.monotonic(), bytearray()
+        try:
+            with self._http.stream("POST", "chat/completions", json=body) as response:
+                for chunk in response.iter_bytes():
+                    content += chunk
+                    if time.monotonic() - begun > self._timeout:
+                        raise httpx2.ReadTimeout("a part of it came in time")
+                    if len(content) > _MOST_BYTES:
+                        raise httpx2.ReadError(f"more than {_MOST_BYTES} bytes")
+        except httpx2.RequestError as error:
+            is_late = isinstance(error, httpx2.TimeoutException)
+            reason = "timeout" if is_late else "cut_answer"
+            # One that never answered does not come back: its address is wrong.
+            is_wrong = isinstance(error, httpx2.ConnectError)
+            is_wrong &= self._answered_at == -math.inf
+            failure = Failure(SEARCH, reason, f"no answer ({error!r})")
+            return failure, math.inf if is_wrong else 0.0
+        status, pause = read_status(response.status_code, content), 0.0
+        if status == 200:
+            return _read_answer(content, time.monotonic() - begun), pause
+        message = _message(content, body)
+        if self._key:  # Some servers repeat it.
+            message = message.replace(self._key, "***")
+        after = response.headers.get("Retry-After", "")
+        with contextlib.suppress(ValueError):
+            pause = float(after)
+        with contextlib.suppress(ValueError):
+            pause = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
+        is_final = pause > _PATIENCE_SECONDS or "insufficient_quota" in message
+        # What no document causes: a wrong key, account, path or name of a model.
+        is_final |= status < 408 and status != 400
+        is_early = status in (408, 409, 425, 429) or status >= 500
+        reason = f"http_{status}" if is_final or is_early else "refused"
+        failure = Failure(SEARCH, reason, f"HTTP {status} {message[:300]}".rstrip())
+        return failure, pause if is_early and not is_final else math.inf
 
     def _keep(self, statement: str, *values: str) -> list[Any]:
         """Reads or writes the journal: answers by the checksums of their requests."""
@@ -372,12 +293,9 @@ def read_status(status: int, content: bytearray) -> int:
     return status
 
 
-def _read_answer(content: bytearray, seconds: float) -> Answer:
-    """The answer in the body of a response.
-
-    Raises:
-      Unanswered: the body is cut, or the answer was broken off.
-      FailureError: a filter of the server holds the answer back.
+def _read_answer(content: bytearray, seconds: float) -> Answer | Failure:
+    """The answer in the body of a response; a failure where the body is cut, the answer
+    was broken off, or a filter of the server holds it back.
     """
     try:
         body = json.loads(content)
@@ -387,12 +305,13 @@ def _read_answer(content: bytearray, seconds: float) -> Answer:
         if not isinstance(text, str):  # It has parts, of text and other kinds.
             text = "".join(part.get("text", "") for part in text)
     except (ValueError, TypeError, LookupError, AttributeError):
-        raise Unanswered("cut_answer", "the answer is cut, or no answer") from None
+        return Failure(SEARCH, "cut_answer", "the answer is cut, or no answer")
     is_refused = message.get("refusal") and not REFUSAL.match(text)  # in other words
     if is_refused or _WITHHELD.search(reason.lower()):
-        raise FailureError(Failure(SEARCH, "content_filter", "the answer is held back"))
+        return Failure(SEARCH, _HELD_BACK, "the answer is held back")
     if _BROKEN.search(reason.lower()):
-        raise Unanswered("cut_answer", f"the server broke it off: {reason[:40]!a}")
+        detail = f"the server broke it off: {reason[:40]!a}"
+        return Failure(SEARCH, "cut_answer", detail)
     usage = usage if isinstance(usage, dict) else {}
     read, written = map(_count, map(usage.get, ("prompt_tokens", "completion_tokens")))
     log_probs = _log_probs(choice, text)

@@ -19,7 +19,7 @@ from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.chat_client import Answer, ChatClient
 from precis.model.inference.summarizer import Summary, shorten
 from precis.model.inference.writer import PendingWindow, Writer
-from precis.model.isolation import Failure, FailureError, attempt
+from precis.model.isolation import Failure, attempt
 from precis.model.progress.stages import say
 from precis.model.text.answer import summary_text
 from precis.model.text.language import ENGLISH, language_of
@@ -106,9 +106,10 @@ class Endpoint(Writer):
         prompts: list[tuple[str, int]] = []
         counts = functools.cache(lambda: cut_counts(prompts))
 
-        def read(answers: Sequence[Answer]) -> list[Summary]:
-            first = self._read(answers[0])
-            further = [attempt(each, self._read, stage=SEARCH) for each in answers[1:]]
+        def read(answers: Sequence[Answer]) -> list[Summary] | Failure:
+            first, *further = map(self._read, answers)
+            if isinstance(first, Failure):
+                return first
             if (count := answers[0].prompt_tokens) in counts():
                 self.say_once(
                     f"precis summarize: the server reads {count} tokens of longer "
@@ -156,11 +157,9 @@ class Endpoint(Writer):
             return ""
         return f"{count_words(summary.text)} words, {len(summary.text)} characters"
 
-    def _read(self, answer: Answer) -> Summary:
-        """An answer as a summary, one sentence a line.
-
-        Raises:
-          FailureError: it holds no word.
+    def _read(self, answer: Answer) -> Summary | Failure:
+        """An answer as a summary, one sentence a line; a failure where it holds no
+        word.
         """
         text, is_finished = answer.summary.text, answer.summary.is_finished
         text = summary_text(text.encode(errors="ignore").decode(), self._instruction)
@@ -169,7 +168,7 @@ class Endpoint(Writer):
             detail = "the answer holds no word"
             if not is_finished:
                 detail += "; a larger max_summary_tokens lets the model write on"
-            raise FailureError(Failure(SEARCH, "empty_answer", detail))
+            return Failure(SEARCH, "empty_answer", detail)
         lines = "\n".join(one_line(each.text) for each in sentences)
         return answer.summary._replace(text=lines)
 

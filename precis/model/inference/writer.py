@@ -26,7 +26,7 @@ class PendingWindow:
       batches: the positions of the documents of each batch.
       searches: each gives the result of a batch when it is called.
       lengths: source tokens of each document.
-      decode: turns the hypotheses of a document into summaries.
+      decode: turns the hypotheses of a document into summaries, or fails.
       searched: the result of each batch, available after `summaries`.
       costs: of each document, likewise.
     """
@@ -34,7 +34,7 @@ class PendingWindow:
     batches: list[list[int]]
     searches: list[Callable[[], SearchedBatch]]
     lengths: list[int]
-    decode: Callable[[list[Any]], list[Summary]]
+    decode: Callable[[list[Any]], list[Summary] | Failure]
     searched: list[SearchedBatch] = dataclasses.field(default_factory=list)
     costs: list[Cost] = dataclasses.field(default_factory=list)
 

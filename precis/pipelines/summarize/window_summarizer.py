@@ -15,6 +15,7 @@ come in the order of the documents. While the last batches of a window are searc
 those of the next one wait already, so that no search process is idle.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,13 +25,14 @@ import pyarrow as pa
 
 from precis.model import files
 from precis.model.bundle.address import bundle_folder, parse_address
+from precis.model.errors import JobError
 from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer, check_model
 from precis.model.inference.passages import EncodedDocument
 from precis.model.inference.process_limits import count_processes
 from precis.model.inference.writer import PendingWindow, Writer
-from precis.model.isolation import Failure, FailureWatch, ResultT, attempt, isolate
+from precis.model.isolation import Failure, ResultT, attempt, isolate
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
@@ -59,6 +61,8 @@ _TEMPLATE_TOKENS = 128
 # A window of long documents ends before it has window_documents of them: their
 # sources and words are in memory together.
 WINDOW_CHARACTERS = 8_000_000
+# A defect that concerns every document ends the job after so many of them.
+MOST_FIRST_FAILURES = 32
 # Takes the position behind a window, how much of it is searched, from 0 to 1, and the
 # batch that was searched last.
 OnSearched = Callable[[Position, float, SearchedBatch], None]
@@ -114,7 +118,8 @@ class WindowSummarizer:
         self._columns = run_columns(settings, run_id=run_id)
         self._share = share
         self._models = Models()
-        self._watch = FailureWatch()
+        self._passed: set[str] = set()  # stages that a document has passed
+        self._first_failures: Counter[tuple[str, str]] = Counter()
 
     def load(self) -> None:
         """Opens the bundles, once per process.
@@ -297,8 +302,29 @@ class WindowSummarizer:
         articles = [row.article for row in rows]
         return read_words(articles, self._settings.options.methods)
 
-    def _check(self, stage: str, rows: Iterable[SummaryRow]) -> None:
-        self._watch.check(stage, [row.failure or row for row in rows])
+    def _check(self, stage: str, rows: Sequence[SummaryRow]) -> None:
+        """Finds out that a stage fails for every document. A corpus of fewer than
+        MOST_FIRST_FAILURES ends with its dead letters.
+
+        Raises:
+          JobError: so many documents failed in the stage with exceptions of one class,
+            and none has passed it.
+        """
+        if stage in self._passed or any(row.failure is None for row in rows):
+            self._passed.add(stage)
+            return
+        failures = [row.failure for row in rows if row.failure is not None]
+        for failure in failures:
+            if failure.stage != stage:
+                continue
+            kind = failure.error_class or failure.reason
+            self._first_failures[stage, kind] += 1
+            if self._first_failures[stage, kind] == MOST_FIRST_FAILURES:
+                raise JobError(
+                    f"the first {MOST_FIRST_FAILURES} documents all failed in the "
+                    f"stage {stage} with {kind} ({failure.detail}), so the cause is "
+                    "no single document; see to it and run the command again"
+                )
 
 
 def _each(

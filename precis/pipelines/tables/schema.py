@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from precis.model import rouge
 from precis.model.errors import DataError
-from precis.model.isolation import NotFiniteError
 from precis.pipelines.tables.columns import (
     GROUP_COLUMNS,
     SCORES_COLUMNS,
@@ -79,7 +78,7 @@ def summary_table(
     Raises:
       DataError: a column is unknown or missing, a value has the wrong type, or one that
         is not nullable has a null. The message names the column.
-      NotFiniteError: a number that was computed is NaN or infinite. A field that is
+      FloatingPointError: a number that was computed is NaN or infinite. A field that is
         kept from the source may be NaN there.
     """
     names = {*schema.names}
@@ -106,7 +105,7 @@ def _array(values: list[Any], field: pa.Field) -> pa.Array:
             )
         if is_computed and pa.types.is_floating(within.type):
             if not pc.all(pc.is_finite(within.drop_null()), min_count=0).as_py():  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-                raise NotFiniteError(
+                raise FloatingPointError(
                     f"column {name!r} holds a number that is not finite"
                 )
     return array

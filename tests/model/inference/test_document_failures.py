@@ -206,9 +206,14 @@ def test_a_run_publishes_the_letters_and_its_counts_add_up(tmp_path, monkeypatch
 
 
 def test_a_defect_that_hits_every_document_ends_the_run(monkeypatch):
-    lines = list(map(story, range(32)))
-    poison(monkeypatch, "extract", [line["id"] for line in lines])
-    with pytest.raises(
-        JobError, match="32 documents all failed in the stage extract with"
-    ):
-        summarized(lines)
+    lines = list(map(story, range(33)))
+    poison(monkeypatch, "extract", [line["id"] for line in lines[:32]])
+    message = (
+        r"^the first 32 documents all failed in the stage extract with KeyError "
+        r"\(KeyError at .*\), so the cause is no single document"
+    )
+    with pytest.raises(JobError, match=message):
+        summarized(lines[:32])
+    assert len(summarized(lines[:31]).dead_letters) == 31
+    window = summarized(lines)  # A document that passes shows that others are guilty.
+    assert len(window.rows) == 1 and len(window.dead_letters) == 32

@@ -4,7 +4,6 @@ import email.utils
 import gzip
 import importlib.util
 import json
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -19,8 +18,7 @@ from support.summarize_runs import manifest_of, rows_of, settings_of, summarized
 
 from precis.model.bundle.address import parse_address
 from precis.model.errors import JobError, UsageError
-from precis.model.inference.chat_client import ChatClient, Throttle, Unanswered
-from precis.model.isolation import FailureError
+from precis.model.inference.chat_client import ChatClient
 from precis.pipelines.summarize.summarize import summarize
 
 # Each has 40 words.
@@ -151,10 +149,8 @@ def test_a_client_waits_as_the_server_says_and_sends_no_key_that_is_not_there(
     with server.serve() as bundle:
         client = ChatClient(parse_address(bundle)[0], {}, 1, 2.0, "")
         assert client.ask("Story 0").written_tokens == 5
-        with pytest.raises(FailureError, match="HTTP 500"):
-            client.ask("Story 1")
-        with pytest.raises(FailureError, match=json.dumps(refusal)):
-            client.ask("Story 2")
+        assert client.ask("Story 1").detail.startswith("HTTP 500")
+        assert json.dumps(refusal) in client.ask("Story 2").detail
     first, second, third, *tries = server.times
     assert second - first > 1
     assert third > email.utils.parsedate_to_datetime(date).timestamp()
@@ -347,35 +343,6 @@ def test_the_settings_of_an_endpoint_are_its_model_and_what_it_is_told():
 )
 def test_an_address_is_encrypted_unless_it_names_a_port(bundle, url):
     assert parse_address(bundle) == (url, "a/b")
-
-
-def test_the_requests_at_once_halve_at_a_failure_and_grow_by_one_a_round():
-    throttle = Throttle(8, threading.Event())
-
-    def fail(inner):
-        with pytest.raises(Unanswered), throttle.turn():
-            inner()
-            raise Unanswered("timeout", "")
-
-    assert throttle.limit == 4.0
-    fail(lambda: fail(int))  # The outer one ran when the limit fell.
-    assert throttle.limit == 2.0
-    fail(int)
-    assert throttle.limit == 1.0
-    for _ in range(64):  # Two have failed together.
-        with throttle.turn():
-            pass
-    assert throttle.limit == 2.0
-    with pytest.raises(MemoryError), throttle.turn():
-        raise MemoryError  # This is no answer.
-    for _ in range(64 + 2):  # until that is forgotten, and one answer more
-        with throttle.turn():
-            pass
-    assert throttle.limit == 3.0 + 1 / 3 + 1 / (3 + 1 / 3)
-    for _ in range(100):
-        with throttle.turn():
-            pass
-    assert throttle.limit == 8.0
 
 
 @eagerly()
