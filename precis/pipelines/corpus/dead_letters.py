@@ -24,13 +24,7 @@ from precis.pipelines.corpus.compression import CODECS
 from precis.pipelines.corpus.formats import OTHER_FORMAT, fitting_encoding
 from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
 from precis.pipelines.corpus.options import FailureOptions
-from precis.pipelines.corpus.task import (
-    EMPTY_ARTICLE,
-    DeadLetter,
-    FileFailure,
-    Place,
-    unread,
-)
+from precis.pipelines.corpus.task import EMPTY_ARTICLE, DeadLetter
 
 # What is lost with these is not known: a damaged compressed file and a file that cannot
 # be read do not say how many records they held.
@@ -41,12 +35,6 @@ UNCOUNTED = {
     f"read/{CHANGED}": "file(s) changed after the corpus was listed",
     f"read/{UNREADABLE}": "file(s) or folder(s) could not be read",
 }
-
-
-def file_failure_letter(failure: FileFailure) -> DeadLetter:
-    """The dead letter of a task that one of its files failed."""
-    letter = unread(Place(failure.path, "file"), failure.reason, failure.detail)
-    return letter._replace(retryable=True)
 
 
 def document_letter(article: Article, failure: Failure) -> DeadLetter:

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
 from precis.model import files
-from precis.pipelines.corpus.task import FileFailure, SourceFile
+from precis.pipelines.corpus.task import FileError, SourceFile, unread_file
 
 # What `written_name` writes; a name that holds it already has its backslash escaped.
 _ESCAPE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
@@ -141,7 +141,7 @@ def check_unchanged(source_files: Sequence[SourceFile]) -> None:
     """Compares files with what they were when the corpus was listed.
 
     Raises:
-      FileFailure: the content of one is another, or it is gone.
+      FileError: the content of one is another, or it is gone.
     """
     details: Iterable[str] = map(_change, source_files)
     if source_files and not files.is_local(source_files[0].path):
@@ -149,7 +149,7 @@ def check_unchanged(source_files: Sequence[SourceFile]) -> None:
             details = list(pool.map(_change, source_files))
     for file, detail in zip(source_files, details, strict=True):
         if detail:
-            raise FileFailure(file.path, CHANGED, detail)
+            raise FileError(unread_file(file.path, CHANGED, detail))
 
 
 def _change(file: SourceFile) -> str:
@@ -193,7 +193,7 @@ def _version_at(path: str, stamp: str) -> str:
     return read_state(path).version
 
 
-def file_failure(error: OSError, source_files: Sequence[SourceFile]) -> FileFailure:
+def file_error(error: OSError, source_files: Sequence[SourceFile]) -> FileError:
     """The failure of a task while it read one of its files."""
     path = source_files[0].path
     among = ""
@@ -203,4 +203,4 @@ def file_failure(error: OSError, source_files: Sequence[SourceFile]) -> FileFail
     elif len(source_files) > 1:
         among = f" (or one of the {len(source_files) - 1} files after it)"
     detail = f"it cannot be read{among}: {error.strerror or error}"
-    return FileFailure(path, UNREADABLE, detail)
+    return FileError(unread_file(path, UNREADABLE, detail))

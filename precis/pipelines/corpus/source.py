@@ -26,7 +26,7 @@ from precis.pipelines.corpus.listing import (
 from precis.pipelines.corpus.opening import UNREADABLE
 from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
 from precis.pipelines.corpus.schemes import SCHEMES
-from precis.pipelines.corpus.task import UNREADABLE_SCHEME, FileFailure, Task
+from precis.pipelines.corpus.task import UNREADABLE_SCHEME, FileError, Task
 from precis.pipelines.corpus.task_reader import TaskReader, read_records
 
 # Each task leaves files and a receipt, and the process that starts a job knows them
@@ -160,7 +160,7 @@ def draw_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task]:
             try:
                 found = _candidates(task, options, drawn, records[task.number], lost)
                 drawn = heapq.nsmallest(options.sample, chain(drawn, found))
-            except FileFailure as failure:
+            except FileError as failure:
                 raise DataError(
                     f"{failure}; --sample draws from every file, so let this one rest "
                     "or leave it out, and run the command again"

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from precis.model.errors import DataError
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 
@@ -14,6 +15,7 @@ UNREADABLE_SCHEME = "unreadable"
 TOO_LARGE = "record_too_large"
 EMPTY_ARTICLE = "empty_article"
 MISSING_FIELD = "missing_field"
+WHOLE_FILE = "file"  # in place of a position
 
 
 class KeptField(NamedTuple):
@@ -73,26 +75,6 @@ class SourceFile(NamedTuple):
     stamp: str = ""
     problem: str = ""
     detail: str = ""
-
-
-class FileFailure(Exception):
-    """A file was changed, removed or damaged since its corpus was listed.
-
-    The task that reads it has no result. The number of records that are lost with it is
-    not known.
-
-    Attributes:
-      path: the file, as in `SourceFile`.
-      reason: `file_changed` or `file_unreadable`.
-      detail: one line that says what happened.
-    """
-
-    def __init__(self, path: str, reason: str, detail: str) -> None:
-        super().__init__(f"{path}: {detail}")
-        self.path, self.reason, self.detail = path, reason, detail
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FileFailure, (self.path, self.reason, self.detail)
 
 
 class Place(NamedTuple):
@@ -206,6 +188,29 @@ class DeadLetter(NamedTuple):
 def unread(place: Place, reason: str, detail: str, records: int = 1) -> DeadLetter:
     """The dead letter of a record that cannot be read as a document."""
     return DeadLetter("read", reason, detail, None, *place, records=records)
+
+
+def unread_file(path: str, reason: str, detail: str) -> DeadLetter:
+    """The dead letter of a file that fails its task; it may be read another time."""
+    return unread(Place(path, WHOLE_FILE), reason, detail)._replace(retryable=True)
+
+
+class FileError(DataError):
+    """A file was changed, removed or damaged since its corpus was listed.
+
+    The task that reads it has no result but this dead letter. The number of records
+    that are lost with it is not known.
+
+    Attributes:
+      letter: of the file, with the reason `file_changed` or `file_unreadable`.
+    """
+
+    def __init__(self, letter: DeadLetter) -> None:
+        super().__init__(letter)
+        self.letter = letter
+
+    def __str__(self) -> str:
+        return f"{self.letter.source_file}: {self.letter.detail}"
 
 
 def empty_article(document: Document) -> DeadLetter:

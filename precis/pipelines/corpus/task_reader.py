@@ -11,7 +11,7 @@ from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.compression import codec_of
 from precis.pipelines.corpus.lines import UTF_16
-from precis.pipelines.corpus.opening import check_unchanged, file_failure
+from precis.pipelines.corpus.opening import check_unchanged, file_error
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import folder_values
 from precis.pipelines.corpus.schemes import SCHEMES
@@ -41,7 +41,7 @@ class TaskReader:
     and is always returned. Dead letters that follow each other and differ in nothing
     but their position come as one.
 
-    Iterating raises `FileFailure` where a file of the task cannot be read or is not the
+    Iterating raises `FileError` where a file of the task cannot be read or is not the
     one that was listed, at the latest behind the last record. The records before it are
     not to be used.
 
@@ -162,7 +162,7 @@ def read_records(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     Where it names those that it reads, nothing is read behind the last one.
 
     Raises:
-      FileFailure: a file of the task cannot be read or is not the one that was listed.
+      FileError: a file of the task cannot be read or is not the one that was listed.
     """
     if task.only is None:
         yield from _read(task, options)
@@ -198,7 +198,7 @@ def _read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """The records of a task; those that it does not name may be left out.
 
     Raises:
-      FileFailure: a file is not the one that was listed, before or after it was read,
+      FileError: a file is not the one that was listed, before or after it was read,
         or cannot be read.
     """
     if task.pieces:
@@ -227,7 +227,7 @@ def _read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
             yield from scheme.read(task._replace(start=start, stop=stop), options)
     except OSError as error:
         check_unchanged(task.files)
-        raise file_failure(error, task.files) from error
+        raise file_error(error, task.files) from error
     except Exception:
         # A reader may stumble over a file that was cut under its hands.
         check_unchanged(task.files)

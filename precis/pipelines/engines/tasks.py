@@ -32,8 +32,8 @@ from apache_beam.transforms.window import GlobalWindows
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.progress.counters import count_earlier, enter_step
-from precis.pipelines.corpus.dead_letters import DeadLetterWriter, file_failure_letter
-from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.corpus.dead_letters import DeadLetterWriter
+from precis.pipelines.corpus.task import DeadLetter, FileError
 from precis.pipelines.engines.local_processes import run_in_processes
 from precis.pipelines.run.accounts import (
     SourceCounts,
@@ -196,13 +196,13 @@ def _report(worker: TaskWorker, step: Step | None, task: Any) -> TaskReport:
     try:
         with open_dead_letters(step, task.number) as dead_letters:
             result = worker.run(task, progress, dead_letters)
-    except FileFailure as failure:
+    except FileError as failure:
         if step is None:
             raise
         progress.give_back()
         is_done = False
         with open_dead_letters(step, task.number) as dead_letters:
-            result = _report_failure(task, failure, dead_letters)
+            result = _report_failure(task, failure.letter, dead_letters)
     report = publish_report(
         task.number, result, dead_letters, step, has_receipt=is_done
     )
@@ -222,19 +222,17 @@ def open_dead_letters(step: Step | None, number: int) -> DeadLetterWriter:
 
 
 def _report_failure(
-    task: Any, failure: FileFailure, dead_letters: DeadLetterWriter
+    task: Any, letter: DeadLetter, dead_letters: DeadLetterWriter
 ) -> TaskReport:
     """The report of a task that one of its files failed; those beside it have no rows
     either.
     """
-    beside = f"it was read together with {failure.path}, which failed"
-    failures = [failure]
-    for path in getattr(task, "paths", ()):
-        if path != failure.path:
-            failures.append(FileFailure(path, failure.reason, beside))
-    for each in failures:
-        dead_letters.write(file_failure_letter(each))
-    return TaskReport(source_counts(read={each.path: 1 for each in failures}), [], {})
+    failed = letter.source_file
+    beside = letter._replace(detail=f"it was read together with {failed}, which failed")
+    others = [path for path in getattr(task, "paths", ()) if path != failed]
+    for each in [letter, *(beside._replace(source_file=path) for path in others)]:
+        dead_letters.write(each)
+    return TaskReport(source_counts(read=dict.fromkeys([failed, *others], 1)), [], {})
 
 
 def publish_report(

@@ -17,7 +17,7 @@ from precis.model.errors import DataError, UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import MISSING_FIELD, FileFailure
+from precis.pipelines.corpus.task import MISSING_FIELD
 from precis.pipelines.corpus.task_reader import read_records
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database, publish_keys
 from precis.pipelines.tables.part_files import list_ranges, read_part
@@ -113,5 +113,5 @@ def _read_references(source: str) -> Iterator[pa.Table]:
     except UsageError as error:
         way_out = "a reference has the fields group_id and highlights"
         raise UsageError(f"--group_references: {error}; {way_out}") from error
-    except (DataError, FileFailure) as error:
+    except DataError as error:
         raise DataError(f"--group_references: {error}") from error

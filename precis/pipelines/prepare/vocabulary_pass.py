@@ -35,7 +35,7 @@ from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
-from precis.pipelines.corpus.task import DeadLetter, FileFailure, Task
+from precis.pipelines.corpus.task import DeadLetter, FileError, Task
 from precis.pipelines.engines.tasks import TaskReport, TaskWorker
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.training_pairs import TrainingPair, read_pairs
@@ -124,7 +124,7 @@ class ScanWorker(PassWorker):
         try:
             # One call for the whole task, so that a word that comes again is cut once.
             words = vocabulary.count_words(texts(), lower_case=self.options.lower_case)
-        except FileFailure as failure:
+        except FileError as failure:
             raise DataError(
                 f"{failure}; let the file rest and run the command again, with another "
                 "--output where its content is not to be as it was"

@@ -14,7 +14,6 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import (
     UNREADABLE_SCHEME,
-    FileFailure,
     Place,
     Task,
     may_hold,
@@ -76,7 +75,7 @@ def find_articles(
                         document = each.document
                         place = Place(document.source_file, document.source_position)
                         articles[place] = each
-            except (PrecisError, FileFailure, OSError) as error:
+            except (PrecisError, OSError) as error:
                 for file in only:
                     for place in [Place(file, position) for position in only[file]]:
                         if articles[place] == _GONE:

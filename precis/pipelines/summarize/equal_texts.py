@@ -22,7 +22,7 @@ from precis.model.progress.counters import enter_step
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.source import read_task
-from precis.pipelines.corpus.task import FileFailure, Task
+from precis.pipelines.corpus.task import FileError, Task
 from precis.pipelines.engines.tasks import TaskReport, TaskWorker
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import TASKS_FOLDER
@@ -134,7 +134,7 @@ class KeyWorker(TaskWorker):
         del dead_letters
         try:
             keys = list(self._keys(task, progress))
-        except FileFailure:
+        except FileError:
             progress.give_back()
             keys = []
         table = pa.Table.from_pylist(keys, DOCUMENT_KEYS)

@@ -27,7 +27,6 @@ from precis.model.errors import UsageError
 from precis.model.inference.process_limits import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
-from precis.pipelines.corpus.dead_letters import file_failure_letter
 from precis.pipelines.corpus.kept_fields import kept_columns, parse_kept_fields
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import check_fields, to_document
@@ -35,7 +34,7 @@ from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import (
     DeadLetter,
     Fields,
-    FileFailure,
+    FileError,
     Place,
     Task,
     to_article,
@@ -142,8 +141,8 @@ def read_documents(
                 yield TaggedLetter(DEAD_LETTERS, record)
             else:
                 yield record.document
-    except FileFailure as failure:
-        yield TaggedLetter(DEAD_LETTERS, file_failure_letter(failure))
+    except FileError as failure:
+        yield TaggedLetter(DEAD_LETTERS, failure.letter)
 
 
 ROWS = "rows"

@@ -23,7 +23,7 @@ from precis.model.text.limit import NO_LIMIT, Limit
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import EMPTY_ARTICLE, FileFailure
+from precis.pipelines.corpus.task import EMPTY_ARTICLE, FileError
 from precis.pipelines.run.key_tables import insert_rows, numbered
 from precis.pipelines.run.options import option_names
 from precis.pipelines.tables.part_files import read_part
@@ -307,9 +307,10 @@ def compare_documents(
                     place = record.document if isinstance(record, Article) else record
                     file = name_in_run(place.source_file)
                     records[file, place.source_position] = record
-            except FileFailure as error:
-                yield Finding(error.path, error.detail)
-                connection.execute("INSERT INTO unread VALUES (?)", [error.path])
+            except FileError as error:
+                name = error.letter.source_file
+                yield Finding(name, error.letter.detail)
+                connection.execute("INSERT INTO unread VALUES (?)", [name])
                 continue
             comparing.advance(reader.read.total())
             are_articles = [isinstance(each, Article) for each in records.values()]

@@ -9,7 +9,7 @@ from support.corpus_records import read_corpus
 from precis.pipelines.corpus import opening
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.corpus.task import FileError
 from precis.pipelines.run.job import hash_tasks
 
 
@@ -75,9 +75,11 @@ def test_a_changed_file_fails_its_task(path, change, detail, is_read):
     if is_read:
         next(records)
     change(path)
-    with pytest.raises(FileFailure, match=f"^{path}: {detail}") as failure:
+    with pytest.raises(FileError, match=f"^{path}: {detail}") as failure:
         list(records)
-    assert (failure.value.path, failure.value.reason) == (str(path), "file_changed")
+    letter = failure.value.letter
+    assert (letter.source_file, letter.reason) == (str(path), "file_changed")
+    assert letter.retryable and letter.source_position == "file"
     copy = pickle.loads(pickle.dumps(failure.value))
     assert (str(copy), vars(copy)) == (str(failure.value), vars(failure.value))
 
@@ -92,7 +94,7 @@ def test_the_failure_of_one_of_many_files_says_so(tmp_path, monkeypatch):
     next(records)
     monkeypatch.setattr(opening, "_local_change", lambda file: "")
     (tmp_path / "b.txt").unlink()
-    with pytest.raises(FileFailure, match="b.txt: it cannot be read: No such file"):
+    with pytest.raises(FileError, match="b.txt: it cannot be read: No such file"):
         list(records)
 
     def fail(*_):
@@ -100,7 +102,7 @@ def test_the_failure_of_one_of_many_files_says_so(tmp_path, monkeypatch):
 
     monkeypatch.setattr("precis.pipelines.corpus.text_files.open_source", fail)
     message = r"a.txt: it cannot be read \(or one of the 2 files after it\)"
-    with pytest.raises(FileFailure, match=message):
+    with pytest.raises(FileError, match=message):
         list(read_task(task, options))
 
 
@@ -114,7 +116,7 @@ def test_a_defect_of_a_reader_is_no_failure_of_the_file(path, monkeypatch):
     with pytest.raises(ZeroDivisionError, match="a defect"):
         list(read_task(task, options))
     cut(path)
-    with pytest.raises(FileFailure, match="it has 25 bytes"):
+    with pytest.raises(FileError, match="it has 25 bytes"):
         list(read_task(task, options))
 
 
@@ -128,10 +130,10 @@ def test_an_object_that_is_replaced_or_removed_fails_its_task():
         (task,), records = read_corpus(options.corpus)
         assert len(records) == 1
         memory.pipe("/changes/a.jsonl", b'{"article": "ONE"}\n')
-        with pytest.raises(FileFailure, match="a.jsonl: its content changed after"):
+        with pytest.raises(FileError, match="a.jsonl: its content changed after"):
             list(read_task(task, options))
         memory.rm("/changes/a.jsonl")
-        with pytest.raises(FileFailure, match="a.jsonl: it was removed after the corp"):
+        with pytest.raises(FileError, match="a.jsonl: it was removed after the corp"):
             list(read_task(task, options))
     finally:
         memory.rm("/changes", recursive=True)

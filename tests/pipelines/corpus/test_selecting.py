@@ -17,7 +17,7 @@ from precis.pipelines.corpus import records as records_module
 from precis.pipelines.corpus import source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks, read_task
-from precis.pipelines.corpus.task import FileFailure
+from precis.pipelines.corpus.task import FileError, unread_file
 from precis.pipelines.run.accounts import OUTCOMES
 from precis.pipelines.run.job import hash_tasks
 
@@ -121,7 +121,7 @@ def test_a_file_that_fails_while_documents_are_drawn_ends_the_command(
     corpus, monkeypatch
 ):
     def failing(task, options):
-        raise FileFailure(*task.paths, "file_unreadable", "no disk")
+        raise FileError(unread_file(*task.paths, "file_unreadable", "no disk"))
 
     monkeypatch.setattr(source, "read_records", failing)
     with pytest.raises(DataError, match="a.jsonl: no disk; --sample draws from every"):

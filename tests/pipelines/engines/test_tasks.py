@@ -15,7 +15,7 @@ from precis.model import files
 from precis.model.errors import JobError
 from precis.model.progress import counters
 from precis.pipelines.corpus.dead_letters import DeadLetter, DeadLetterWriter
-from precis.pipelines.corpus.task import FileFailure, Position
+from precis.pipelines.corpus.task import FileError, Position, unread_file
 from precis.pipelines.engines.tasks import (
     RunTask,
     Step,
@@ -67,7 +67,7 @@ class PartWorker(TaskWorker):
         if self.fails:
             progress.add("tokens", 70)
             progress.add("flagged", 3)
-            raise FileFailure("a", "file_unreadable", "it broke off")
+            raise FileError(unread_file("a", "file_unreadable", "it broke off"))
         return TaskReport(
             sources={"a": {"read": task.rows, "written": task.rows - 1}},
             counts={"long": 2},
