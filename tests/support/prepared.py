@@ -133,9 +133,10 @@ def scan_corpus(tasks, corpus: CorpusOptions, options: PrepareOptions) -> None:
     job = records_job(options.output, len(tasks))
     scan = ScanWorker(corpus, options, job)
     dead_letters = DeadLetterWriter("", task=0, run_id="")
-    for task in tasks:
-        scan.run(task, TaskProgress(task.size_bytes), dead_letters)
-    join_scanned(job, options)
+    reports = [
+        scan.run(task, TaskProgress(task.size_bytes), dead_letters) for task in tasks
+    ]
+    join_scanned(reports, job, options)
 
 
 def learn_vocabulary(

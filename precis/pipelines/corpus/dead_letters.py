@@ -9,8 +9,9 @@ import base64
 import contextlib
 import gzip
 import itertools
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -24,7 +25,7 @@ from precis.pipelines.corpus.compression import CODECS
 from precis.pipelines.corpus.formats import OTHER_FORMAT, fitting_encoding
 from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
 from precis.pipelines.corpus.options import FailureOptions
-from precis.pipelines.corpus.task import EMPTY_ARTICLE, DeadLetter
+from precis.pipelines.corpus.task import EMPTY_ARTICLE, WHOLE_FILE, DeadLetter
 
 # What is lost with these is not known: a damaged compressed file and a file that cannot
 # be read do not say how many records they held.
@@ -61,7 +62,7 @@ def letter_values(letter: DeadLetter) -> dict[str, Any]:
     return {**letter._asdict(), "raw": raw}
 
 
-_NAMED = 3  # files in a message
+NAMED_LETTERS = 3  # in a message
 # So many dead letters show which encoding their file has.
 _LETTERS_FOR_ENCODING = 100
 
@@ -174,8 +175,8 @@ def check_failures(
             raise DataError(
                 f"{' and '.join(uncounted)} and an unknown number of "
                 f"records is lost; see {dead_letters}, replace the files, or run the "
-                "command again with --max_failed_share 1 to go without those records: "
-                + "; ".join([*lost, *unread][:_NAMED])
+                "command again with --max_failed_share 1 to go without those records"
+                + name_first([*lost, *unread])
             )
     if not is_within_share:
         most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])
@@ -189,49 +190,73 @@ def check_failures(
             f"{dead_letters}, {way_out}, or allow more "
             "and run the command again to finish"
             + _encoding_hint(reasons, dead_letters)
+            + name_first(_lost_records(dead_letters))
         )
     if empty > allowed.max_empty_share * read:
         raise DataError(
             f"{empty} of {read} articles have no text, more than --max_empty_share "
             f"{allowed.max_empty_share:g} allows; check --article_field, or allow more "
             "and run the command again to finish"
+            + name_first(_lost_records(dead_letters, are_empty=True))
         )
 
 
 def _lost_files(
     sources: Mapping[str, Mapping[str, int]], folder: str
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The files of which an unknown number of records is lost, and those of several
-    records, none of which can be read; each with what is wrong with it.
+    records, none of which can be read; a dead letter of each.
     """
     lost, records = {}, Counter[str]()
-    details: dict[str, str] = {}
-    for letter in _letters(folder):
-        path, reason = letter["source_file"], letter["reason"]
-        is_record = letter["stage"] == "read" and letter["source_position"] != "file"
-        if f"{letter['stage']}/{reason}" in UNCOUNTED:
-            lost[path] = f"{path}: {letter['detail']}"
-        elif is_record and reason != EMPTY_ARTICLE:
+    first: dict[str, dict[str, Any]] = {}
+    for letter in _lost_records(folder):
+        path = letter["source_file"]
+        if f"{letter['stage']}/{letter['reason']}" in UNCOUNTED:
+            lost[path] = letter
+        elif letter["stage"] == "read" and letter["source_position"] != WHOLE_FILE:
             records[path] += letter["records"]
-            details.setdefault(path, f"{path}: {letter['detail']}")
+            first.setdefault(path, letter)
     for path, number in records.items():
         readable = sources[path]["read"] - sources[path].get("not_selected", 0) - number
         if readable or number == 1:
-            del details[path]
-    return list(lost.values()), list(details.values())
+            del first[path]
+    return list(lost.values()), list(first.values())
 
 
-def _letters(folder: str) -> Iterator[dict[str, Any]]:
-    """The dead letters of a job."""
+def read_letters(folder: str) -> Iterator[dict[str, Any]]:
+    """The dead letters of a job, in the order of its tasks."""
     paths = files.glob(files.join(folder, "*.gz"))
     return itertools.chain.from_iterable(map(read_dead_letters, paths))
+
+
+def _lost_records(folder: str, *, are_empty: bool = False) -> Iterator[dict[str, Any]]:
+    """The dead letters of records that failed, or of articles without a text."""
+    for letter in read_letters(folder):
+        if (letter["reason"] == EMPTY_ARTICLE) == are_empty:
+            yield letter
+
+
+def name_first(letters: Iterable[Mapping[str, Any]]) -> str:
+    """The end of a message: the first dead letters in words; "" where there are none.
+
+        ; first: num.jsonl, byte 0: 'article' holds a value of type int; num.jsonl, ...
+
+    A path below the current folder begins there.
+    """
+    said = []
+    for letter in itertools.islice(letters, NAMED_LETTERS):
+        place = letter["source_file"].removeprefix(files.join(os.getcwd(), ""))
+        if letter["source_position"] != WHOLE_FILE:
+            place += f", {letter['source_position']}"
+        said.append(f"{place}: {letter['detail']}")
+    return f"; first: {'; '.join(said)}" if said else ""
 
 
 def _encoding_hint(reasons: Mapping[str, int], folder: str) -> str:
     """The encoding that fits records that are no UTF-8, where most failed for that."""
     if 2 * reasons.get("read/invalid_utf8", 0) < sum(reasons.values()):
         return ""
-    letters = _letters(folder)
+    letters = _lost_records(folder)
     raws = (each["raw"] for each in letters if each["reason"] == "invalid_utf8")
     raw = b"".join(itertools.islice(raws, _LETTERS_FOR_ENCODING))
     return f"; the texts are no UTF-8, --encoding {fitting_encoding(raw)} fits them"

@@ -39,6 +39,7 @@ from precis.model.tokenization.folder import (
     load_tokenizers,
 )
 from precis.model.tokenization.wordpiece import SETTINGS_FILE
+from precis.pipelines.corpus.dead_letters import name_first, read_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.engines.beam_runner import (
@@ -72,6 +73,7 @@ from precis.pipelines.run.options import (
     recorded_flags,
     result_settings,
 )
+from precis.pipelines.run.result_files import DEAD_LETTERS_FOLDER
 
 # The flags that name a tokenizer, and the folders of records and bundles that it may
 # lie in; the first that is there counts.
@@ -135,8 +137,8 @@ def plan(
             | "ListTasks" >> beam.Create(tasks)
             | "ScanTasks"
             >> beam.ParDo(RunTask(scan, Step(job, "scan"), processes=processes))
-            | "AwaitScanned" >> beam.combiners.Count.Globally()
-            | "JoinScanned" >> beam.Map(lambda _: join_scanned(job, options))
+            | "AwaitScanned" >> beam.combiners.ToList()
+            | "JoinScanned" >> beam.Map(join_scanned, job, options)
             | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
             # Without it one worker of an engine would do all tasks.
             | "SpreadTasks" >> beam.Reshuffle()
@@ -162,7 +164,7 @@ def plan(
         inputs=inputs,
         tasks=tasks,
         run=run,
-        check=check_written,
+        check=functools.partial(check_written, options.output),
         failures=failures,
     )
     return tasks, run_all
@@ -255,11 +257,12 @@ def _shards_by_split(reports: Sequence[TaskReport]) -> dict[str, tuple[Shard, ..
     return {split: tuple(shards) for split, shards in sorted(splits.items())}
 
 
-def check_written(description: Mapping[str, Any]) -> None:
-    """Raises DataError where no record was written."""
+def check_written(output: str, description: Mapping[str, Any]) -> None:
+    """Raises DataError where no record was written to the output."""
     counts = description["counts"]
     if not counts["written"]:
+        letters = read_letters(files.join(output, DEAD_LETTERS_FOLDER))
         raise DataError(
             f"no record was written: {counts}; check --article_field, "
-            "--highlights_field and --split"
+            f"--highlights_field and --split{name_first(letters)}"
         )

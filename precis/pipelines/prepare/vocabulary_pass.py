@@ -12,7 +12,8 @@ does not fit its memory.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -32,7 +33,11 @@ from precis.model.tokenization.folder import (
     tokenizer_files,
 )
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.pipelines.corpus.dead_letters import DeadLetterWriter
+from precis.pipelines.corpus.dead_letters import (
+    NAMED_LETTERS,
+    DeadLetterWriter,
+    name_first,
+)
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, FileError, Task
@@ -105,12 +110,15 @@ class ScanWorker(PassWorker):
         del dead_letters
         reader = read_task(task, self.corpus)
         hashes: list[dict[str, Any]] = []
+        lost: list[DeadLetter] = []
 
         def texts() -> Iterator[str]:
             for record, article in enumerate(reader):
                 if record % _SHOWN_DOCUMENTS == 0:
                     progress.advance_to(reader.position)
                 if isinstance(article, DeadLetter):
+                    if len(lost) < NAMED_LETTERS:
+                        lost.append(article._replace(raw=None))
                     continue
                 pairs = read_pairs(article, self.options)
                 if isinstance(pairs, str):
@@ -138,7 +146,11 @@ class ScanWorker(PassWorker):
             publish_keys(self.job.output, _name(kind, task.number), table.to_reader())
             for kind, table in tables.items()
         ]
-        return TaskReport({}, published, {"documents": reader.position.records})
+        figures = {
+            "documents": reader.position.records,
+            "first_letters": [letter._asdict() for letter in lost],
+        }
+        return TaskReport({}, published, figures)
 
     def _texts_to_learn(self, pair: TrainingPair) -> tuple[str, ...]:
         """The texts of a training example that the vocabulary is learned from."""
@@ -157,7 +169,9 @@ def _name(kind: str, task: int) -> str:
     return files.join(TASKS_FOLDER, kind, f"{task:05d}.parquet")
 
 
-def join_scanned(job: Job, options: PrepareOptions) -> None:
+def join_scanned(
+    reports: Sequence[TaskReport], job: Job, options: PrepareOptions
+) -> None:
     """Writes the tokenizers and the duplicates, of the files of all tasks.
 
     Raises:
@@ -177,7 +191,9 @@ def join_scanned(job: Job, options: PrepareOptions) -> None:
             dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
         )
         given = options.tokenizer
-        target = load_tokenizer(given) if given else _learn(counts, options)
+        reports = sorted(reports, key=lambda report: report.task)
+        letters = chain(*(report.figures["first_letters"] for report in reports))
+        target = load_tokenizer(given) if given else _learn(counts, options, letters)
     of_sources = options.source_tokenizer
     source = load_tokenizer(of_sources) if of_sources else target
     save_tokenizers(output, TokenizerPair(source, target))
@@ -193,8 +209,14 @@ def describe_tokenizers(output: str) -> list[PublishedFile]:
     ]
 
 
-def _learn(counts: Iterable[Mapping[str, int]], options: PrepareOptions) -> Tokenizer:
-    """The tokenizer of the words to learn from, each in one of the mappings."""
+def _learn(
+    counts: Iterable[Mapping[str, int]],
+    options: PrepareOptions,
+    letters: Iterable[Mapping[str, Any]],
+) -> Tokenizer:
+    """The tokenizer of the words to learn from, each in one of the mappings; the dead
+    letters may say why there are none.
+    """
     words: dict[str, int] = {}
     characters: Counter[str] = Counter()
     for part in counts:  # All of them may be many million words.
@@ -210,6 +232,7 @@ def _learn(counts: Iterable[Mapping[str, int]], options: PrepareOptions) -> Toke
             "the corpus has no training document with a text and "
             f"{options.target}{latin} to learn a vocabulary from; check "
             "--article_field, --highlights_field and --split, or give a --tokenizer"
+            + name_first(letters)
         )
     pieces = vocabulary.learn(
         vocabulary.most_frequent(words),

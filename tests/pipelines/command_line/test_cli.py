@@ -136,6 +136,35 @@ def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
     assert f"{counted} than --max_failed_share 0.01 allows" in line
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            "prepare",
+            "the corpus has no training document with a text and highlights to learn a "
+            "vocabulary from; check --article_field, --highlights_field and --split, "
+            "or give a --tokenizer",
+        ),
+        (
+            "summarize",
+            "2 of 2 records failed (read/wrong_type 2), more than --max_failed_share "
+            "0.01 allows; see out/dead_letters, mend the corpus and name another "
+            "--output, or allow more and run the command again to finish",
+        ),
+    ],
+)
+def test_a_job_that_fails_by_its_data_names_the_first_dead_letters(
+    command, said, workplace, capsys
+):
+    num = write_jsonl(workplace / "num.jsonl", [{"article": 7}, {"article": [8]}])
+    assert precis(command, corpus=num, output="out") == 1
+    (line,) = error_lines(capsys.readouterr().err, command)
+    assert line == f"precis {command}: {said}" + (
+        "; first: num.jsonl, byte 0: 'article' holds a value of type int; "
+        "num.jsonl, byte 15: 'article' holds a value of type list"
+    )
+
+
 def test_many_cut_documents_and_a_short_training_are_warnings_of_one_line(capsys):
     warn_of_cuts("prepare", share=0.25, what="the articles were cut", way_out="wait")
     warn_of_warmup(TrainingConfig(steps=500, warmup_steps=500))

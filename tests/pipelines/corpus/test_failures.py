@@ -62,15 +62,17 @@ def test_without_letters_or_after_an_error_there_is_no_file(tmp_path):
 
 NAMED = (
     r"^9 of 9 records failed \(read/b 7, read/a 2\), more than --max_failed_share 0.1 "
-    "allows; see .*/letters, mend the corpus and name another --output, or "
+    "allows; see .*/letters, mend the corpus and name another --output, or allow more "
+    "and run the command again to finish; first: a: detail; a: detail$"
 )
 BROKEN = (
     "^1 gzip file.* are damaged and an unknown number of records is lost; see .*/"
-    "letters, replace the files, .* to go without those records: a: detail$"
+    "letters, replace the files, .* to go without those records; first: a: detail$"
 )
 EMPTY = (
     "^6 of 10 articles have no text, more than --max_empty_share 0.5 allows; check "
-    "--article_field"
+    "--article_field, or allow more and run the command again to finish; first: c, "
+    "byte 0: the article has no text$"
 )
 
 
@@ -98,13 +100,16 @@ def test_a_job_bears_a_share_of_failures(
     counts = {"read": read + 3, "failed": failed, "empty": empty, "other_split": 3}
     sources = {"a": {"read": read + 3, "failed": failed}}
     letters = [
-        DeadLetter(*reason.split("/"), "detail", None, "a", records=records)
+        DeadLetter(*reason.split("/"), "detail", None, "a", "file", records=records)
         for reason, records in reasons.items()
     ]
     check(tmp_path, counts, sources, letters, share, message)
 
 
-UNREAD = "^1 file.* hold no record that can be read .* those records: b: detail$"
+UNREAD = (
+    "^1 file.* hold no record that can be read .* those records; first: b, byte 0: "
+    "detail$"
+)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +143,8 @@ def test_a_file_of_which_no_record_can_be_read_fails_a_job(
 def check(tmp_path, counts, sources, letters, share, message):
     """An article without a text is not lost, and its file may have no counts here."""
     folder = tmp_path / "letters"
-    letters.append(DeadLetter("read", "empty_article", "", None, "c", "byte 0"))
+    empty = "the article has no text"
+    letters.append(DeadLetter("read", "empty_article", empty, None, "c", "byte 0"))
     with letter_file(folder / "7.jsonl.gz") as dead_letters:
         for letter in letters:
             dead_letters.write(letter)
