@@ -2,8 +2,8 @@
 weights belong to, and their picture: a heat map for each head, or their mean, in which
 the tokens that are written are the rows and those that are read the columns.
 
-A few weights of an attention are many times as large as the rest, so the colours
-follow a power of the weights; a copy distribution has a linear scale.
+A few weights are many times as large as the rest, so the colours follow a power of the
+weights.
 """
 
 import math
@@ -21,8 +21,6 @@ from precis.model.tokenization.wordpiece import LINE_BREAK
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_GAP = "… "
-_LONGEST_LABEL = 22
 _COLUMN_INCHES, _ROW_INCHES, _MARGIN_INCHES = 0.19, 0.2, 2.5
 _POWER = 0.6
 
@@ -31,22 +29,16 @@ class HeadWeights(NamedTuple):
     """The weights of one attention, with a row for each token that reads.
 
     Attributes:
-      block: encoder, self, cross or copy.
-      layer: its number, from 1.
       weights: float32 [H, T, S]; each row sums to one.
       rows: the T tokens that read.
       columns: the S tokens that are read.
-      summary: the text that is written; `…` ends a text longer than the network writes.
       source_tokens: of the whole article; the network may have read fewer.
       read_tokens: of these, those that the network read.
     """
 
-    block: str
-    layer: int
     weights: np.ndarray
     rows: list[str]
     columns: list[str]
-    summary: str = ""
     source_tokens: int = 0
     read_tokens: int = 0
 
@@ -83,12 +75,7 @@ def read_attention(
     special = special_tokens(bundle.tokenizer, bundle.special)
     (ids,) = encode_targets(bundle.tokenizer, [summary])
     written = [*ids.tolist(), special.end_id]
-    limit = bundle.network.config.max_target_tokens + 1
-    cut_mark = " …" if len(written) > limit else ""
-    written = written[:limit]
-    (text_written,) = bundle.tokenizer.decode(
-        [[token for token in written if token != special.end_id]]
-    )
+    written = written[: bundle.network.config.max_target_tokens + 1]
     inputs = [special.start_id, *written[:-1]]
     maps = bundle.network.attention(
         np.asarray([source.ids], "int32"), np.asarray([inputs], "int32")
@@ -98,12 +85,9 @@ def read_attention(
     target = list(map(bundle.tokenizer.piece, inputs))
     columns = {"source": read, "target": target, "both": read + target}
     return HeadWeights(
-        block,
-        chosen.layer + 1,
         np.asarray(chosen.weights[0], "float32"),
         read if chosen.rows == "source" else list(map(bundle.tokenizer.piece, written)),
         columns[chosen.columns],
-        text_written + cut_mark,
         source_tokens=source.source_tokens,
         read_tokens=len(source.ids),
     )
@@ -146,29 +130,23 @@ def draw(attention: HeadWeights, *, most_columns: int = 60) -> "Figure":
     height = down * (len(attention.rows) * _ROW_INCHES + _MARGIN_INCHES)
     figure = Figure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
-    power = 1.0 if attention.block == "copy" else _POWER
-    norm = PowerNorm(power, 0.0, max(float(largest.max()), 1e-6))
+    norm = PowerNorm(_POWER, 0.0, max(float(largest.max()), 1e-6))
     skips = np.diff(columns, prepend=-1) > 1
     labels = [
-        _GAP * bool(skip) + _label(attention.columns[column])
+        "… " * bool(skip) + attention.columns[column]
         for column, skip in zip(columns, skips, strict=True)
     ]
     text = {"fontsize": 8, "parse_math": False}  # `$` begins no formula
     for axes, values in zip(grid.flat, weights[:, :, columns], strict=False):
         image = axes.imshow(values, aspect="auto", cmap="YlGnBu", norm=norm)
-        axes.set_xticks(range(len(columns)), labels, rotation=90, **text)
-        axes.set_yticks(range(len(attention.rows)), map(_label, attention.rows), **text)
+        axes.set_xticks(range(len(columns)), _shown(labels), rotation=90, **text)
+        axes.set_yticks(range(len(attention.rows)), _shown(attention.rows), **text)
     for axes in grid.flat[len(weights) :]:
         axes.axis("off")
     figure.colorbar(image, ax=grid, fraction=0.02, pad=0.01, label="weight")
-    figure.suptitle(f"{attention.block} attention, layer {attention.layer}")
     return figure
 
 
-def _label(token: str) -> str:
-    """A token as a label: a line break is a character that the font has, and
-    the end of a long one is left out.
-    """
-    if len(token) > _LONGEST_LABEL:
-        token = f"{token[: _LONGEST_LABEL - 1]}…"
-    return token.replace(LINE_BREAK, "↵")
+def _shown(tokens: list[str]) -> list[str]:
+    """Tokens as labels; a line break is a character that the font has."""
+    return [token.replace(LINE_BREAK, "↵") for token in tokens]

@@ -32,7 +32,6 @@ class AttentionResult(NamedTuple):
 
     Attributes:
       path: of the picture.
-      summary: the text that the network writes in it.
       columns: the tokens across.
       tokens: those of all that the attention reads.
       read_tokens: the tokens that the network read of the article.
@@ -40,7 +39,6 @@ class AttentionResult(NamedTuple):
     """
 
     path: str
-    summary: str
     columns: int
     tokens: int
     read_tokens: int
@@ -89,7 +87,6 @@ def attention(**flags: Any) -> AttentionResult:
     tokens = len(weights.columns)
     return AttentionResult(
         options.output,
-        weights.summary,
         min(options.columns or tokens, tokens),
         tokens,
         weights.read_tokens,
