@@ -17,18 +17,6 @@ def log_norm(logits: Any) -> Any:
     )
 
 
-def logit_indices(ids: Any) -> Any:
-    """Indices into logits [B, K, V] of token ids [B, K, M]: int32 [B * K * M, 3]."""
-    batch, beams, count = ops.shape(ids)
-    rows = ops.broadcast_to(
-        ops.arange(batch, dtype="int32")[:, None, None], (batch, beams, count)
-    )
-    columns = ops.broadcast_to(
-        ops.arange(beams, dtype="int32")[None, :, None], (batch, beams, count)
-    )
-    return ops.reshape(ops.stack([rows, columns, ids], axis=-1), (-1, 3))
-
-
 def lower_chosen(logits: Any, ids: Any, is_chosen: Any, value: float) -> Any:
     """Lowers logits of chosen tokens to a value, where they are above it.
 
@@ -105,3 +93,21 @@ def write_places(logits: Any, places: Any, values: Any) -> Any:
         ops.reshape(values, (-1, 1)),
     )
     return ops.reshape(written, ops.shape(logits))
+
+
+def reduce_logits(logits: Any, ids: Any, values: Any, reduction: str) -> Any:
+    """Logits of token ids joined with values; a token may stand there twice.
+
+    Args:
+      logits: float32 [B, K, V].
+      ids: int32 [B, K, M].
+      values: float32 [B, K, M].
+      reduction: how, as in `ops.scatter_update`.
+    """
+    joined = ops.scatter_update(
+        ops.reshape(logits, (-1,)),
+        ops.reshape(logit_places(logits, ids), (-1, 1)),
+        ops.reshape(values, (-1,)),
+        reduction=reduction,
+    )
+    return ops.reshape(joined, ops.shape(logits))

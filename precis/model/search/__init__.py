@@ -1,8 +1,7 @@
 """Search: finds the most likely summaries of a batch of documents.
 
-beam.py         beam search and greedy search
+beam.py         beam search and greedy search, in segments of a few steps
 hypotheses.py   the live and the finished hypotheses of a beam, and their ranking
-compaction.py   segments of steps, and dropping finished documents between them
 constraints.py  which token may come next
 supported.py    numbers and names that only the source may bring
 scores.py       the length penalty, the scores of next tokens, the best of them

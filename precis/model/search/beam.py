@@ -1,12 +1,16 @@
 """Beam search (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7). A beam of
 width 1 is greedy search, which takes the most likely token at every step.
+
+A step costs time for every document of the batch and for every slot of the cache. So a
+search runs in segments of a few steps: after each segment the documents that are done
+leave the state, the slots that no hypothesis reads are dropped, and room is made for
+one segment more.
 """
 
 from typing import Any, Protocol
 
-from precis.model.backend import Tensor, ops
-from precis.model.cache import Cache, reorder_beams
-from precis.model.search.compaction import SEGMENT, run_in_segments
+from precis.model.backend import Tensor, ops, tree, with_unknown_size
+from precis.model.cache import Cache, grow, reorder_beams, select_documents
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.constraints import score_next
 from precis.model.search.hypotheses import (
@@ -19,7 +23,6 @@ from precis.model.search.hypotheses import (
     rank_hypotheses,
     start_state,
 )
-from precis.model.search.scores import NextTokenScores
 from precis.model.search.supported import (
     Support,
     follow_facts,
@@ -27,6 +30,8 @@ from precis.model.search.supported import (
     start_facts,
 )
 
+# The number of steps in a segment.
+SEGMENT = 8
 _LONGEST = "longest"  # the name of the bounds of documents in a cache
 
 
@@ -67,56 +72,91 @@ def beam_search(
       K hypotheses per document, finished ones first or by score alone, as
       `config.unfinished` says.
     """
+    length = config.max_summary_tokens
 
-    def advance(state: BeamState) -> BeamState:
-        """Writes one token of each live hypothesis."""
-        scores, cache = _score_next(
-            network, state.live.tokens, state.index, state.cache, config, special
+    def run_segment(state: BeamState, documents: Tensor, results: Hypotheses) -> Any:
+        """Takes steps until the segment ends or all documents are done."""
+        end = ops.minimum(state.index + SEGMENT, length)
+        (state,) = ops.while_loop(
+            lambda state: _is_running(state, end),
+            lambda state: (_advance(network, state, config, special),),
+            (state,),
         )
-        candidates = choose_candidates(
-            scores, state.live.log_probs, config.beam_width, ends=len(special.end_ids)
+        results = tree.map_structure(
+            lambda old, new: ops.scatter_update(old, documents[:, None], new),
+            results,
+            rank_hypotheses(state, config, special.end_ids),
         )
-        finished = keep_finished(state, candidates, config, special.end_ids)
-        live, parents = keep_live(state, candidates, special.end_ids)
-        written = state.index + 1
-        is_done = is_decided(finished, live.log_probs, written, config)
-        is_done = ops.logical_or(state.is_done, is_done)
-        if _LONGEST in cache.per_document:
-            is_done = ops.logical_or(is_done, written >= cache.per_document[_LONGEST])
-        cache = reorder_beams(cache, parents)
-        return BeamState(written, live, finished, is_done, cache)
+        state, documents = _drop_done(state, documents)
+        # Useless after the last segment, but a condition would cost more.
+        cache = grow(state.cache, written=end, more=SEGMENT)
+        return state._replace(cache=cache), documents, results
 
-    room = min(SEGMENT, config.max_summary_tokens)
-    cache = network.start(memory, config.beam_width, room)
+    cache = network.start(memory, config.beam_width, min(SEGMENT, length))
     cache = start_facts(cache, support, config.beam_width)
     if longest is not None:
         bound = {_LONGEST: longest}
         cache = cache._replace(per_document=cache.per_document | bound)
-    return run_in_segments(
-        start_state(cache, batch=batch, config=config, special=special),
-        advance=advance,
-        rank=lambda state: rank_hypotheses(state, config, special.end_ids),
-        batch=batch,
-        config=config,
+    state = start_state(cache, batch=batch, config=config, special=special)
+    # The state of the documents that are not done, their places in the batch, int32
+    # [N], and the results of all, which are not final for those.
+    progress = (
+        state,
+        ops.arange(batch, dtype="int32"),
+        rank_hypotheses(state, config, special.end_ids),
     )
+    _, _, results = ops.while_loop(
+        lambda state, *_: _is_running(state, length),
+        run_segment,
+        tree.map_structure(with_unknown_size, progress),
+    )
+    return results
 
 
-def _score_next(
-    network: Network,
-    tokens: Tensor,
-    index: Tensor,
-    cache: Cache,
-    config: SearchConfig,
-    special: SpecialTokens,
-) -> tuple[NextTokenScores, Cache]:
-    """The scores of the tokens that may follow tokens int32 [B, K, T + 1], of which
-    `index` are written, and the cache after the step.
-    """
+def _advance(
+    network: Network, state: BeamState, config: SearchConfig, special: SpecialTokens
+) -> BeamState:
+    """Writes one token of each live hypothesis."""
+    index, tokens = state.index, state.live.tokens
     last = ops.take(tokens, index, axis=2)
-    written = follow_facts(cache, last)
-    logits, cache = network.step(last, cache, index)
+    written = follow_facts(state.cache, last)
+    logits, cache = network.step(last, state.cache, index)
     cache = keep_facts(cache, written)
-    return (
-        score_next(logits, tokens, index, cache, config=config, special=special),
-        cache,
+    scores = score_next(logits, tokens, index, cache, config=config, special=special)
+    candidates = choose_candidates(
+        scores, state.live.log_probs, config.beam_width, ends=len(special.end_ids)
     )
+    finished = keep_finished(state, candidates, config, special.end_ids)
+    live, parents = keep_live(state, candidates, special.end_ids)
+    index = index + 1
+    is_done = is_decided(finished, live.log_probs, index, config)
+    is_done = ops.logical_or(state.is_done, is_done)
+    if _LONGEST in cache.per_document:
+        is_done = ops.logical_or(is_done, index >= cache.per_document[_LONGEST])
+    return BeamState(index, live, finished, is_done, reorder_beams(cache, parents))
+
+
+def _is_running(state: BeamState, end: Tensor) -> Tensor:
+    """Whether fewer than `end` tokens are written and a document is not done."""
+    any_open = ops.logical_not(ops.all(state.is_done))
+    return ops.logical_and(state.index < end, any_open)
+
+
+def _drop_done(state: BeamState, documents: Tensor) -> tuple[BeamState, Tensor]:
+    """Drops the documents that are done; `documents` are the places, int32 [N]."""
+    is_done = state.is_done  # [N]
+    # One document always stays: a network need not support a step without any.
+    is_first = ops.arange(ops.shape(is_done)[0]) == 0
+    is_needed = ops.logical_and(ops.all(is_done), is_first)
+
+    def drop() -> tuple[BeamState, Tensor]:
+        (kept,) = ops.nonzero(ops.logical_or(ops.logical_not(is_done), is_needed))
+        kept = ops.cast(kept, "int32")
+        live, finished, still_done, places = tree.map_structure(
+            lambda part: ops.take(part, kept, axis=0),
+            (state.live, state.finished, state.is_done, documents),
+        )
+        cache = select_documents(state.cache, kept)
+        return BeamState(state.index, live, finished, still_done, cache), places
+
+    return ops.cond(ops.any(is_done), drop, lambda: (state, documents))

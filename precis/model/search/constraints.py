@@ -4,7 +4,7 @@ the repetition penalty, unsupported facts and forced tokens.
 
 from precis.model.backend import Tensor, after, ops
 from precis.model.cache import PROMPT, Cache
-from precis.model.logits import log_norm, logit_indices, lower_chosen
+from precis.model.logits import log_norm, lower_chosen, reduce_logits
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.scores import LOWEST_SCORE, NextTokenScores
 from precis.model.search.supported import lower_unsupported, must_continue
@@ -151,12 +151,8 @@ def _penalise_repetition(
         reduction, ignored = "min", float("inf")
     else:
         reduction, ignored = "max", -float("inf")
-    return ops.scatter_update(
-        logits,
-        logit_indices(tokens),
-        ops.reshape(ops.where(is_written, penalised, ignored), (-1,)),
-        reduction=reduction,
-    )
+    values = ops.where(is_written, penalised, ignored)
+    return reduce_logits(logits, tokens, values, reduction)
 
 
 def _force_token(

@@ -183,6 +183,11 @@ def _lowest_of(live: LiveHypotheses, parents: Tensor, log_probs: Tensor) -> Tens
     return ops.minimum(gather_beams(live.min_log_probs, parents), of_token)
 
 
+def _join(some: Tensor, others: Tensor) -> Tensor:
+    """Hypotheses [B, M, ...] and [B, N, ...] side by side, [B, M + N, ...]."""
+    return ops.concatenate([some, others], axis=1)
+
+
 def keep_live(
     state: BeamState, candidates: Candidates, end_ids: Sequence[int]
 ) -> tuple[LiveHypotheses, Tensor]:
@@ -234,18 +239,11 @@ def keep_finished(
     )
     scores = ops.where(counts, scores, LOWEST_SCORE)
     tokens = extend(gather_beams(state.live.tokens, parents), last, state.index)
-
-    old, lowest = state.finished, _lowest_of(state.live, parents, log_probs)
-    scores, order = ops.top_k(ops.concatenate([old.scores, scores], axis=1), k=width)
-    tokens = ops.concatenate([old.tokens, tokens], axis=1)
-    log_probs = ops.concatenate([old.log_probs, log_probs], axis=1)
-    lowest = ops.concatenate([old.min_log_probs, lowest], axis=1)
-    return FinishedHypotheses(
-        gather_beams(tokens, order),
-        scores,
-        gather_beams(log_probs, order),
-        gather_beams(lowest, order),
-    )
+    lowest = _lowest_of(state.live, parents, log_probs)
+    new = FinishedHypotheses(tokens, scores, log_probs, lowest)
+    both = FinishedHypotheses(*map(_join, state.finished, new))
+    _, order = ops.top_k(both.scores, k=width)
+    return FinishedHypotheses(*(gather_beams(part, order) for part in both))
 
 
 def is_decided(
@@ -302,22 +300,17 @@ def rank_hypotheses(
         # The live hypotheses of the last step are among the finished ones.
         live_log_probs = ops.full_like(live_log_probs, LOWEST_SCORE)
     live_scores = live_log_probs / length_penalty(state.index, config)
-
-    def join(of_finished: Tensor, of_live: Tensor) -> Tensor:
-        """[B, K, ...] twice -> [B, 2K, ...]."""
-        return ops.concatenate([of_finished, of_live], axis=1)
-
     # 2 finished, 1 live, 0 empty.
-    kinds = join(
+    kinds = _join(
         2 * ops.cast(is_finished, "int32"),
         ops.cast(is_possible(live_log_probs), "int32"),
     )
     hypotheses = Hypotheses(
-        tokens=join(finished.tokens, live.tokens)[:, :, 1:],
-        scores=join(finished.scores, live_scores),
-        log_probs=join(finished.log_probs, live_log_probs),
-        min_log_probs=join(finished.min_log_probs, live.min_log_probs),
-        finished=join(has_end, ops.zeros_like(has_end)),
+        tokens=_join(finished.tokens, live.tokens)[:, :, 1:],
+        scores=_join(finished.scores, live_scores),
+        log_probs=_join(finished.log_probs, live_log_probs),
+        min_log_probs=_join(finished.min_log_probs, live.min_log_probs),
+        finished=_join(has_end, ops.zeros_like(has_end)),
     )
     _, by_score = ops.top_k(hypotheses.scores, k=2 * config.beam_width)
     # top_k keeps the order of equals, here the order of the scores.

@@ -8,7 +8,7 @@ vocabulary in memory.
 from typing import Any, NamedTuple
 
 from precis.model.backend import ops
-from precis.model.logits import logit_indices
+from precis.model.logits import reduce_logits
 from precis.model.network.pointer import (
     LOWEST_PROBABILITY,
     PointerOutput,
@@ -163,12 +163,7 @@ def _read_logits(
             if d_source:
                 size = logits.shape[-1]
                 d_logits = d_logits + scatter_to_vocabulary(d_source[0], source, size)
-            return ops.scatter_update(
-                d_logits,
-                logit_indices(targets),
-                ops.reshape(d_right, (-1,)),
-                reduction="add",
-            )
+            return reduce_logits(d_logits, targets, d_right, "add")
 
         return tuple(parts), gradient
 

@@ -16,7 +16,7 @@ from support.table_network import (
     search,
 )
 
-from precis.model.search import compaction
+from precis.model.search import beam
 from precis.model.search.config import SearchConfig, SpecialTokens
 
 SPECIAL = SpecialTokens(start_id=0, end_id=1, pad_id=0, suppressed=(0,))
@@ -69,7 +69,7 @@ EVERYTHING = SearchConfig(
 
 def test_one_graph_finds_the_same_whatever_else_is_in_the_batch(monkeypatch):
     """All options at once, in segments of two steps, so that documents are dropped."""
-    monkeypatch.setattr(compaction, "SEGMENT", 2)
+    monkeypatch.setattr(beam, "SEGMENT", 2)
     special = dataclasses.replace(SPECIAL, prefix=(2,), last_id=1)
     tables = ending_tables(12, 7, 6, seed=5)
     signature = [tf.TensorSpec([None, *part.shape[1:]], tf.float32) for part in tables]
@@ -98,7 +98,7 @@ def test_documents_that_are_done_are_dropped_between_segments(monkeypatch, early
     """The results stay at the places of their documents, with documents that end late
     among those that end early.
     """
-    monkeypatch.setattr(compaction, "SEGMENT", 2)
+    monkeypatch.setattr(beam, "SEGMENT", 2)
     config = SearchConfig(beam_width=2, max_summary_tokens=8, early_stopping=early)
     order = np.random.default_rng(0).permutation(24)
     tables = tuple(part[order] for part in ending_tables(24, 8, 6, seed=9))

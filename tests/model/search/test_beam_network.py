@@ -13,7 +13,7 @@ from support.table_network import check
 from support.walks import SOURCE, every_summary
 
 from precis.model.network.config import SOURCE_PADDING
-from precis.model.search import compaction
+from precis.model.search import beam
 from precis.model.search.beam import beam_search
 from precis.model.search.config import SearchConfig, SpecialTokens
 
@@ -69,7 +69,7 @@ def compiled(request):
         return beam_search(network, network.encode(source), **given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compaction, "SEGMENT", 2)
+        patch.setattr(beam, "SEGMENT", 2)
         run.get_concrete_function()
     return CompiledSearch(network, config, run)
 
