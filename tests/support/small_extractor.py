@@ -11,8 +11,8 @@ from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.network.build import build_network
 from precis.model.network.config import EncoderConfig, ExtractorConfig
-from precis.model.network.encoder import Encoder
 from precis.model.network.extractor import Extractor
+from precis.model.network.transformer import Encoder
 from precis.model.tokenization.imported import read_tokenizer
 from support.plain_network import scramble
 from support.small_encoder_checkpoint import BERT, VOCABULARY, write_pieces

@@ -48,8 +48,8 @@ from precis.model.tokenization.prompts import PromptTokenizer
 
 # TensorFlow takes seconds to import, and only the functions that load need it.
 if TYPE_CHECKING:
-    from precis.model.network.encoder import Encoder
     from precis.model.network.generator import Generator
+    from precis.model.network.transformer import Encoder
 
 # The only architecture that has a separate encoder.
 _ENCODER_DECODER = "transformer"
@@ -365,7 +365,7 @@ def load_encoder_bundle(
     from precis.model.network.build import build_network
 
     with naming_config(folder):
-        shape = stored.config.classifier(labels) if labels else stored.config
+        shape = dataclasses.replace(stored.config, labels=labels)
         encoder = build_network(shape, precision=precision)
         for weight in encoder.weights:
             weight.assign(stored.weights[weight.path.split("/", 1)[1]])

@@ -22,7 +22,7 @@ from precis.model.network.config import SOURCE_PADDING
 from precis.model.tokenization.folder import AnyTokenizer
 
 if TYPE_CHECKING:
-    from precis.model.network.encoder import Encoder
+    from precis.model.network.transformer import Encoder
 
 # Padded tokens of one call. More take more memory and are no faster on a CPU.
 _BATCH_TOKENS = 8_192

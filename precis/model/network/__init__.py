@@ -4,10 +4,9 @@ build.py               makes a network from its configuration
 config.py              the configurations
 architectures.py       names of architectures and sizes
 generator.py           the base of all networks that write summaries
-transformer.py         encoder-decoder
+transformer.py         encoder-decoder, and an encoder alone
 decoder_only.py        one stack of blocks for source and summary
 recurrent.py           GRUs with attention
-encoder.py             an encoder alone, or the encoder of a Transformer
 extractor.py           scores sentences from their vectors
 layers.py              linear layers, norms, attention, feed-forward, masks
 blocks.py              the block of encoder and decoder, and stacks of them

@@ -6,7 +6,6 @@ from typing import Any
 import keras
 
 from precis.model.network.config import (
-    ClassifierConfig,
     DecoderOnlyConfig,
     EncoderConfig,
     ExtractorConfig,
@@ -14,10 +13,9 @@ from precis.model.network.config import (
     TransformerConfig,
 )
 from precis.model.network.decoder_only import DecoderOnly
-from precis.model.network.encoder import Classifier, Encoder
 from precis.model.network.extractor import Extractor
 from precis.model.network.recurrent import Recurrent
-from precis.model.network.transformer import Transformer
+from precis.model.network.transformer import Encoder, Transformer
 
 # The network of each configuration and its name, with which the paths of its weights
 # begin.
@@ -26,7 +24,6 @@ _NETWORKS: Mapping[type[Any], tuple[Callable[..., Any], str]] = {
     DecoderOnlyConfig: (DecoderOnly, "decoder_only"),
     RecurrentConfig: (Recurrent, "recurrent"),
     EncoderConfig: (Encoder, "encoder"),
-    ClassifierConfig: (Classifier, "encoder"),
     ExtractorConfig: (Extractor, "extractor"),
 }
 
@@ -41,8 +38,7 @@ def build_network(config: Any, *, seed: int = 0, precision: str = "float32") -> 
           Weights, softmax, norms and logits are float32.
 
     Returns:
-      A `Generator` of a `NetworkConfig`, an `Encoder`, a `Classifier` or an
-      `Extractor`.
+      A `Generator` of a `NetworkConfig`, an `Encoder` or an `Extractor`.
     """
     make, name = _NETWORKS[type(config)]
     policy_before = keras.config.dtype_policy()

@@ -1,9 +1,9 @@
 """The shapes of the networks, as frozen configuration objects that a bundle stores.
 
 `StackConfig` describes a stack of Transformer blocks; `EncoderConfig`,
-`ClassifierConfig`, `TransformerConfig` and `DecoderOnlyConfig` add their layers to it.
-`RecurrentConfig` and `ExtractorConfig` stand alone. `architectures.py` has the names of
-architectures and sizes.
+`TransformerConfig` and `DecoderOnlyConfig` add their layers to it. `RecurrentConfig`
+and `ExtractorConfig` stand alone. `architectures.py` has the names of architectures and
+sizes.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from precis.model.config import check_at_least, check_fields, later, setting
 from precis.model.errors import UsageError
 
 # Numbers of a configuration that are no counts.
-_MAY_BE_ZERO = ("pad_id", "vector_width")
+_MAY_BE_ZERO = ("pad_id", "vector_width", "labels")
 POSITIONS = ("sinusoidal", "sinusoidal_halves", "learned", "relative", "rotary")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
 # Fills the rows of a batch of sources up. It is the id of no token: the padding token
@@ -124,17 +124,7 @@ class EncoderConfig(StackConfig):
     """The shape of a Transformer encoder."""
 
     encoder_layers: int
-
-    def classifier(self, labels: int) -> "ClassifierConfig":
-        """The shape of this encoder with a head for so many labels."""
-        return ClassifierConfig(**_fields_of(EncoderConfig, self), labels=labels)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassifierConfig(EncoderConfig):
-    """The shape of an encoder that labels texts."""
-
-    labels: int
+    labels: int = later(0)  # of texts, which the encoder then gives in place of states
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -178,7 +168,8 @@ class TransformerConfig(StackConfig):
     @property
     def encoder(self) -> EncoderConfig:
         """The shape of the encoder alone."""
-        return EncoderConfig(**_fields_of(EncoderConfig, self))
+        stack = _fields_of(StackConfig, self)
+        return EncoderConfig(**stack, encoder_layers=self.encoder_layers)
 
     @property
     def decoder(self) -> StackConfig:

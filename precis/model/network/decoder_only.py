@@ -69,7 +69,8 @@ class DecoderOnly(BlockGenerator):
         positions = ops.arange(length, dtype="int32")
         visible = ops.logical_and(look_ahead_mask(length), mask)  # [B, 1, S, S]
         views = self.views(score_bias(visible), mask, positions, positions)
-        states = self.input_layer(self.embedding(tokens), training=training)
+        embedded = self.embedding(tokens)
+        states = self.input_layer(embedded, positions, training=training)
         keys_values, maps = [], []
         for layer, block in enumerate(self.blocks):
             bias, _, rotation = views[layer]

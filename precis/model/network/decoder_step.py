@@ -151,7 +151,7 @@ class BlockGenerator(Generator):
                     arrange_source(*pair) for pair in self.source_keys_values(memory)
                 ),
                 "source_mask": memory.mask,
-                "pointer": self.start_pointer(memory),
+                "pointer": self.pointer.start(memory) if self.pointer else (),
             },
             shared={
                 "blocks": tuple(prepare_block(block) for block in self.blocks),
@@ -176,7 +176,7 @@ class BlockGenerator(Generator):
             groups = attention.heads // attention.kv_heads
             self_bias = ops.tile(self_bias, (1, 1, groups, 1))
         views = self.views(self_bias, source_mask, positions, slots)
-        inputs = self.input_layer.at(self.target_embedding(tokens), positions)
+        inputs = self.input_layer(self.target_embedding(tokens), positions)
         states = ops.reshape(inputs, (batch * beams, inputs.shape[-1]))
         self_keys, self_values = [], []
         for layer, block in enumerate(self.blocks):

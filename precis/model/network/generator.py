@@ -127,7 +127,11 @@ class Generator(keras.Model):
         """Computes the parts of `call` that a loss reads, with the same arguments."""
         memory = self.encode(source, training=training)
         states, inputs, _ = self.decode(target, memory, training=training)
-        logits = self._logits(states)
+        if self.output_layer:
+            logits = ops.cast(self.output_layer(states), "float32")
+        else:
+            scaled = states * self.output_scale
+            logits = self.target_embedding.logits(scaled, self.compute_dtype)
         if self.pointer is None:
             return Prediction(logits, None)
         return Prediction(logits, self.pointer(states, inputs, memory))
@@ -216,12 +220,6 @@ class Generator(keras.Model):
             bias=() if bias is None else ops.convert_to_tensor(bias),
         )
 
-    def start_pointer(self, memory: Memory) -> Any:
-        """The source as the pointer reads it, a `PointerSource`; () without a
-        pointer.
-        """
-        return self.pointer.start(memory) if self.pointer else ()
-
     def step_output(self, states: Tensor, inputs: Tensor, cache: Cache) -> Tensor:
         """Computes the logits of a step.
 
@@ -242,10 +240,3 @@ class Generator(keras.Model):
         if not self.pointer:
             return logits
         return self.pointer.step(logits, states, inputs, cache.per_document["pointer"])
-
-    def _logits(self, states: Tensor) -> Tensor:
-        if self.output_layer:
-            return ops.cast(self.output_layer(states), "float32")
-        return self.target_embedding.logits(
-            states * self.output_scale, self.compute_dtype
-        )

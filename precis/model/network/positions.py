@@ -147,36 +147,24 @@ class PositionedInput(keras.layers.Layer):
         self.built = True
 
     def call(
-        self, embedded: Tensor, positions: Tensor = None, training: bool = False
+        self, embedded: Tensor, positions: Tensor, training: bool = False
     ) -> Tensor:
-        """Adds positions to whole rows.
+        """Adds positions to embedded tokens.
 
         Args:
-          embedded: float32 [B, T, D].
-          positions: int32 [B, T], the position of each token; None counts from 0.
+          embedded: float32 [..., D].
+          positions: int32, broadcast to [...], the position of each token.
           training: whether dropout is on.
 
         Returns:
-          float32 [B, T, D].
-        """
-        if positions is not None:
-            return self.dropout(self.at(embedded, positions), training=training)
-        if self.positions is not None:
-            codes = ops.convert_to_tensor(self.positions)  # [max_tokens, D]
-            embedded = embedded + codes[: ops.shape(embedded)[1]]
-        return self.dropout(self._normed(embedded), training=training)
-
-    def at(self, embedded: Tensor, positions: Tensor) -> Tensor:
-        """Adds positions to embedded tokens float32 [..., D], without dropout; the
-        positions are int32 and broadcast to [...].
+          float32 [..., D].
         """
         if self.positions is not None:
             codes = ops.convert_to_tensor(self.positions)  # [max_tokens, D]
             embedded = embedded + ops.take(codes, positions, axis=0)
-        return self._normed(embedded)
-
-    def _normed(self, states: Tensor) -> Tensor:
-        return self.norm(states) if self.norm else states
+        if self.norm:
+            embedded = self.norm(embedded)
+        return self.dropout(embedded, training=training)
 
 
 class RelativePositions(keras.layers.Layer):

@@ -150,7 +150,7 @@ class Recurrent(Generator):
                 "source_states": memory.states,
                 "source_keys": keys,
                 "source_mask": memory.mask,
-                "pointer": self.start_pointer(memory),
+                "pointer": self.pointer.start(memory) if self.pointer else (),
             },
             shared={"output": self.prepare_output()},
         )

@@ -1,5 +1,6 @@
-"""The Transformer encoder-decoder (Vaswani et al. 2017) with an optional
-pointer-generator output (See et al. 2017).
+"""The Transformer (Vaswani et al. 2017): its encoder alone, as in BERT (Devlin et al.
+2019), and the encoder-decoder with an optional pointer-generator output (See et al.
+2017).
 """
 
 from collections.abc import Sequence
@@ -7,20 +8,129 @@ from typing import Any
 
 import keras
 
-from precis.model.backend import Tensor
+from precis.model.backend import Tensor, ops
 from precis.model.network.blocks import make_stack
-from precis.model.network.config import TransformerConfig
+from precis.model.network.config import EncoderConfig, TransformerConfig
 from precis.model.network.convolutional_gate import ConvolutionalGate
 from precis.model.network.decoder_step import BlockGenerator
-from precis.model.network.encoder import add_encoder, read_tokens
 from precis.model.network.generator import AttentionMap
 from precis.model.network.layers import (
+    Linear,
     Memory,
     build_parts,
     padding_mask,
+    score_bias,
     source_tokens,
 )
-from precis.model.network.positions import TokenEmbedding
+from precis.model.network.positions import TokenEmbedding, rotation_at
+
+
+class Encoder(keras.Model):
+    """Maps token ids to states, or a text, or a pair of texts that a separator joins,
+    to its labels (Devlin et al. 2019). Its weights have the names of those in
+    `Transformer`.
+
+    Attributes:
+      config: its shape.
+    """
+
+    def __init__(self, config: EncoderConfig, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.config = config
+        add_encoder(self, config)
+        self.head = []
+        if config.labels:
+            self.head = [
+                Linear(config.width, name="label_inner"),
+                Linear(config.labels, name="label_outer"),
+            ]
+
+    def build(self, _: Any = None) -> None:
+        parts = [self.embedding, self.source_input, self.encoder_positions]
+        parts += [*self.encoder, self.encoder_norm, *self.head]
+        build_parts(parts, self.config.width)
+        self.built = True
+
+    def call(self, tokens: Tensor, training: bool = False) -> Tensor:
+        """Maps ids int32 [B, S] to states float32 [B, S, D], or to the logits of the
+        labels, float32 [B, L], which are computed from the state of the first token.
+
+        SOURCE_PADDING fills short rows; the states there have no meaning.
+        """
+        states, _, _ = read_tokens(self, tokens, training=training)
+        if not self.head:
+            return states
+        inner, outer = self.head
+        return outer(ops.tanh(inner(states[:, 0])))
+
+
+def add_encoder(
+    network: Any, config: EncoderConfig | TransformerConfig, **output: bool
+) -> None:
+    """Sets the layers of an encoder on a network: embedding, source_input,
+    encoder_positions, encoder and encoder_norm.
+
+    Args:
+      network: a model under construction.
+      config: its shape.
+      **output: of the embedding, where it is an output layer too.
+    """
+    network.embedding = TokenEmbedding(config, name="embedding", **output)
+    (
+        network.source_input,
+        network.encoder_positions,
+        network.encoder,
+        network.encoder_norm,
+    ) = make_stack(
+        config,
+        names=("source_input", "encoder_positions", "encoder", "encoder_norm"),
+        blocks=config.encoder_layers,
+        max_tokens=config.max_source_tokens,
+        is_bidirectional=True,
+    )
+
+
+def read_tokens(
+    network: Any, source: Tensor, training: bool = False
+) -> tuple[Tensor, Tensor, list[Tensor | None]]:
+    """Runs the layers of `add_encoder`.
+
+    Args:
+      network: the network with these layers.
+      source: int32 [B, S]; SOURCE_PADDING fills short rows.
+      training: whether dropout is on.
+
+    Returns:
+      States float32 [B, S, D], the bias float32 [B, 1, 1, S] that masks padding, and
+      the attention weights [B, H, S, S] of each block, None of those with a `reach`.
+    """
+    padding_bias = score_bias(padding_mask(source))
+    bias = padding_bias
+    attention_weights = []
+    config, length = network.config, ops.shape(source)[1]
+    positions = ops.arange(length, dtype="int32")
+    rotation = rotation_at(config, positions)
+    local_rotation = rotation_at(config, positions, is_local=True)
+    # By the letters of `reach`.
+    views = {
+        "": (rotation, None),
+        "g": (rotation, (length, length)),
+        "l": (local_rotation, ((config.window - 1) // 2, config.window // 2)),
+    }
+    if network.encoder_positions:
+        bias = bias + network.encoder_positions(positions, positions)
+    tokens = source_tokens(source, config.pad_id)
+    embedded = network.embedding(tokens)
+    states = network.source_input(embedded, positions, training=training)
+    for number, block in enumerate(network.encoder):
+        rotation, window = views[config.reach[number : number + 1]]
+        states, weights, _ = block(
+            states, bias, rotation=rotation, window=window, training=training
+        )
+        attention_weights.append(weights)
+    if network.encoder_norm:
+        states = network.encoder_norm(states)
+    return states, padding_bias, attention_weights
 
 
 class Transformer(BlockGenerator):

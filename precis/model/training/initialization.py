@@ -18,7 +18,6 @@ from precis.model.bundle.network_bundle import (
 )
 from precis.model.errors import UsageError
 from precis.model.network.config import (
-    EncoderConfig,
     NetworkConfig,
     StackConfig,
     TransformerConfig,
@@ -123,8 +122,8 @@ def weights_of_encoder(
     _check_vocabulary(
         folder, encoder.tokenizer, tokenizers.source, flag="source_tokenizer"
     )
-    names = [field.name for field in dataclasses.fields(EncoderConfig)]
-    shape = {name: getattr(encoder.config, name) for name in names}
+    shape = dataclasses.asdict(encoder.config)
+    del shape["labels"]
     shape["max_source_tokens"] = min(max_source_tokens, shape["max_source_tokens"])
     config = TransformerConfig(
         **shape,

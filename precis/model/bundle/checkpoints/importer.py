@@ -162,7 +162,7 @@ def load_checkpoint(
             )
         config = _read_config(family, settings)
         if checker:
-            config = config.classifier(checker["labels"])
+            config = dataclasses.replace(config, labels=checker["labels"])
         search = [*_read_search(folder, settings, family)] if is_writer else []
         are_learned = config.positions == "learned"
         # The number of positions is no limit, except where the prompt counts too.
