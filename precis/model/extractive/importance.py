@@ -3,7 +3,13 @@
 Hong and Nenkova (2014) learn the importance of words, Li, Qian and Liu (2013) that of
 pairs, from where they stand and how often summaries took them. Here the probability of
 each n-gram of a document is the output of a small network over such features, which
-include the scores that the extractor gave the sentences.
+include the scores that the extractor gave the sentences. As tensors of a bundle:
+
+importance/words/mean, scale, kernel_0, bias_0, ...    the network
+importance/words/lexicon_text                          its n-grams, one a line, UTF-8
+importance/words/lexicon_counts                        int32 [n, 2]
+importance/length_weights                              of the reference's length
+importance/calibration                                 float64 [2, K]
 """
 
 import itertools
@@ -37,6 +43,8 @@ _BEST_SENTENCES = 3
 _NO_SECOND = 5.0
 # Documents that a ratio is smoothed by.
 _SMOOTHING = 20.0
+_LAYERS = 3
+_PREFIX = "importance/"  # of the names of all tensors
 
 
 class Lexicon(NamedTuple):
@@ -64,12 +72,57 @@ class ImportanceNetwork(NamedTuple):
       mean, scale: float32 [F]; features are shifted and multiplied by them.
       kernels: float32 [F, D], [D, E] and [E, 1].
       biases: float32 [D], [E] and [1].
+      lexicon: of the n-grams that it judges.
     """
 
     mean: np.ndarray
     scale: np.ndarray
     kernels: tuple[np.ndarray, ...]
     biases: tuple[np.ndarray, ...]
+    lexicon: Lexicon
+
+    @classmethod
+    def of(
+        cls,
+        tensors: Mapping[str, np.ndarray],
+        prefix: str,
+        documents: int,
+        taken_share: float,
+    ) -> "ImportanceNetwork":
+        """The network of its `tensors`; the last two are as in `Lexicon`."""
+        numbers = tensors[f"{prefix}lexicon_counts"].tolist()
+        text = tensors[f"{prefix}lexicon_text"].tobytes().decode()
+        lines = text.split("\n") if numbers else []
+        counts: dict[Gram, tuple[int, int]] = {
+            tuple(line.split(" ")) if " " in line else line: (articles, taken)
+            for line, (articles, taken) in zip(lines, numbers, strict=True)
+        }
+        return cls(
+            tensors[f"{prefix}mean"],
+            tensors[f"{prefix}scale"],
+            kernels=tuple(tensors[f"{prefix}kernel_{n}"] for n in range(_LAYERS)),
+            biases=tuple(tensors[f"{prefix}bias_{n}"] for n in range(_LAYERS)),
+            lexicon=Lexicon(documents, taken_share, counts),
+        )
+
+    def tensors(self, prefix: str) -> dict[str, np.ndarray]:
+        """Its arrays and those of the lexicon, by names with this beginning."""
+        counts = self.lexicon.counts
+        grams: list[Any] = list(counts)  # A word, or the words of a pair.
+        texts = (each if isinstance(each, str) else " ".join(each) for each in grams)
+        lines = "\n".join(texts).encode()
+        named = {
+            f"{prefix}mean": self.mean,
+            f"{prefix}scale": self.scale,
+            f"{prefix}lexicon_text": np.frombuffer(lines, np.uint8),
+            f"{prefix}lexicon_counts": np.array([*counts.values()], np.int32).reshape(
+                -1, 2
+            ),
+        }
+        for layer in range(_LAYERS):
+            named[f"{prefix}kernel_{layer}"] = self.kernels[layer]
+            named[f"{prefix}bias_{layer}"] = self.biases[layer]
+        return named
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """Features float32 [G, F] -> float64 [G], each from 0 to 1."""
@@ -90,7 +143,6 @@ class ImportanceModel(NamedTuple):
 
     Attributes:
       words, pairs: the networks.
-      word_lexicon, pair_lexicon: counts in the training articles.
       length_weights: float64 [L], of `length_features`.
       calibration: float64 [2, K], values of `expected_rouge2` and the ROUGE-2 that
           extracts of such a value had, as `np.interp` takes them.
@@ -98,10 +150,41 @@ class ImportanceModel(NamedTuple):
 
     words: ImportanceNetwork
     pairs: ImportanceNetwork
-    word_lexicon: Lexicon
-    pair_lexicon: Lexicon
     length_weights: np.ndarray
     calibration: np.ndarray = np.array([[0.0, 1.0], [0.0, 1.0]])
+
+    @classmethod
+    def of(
+        cls, config: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
+    ) -> "ImportanceModel":
+        """The model of what a bundle holds of it: its `config` and its `tensors`."""
+        documents, shares = config["documents"], config["taken_shares"]
+        return cls(
+            ImportanceNetwork.of(tensors, f"{_PREFIX}words/", documents, shares[0]),
+            ImportanceNetwork.of(tensors, f"{_PREFIX}pairs/", documents, shares[1]),
+            tensors[f"{_PREFIX}length_weights"],
+            tensors[f"{_PREFIX}calibration"],
+        )
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What config.json of a bundle says of it."""
+        lexicons = self.words.lexicon, self.pairs.lexicon
+        return {
+            "word_features": list(WORD_FEATURES),
+            "pair_features": list(PAIR_FEATURES),
+            "documents": lexicons[0].documents,
+            "taken_shares": [lexicon.taken_share for lexicon in lexicons],
+        }
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Its arrays, by their names in a bundle."""
+        return {
+            **self.words.tensors(f"{_PREFIX}words/"),
+            **self.pairs.tensors(f"{_PREFIX}pairs/"),
+            f"{_PREFIX}length_weights": self.length_weights,
+            f"{_PREFIX}calibration": self.calibration,
+        }
 
     def expect_rouge2(self, summary: str, reference: ExpectedReference) -> float:
         """`expected_rouge2`, calibrated."""
@@ -127,10 +210,10 @@ class ImportanceModel(NamedTuple):
         words, pairs = find_ngrams(tokens), find_pairs(tokens)
         count = int(words.counts.sum())
         with single_thread():
-            features = ngram_features(words, scores, count, self.word_lexicon)
+            features = ngram_features(words, scores, count, self.words.lexicon)
             of_words = self.words.importance(words, features)
             features = ngram_features(
-                pairs, scores, count, self.pair_lexicon, of_words=of_words
+                pairs, scores, count, self.pairs.lexicon, of_words=of_words
             )
             of_pairs = self.pairs.importance(pairs, features)
             length = float(np.exp(length_features(tokens) @ self.length_weights))

@@ -12,11 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from precis.model.bundle.importance_tensors import (
-    importance_config,
-    importance_tensors,
-    read_importance,
-)
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
     check_features,
@@ -29,7 +24,11 @@ from precis.model.bundle.manifest import (
 from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.config import stored_fields
 from precis.model.extractive.features import FEATURE_NAMES, features_of_all
-from precis.model.extractive.importance import ImportanceModel
+from precis.model.extractive.importance import (
+    PAIR_FEATURES,
+    WORD_FEATURES,
+    ImportanceModel,
+)
 from precis.model.extractive.terms import Terms
 from precis.model.extractive.threads import single_thread
 from precis.model.inference.selector_network import (
@@ -166,8 +165,8 @@ def save_scorer(
         }
         weights |= {each.path: each.numpy() for each in encoder.encoder.weights}
     if importance is not None:
-        config["importance"] = importance_config(importance)
-        weights |= importance_tensors(importance)
+        config["importance"] = importance.config
+        weights |= importance.tensors()
     return save_bundle_files(
         folder,
         kind=EXTRACTIVE,
@@ -208,6 +207,8 @@ def load_scorer(folder: str) -> SentenceScorer:
             for weight in reader.weights:
                 weight.assign(weights[weight.path])
             encoder = SentenceEncoder(reader, open_tokenizer(folder))
-        if "importance" in config:
-            importance = read_importance(folder, config["importance"], weights)
+        if learned := config.get("importance"):
+            check_features(folder, learned["word_features"], WORD_FEATURES)
+            check_features(folder, learned["pair_features"], PAIR_FEATURES)
+            importance = ImportanceModel.of(learned, weights)
     return SentenceScorer(network, encoder, importance=importance, model_id=model_id)

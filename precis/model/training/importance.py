@@ -7,7 +7,7 @@ that stands in no other article tells nothing.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import keras
@@ -66,49 +66,61 @@ def train_importance(
     ):
         return None
     words = [find_ngrams(article.sentences) for article in articles]
-    counts = [int(ngrams.counts.sum()) for ngrams in words]
-    labels = [
-        _labels(ngrams, article.reference)
-        for ngrams, article in zip(words, articles, strict=True)
-    ]
-    word_lexicon = _count(words, labels, least=_MIN_ARTICLES_WORD)
-    word_features = [
-        ngram_features(ngrams, article.scores, count, word_lexicon, taken=taken)
-        for ngrams, article, count, taken in zip(
-            words, articles, counts, labels, strict=True
-        )
-    ]
-    word_network = _fit(word_features, labels, seed=seed)
-    pairs = [find_pairs(article.sentences) for article in articles]
-    labels = [
-        _labels(ngrams, itertools.pairwise(article.reference))
-        for ngrams, article in zip(pairs, articles, strict=True)
-    ]
-    pair_lexicon = _count(pairs, labels, least=_MIN_ARTICLES_PAIR)
-    pair_features = [
-        ngram_features(
-            pairs[place],
-            article.scores,
-            counts[place],
-            pair_lexicon,
-            of_words=word_network.importance(words[place], word_features[place]),
-            taken=labels[place],
-        )
-        for place, article in enumerate(articles)
-    ]
-    return ImportanceModel(
-        words=word_network,
-        pairs=_fit(pair_features, labels, seed=seed),
-        word_lexicon=word_lexicon,
-        pair_lexicon=pair_lexicon,
-        length_weights=_fit_length(articles),
+    references = [article.reference for article in articles]
+    unknown = [None] * len(articles)
+    network, features = _learn(
+        articles, words, references, unknown, least=_MIN_ARTICLES_WORD, seed=seed
     )
+    importance = list(map(network.importance, words, features))
+    pairs = [find_pairs(article.sentences) for article in articles]
+    references = list(map(itertools.pairwise, references))
+    of_pairs, _ = _learn(
+        articles, pairs, references, importance, least=_MIN_ARTICLES_PAIR, seed=seed
+    )
+    return ImportanceModel(network, of_pairs, _fit_length(articles))
 
 
-def _labels(ngrams: Ngrams, reference: Iterable[Gram]) -> list[bool]:
-    """Whether the reference of an article takes each of its n-grams."""
-    taken = frozenset(reference)
-    return [gram in taken for gram in ngrams.grams]
+def _learn(
+    articles: Sequence[ScoredArticle],
+    ngrams_of_all: Sequence[Ngrams],
+    references: Sequence[Iterable[Gram]],
+    of_words: Sequence[Mapping[Gram, float] | None],
+    *,
+    least: int,
+    seed: int,
+) -> tuple[ImportanceNetwork, list[np.ndarray]]:
+    """Learns which n-grams of articles their references take.
+
+    Args:
+      articles: with references.
+      ngrams_of_all: of each article.
+      references: the n-grams of each reference.
+      of_words: as for `ngram_features`.
+      least: the articles that an n-gram of the lexicon stands in.
+      seed: of the network.
+
+    Returns:
+      The network, and the features of the n-grams of each article.
+    """
+    labels = [
+        list(map(frozenset(reference).__contains__, ngrams.grams))
+        for ngrams, reference in zip(ngrams_of_all, references, strict=True)
+    ]
+    lexicon = _count(ngrams_of_all, labels, least=least)
+    features = [
+        ngram_features(
+            ngrams,
+            article.scores,
+            sum(map(len, article.sentences)),
+            lexicon,
+            of_words=known,
+            taken=taken,
+        )
+        for article, ngrams, known, taken in zip(
+            articles, ngrams_of_all, of_words, labels, strict=True
+        )
+    ]
+    return _fit(features, labels, lexicon, seed=seed), features
 
 
 def _count(
@@ -130,7 +142,11 @@ def _count(
 
 
 def _fit(
-    features: Sequence[np.ndarray], labels: Sequence[Sequence[bool]], *, seed: int
+    features: Sequence[np.ndarray],
+    labels: Sequence[Sequence[bool]],
+    lexicon: Lexicon,
+    *,
+    seed: int,
 ) -> ImportanceNetwork:
     """Trains a network on the n-grams of all articles (cross entropy, Adam with cosine
     decay).
@@ -169,6 +185,7 @@ def _fit(
         scale,
         kernels=tuple(kernel for kernel, _ in weights),
         biases=tuple(bias for _, bias in weights),
+        lexicon=lexicon,
     )
 
 

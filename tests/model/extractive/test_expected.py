@@ -132,11 +132,11 @@ def undecided_model():
             np.ones(len(features), np.float32),
             (np.zeros((len(features), 1), np.float32),),
             (np.zeros(1, np.float32),),
+            Lexicon(1, 0.5, {}),
         )
         for features in (WORD_FEATURES, PAIR_FEATURES)
     )
-    lexicon = Lexicon(1, 0.5, {})
-    return ImportanceModel(words, pairs, lexicon, lexicon, np.array([2.0, 0.0, 0.0]))
+    return ImportanceModel(words, pairs, np.array([2.0, 0.0, 0.0]))
 
 
 def test_headings_questions_and_sentences_about_the_page_are_no_options():

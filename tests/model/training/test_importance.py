@@ -8,15 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from precis.model.bundle.importance_tensors import (
-    importance_config,
-    importance_tensors,
-    read_importance,
-)
-from precis.model.errors import UsageError
 from precis.model.extractive.importance import (
     PLACE_FEATURES,
-    WORD_FEATURES,
+    ImportanceModel,
     Lexicon,
     lexicon_features,
     ngram_features,
@@ -125,14 +119,9 @@ def test_it_learns_where_and_which_words_references_take(model):
 
 def test_a_bundle_holds_all_of_it(model):
     model = model._replace(calibration=np.array([[0.1, 0.5], [0.2, 0.3]]))
-    config, tensors = importance_config(model), importance_tensors(model)
-    read = read_importance("bundle", config, tensors)
+    read = ImportanceModel.of(model.config, model.tensors())
     assert (read.calibration == model.calibration).all()
-    assert read.word_lexicon == model.word_lexicon
-    assert read.pair_lexicon == model.pair_lexicon
+    assert read.words.lexicon == model.words.lexicon
+    assert read.pairs.lexicon == model.pairs.lexicon
     given = ["w1 key", "w2"], np.array([0.5, 0.4])
     assert read.expect_reference(*given) == model.expect_reference(*given)
-    with pytest.raises(UsageError, match="bundle: trained on other features"):
-        read_importance(
-            "bundle", {**config, "word_features": WORD_FEATURES[1:]}, tensors
-        )
