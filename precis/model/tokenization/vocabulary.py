@@ -6,17 +6,8 @@ give an equal vocabulary.
 """
 
 import collections
-import functools
 from collections import Counter
-from collections.abc import (
-    Callable,
-    Collection,
-    Container,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -90,11 +81,11 @@ def _by_frequency(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 def count_characters(counts: Mapping[str, int]) -> Counter[str]:
     """The characters of words, each as often as the words have it."""
-    characters: dict[str, int] = collections.defaultdict(int)
+    characters: Counter[str] = Counter()
     for word, count in counts.items():
         for character in word:
             characters[character] += count
-    return Counter(characters)
+    return characters
 
 
 def learn(
@@ -189,8 +180,8 @@ def pieces_above(
         words                 counts of ends
         ▁paid 2, ▁unpaid 1    ▁paid 2, ▁unpaid 1, ##paid 3 ... ##d 3, ##unpaid 1 ...
 
-    At first a piece may begin anywhere in a word, later only where the pieces of the
-    iteration before cut it.
+    A piece may begin where the pieces of the iteration before cut a word; at first they
+    are single characters.
 
     Args:
       threshold: at least 1.
@@ -203,41 +194,19 @@ def pieces_above(
         if len(word) <= _MAX_PIECE_CHARACTERS and set(word).issubset(characters)
     ]
     letters = {*characters, *(JOINER + character for character in characters)}
-    frequent = _frequent_ends(usable, _all_ends, threshold)
-    for _ in range(1, _ITERATIONS):
+    pieces: Set[str] = letters
+    frequent: dict[str, int] = {}
+    for _ in range(_ITERATIONS):
+        longest = max(map(len, pieces), default=0)
+        counts: dict[str, int] = collections.defaultdict(int)
+        for word, count in usable:
+            end = word
+            for piece in cut_word(word, pieces, longest):
+                counts[end] += count
+                end = JOINER + end[len(piece) :]
+        frequent = {end: count for end, count in counts.items() if count >= threshold}
         pieces = letters | frequent.keys()
-        frequent = _frequent_ends(
-            usable, functools.partial(_ends_at_cuts, pieces=pieces), threshold
-        )
     return [piece for piece, _ in _by_frequency(frequent) if piece not in letters]
-
-
-def _frequent_ends(
-    words: Iterable[tuple[str, int]],
-    ends: Callable[[str], Iterable[str]],
-    threshold: int,
-) -> dict[str, int]:
-    """How often words end with one of the `ends` of a word, where that is at least
-    `threshold` times.
-    """
-    counts: dict[str, int] = collections.defaultdict(int)
-    for word, count in words:
-        for end in ends(word):
-            counts[end] += count
-    return {piece: count for piece, count in counts.items() if count >= threshold}
-
-
-def _all_ends(word: str) -> Iterator[str]:
-    yield word
-    for start in range(1, len(word)):
-        yield JOINER + word[start:]
-
-
-def _ends_at_cuts(word: str, pieces: Container[str]) -> Iterator[str]:
-    end = word
-    for piece in cut_word(word, pieces, _MAX_PIECE_CHARACTERS + len(JOINER)):
-        yield end
-        end = JOINER + end[len(piece) :]
 
 
 def _forms(characters: Iterable[str]) -> list[str]:
