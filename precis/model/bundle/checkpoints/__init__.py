@@ -1,8 +1,8 @@
 """Checkpoints of Hugging Face transformers: read as networks, and written from them.
 
 family           what the checkpoints of one architecture look like
-bart, bert, t5,
-rotary           the families: names of fields and tensors, as data
+encoder_decoder,
+bert, rotary     the families: names of fields and tensors, as data
 generation       generation_config.json as a search, and a search as that file
 importer         a checkpoint as a network or an encoder
 exporter         a network as a checkpoint

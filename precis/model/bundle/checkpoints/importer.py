@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precis.model import files
-from precis.model.bundle.checkpoints.bart import BART, PEGASUS
 from precis.model.bundle.checkpoints.bert import (
     BERT,
     DISTILBERT,
@@ -22,6 +21,7 @@ from precis.model.bundle.checkpoints.bert import (
     ROBERTA_CHECKER,
     read_checker,
 )
+from precis.model.bundle.checkpoints.encoder_decoder import BART, MT5, PEGASUS, T5
 from precis.model.bundle.checkpoints.family import Family
 from precis.model.bundle.checkpoints.generation import read_generation, task_settings
 from precis.model.bundle.checkpoints.rotary import (
@@ -32,7 +32,6 @@ from precis.model.bundle.checkpoints.rotary import (
     QWEN3,
     T5GEMMA2,
 )
-from precis.model.bundle.checkpoints.t5 import MT5, T5
 from precis.model.bundle.manifest import check_finite
 from precis.model.errors import DataError, UsageError
 from precis.model.network.config import DecoderOnlyConfig, TransformerConfig
@@ -160,7 +159,8 @@ def load_checkpoint(
                 f"{CONFIG_FILE}: is_encoder_decoder is false, and one side alone "
                 "writes no summaries; take the whole checkpoint"
             )
-        config = _read_config(family, settings)
+        with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
+            config = family.network(settings)
         if checker:
             config = dataclasses.replace(config, labels=checker["labels"])
         search = [*_read_search(folder, settings, family)] if is_writer else []
@@ -193,15 +193,6 @@ def load_checkpoint(
             network = build_network(config, precision=precision)
         _assign(network, tensors, family)
     return Checkpoint(network, *search)
-
-
-def _read_config(family: Family, settings: Mapping[str, Any]) -> Any:
-    """The configuration of the network, or of the encoder."""
-    with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
-        try:
-            return family.network(settings)
-        except KeyError as error:
-            raise ValueError(f"{error.args[0]} is missing") from error
 
 
 def _read_search(
