@@ -8,12 +8,12 @@ import safetensors.numpy
 
 from precis.model.errors import Interrupted
 from precis.model.network.config import TransformerConfig
-from precis.model.training.checkpoint import restore_training
 from precis.model.training.config import TrainingConfig
 from precis.model.training.generator import GeneratorTraining
 from precis.model.training.initialization import InitialWeights
 from precis.model.training.loop import TrainResult, run_steps, run_training
 from precis.model.training.record_sets import open_records
+from precis.model.training.state import restore_training
 
 VOCABULARY = 600
 # Sources cut at 32 tokens are all of one length bucket: 486 // (32 + 48 + 1) = 6 rows a

@@ -1,7 +1,7 @@
 """Training, from records to a bundle.
 
 loop            the loop over steps, stopped and resumed exactly, for every network
-state           what it works on; checkpoint: how that is saved and restored
+state           what it works on, and how that is saved and restored
 generator       networks that write: batches, step, validation and bundle
 extractor       networks that score sentences, in the same way
 importance      the importance of words, learned with the scores of an extractor

@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 from precis.model import files
 from precis.model.errors import DataError, Interrupted
 from precis.model.progress.stages import Stage, about, say, stage
-from precis.model.training.checkpoint import (
+from precis.model.training.state import (
+    Figures,
+    Step,
+    Training,
     list_checkpoints,
     restore_best,
     restore_training,
     save_training,
 )
-from precis.model.training.state import Figures, Step, Training
 
 # Figures are brought over from the device every so many steps, and before any
 # checkpoint: a loss that is not finite is noticed this late.
@@ -180,7 +182,8 @@ def _tell_time_left(training: Training, progress: Stage) -> None:
     steps = (progress.total or 0) - training.position.step
     seconds = (time.monotonic() - progress.began) / progress.measured * steps
     if seconds >= _SHORT_SECONDS:
-        less = f"; less with {training.smaller}" * (seconds > LONG_SECONDS)
+        less = "; less with fewer steps or records, or a smaller network"
+        less *= seconds > LONG_SECONDS
         say(f"train: {about(seconds)} left for {steps:,} steps{less}")
 
 

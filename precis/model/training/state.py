@@ -1,14 +1,39 @@
-"""What a training works on: what is fixed before its first step, and what its steps
-change.
+"""The state of a training: what is fixed before its first step, what its steps change,
+and the checkpoints from which it goes on exactly where it stopped.
+
+    losses.jsonl                      the figures of a step a line, and of validations:
+                                      {"step": 2, "loss": 6.38, "validation": {...}}
+    checkpoints/
+      step-00000500/state.safetensors every variable of the network (also the dropout
+                                      seeds) and of the optimizer
+      step-00000500/state.json        position, best score, what the weights depend on,
+                                      checksum; written last
 """
 
 import dataclasses
+import glob
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+import safetensors.numpy
+
 from precis.model import files
 from precis.model.bundle.manifest import TRAINING_FOLDER
+from precis.model.config import describe_differences
+from precis.model.errors import DataError, UsageError
+from precis.model.progress.stages import say
 from precis.model.training.config import TrainingConfig
+
+LOSSES_FILE = "losses.jsonl"
+STATE_FILE = "state.json"
+TENSORS_FILE = "state.safetensors"
+# What the settings whose values are checksums stand for.
+_LABELS = {"records": "the records", "start": "the first weights"}
+_WAY_OUT = "take another `output=`, or remove that folder to start anew"
+
 
 # The figures of a step, scalars by name, perhaps still on the device.
 Figures = Mapping[str, Any]
@@ -43,7 +68,6 @@ class Training:
 
     Attributes:
       way_out: what helps where a loss is not finite.
-      smaller: what takes less time, where a training takes long.
       epoch_steps: about the steps of a pass through the records, for a training that
           counts passes.
       best_by: the figure of a validation by which the best step is chosen: a small
@@ -59,7 +83,6 @@ class Training:
     """
 
     way_out = "lower `learning_rate=`"
-    smaller = "fewer steps"
     best_by = "rouge2"
     epoch_steps = 0
 
@@ -103,3 +126,139 @@ class Training:
     def variables(self) -> list[Any]:
         """All variables that a checkpoint keeps."""
         return [*self.network.variables, *self.optimizer.variables]
+
+
+def save_training(training: Training) -> None:
+    """Publishes the log, then the checkpoint that it leads to.
+
+    Of the older checkpoints, the newest and the best one stay.
+    """
+    position = training.position
+    lines = "".join(json.dumps(report) + "\n" for report in training.reports)
+    files.write_bytes(files.join(training.folder, LOSSES_FILE), lines.encode())
+    path = checkpoint_path(training, position.step)
+    # Dropout seeds share one path, so that names begin with a number:
+    # 0012/transformer/dropout/seed_generator_state
+    tensors = safetensors.numpy.save(
+        {
+            f"{number:04d}/{variable.path}": np.asarray(variable.numpy())
+            for number, variable in enumerate(training.variables)
+        }
+    )
+    files.write_bytes(files.join(path, TENSORS_FILE), tensors)
+    state = {
+        "position": dataclasses.asdict(position),
+        "settings": dict(training.settings),
+        "sha256": hashlib.sha256(tensors).hexdigest(),
+    }
+    files.write_json(files.join(path, STATE_FILE), state)
+    best = checkpoint_path(training, position.best_step)
+    for old in list_checkpoints(training)[: -training.pace.keep_checkpoints]:
+        if old != best:
+            files.remove(old)
+
+
+def checkpoint_path(training: Training, step: int) -> str:
+    """The folder of the checkpoint of a step."""
+    return files.join(training.checkpoints, f"step-{step:08d}")
+
+
+def list_checkpoints(training: Training) -> list[str]:
+    """The complete checkpoints, oldest first."""
+    pattern = files.join(glob.escape(training.checkpoints), "step-*", STATE_FILE)
+    return [path.rsplit("/", 1)[0] for path in files.glob(pattern)]
+
+
+def restore_training(training: Training) -> None:
+    """Sets the state to the newest intact checkpoint; without one it stays at step 0.
+
+    Each damaged checkpoint is named on stderr and passed over.
+
+    Raises:
+      UsageError: the folder belongs to a training with other settings.
+      DataError: a damaged log.
+    """
+    for path in reversed(list_checkpoints(training)):
+        position = _restore_checkpoint(training, path)
+        if position is not None:
+            training.position = position
+            training.reports = _read_reports(training)
+            return
+        say(f"the checkpoint {path} is damaged; going back to the one before")
+
+
+def _read_reports(training: Training) -> list[dict[str, Any]]:
+    """The reports up to the step of the checkpoint that a training goes on from.
+
+    Lines beyond that step belong to steps that are made again.
+    """
+    path = files.join(training.folder, LOSSES_FILE)
+    reports: list[dict[str, Any]] = []
+    for line in files.read_bytes(path).splitlines():
+        if reports and reports[-1]["step"] >= training.position.step:
+            break
+        with files.naming_damage(path, way_out=_WAY_OUT):
+            report = json.loads(line)
+            files.check_fields(report, {"step": int})
+        reports.append(report)
+    return reports
+
+
+def restore_best(training: Training) -> int:
+    """Sets the variables to the values of the best checkpoint.
+
+    Returns:
+      The step of the best checkpoint, or the present step if none was validated.
+
+    Raises:
+      DataError: the best checkpoint is damaged.
+    """
+    position = training.position
+    step = position.best_step or position.step
+    path = checkpoint_path(training, step)
+    if step != position.step and _restore_checkpoint(training, path) is None:
+        raise DataError(
+            f"{path}: the best checkpoint is damaged; train again with "
+            "another `output=`"
+        )
+    return step
+
+
+def _restore_checkpoint(training: Training, path: str) -> TrainingPosition | None:
+    """Sets the variables to a checkpoint's values.
+
+    Returns:
+      The position, or None where the state is damaged or the tensors are missing or do
+      not match their checksum; the variables then keep their values.
+
+    Raises:
+      UsageError: the checkpoint belongs to a training with other settings.
+    """
+    try:
+        state = files.read_object(
+            files.join(path, STATE_FILE),
+            way_out=_WAY_OUT,
+            fields={"settings": dict, "position": dict, "sha256": str},
+        )
+    except DataError:
+        return None
+    differences = describe_differences(
+        state["settings"], training.settings, labels=_LABELS
+    )
+    if differences:
+        raise UsageError(
+            f"{training.folder} belongs to a training of other settings: "
+            f"{differences}; {_WAY_OUT}"
+        )
+    # A process that is killed while it removes a checkpoint leaves the state alone.
+    if not files.exists(files.join(path, TENSORS_FILE)):
+        return None
+    content = files.read_bytes(files.join(path, TENSORS_FILE))
+    if hashlib.sha256(content).hexdigest() != state["sha256"]:
+        return None
+    # Variables are matched by number: Keras numbers the names of seeds and optimizers
+    # through all networks of a process, so that the paths differ between two runs.
+    tensors = safetensors.numpy.load(content)
+    for variable, name in zip(training.variables, sorted(tensors), strict=True):
+        variable.assign(tensors[name])
+    return TrainingPosition(**state["position"])

@@ -6,7 +6,6 @@ in `precis.model.training`, and no part of it needs Beam.
 
 import dataclasses
 import tempfile
-from collections.abc import Mapping
 from typing import Any
 
 from precis.model.bundle.manifest import (
@@ -72,16 +71,6 @@ def train(**flags: Any) -> TrainResult:
       DataError: damaged records, or a loss that is not finite.
       Interrupted: at a signal, after the state was saved.
     """
-    return run_train(flags, "fewer `steps=` or `epochs=`, or a smaller `network=`")
-
-
-def run_train(flags: Mapping[str, Any], smaller: str) -> TrainResult:
-    """`train`, for commands that have other flags.
-
-    Args:
-      flags: of `train`.
-      smaller: the flags of the command that make the training shorter.
-    """
     # Another value is refused where the flags are read.
     recipe = RECIPES.get(str(flags.get("recipe")), {})
     option_groups = read_flags(TRAIN, {**recipe, **with_local_bundles(flags)})
@@ -105,7 +94,6 @@ def run_train(flags: Mapping[str, Any], smaller: str) -> TrainResult:
             request={"command": "train", "flags": recorded_flags(option_groups)},
             staging=staging,
         )
-        generator.smaller = smaller
         return run_training(generator, is_stopped)
 
 
@@ -254,13 +242,6 @@ def train_extractor(**flags: Any) -> TrainResult:
           split `validation`.
       DataError: damaged records, or a loss that is not finite.
     """
-    return run_train_extractor(
-        flags, "fewer `epochs=`, or records of fewer articles (`limit=` of `prepare`)"
-    )
-
-
-def run_train_extractor(flags: Mapping[str, Any], smaller: str) -> TrainResult:
-    """`train_extractor`, as `run_train` is `train`."""
     option_groups = read_flags(TRAIN_EXTRACTOR, with_local_bundles(flags))
     options, training = option_groups
     refuse_other_kind(options.output, EXTRACTIVE)
@@ -269,7 +250,6 @@ def run_train_extractor(flags: Mapping[str, Any], smaller: str) -> TrainResult:
         extractor = ExtractorTraining(
             options.records, options.output, training=training, request=request
         )
-        extractor.smaller = smaller
         return run_training(extractor)
 
 

@@ -45,13 +45,12 @@ from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.training.options import TRAIN, TRAIN_EXTRACTOR, TRAIN_SUMMARIZER
 from precis.pipelines.training.recipes import NEWS, SummarizerRecipe
-from precis.pipelines.training.train import run_train, run_train_extractor
+from precis.pipelines.training.train import train, train_extractor
 from precis.pipelines.verify.bundle import check_bundle
 
 _WARMUP_SHARE = 0.1  # of the steps of a training, at most
 _CUTS_SHARE = 0.14  # of all steps
 _FEWEST_CUTS = 100  # records to train on
-_SMALLER = "fewer `writer_steps=`"
 _MOST_STEPS = 2_500
 _PAIRS_A_STEP = 10
 _FEW_PAIRS = 5_000
@@ -94,7 +93,7 @@ def train_summarizer(**flags: Any) -> TrainResult:
         articles = load_dataset(steps.records["output"]).records("train")
         _say_time(articles, asked_steps or steps_for(_PAIRS_AN_ARTICLE * articles))
         _begin(2, "extractor")
-        run_train_extractor(steps.extractor, "fewer articles (`limit=`)")
+        train_extractor(**steps.extractor)
     _begin(3, "pairs")
     prepare(**steps.pairs)
     pairs = load_dataset(steps.pairs["output"]).records("train")
@@ -108,7 +107,7 @@ def train_summarizer(**flags: Any) -> TrainResult:
                 f"--extractive_bundle {steps.extractor['output']}` needs no network"
             )
         _begin(4, "draft")
-        run_train(steps.draft, _SMALLER)
+        train(**steps.draft)
     _begin(5, "cuts")
     writer = dict(steps.writer)
     if not _are_enough(steps.cuts):
@@ -116,7 +115,7 @@ def train_summarizer(**flags: Any) -> TrainResult:
         writer["records"] = steps.pairs["output"]
     if not _is_finished(writer, TRAIN):
         _begin(6, "writer")
-        run_train(writer, _SMALLER)
+        train(**writer)
     request = {"command": "train-summarizer", "flags": recorded_flags(option_groups)}
     model_id = save_summarizer_bundle(output, provenance=request)
     trained = read_manifest(steps.writer["output"])["provenance"]
@@ -138,7 +137,7 @@ def _say_time(articles: int, steps: int) -> None:
     """Says about how long all steps take, before the long ones begin."""
     seconds = _SECONDS_AN_ARTICLE * articles + _SECONDS_A_STEP * steps
     seconds += _SECONDS_OF_STARTS
-    less = f"; less with {_SMALLER} or `limit=`" * (seconds > LONG_SECONDS)
+    less = "; less with fewer `writer_steps=` or `limit=`" * (seconds > LONG_SECONDS)
     say(
         f"precis train-summarizer: {about(seconds)} in all on two cores, for "
         f"{articles:,} articles and {steps:,} steps of the writer{less}"

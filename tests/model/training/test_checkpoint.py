@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from precis.model.errors import DataError
-from precis.model.training.checkpoint import (
+from precis.model.training.config import TrainingConfig
+from precis.model.training.state import (
+    Training,
+    TrainingPosition,
     list_checkpoints,
     restore_best,
     restore_training,
     save_training,
 )
-from precis.model.training.config import TrainingConfig
-from precis.model.training.state import Training, TrainingPosition
 
 
 def make_training(folder: Path, value: int) -> Training:

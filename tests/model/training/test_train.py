@@ -307,8 +307,6 @@ def test_epochs_count_passes_and_each_leaves_a_checkpoint(records_folder, tmp_pa
 class SlowTraining(Training):
     """Steps of 2 ms, of which the 45th fails."""
 
-    smaller = "fewer `steps=`"
-
     def batches(self, epoch, skip):
         return range(100)
 
@@ -326,7 +324,7 @@ class SlowTraining(Training):
     [
         (
             30_000_030,
-            r"train: about (\d+) [hd].* left for 30,000,000 steps; less with ",
+            r"train: about (\d+) [hd].* left for 30,000,000 steps; less with fewer",
         ),
         (150_030, r"train: about (\d+) min left for 150,000 steps$"),
         (150, "^$"),

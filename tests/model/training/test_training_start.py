@@ -15,7 +15,6 @@ from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig, EncoderConfig, StackConfig
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
-from precis.model.training.checkpoint import save_training
 from precis.model.training.initialization import (
     InitialWeights,
     initialise,
@@ -23,6 +22,7 @@ from precis.model.training.initialization import (
     weights_of_encoder,
     with_word_vectors,
 )
+from precis.model.training.state import save_training
 
 
 def values(network):

@@ -116,7 +116,7 @@ def test_a_killed_training_goes_on_to_the_same_files(
     def kill(*_, **__):
         raise Killed
 
-    for name in ("run_train_extractor", "run_train", "save_summarizer_bundle"):
+    for name in ("train_extractor", "train", "save_summarizer_bundle"):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, kill)
             with pytest.raises(Killed):
