@@ -1,11 +1,11 @@
-"""The commands: their flags, what they call, and their help.
+"""The commands: their flags, their help, and the functions that they call.
 
 Where a command has made something, its last line is `next:` and a command line that
 takes the result, but for --quiet; `loaders` without --output prints SQL alone.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from precis.model.config import suggestion
@@ -57,104 +57,64 @@ def doctor(
     return list(examine(command, groups, flags or {}, beam_args))
 
 
-# What each command calls; imported when it is called.
+def load_function(name: str) -> Callable[..., Any]:
+    """Imports a function of `import precis` by its name, when it is called: TensorFlow
+    and Beam take seconds.
+    """
+    match name:
+        case "prepare":
+            from precis.pipelines.prepare.prepare import prepare as function
+        case "train":
+            from precis.pipelines.training.train import train as function
+        case "train_extractor":
+            from precis.pipelines.training.train import train_extractor as function
+        case "train_keyphrases":
+            from precis.pipelines.training.train import train_keyphrases as function
+        case "train_summarizer":
+            from precis.pipelines.training.train_summarizer import (
+                train_summarizer as function,
+            )
+        case "import_checkpoint":
+            from precis.pipelines.bundles.import_checkpoint import (
+                import_checkpoint as function,
+            )
+        case "summarize":
+            from precis.pipelines.summarize.summarize import summarize as function
+        case "summarize_text":
+            from precis.pipelines.summarize.texts import summarize_text as function
+        case "summarize_frame":
+            from precis.pipelines.summarize.texts import summarize_frame as function
+        case "evaluate":
+            from precis.pipelines.evaluate.evaluate import evaluate as function
+        case "report":
+            from precis.pipelines.report.report import report as function
+        case "load":
+            from precis.pipelines.warehouse.load import load as function
+        case "loaders":
+            from precis.pipelines.warehouse.loaders import loaders as function
+        case "export":
+            from precis.pipelines.bundles.export import export as function
+        case "attention":
+            from precis.pipelines.bundles.attention import attention as function
+        case "verify":
+            from precis.pipelines.verify.verify import verify as function
+        case "digest":
+            from precis.pipelines.verify.digest import digest as function
+        case _:
+            return doctor
+    return function
 
 
-def _prepare():
-    from precis.pipelines.prepare.prepare import prepare
-
-    return prepare
-
-
-def _train():
-    from precis.pipelines.training.train import train
-
-    return train
-
-
-def _train_extractor():
-    from precis.pipelines.training.train import train_extractor
-
-    return train_extractor
-
-
-def _train_keyphrases():
-    from precis.pipelines.training.train import train_keyphrases
-
-    return train_keyphrases
-
-
-def _train_summarizer():
-    from precis.pipelines.training.train_summarizer import train_summarizer
-
-    return train_summarizer
-
-
-def _import_checkpoint():
-    from precis.pipelines.bundles.import_checkpoint import import_checkpoint
-
-    return import_checkpoint
-
-
-def _summarize():
-    from precis.pipelines.summarize.summarize import summarize
-
-    return summarize
-
-
-def _evaluate():
-    from precis.pipelines.evaluate.evaluate import evaluate
-
-    return evaluate
-
-
-def _report():
-    from precis.pipelines.report.report import report
-
-    return report
-
-
-def _load():
-    from precis.pipelines.warehouse.load import load
-
-    return load
-
-
-def _loaders():
-    from precis.pipelines.warehouse.loaders import loaders
-
-    return loaders
-
-
-def _export():
-    from precis.pipelines.bundles.export import export
-
-    return export
-
-
-def _attention():
-    from precis.pipelines.bundles.attention import attention
-
-    return attention
-
-
-def _verify():
-    from precis.pipelines.verify.verify import verify
-
-    return verify
-
-
-def _digest():
-    from precis.pipelines.verify.digest import digest
-
-    return digest
+def function_of(command: str) -> str:
+    """The name of the function that a command calls; `import` is a word of Python."""
+    name = command.replace("-", "_")
+    return "import_checkpoint" if name == "import" else name
 
 
 COMMANDS = {
     "prepare": Command(
         "Turn a corpus into a vocabulary and TFRecord shards.",
         PREPARE,
-        _prepare,
         results.show_records,
         ("--corpus 'jsonl:news/*.jsonl.gz' --output records",),
         uses_beam=True,
@@ -162,7 +122,6 @@ COMMANDS = {
     "train": Command(
         "Train a network that writes summaries.",
         TRAIN,
-        _train,
         results.show_training,
         ("--records records --output bundle --network small",),
         uses_tensorflow=True,
@@ -170,7 +129,6 @@ COMMANDS = {
     "train-extractor": Command(
         "Train a network that picks sentences.",
         TRAIN_EXTRACTOR,
-        _train_extractor,
         functools.partial(
             results.show_training,
             flags=("--extractive", "neural,lead", "--extractive_bundle"),
@@ -181,7 +139,6 @@ COMMANDS = {
     "train-keyphrases": Command(
         "Train a classifier of keyphrases.",
         TRAIN_KEYPHRASES,
-        _train_keyphrases,
         functools.partial(results.show_training, flags=("--keyphrase_bundle",)),
         ("--records records --output keyphrases",),
         uses_tensorflow=True,
@@ -189,7 +146,6 @@ COMMANDS = {
     "train-summarizer": Command(
         "Train an extractor and a network that shortens what it chooses.",
         TRAIN_SUMMARIZER,
-        _train_summarizer,
         results.show_training,
         ("--corpus 'jsonl:news/*.jsonl.gz' --output summarizer",),
         uses_tensorflow=True,
@@ -197,7 +153,6 @@ COMMANDS = {
     "import": Command(
         "Make a bundle of a checkpoint from another project.",
         IMPORT,
-        _import_checkpoint,
         results.show_imported,
         ("hf://facebook/bart-large-cnn --output bundle",),
         uses_tensorflow=True,
@@ -205,7 +160,6 @@ COMMANDS = {
     "summarize": Command(
         "Summarize every document of a corpus, to Parquet.",
         (*SUMMARIZE, OneDocumentOptions),
-        _summarize,
         results.show_run,
         (
             "--corpus 'jsonl:news/*.jsonl' --output summaries",
@@ -217,7 +171,6 @@ COMMANDS = {
     "evaluate": Command(
         "Score summaries against references with ROUGE.",
         EVALUATE,
-        _evaluate,
         results.show_scores,
         ("--input summaries",),
         uses_beam=True,
@@ -225,35 +178,30 @@ COMMANDS = {
     "report": Command(
         "Show a finished run as one HTML page that needs no connection.",
         REPORT,
-        _report,
         results.show_report,
         ("summaries",),
     ),
     "load": Command(
         "Load a finished run into an Iceberg or Delta table, as one snapshot.",
         LOAD,
-        _load,
         results.show_load,
         ("summaries --table iceberg+sqlite://warehouse/news.summaries",),
     ),
     "loaders": Command(
         "Write the SQL that loads a finished run into a warehouse.",
         LOADERS,
-        _loaders,
         results.show_loaders,
         ("summaries --for duckdb --output sql",),
     ),
     "export": Command(
         "Make a checkpoint of a bundle that Hugging Face transformers loads.",
         EXPORT,
-        _export,
         results.show_export,
         ("bundle --output checkpoint --beam_width 4",),
     ),
     "attention": Command(
         "Draw what a network reads while it writes a summary.",
         ATTENTION,
-        _attention,
         results.show_picture,
         ("--bundle bundle --text article.txt --output picture.png",),
         uses_tensorflow=True,
@@ -261,21 +209,18 @@ COMMANDS = {
     "verify": Command(
         "Check that a result is whole and as it was written.",
         VERIFY,
-        _verify,
         results.show_verified,
         ("summaries",),
     ),
     "doctor": Command(
         "Say what an installation has, and what a command lacks.",
         DOCTOR,
-        lambda: doctor,
         results.show_findings,
         ("", "summarize --corpus 'jsonl:news/*.jsonl' --output summaries"),
     ),
     "digest": Command(
         "Print one hash of the content of a run.",
         DIGEST,
-        _digest,
         lambda digest, _: print(digest),
         ("summaries",),
     ),

@@ -13,7 +13,7 @@ import typing
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.command_line.commands import COMMANDS, load_function
 from precis.pipelines.run.options import flag_info
 from precis.pipelines.summarize.options import (
     NOT_FOR_A_TEXT,
@@ -21,25 +21,9 @@ from precis.pipelines.summarize.options import (
     OneDocumentOptions,
 )
 
-
-def _summarize_text():
-    from precis.pipelines.summarize.texts import summarize_text
-
-    return summarize_text
-
-
-def _summarize_frame():
-    from precis.pipelines.summarize.texts import summarize_frame
-
-    return summarize_frame
-
-
-# The functions that summarize without a corpus: what imports them, and the options of
-# summaries that they do not take.
-_WITHOUT_CORPUS: dict[str, tuple[Callable[[], Callable[..., Any]], Sequence[str]]] = {
-    "summarize_text": (_summarize_text, NOT_FOR_A_TEXT),
-    "summarize_frame": (_summarize_frame, ("output",)),
-}
+# The functions that summarize without a corpus, and the options of summaries that they
+# do not take.
+_WITHOUT_CORPUS = {"summarize_text": NOT_FOR_A_TEXT, "summarize_frame": ("output",)}
 _WIDTH = 84
 
 
@@ -49,9 +33,8 @@ def job_function(name: str) -> Callable[..., Any]:
 
     It takes what a command takes without a flag as its first argument too.
     """
-    load, _ = _WITHOUT_CORPUS.get(name, (COMMANDS[_command_of(name)].load, ()))
     with _silent_imports():
-        function = load()
+        function = load_function(name)
     signature = _signature(name, function)
     parameters = signature.parameters.values()
     first = [each.name for each in parameters if each.kind < each.KEYWORD_ONLY]
@@ -94,7 +77,7 @@ def _command_of(function: str) -> str:
 
 def keywords(name: str) -> dict[str, tuple[dataclasses.Field, Any]]:
     """The fields of options that a function takes as keywords, and their types."""
-    _, refused = _WITHOUT_CORPUS.get(name, (None, ()))
+    refused = _WITHOUT_CORPUS.get(name, ())
     groups = SUMMARY_OPTIONS if refused else COMMANDS[_command_of(name)].option_groups
     return {
         field.name: (field, typing.get_type_hints(group)[field.name])

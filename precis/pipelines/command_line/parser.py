@@ -21,7 +21,7 @@ import shutil
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.config import flag_name, suggestion
@@ -44,17 +44,16 @@ _BEAM_NOTE = (
 _INPUT_FLAGS = ("--text", "--corpus", "--input")
 # What a number is called where the field has no name for its unit.
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
-Result = TypeVar("Result")  # of the function of a command
 
 
-class Command(NamedTuple, Generic[Result]):
+class Command(NamedTuple):
     """A command.
 
     Attributes:
       summary: one sentence, what the command does.
       option_groups: the dataclasses whose fields are its flags.
-      load: imports the function that is called with them.
-      show: prints the result, given that and the flags; may return an exit code.
+      show: prints the result of its function, given that and the flags; may return an
+          exit code.
       examples: what may stand behind its name.
       uses_beam: whether flags that it does not know go to Beam.
       uses_tensorflow: whether TensorFlow is imported first, which takes seconds.
@@ -62,8 +61,7 @@ class Command(NamedTuple, Generic[Result]):
 
     summary: str
     option_groups: tuple[type, ...]
-    load: Callable[[], Callable[..., Result]]
-    show: Callable[[Result, dict[str, Any]], int | None]
+    show: Callable[[Any, dict[str, Any]], int | None]
     examples: Sequence[str]
     uses_beam: bool = False
     uses_tensorflow: bool = False

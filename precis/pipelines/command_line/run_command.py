@@ -15,7 +15,12 @@ from precis.model.credentials import RedactingFormatter, redact
 from precis.model.errors import PrecisError, UsageError, describe_system_error
 from precis.model.progress.stages import stage
 from precis.model.tensorflow_import import COMMAND_VARIABLE
-from precis.pipelines.command_line.commands import COMMANDS, overview
+from precis.pipelines.command_line.commands import (
+    COMMANDS,
+    function_of,
+    load_function,
+    overview,
+)
 from precis.pipelines.command_line.parser import CommandLine, read_words
 from precis.pipelines.command_line.results import show_document
 from precis.pipelines.doctor.packages import missing_package
@@ -85,7 +90,7 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
             flags = {**flags, "beam_args": line.beam_args}
         if command.uses_tensorflow:
             load_tensorflow()
-        result = command.load()(**flags)
+        result = load_function(function_of(name))(**flags)
         return command.show(result, {**flags, "started": started}) or 0
     except ModuleNotFoundError as error:
         if not (missing := missing_package(error)):

@@ -11,7 +11,7 @@ from support.command_line import error_lines, exit_code
 
 from precis.model.errors import DataError, JobError, UsageError, describe_system_error
 from precis.model.progress.stages import Stage
-from precis.pipelines.command_line.commands import COMMANDS
+from precis.pipelines.command_line import run_command
 from precis.pipelines.engines.beam_runner import as_precis_error, run_pipeline
 from precis.pipelines.summarize.summarize import SummarizeWorker
 
@@ -130,10 +130,10 @@ def test_an_error_of_the_system_has_a_place_and_a_way_out(error, message):
 def test_a_missing_extra_is_named_and_another_module_is_a_defect(monkeypatch, capsys):
     missing = "matplotlib.pyplot"
 
-    def run():
+    def run(name):
         raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
 
-    monkeypatch.setitem(COMMANDS, "digest", COMMANDS["digest"]._replace(load=run))
+    monkeypatch.setattr(run_command, "load_function", run)
     assert exit_code("digest", "run") == 2
     assert capsys.readouterr().err == (
         "precis digest: matplotlib is not installed; "
