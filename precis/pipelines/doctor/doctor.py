@@ -1,5 +1,5 @@
-"""The checks of `precis doctor`, in their order. They write nothing; what a command
-reads is opened as its job opens it at its start, so the words are those of the job.
+"""The checks of `precis doctor`, in their order. They write nothing; a job is started
+up to the first file that it writes, so the words are those of the job.
 """
 
 import glob
@@ -14,9 +14,6 @@ from typing import Any
 
 from precis.model.bundle.address import is_endpoint
 from precis.model.config import (
-    BUNDLE,
-    comma_list,
-    flag_info,
     install_command,
     installed_version,
 )
@@ -29,13 +26,7 @@ from precis.pipelines.doctor.packages import (
     offered_extras,
     wrong_packages,
 )
-from precis.pipelines.run.hub import local_bundle
-from precis.pipelines.run.options import (
-    option_fields,
-    option_names,
-    read_flags,
-    split_options,
-)
+from precis.pipelines.run.options import option_names, read_flags, split_options
 from precis.pipelines.summarize.options import SUMMARY_OPTIONS, OneDocumentOptions
 from precis.pipelines.training.recipes import RECIPES
 
@@ -78,7 +69,7 @@ def examine(
     elif command in _PLANNED:
         yield from _checked("job", _check_start(command, flags, beam_args))
     else:
-        yield from _checked("inputs", _check_inputs(option_groups, flags))
+        yield from _checked("flags", _check_flags(option_groups, flags))
 
 
 def _checked(subject: str, check: Iterator[Diagnosis]) -> Iterator[Diagnosis]:
@@ -177,27 +168,9 @@ def _check_start(
         yield Diagnosis(OK, "endpoint", f"{flags['bundle']} answers")
 
 
-def _check_inputs(
+def _check_flags(
     option_groups: Sequence[type], flags: Mapping[str, Any]
 ) -> Iterator[Diagnosis]:
-    """Opens the bundles, records and runs that a command reads."""
-    from precis.model.bundle.manifest import read_manifest
-    from precis.model.records.dataset import load_dataset
-
+    """Checks the flags of a command, which opens what it reads at its start."""
     read_flags(option_groups, {**RECIPES.get(flags.get("recipe", ""), {}), **flags})
-    fields = option_fields(option_groups)
-    bundles = (each.name for each in fields if flag_info(each).place == BUNDLE)
-    for path in map(local_bundle, filter(None, map(flags.get, bundles))):
-        manifest = read_manifest(path)
-        found = f"{path}: {manifest.get('kind', '')} model {manifest['model_id']}"
-        yield Diagnosis(OK, "bundle", found)
-    for path in comma_list(str(flags.get("records") or "")):
-        info = load_dataset(path)
-        splits = (f"{split} {info.records(split):,}" for split in info.splits)
-        yield Diagnosis(OK, "records", f"{path}: {', '.join(splits)}")
-    for path in filter(None, map(flags.get, ("run", "compare"))):
-        from precis.pipelines.tables.finished_run import open_run
-
-        run = open_run(path)
-        found = f"{path}: run {run.run_id} with {run.rows:,} rows"
-        yield Diagnosis(OK, "run", found)
+    yield Diagnosis(OK, "flags", "can be taken together")

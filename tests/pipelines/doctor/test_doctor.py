@@ -3,7 +3,6 @@ Nothing is left behind.
 """
 
 import importlib.metadata
-import shutil
 
 import pytest
 from support.chat_server import ChatServer
@@ -90,8 +89,8 @@ def test_the_words_behind_doctor_are_a_command_line_and_a_function_takes_them(tm
     assert (flags["command"], flags["flags"]) == ("summarize", expected)
     with pytest.raises(UsageError, match="no command 'prepre' to check; did you mean"):
         precis.doctor(command="prepre")
-    findings = precis.doctor(command="digest", flags={"run": "none"})
-    assert findings[-1][:2] == ("problem", "inputs")
+    findings = precis.doctor(command="digest", flags={})
+    assert findings[-1][:2] == ("problem", "flags")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_a_missing_package_is_a_problem_for_the_command_that_needs_it(
         "problem  packages  extra report: matplotlib is not installed -> pip install "
         "'precis-corpus[report]'"
     ) in lines
-    assert problem("digest", "r")[0] == "inputs"  # There is no run r.
+    assert diagnose("digest", "r")[0] == 0  # It needs no extra.
     hidden = "pyyaml"
     assert "precis itself: pyyaml is not" in " ".join(diagnose("digest", "r")[1])
 
@@ -177,19 +176,6 @@ def test_a_package_of_a_wrong_version(diagnose, tmp_path_factory, monkeypatch):
 def test_what_the_start_of_a_job_refuses_is_a_problem(words, message, problem):
     subject, text = problem(*words.split())
     assert subject == "job" and text.startswith(message)
-
-
-@pytest.mark.slow
-def test_inputs_that_are_not_there(problem, bundle, workplace):
-    folder = shutil.copytree(bundle, workplace / "bundle")
-    (folder / "manifest.json").write_text("{")
-    for words, start in (
-        (("export", "bundle", "--output", "o"), "bundle/manifest.json: damaged"),
-        (("train", "--records", "none", "--output", "b"), "none"),
-        (("report", "none"), "none"),
-    ):
-        subject, text = problem(*words)
-        assert subject == "inputs" and text.startswith(start)
 
 
 def test_an_engine_that_does_not_answer(problem):
