@@ -1,6 +1,6 @@
 """The Parquet tables: their columns, and how rows lie in files.
 
-columns         the columns of the summaries and of the scores, with descriptions
+columns         the columns, of which columns.toml has types and descriptions
 schema          Arrow schemas, strict conversion of rows
 flat_columns    nested columns as plain ones, and back again
 group_field     the field that makes groups of documents
