@@ -1,6 +1,7 @@
 """The errors that end a job, each with its exit code."""
 
 import errno
+import signal
 import tempfile
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -33,8 +34,24 @@ class JobError(PrecisError):
     """
 
 
-class Interrupted(Exception):
-    """A signal arrived, and the state of the training is saved."""
+class Interrupted(KeyboardInterrupt):
+    """A signal ends a command; the words of the error say what is saved.
+
+    Attributes:
+      number: of the signal.
+    """
+
+    _tagged_with_step = True  # Beam raises it again as it is.
+
+    def __init__(self, saved: str = "", number: int = signal.SIGTERM) -> None:
+        """Stores its arguments."""
+        super().__init__(saved)
+        self.number = number
+
+    @property
+    def exit_code(self) -> int:
+        """As shells have it: 130 for SIGINT, 143 for SIGTERM."""
+        return 128 + self.number
 
 
 def describe_system_error(error: OSError) -> PrecisError:

@@ -15,7 +15,6 @@ from typing import IO, Any
 
 from fsspec.implementations.local import LocalFileSystem
 
-from precis.model import unfinished_files
 from precis.model.config import install_command
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import DataError, UsageError
@@ -218,10 +217,7 @@ def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
     os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
     aside = f"{name}.{uuid.uuid4().hex[:8]}{ASIDE}"
     try:
-        with unfinished_files.beginning:
-            unfinished_files.names.add(aside)
-            file = open(aside, "wb")
-        with file:
+        with open(aside, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -233,7 +229,6 @@ def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(OSError):  # It is not there, or its disk is gone.
             os.remove(aside)
-        unfinished_files.names.discard(aside)
 
 
 def write_bytes(path: str, content: bytes) -> None:

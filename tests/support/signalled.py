@@ -118,11 +118,14 @@ def processes_of(folder: Path) -> list[int]:
 
 
 def has_mapped(name: str) -> Callable[[int], bool]:
-    """True when a process has loaded a library whose path has a name in it."""
+    """True when a command, the child of a process, has loaded a library whose path has
+    a name in it.
+    """
 
     def is_there(pid: int) -> bool:
         with contextlib.suppress(OSError):
-            return name in Path(f"/proc/{pid}/maps").read_text()
+            for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+                return name in Path(f"/proc/{child}/maps").read_text()
         return False
 
     return is_there

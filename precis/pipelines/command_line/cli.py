@@ -6,17 +6,17 @@ SIGINT, which is Ctrl-C; 143 stopped by SIGTERM.
 
 import os
 import resource
-import shlex
 import sys
 from collections.abc import Sequence
 
-from precis.model.credentials import redact
 from precis.model.errors import Interrupted
 from precis.model.own_process import prepare_own_process
-from precis.pipelines.run.interruption import Ending, precis_program
-
-# The commands that go on where they were stopped; the others begin again.
-_RESUMED = ("prepare", "summarize", "train", "train-extractor", "train-summarizer")
+from precis.pipelines.run.interruption import (
+    become_command,
+    kill_processes_below,
+    print_error,
+    stopped_line,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,10 +24,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Args:
       argv: the words behind `precis`. Without them this process is the command, and
-          signals end it as `Ending` says.
+          signals end it as `become_command` says.
     """
     if argv is not None:
         return _run(list(argv))
+    arguments = sys.argv[1:]
+    become_command(arguments)
     prepare_own_process()
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         # Where no memory is left, OpenBLAS waits forever for that of its threads and of
@@ -38,21 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue]  # Made by f2py.
 
         dposv(np.eye(256) @ np.eye(256), np.ones(256))
-    arguments = sys.argv[1:]
-    program = " ".join(["precis", *arguments[:1]])
-    again = redact(shlex.join([precis_program(), *arguments]))
-    is_resumed = bool(arguments) and arguments[0] in _RESUMED
-    ending = Ending(
-        program,
-        resume=f"{'go on' if is_resumed else 'begin again'} with: {again}",
-        detail="what is finished is kept" if is_resumed else "",
-    )
-    ending.install()
     try:
         code = _run(arguments)
-    except Interrupted as error:
-        ending.end(str(error))
-    ending.finish(code)
+    except Interrupted as stop:  # Before the command has begun.
+        print_error(stopped_line(arguments, stop))
+        code = stop.exit_code
+    if code > 128:
+        # Threads may still wait for something.
+        kill_processes_below()
+        os._exit(code)
     return code
 
 

@@ -12,7 +12,12 @@ from typing import Any
 
 from precis.model.config import installed_version, suggestion
 from precis.model.credentials import RedactingFormatter, redact
-from precis.model.errors import PrecisError, UsageError, describe_system_error
+from precis.model.errors import (
+    Interrupted,
+    PrecisError,
+    UsageError,
+    describe_system_error,
+)
 from precis.model.progress.stages import stage
 from precis.model.tensorflow_import import COMMAND_VARIABLE
 from precis.pipelines.command_line.commands import (
@@ -24,6 +29,7 @@ from precis.pipelines.command_line.commands import (
 from precis.pipelines.command_line.parser import CommandLine, read_words
 from precis.pipelines.command_line.results import show_document
 from precis.pipelines.doctor.packages import missing_package
+from precis.pipelines.run.interruption import stopped_line
 from precis.pipelines.run.job_progress import complain, load_tensorflow, shown
 from precis.pipelines.run.options import ProgressOptions, split_options, with_dashes
 from precis.pipelines.summarize.options import OneDocumentOptions
@@ -47,7 +53,11 @@ def run_command(arguments: list[str]) -> int:
         _set_logging(line.is_verbose)
         options, flags = split_options(ProgressOptions, line.flags)
         with shown(name, options, is_verbose=line.is_verbose):
-            return _run(program, name, flags, line)
+            try:
+                return _run(program, name, flags, line)
+            except Interrupted as stop:
+                complain(stopped_line(arguments, stop))
+                return stop.exit_code
     except (PrecisError, OSError) as error:  # A flag or a file that is refused.
         return _fail(program, error)
 

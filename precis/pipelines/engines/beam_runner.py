@@ -12,7 +12,6 @@ message of gRPC or of Java, with its line breaks as backslash and n:
 
 import argparse
 import contextlib
-import functools
 import importlib.util
 import logging
 import os
@@ -40,7 +39,6 @@ from precis.model.errors import (
 from precis.model.inference.process_limits import usable_cores
 from precis.model.progress.stages import Stage, stages
 from precis.pipelines.engines.engine_options import cancel_on_flink, engine_flags
-from precis.pipelines.run import interruption
 from precis.pipelines.run.options import (
     GENERAL_FLAGS,
     ProgressOptions,
@@ -267,14 +265,12 @@ def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
     try:
         with stages(several):
             result = pipeline.run()
-            # The job of a remote runner would go on without this process.
-            cancel = functools.partial(_cancel, pipeline.options, result)
-            with interruption.at_end(cancel):
-                try:
-                    state = result.wait_until_finish()
-                except (KeyboardInterrupt, SystemExit):  # In a caller's own program.
-                    cancel()
-                    raise
+            try:
+                state = result.wait_until_finish()
+            except (KeyboardInterrupt, SystemExit):
+                # The job of a remote runner would go on without this process.
+                _cancel(pipeline.options, result)
+                raise
     # Runners wrap what a worker raised in exceptions of many kinds, with its traceback
     # as text.
     except Exception as error:

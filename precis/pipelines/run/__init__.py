@@ -7,5 +7,5 @@ result_files      which files a finished result has, whether they are whole
 accounts          what became of every record
 key_tables        Parquet files of a job, and the database that joins keys
 job_progress      what is shown of a job while it runs; stage_state in words and JSON
-interruption      how a command ends at a signal, and what a job asks of it
+interruption      how a command ends at a signal
 """

@@ -27,7 +27,6 @@ from typing import Any
 from precis.model.progress.counters import FOLDER_VARIABLE
 from precis.model.progress.stages import StageGroup, current_listener, listening, stage
 from precis.model.tensorflow_import import import_tensorflow
-from precis.pipelines.run import interruption
 from precis.pipelines.run.interruption import print_error
 from precis.pipelines.run.options import (
     JSON,
@@ -138,15 +137,6 @@ class Display:
             with self._lock:
                 self._print(text)
 
-    def stop(self, text: str) -> None:
-        """Shows the last message of a process that a signal ends."""
-        self._lock.acquire()  # For ever: no other thread shows anything any more.
-        while self._running:
-            self.end(is_done=False)
-        if os.isatty(2):  # It shows ^C.
-            print(file=sys.stderr)
-        self.say(text, FAILED)
-
     def paint(self, state: str = "") -> None:
         """Writes a line for each stage that has just ended, and shows those that run:
         of lines, the last one, as the others wait for it.
@@ -239,8 +229,6 @@ def shown(
     is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     mode = options.mode(is_terminal=is_terminal, is_verbose=is_verbose)
     display = Display(command, options, mode)
-    if ending := interruption.installed():
-        ending.say = display.stop
     is_over = threading.Event()
     thread = threading.Thread(target=display.renew, args=(is_over,), daemon=True)
     thread.start()

@@ -65,7 +65,8 @@ def has(pattern: Path, count: int = 1) -> Moment:
 
 def has_done(tasks: Path, count: int) -> Moment:
     """True when a command is at work and so many tasks are done, by it or before."""
-    is_locked, is_done = has(tasks / "lock.json"), has(tasks / "summarize" / "*", count)
+    is_locked = has(tasks / "lock.json")
+    is_done = has(tasks / "summarize" / "*.json", count)
     return lambda process: is_locked(process) and is_done(process)
 
 

@@ -1,4 +1,4 @@
-"""How a process ends at a signal, with small programs in place of commands."""
+"""How a command ends at a signal, with small programs in place of commands."""
 
 import os
 import signal
@@ -8,34 +8,38 @@ from pathlib import Path
 import pytest
 from support.signalled import Ended, end_by_signal
 
-from precis.model import files, unfinished_files
 from precis.pipelines.run import interruption
 
-INSTALL = """
-import logging, os, psutil, signal, subprocess, sys, threading, time
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# A command that goes on where it was stopped.
+NAME = "prepare"
+BEGIN = """
+import contextlib, itertools, os, psutil, signal, subprocess, sys, threading, time
+from precis.model.errors import Interrupted
 from precis.pipelines.run import interruption
 
-def write(name):
-    open(f"{sys.argv[1]}/{name}", "w").close()
+out, name = sys.argv[1:]
+
+def write(file):
+    open(f"{out}/{file}", "w").close()
 
 def wait_for_a_signal():
     write("ready")
     time.sleep(600)
 
-def make_noise():
-    # What fails because of a signal: a thread, a library, a program below.
-    thread = threading.Thread(target=lambda: 1 / 0)
-    thread.start()
-    thread.join()
-    logging.error("noise")
-    subprocess.run(["sh", "-c", "echo noise >&2"])
+def become_command():
+    interruption.become_command([name])
 
-def install():
-    ending = interruption.Ending("precis x", "go on with: y", "all is kept")
-    ending.install()
-    return ending
+@contextlib.contextmanager
+def ended():
+    try:
+        yield
+    except Interrupted as stop:
+        print(interruption.stopped_line([name], stop), file=sys.stderr, flush=True)
+        interruption.kill_processes_below()
+        os._exit(stop.exit_code)
 """
-KEPT = "all is kept; go on with: y"
+KEPT = "what is finished is kept; go on with: precis prepare"
 
 
 def end(
@@ -53,53 +57,81 @@ def end(
             os.kill(pid, first.pop())
         return not first and (out / again).exists()
 
-    run = {"folder": tmp_path / "process", "program": ("-c", INSTALL + code)}
-    return end_by_signal([out], last, is_time, to_group=False, **run)
-
-
-@pytest.mark.parametrize("number", interruption.SIGNALS)
-def test_a_program_that_does_not_stop_is_ended_with_one_line(tmp_path, number):
-    ended = end(tmp_path, "install()\nwait_for_a_signal()", number)
-    assert ended.code == 128 + number
-    assert ended.lines == [f"precis x: stopped by {number.name}; {KEPT}"]
-    assert ended.left == []
+    run = {"folder": tmp_path / "process", "program": ("-c", BEGIN + code)}
+    return end_by_signal([out, NAME], last, is_time, to_group=False, **run)
 
 
 TREE = """
 from precis.model.files import write_aside
-install()
+become_command()
 MIDDLE = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(600)"
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
-out = sys.argv[1]
-with (
-    interruption.at_end(lambda: os.rename(out + "/lock", out + "/released")),
-    interruption.at_end(make_noise),
-    interruption.at_end(lambda: 1 / 0),
-    interruption.at_end(lambda: os.kill(child.pid, 0)),
-    write_aside(out + "/unfinished"),
-):
-    open(out + "/lock", "w").close()
-    open(out + "/part", "w").close()
-    child = subprocess.Popen([sys.executable, "-c", MIDDLE, *SLEEP])
+
+@contextlib.contextmanager
+def lock():
+    write("lock")
+    try:
+        yield
+    finally:
+        os.rename(out + "/lock", out + "/released")
+
+with ended(), lock(), write_aside(out + "/unfinished"):
+    write("part")
+    subprocess.Popen([sys.executable, "-c", MIDDLE, *SLEEP])
     while len(psutil.Process().children(recursive=True)) < 2:
         time.sleep(0.01)
     wait_for_a_signal()
 """
 
 
-def test_processes_locks_and_files_that_are_not_finished_are_gone(tmp_path):
-    ended = end(tmp_path, TREE, signal.SIGTERM)
-    assert (ended.code, ended.left) == (143, [])
+@pytest.mark.parametrize("number", SIGNALS)
+def test_processes_locks_and_files_that_are_not_finished_are_gone(tmp_path, number):
+    ended = end(tmp_path, TREE, number)
+    assert (ended.code, ended.left) == (128 + number, [])
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == ["part", "ready", "released"]
-    assert ended.lines == [f"precis x: stopped by SIGTERM; {KEPT}"]
+    assert ended.lines == [f"precis prepare: stopped by {number.name}; {KEPT}"]
+
+
+# A call in C that does not end, with the lock of Python held, and a process below.
+IN_C = """
+become_command()
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+write("ready")
+with ended():
+    sum(itertools.repeat(1))
+"""
+# What catches any exception and goes on.
+STUBBORN = """
+become_command()
+while True:
+    with contextlib.suppress(BaseException):
+        wait_for_a_signal()
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("code", [IN_C, STUBBORN])
+def test_a_command_that_does_not_answer_is_killed_with_one_line(tmp_path, code, number):
+    ended = end(tmp_path, code, number)
+    assert (ended.code, ended.left) == (128 + number, [])
+    assert ended.lines == [f"precis prepare: stopped by {number.name}; {KEPT}"]
+    assert 4 < ended.seconds
+
+
+def test_a_command_that_somebody_kills_says_so(tmp_path):
+    code = "become_command()\nwrite('ready')\nos.kill(os.getpid(), signal.SIGKILL)"
+    ended = end(tmp_path, f"{code}", signal.SIGCONT)
+    assert (ended.code, ended.left) == (137, [])
+    assert ended.lines == [f"precis prepare: stopped by SIGKILL; {KEPT}"]
 
 
 def test_an_ignored_signal_stays_ignored(tmp_path):
     code = """
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-install()
-wait_for_a_signal()
+become_command()
+with ended():
+    wait_for_a_signal()
 """
     ended = end(tmp_path, code, signal.SIGINT, signal.SIGTERM)
     assert ended.code == 143
@@ -107,53 +139,29 @@ wait_for_a_signal()
 
 def test_what_saves_its_state_is_asked_and_not_interrupted(tmp_path):
     code = """
-ending = install()
-with interruption.saving() as is_stopped:
+become_command()
+with ended(), interruption.saving() as is_stopped:
     assert not is_stopped()
     write("ready")
     while not is_stopped():
         time.sleep(0.01)
-ending.end("the state is saved")
+    raise Interrupted("the state is saved")
 """
     ended = end(tmp_path, code)
-    line = "precis x: stopped by SIGINT; the state is saved; go on with: y"
+    line = f"precis prepare: stopped by SIGINT; the state is saved; {KEPT[26:]}"
     assert (ended.code, ended.lines) == (130, [line])
 
 
-def test_a_command_that_is_done_keeps_its_exit_code(tmp_path):
-    ended = end(tmp_path, "install().finish(1)\nwait_for_a_signal()")
-    assert (ended.code, ended.lines, ended.left) == (1, [], [])
-
-
-def test_a_state_that_is_not_saved_in_time_is_not_waited_for(tmp_path):
-    code = "install()\nwith interruption.saving():\n    wait_for_a_signal()"
-    ended = end(tmp_path, code, signal.SIGTERM)
-    assert (ended.code, ended.left) == (143, [])
-    assert ended.lines[0].startswith("precis x: stopped by SIGTERM; not saved in time")
+def test_the_exit_code_of_a_command_that_is_done_is_passed_on(tmp_path):
+    code = "become_command()\nwrite('ready')\ntime.sleep(1)\nsys.exit(2)"
+    ended = end(tmp_path, code, signal.SIGCONT)
+    assert (ended.code, ended.lines, ended.left) == (2, [], [])
 
 
 def test_a_python_program_keeps_its_handlers():
-    before = [signal.getsignal(number) for number in interruption.SIGNALS]
+    before = [signal.getsignal(number) for number in range(1, 30)]
     threads = threading.active_count()
-    with (
-        interruption.at_end(lambda: None),
-        interruption.saving() as is_stopped,
-    ):
-        assert not is_stopped() and interruption.installed() is None
-        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with interruption.saving() as is_stopped:
+        assert not is_stopped()
+        assert before == [signal.getsignal(number) for number in range(1, 30)]
         assert threading.active_count() == threads
-    assert before == [signal.getsignal(number) for number in interruption.SIGNALS]
-
-
-def test_no_file_is_begun_after_the_unfinished_ones_are_removed(tmp_path):
-    late = threading.Thread(target=files.write_bytes, args=(f"{tmp_path}/b", b"late"))
-    with pytest.raises(FileNotFoundError), files.write_aside(f"{tmp_path}/a"):
-        interruption._remove_unfinished_files()
-        try:
-            late.start()
-            late.join(0.5)
-            assert late.is_alive() and not [*tmp_path.iterdir()]
-        finally:  # Only the end of a process keeps it.
-            unfinished_files.beginning.release()
-    late.join()
-    assert [path.name for path in tmp_path.iterdir()] == ["b"]

@@ -5,15 +5,14 @@ import os
 import socket
 import subprocess
 import sys
-import time
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import fsspec
 import pytest
-from support.waiting import wait_until
 
 from precis.model import files
 from precis.model.errors import JobError, UsageError
-from precis.pipelines.run import output_lock
 from precis.pipelines.run.output_lock import own_output
 
 HERE = f"process {os.getpid()} on {socket.gethostname()}"
@@ -105,51 +104,73 @@ LOCK = "/locks/run/_tasks/lock.json"
 
 
 @pytest.fixture
-def bucket(monkeypatch):
-    monkeypatch.setattr(output_lock, "_SETTLING_SECONDS", 0.0)
-    monkeypatch.setattr(output_lock, "_RENEWAL_SECONDS", 0.01)
+def bucket():
     fs = fsspec.filesystem("memory")
     yield "memory://locks/run"
     if fs.exists("/locks"):
         fs.rm("/locks", recursive=True)
 
 
-def write_object(**changes):
-    """A lock of a process that runs elsewhere."""
-    owner = {"host": "far", "pid": 7, "token": "t", "renewed_at": time.time()}
-    content = json.dumps(owner | changes).encode()
+def write_object(host="far", pid=7):
+    """A lock of a process that runs elsewhere, or was killed there."""
+    owner = {"host": host, "pid": pid, "since": "2026-11-29T12:00:00+00:00"}
+    content = json.dumps({**owner, "token": "t"}).encode()
     fsspec.filesystem("memory").pipe_file(LOCK, content)
 
 
-def read_object():
-    return json.loads(fsspec.filesystem("memory").cat_file(LOCK))
-
-
 def test_an_object_store_holds_the_lock_too(bucket):
+    fs = fsspec.filesystem("memory")
     message = (
-        rf"^{bucket} is in use by {OWNER} ends, or, if it is dead, from "
-        r"\d\d:\d\d:\d\d UTC on; wait, or name another --output$"
+        rf"^{bucket} is in use by {HERE} since 20[-0-9]+T[:0-9]+\+00:00; it is free "
+        rf"when that process ends; if it was killed, remove memory:/{LOCK} to free it; "
+        "wait, or name another --output$"
     )
     with own_output(bucket) as check:
-        first = read_object()
         with pytest.raises(UsageError, match=message):
             own_output(bucket).__enter__()
-        wait_until(lambda: read_object()["renewed_at"] > first["renewed_at"])
         check()
-        assert read_object()["token"] == first["token"]
-    assert not fsspec.filesystem("memory").exists(LOCK)
+        assert fs.exists(LOCK)
+    assert not fs.exists(LOCK)
 
 
-@pytest.mark.parametrize(("age", "is_free"), [(50, False), (61, True)])
-def test_a_lock_that_is_not_renewed_is_taken_over(bucket, age, is_free):
-    write_object(renewed_at=time.time() - age)
-    if is_free:
-        with own_output(bucket):
-            assert read_object()["pid"] == os.getpid()
-        return
-    with pytest.raises(UsageError, match="is in use by process 7 on far"):
+def test_of_three_writers_of_an_object_store_one_owns_the_output(bucket):
+    refused = threading.Semaphore(0)
+
+    def write(number):
+        try:
+            with own_output(bucket):
+                for _ in range(2):
+                    assert refused.acquire(timeout=60)
+                return "owned"
+        except UsageError:
+            refused.release()
+            return "refused"
+
+    with ThreadPoolExecutor(3) as threads:
+        ends = sorted(threads.map(write, range(3)))
+    assert ends == ["owned", "refused", "refused"]
+
+
+def test_the_lock_of_a_killed_process_is_free_when_it_is_removed_as_the_error_says(
+    bucket,
+):
+    write_object()
+    with pytest.raises(UsageError, match="in use by process 7 on far since") as raised:
         own_output(bucket).__enter__()
-    assert read_object()["token"] == "t"
+    files.remove(str(raised.value).split("remove ")[1].split(" to free")[0])
+    with own_output(bucket) as check:
+        check()
+
+
+def test_the_lock_of_a_process_that_was_killed_here_is_free(bucket):
+    process = subprocess.Popen(["true"])
+    process.wait()
+    write_object(socket.gethostname(), process.pid)
+    with own_output(bucket) as check:
+        check()
+    write_object(socket.gethostname(), os.getppid())
+    with pytest.raises(UsageError, match=f"in use by process {os.getppid()} on "):
+        own_output(bucket).__enter__()
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
@@ -158,33 +179,25 @@ def test_a_job_that_lost_its_lock_on_an_object_store_fails(bucket, is_removed):
     with pytest.raises(JobError, match=f"^{bucket} was taken over"):
         with own_output(bucket) as check:
             fs.rm(LOCK) if is_removed else write_object()
-            # The owner looks before it renews, and leaves the lock to the other one.
-            time.sleep(0.1)
             check()
             raise AssertionError("it went on")
     assert fs.exists(LOCK) is not is_removed
 
 
-def test_a_store_that_is_down_for_the_moment_loses_no_output(bucket, monkeypatch):
+def test_an_answer_that_is_lost_loses_no_output(bucket, monkeypatch):
+    real = files.ObjectStore.create
+
+    def create(*arguments):
+        real(*arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(files.ObjectStore, "create", create)
     with own_output(bucket) as check:
-        renewed_at = read_object()["renewed_at"]
-        with monkeypatch.context() as patch:
-            tried = []
-
-            def fail(*_):
-                tried.append(1)
-                raise OSError(5, "the network is down")
-
-            patch.setattr(files.ObjectStore, "write", fail)
-            wait_until(lambda: len(tried) > 3)
-        wait_until(lambda: read_object()["renewed_at"] > renewed_at)
         check()
-        assert read_object()["pid"] == os.getpid()
 
 
-def test_of_two_that_take_over_a_lock_the_last_one_owns_it(bucket, monkeypatch):
-    write_object(renewed_at=1.0)
-    other = {"token": "other"}
-    monkeypatch.setattr(output_lock.time, "sleep", lambda _: write_object(**other))
-    with pytest.raises(UsageError, match="in use by process 7 on far"):
-        own_output(bucket).__enter__()
+def test_a_job_that_fails_leaves_no_unfinished_file(tmp_path):
+    with pytest.raises(ValueError, match="it failed"), own_output(str(tmp_path)):
+        (tmp_path / "a.parquet.0.aside").touch()  # Of a worker that was killed.
+        raise ValueError("it failed")
+    assert list(tmp_path.iterdir()) == []
