@@ -14,7 +14,6 @@ import functools
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.forkserver
-import multiprocessing.resource_tracker
 import os
 import pickle
 import signal
@@ -22,7 +21,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
@@ -33,9 +32,6 @@ from precis.model.errors import JobError
 from precis.model.own_process import prepare_own_process
 
 Work = Callable[[Any], Any]
-
-# Set where this process ends.
-_is_ending = threading.Event()
 
 
 class Processes:
@@ -111,7 +107,7 @@ class Processes:
             self._end(process)
 
     def _call(self, element: Any) -> Any:
-        if self._is_closed or _is_ending.is_set():
+        if self._is_closed:
             raise BrokenProcessPool("the processes were ended")
         try:
             process, connection = self._idle.pop()
@@ -140,8 +136,7 @@ class Processes:
             target=_serve, args=(theirs, *self._arguments), daemon=True
         )
         try:
-            with without_interrupts():
-                process.start()
+            process.start()
         except (EOFError, OSError) as error:
             raise BrokenProcessPool("no process can be started") from error
         finally:
@@ -158,25 +153,6 @@ class Processes:
             process.join()
 
 
-def start_no_more() -> None:
-    """No process that dies is replaced: this one kills them all, and ends."""
-    _is_ending.set()
-
-
-@contextlib.contextmanager
-def without_interrupts() -> Iterator[None]:
-    """Ctrl-C does not reach the processes that this thread starts in the block: Python
-    would print a traceback before it comes to `_serve`.
-    """
-    # When Python starts this one by itself, it lets Ctrl-C through again.
-    multiprocessing.resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _serve(
     connection: Connection, load: Callable[[], Work], environment: Mapping[str, str]
 ) -> None:
@@ -187,7 +163,8 @@ def _serve(
     prepare_own_process()
     os.environ.clear()
     os.environ.update(environment)
-    # Ctrl-C reaches the parent too, and the parent reports it.
+    # Ctrl-C reaches the parent too, and the parent reports it; that of a command has
+    # seen to it before.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     load_once = functools.cache(load)
@@ -252,5 +229,4 @@ def start_fork_server(imports: str) -> None:
     """Lets the fork server, where there is one, begin to import a module now."""
     if can_fork():
         fork_context(imports)
-        with without_interrupts():
-            multiprocessing.forkserver.ensure_running()
+        multiprocessing.forkserver.ensure_running()
