@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from precis.model.progress.stages import StageGroup, listening
+from precis.model.progress.stages import LISTENER, StageGroup
 
 
 class NotedStages:
@@ -36,5 +36,6 @@ class NotedStages:
 def noted_stages() -> Iterator[NotedStages]:
     """Notes the stages of the block."""
     noted = NotedStages()
-    with listening(noted):
-        yield noted
+    token = LISTENER.set(noted)
+    yield noted
+    LISTENER.reset(token)

@@ -10,6 +10,7 @@ Where the variable is not set, as on a remote worker, counting does nothing.
 """
 
 import contextlib
+import functools
 import mmap
 import os
 import struct
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER_VARIABLE = "PRECIS_PROGRESS_DIR"
-# `step`: the step that the thread works on; `files`: its open files by their folders.
+# `step`: the step that the thread works on.
 _thread = threading.local()
 
 
@@ -32,12 +33,13 @@ class Counts(NamedTuple):
     Attributes:
       documents: finished by this run; where a stage counts something else, such as the
           steps of a training, so many of these.
-      size: how much of the job they are, in the job's unit, such as bytes on disk.
+      size: how much of the job is done, in the job's unit, such as bytes on disk.
+          That of an earlier run is included.
       tokens: that were encoded, read or written for them.
       dead_letters: records that became dead letters, in this run and in earlier ones.
       flagged: rows whose summary has a quality flag, in this run and in earlier ones.
-      earlier_documents, earlier_size, earlier_tokens: what was done before the clock
-          started, as by an earlier run. It says nothing of the rate.
+      earlier_documents: finished before the clock started, as by an earlier run. They
+          say nothing of the rate.
       first_documents: those that were counted first, whose time includes compiling.
       started: when the first task began, in seconds of a clock that all processes of
           this machine share; 0 where none has.
@@ -51,15 +53,13 @@ class Counts(NamedTuple):
     dead_letters: int = 0
     flagged: int = 0
     earlier_documents: int = 0
-    earlier_size: int = 0
-    earlier_tokens: int = 0
     first_documents: int = 0
     started: float = 0.0
     first: float = 0.0
     ended: float = 0.0
 
 
-_LAYOUT = struct.Struct("<9q3d")  # the fields of `Counts`
+_LAYOUT = struct.Struct("<7q3d")  # the fields of `Counts`
 
 
 @contextlib.contextmanager
@@ -95,7 +95,7 @@ def count_earlier(**done: int) -> None:
     """Adds what was done before the clock starts, as by an earlier run.
 
     Args:
-      **done: `dead_letters`, `flagged` and those with `earlier_` of `Counts`.
+      **done: `earlier_documents`, `size`, `dead_letters` and `flagged` of `Counts`.
     """
     _add(Counts(**done))
 
@@ -105,26 +105,20 @@ def _add(counts: Counts) -> None:
     # A job does not fail because its progress cannot be shown.
     with contextlib.suppress(OSError):
         if folder:
-            file = _open_file(folder)
+            step, thread = getattr(_thread, "step", ""), threading.get_ident()
+            file = _open_file(folder, step, os.getpid(), thread)
             before = Counts(*_LAYOUT.unpack_from(file))
             if (documents := counts.documents) and not before.first:
                 counts = counts._replace(first_documents=documents, first=counts.ended)
             _LAYOUT.pack_into(file, 0, *sum_counts([before, counts]))
 
 
-def _open_file(folder: str) -> mmap.mmap:
-    """This thread's file for the step that it works on."""
-    step = getattr(_thread, "step", "")
-    opened: dict[tuple[str, str], mmap.mmap]
-    opened = _thread.__dict__.setdefault("files", {})
-    if (folder, step) not in opened:
-        for other in [key for key in opened if not os.path.exists(key[0])]:
-            del opened[other]  # Its job is over.
-        path = os.path.join(folder, f"{step}-{uuid.uuid4().hex}.counts")
-        with open(path, "w+b") as file:
-            file.truncate(_LAYOUT.size)
-            opened[folder, step] = mmap.mmap(file.fileno(), _LAYOUT.size)
-    return opened[folder, step]
+@functools.lru_cache(maxsize=256)
+def _open_file(folder: str, step: str, process: int, thread: int) -> mmap.mmap:
+    """The file of a thread for the step that it works on."""
+    with open(os.path.join(folder, f"{step}-{uuid.uuid4().hex}.counts"), "w+b") as file:
+        file.truncate(_LAYOUT.size)
+        return mmap.mmap(file.fileno(), _LAYOUT.size)
 
 
 def totals(folder: str) -> dict[str, Counts]:

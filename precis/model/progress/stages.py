@@ -43,12 +43,11 @@ class Stage:
           None where it is not known.
       unit: what `total` counts, in the plural.
       step: the step that its threads enter, where stages run together.
-      warms_up: whether the first units also compile, and say nothing of the rate.
       is_brief: whether only a live display shows the stage, until it ends.
       note: a few words that change while the stage runs, such as the loss.
       first_note: of the work before the first unit is done, such as compiling.
-      measured: units that were done after the clock started.
-      began: when the clock started, where the first units do not count.
+      began: when the first units were done, whose time includes compiling.
+      measured: units that were done after them.
     """
 
     name: str
@@ -57,23 +56,18 @@ class Stage:
     size: int | None = None
     unit: str = "documents"
     step: str = ""
-    warms_up: bool = False
     is_brief: bool = False
     note: str = ""
     first_note: str = ""
-    measured: int = 0
     began: float = 0.0
+    measured: int = 0
 
     def advance(self, units: int = 1, *, tokens: int = 0) -> None:
         """Counts units that this thread has done."""
-        if self.warms_up:
-            self.warms_up = False
-            self.began = time.monotonic()
-            count_earlier(earlier_documents=units, earlier_tokens=tokens)
-            count()
-        else:
+        if self.began:
             self.measured += units
-            count(documents=units, tokens=tokens)
+        self.began = self.began or time.monotonic()
+        count(documents=units, tokens=tokens)
 
     def counted(self, result: ResultT) -> ResultT:
         """Counts a unit, and returns what came of it."""
@@ -122,24 +116,10 @@ class Listener(Protocol):
         """There is a message of one line, such as a warning."""
 
 
-_listener: contextvars.ContextVar[Listener | None] = contextvars.ContextVar(
+# What shows the stages of this thread; nothing where it is None.
+LISTENER: contextvars.ContextVar[Listener | None] = contextvars.ContextVar(
     "listener", default=None
 )
-
-
-def current_listener() -> Listener | None:
-    """What shows the stages of this thread."""
-    return _listener.get()
-
-
-@contextlib.contextmanager
-def listening(listener: Listener | None) -> Iterator[None]:
-    """Tells a listener of the stages of the block; None hides them."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
 
 
 @contextlib.contextmanager
@@ -148,11 +128,11 @@ def stage(name: str, **settings: Any) -> Iterator[Stage]:
 
     Args:
       name: of the stage.
-      **settings: `total`, `unit`, `warms_up` or `is_brief` of `Stage`.
+      **settings: `total`, `unit`, `note` or `is_brief` of `Stage`.
     """
     one = Stage(name=name, **settings)
     with stages([one]):
-        if one.total is not None and not one.warms_up:
+        if one.total is not None:
             count()  # This thread does the work, from now on.
         yield one
 
@@ -163,7 +143,7 @@ def stages(several: Sequence[Stage]) -> Iterator[None]:
 
     Threads count for the stage whose step they have entered, else for the last one.
     """
-    listener = _listener.get()
+    listener = LISTENER.get()
     if listener is None:
         yield
         return
@@ -189,7 +169,7 @@ def about(seconds: float) -> str:
 
 def say(text: str) -> None:
     """Gives a message of one line to the display; without one, to stderr."""
-    listener = _listener.get()
+    listener = LISTENER.get()
     if listener is None:
         print(text, file=sys.stderr, flush=True)
     else:

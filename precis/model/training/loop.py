@@ -73,7 +73,7 @@ def run_steps(
     pace, position = training.pace, training.position
     total = pace.epochs * training.epoch_steps if pace.epochs else pace.steps
     make_step: Step | None = None
-    with stage("train", total=total, unit="steps", warms_up=True) as progress:
+    with stage("train", total=total, unit="steps") as progress:
         progress.is_total_estimated = bool(pace.epochs)
         progress.resume(position.step)
         while not _is_finished(training):

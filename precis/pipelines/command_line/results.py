@@ -16,10 +16,9 @@ from precis.pipelines.corpus.schemes import scheme_of
 from precis.pipelines.doctor.options import Diagnosis
 from precis.pipelines.run.hub import hub_name, local_bundle
 from precis.pipelines.run.interruption import precis_program
-from precis.pipelines.run.job_progress import is_quiet, last_rate
+from precis.pipelines.run.job_progress import clock, current_display
 from precis.pipelines.run.options import with_dashes
 from precis.pipelines.run.result_files import DESCRIPTION_FILES
-from precis.pipelines.run.stage_state import clock
 from precis.pipelines.summarize.options import WRITE_SENTENCES
 
 if TYPE_CHECKING:
@@ -54,7 +53,8 @@ def suggest_next(*command: Any) -> None:
 
 def say_next(text: str) -> None:
     """Prints what to do with a result, but not for --quiet."""
-    if not is_quiet():
+    display = current_display()
+    if not (display and display.options.quiet):
         print(f"next: {text}")
 
 
@@ -132,7 +132,9 @@ def show_run(manifest: "RunManifest", values: Values) -> None:
     }
     used = [f", {name} {model}" for name, model in models.items() if model]
     print(f"run {manifest['run_id']}{''.join(used)}")
-    if line := whole_corpus(manifest, since=values["started"], rate=last_rate()):
+    display = current_display()
+    rate = display.rate if display else None
+    if line := whole_corpus(manifest, since=values["started"], rate=rate):
         print(line)
     print(f"wrote {values['output']}")
     if manifest["files"]:

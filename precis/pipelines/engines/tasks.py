@@ -187,7 +187,7 @@ def _report(worker: TaskWorker, step: Step | None, task: Any) -> TaskReport:
     if step and (report := read_receipt(step, task.number)):
         count_earlier(
             earlier_documents=_shown_documents(report),
-            earlier_size=size,
+            size=size,
             dead_letters=_lost_records(report),
             flagged=report.figures.get("flagged", 0),
         )

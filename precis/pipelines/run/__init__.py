@@ -6,6 +6,6 @@ output_lock       one process at a time owns a folder
 result_files      which files a finished result has, whether they are whole
 accounts          what became of every record
 key_tables        Parquet files of a job, and the database that joins keys
-job_progress      what is shown of a job while it runs; stage_state in words and JSON
+job_progress      what is shown of a job while it runs
 interruption      how a command ends at a signal
 """

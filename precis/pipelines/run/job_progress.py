@@ -12,20 +12,24 @@ stay above them:
 
 Elsewhere a line or an object is written when a stage begins, every few seconds, and at
 its end. Between stages nothing is renewed, so that a result can be printed to the same
-terminal.
+terminal. Lines and objects are made of the same fields, by `measure`.
 """
 
 import contextlib
 import dataclasses
+import datetime
+import math
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from precis.model.progress.counters import FOLDER_VARIABLE
-from precis.model.progress.stages import StageGroup, current_listener, listening, stage
+import orjson
+
+from precis.model.progress.counters import FOLDER_VARIABLE, Counts
+from precis.model.progress.stages import LISTENER, Stage, StageGroup, stage
 from precis.model.tensorflow_import import import_tensorflow
 from precis.pipelines.run.interruption import print_error
 from precis.pipelines.run.options import (
@@ -36,57 +40,186 @@ from precis.pipelines.run.options import (
     ProgressOptions,
     with_dashes,
 )
-from precis.pipelines.run.stage_state import (
-    DONE,
-    FAILED,
-    StageState,
-    line_json,
-    measure,
-    plain_line,
-    steady_rate,
-    words,
-)
 
+STARTING, RUNNING, DONE, FAILED = "starting", "running", "done", "failed"
+ENDED = (DONE, FAILED)
 # Between two paintings.
 _SECONDS = {LIVE: 0.25, PLAIN: 5.0, JSON: 1.0}
 
 
+def measure(
+    stage: Stage, counts: Counts, *, now: float, began: float, state: str = ""
+) -> dict[str, Any]:
+    """A stage at one moment, with the fields that docs/RUNNING.md describes.
+
+    Args:
+      stage: the stage.
+      counts: what is done of it.
+      now, began: this moment, and when the stage began, in seconds.
+      state: `done` or `failed` where it has ended.
+    """
+    documents = counts.documents + counts.earlier_documents
+    total, is_estimated = stage.total, stage.is_total_estimated
+    if total is None and documents:
+        if state == DONE or counts.size >= (stage.size or math.inf):
+            total = documents
+        elif stage.size and counts.size:
+            total = _rounded(documents * stage.size / counts.size)
+            is_estimated = True
+    rate = left = tokens_rate = None
+    # The first batch says little while there are no others.
+    if state or counts.documents > counts.first_documents:
+        rate = steady_rate(counts)
+    if rate is not None:
+        if counts.tokens:
+            tokens_rate = rate * counts.tokens / counts.documents
+        if total is not None and not state:
+            left = max((total - documents) / rate - (now - counts.ended), 0.0)
+    is_counted = stage.total is not None or stage.size is not None
+    waits = is_counted and not (counts.started or documents)
+    is_first = not (counts.documents or state)
+    return {
+        "stage": stage.name,
+        "state": state or (STARTING if waits else RUNNING),
+        "documents": documents,
+        "total": total,
+        "is_total_estimated": is_estimated,
+        "unit": stage.unit,
+        "rate": rate,
+        "seconds": now - began,
+        "seconds_left": left,
+        "tokens": counts.tokens,
+        "tokens_per_second": tokens_rate,
+        "dead_letters": counts.dead_letters,
+        "flagged": counts.flagged,
+        "note": (stage.first_note if is_first else "") or stage.note,
+    }
+
+
+def steady_rate(counts: Counts) -> float | None:
+    """Documents a second after each worker's first batch, or over the whole run if
+    those batches are most of it; None before the first.
+    """
+    later = counts.documents - counts.first_documents
+    rate = _per_second(later, counts.ended - counts.first)
+    if rate and later >= counts.first_documents:
+        return rate
+    return _per_second(counts.documents, counts.ended - counts.started)
+
+
+def _per_second(number: int, seconds: float) -> float | None:
+    return number / seconds if number and seconds > 0 else None
+
+
+def _rounded(number: float) -> int:
+    """A number of three digits and zeros: 20,000 for 19,963."""
+    return int(round(number, min(3 - len(str(int(number))), 0)))
+
+
+def share_done(state: Mapping[str, Any]) -> float | None:
+    """What is done of a stage, from 0 to 1; None where it is not known."""
+    return min(state["documents"] / state["total"], 1.0) if state["total"] else None
+
+
+def words(state: Mapping[str, Any]) -> list[str]:
+    """What a line says of a stage behind its name, the most important first."""
+    share, rate, note = share_done(state), state["rate"], state["note"]
+    is_ended = state["state"] in ENDED
+    parts = ["stopped"] if state["state"] == FAILED else []
+    if share is not None and not is_ended:
+        parts.append(f"{100 * share:3.0f}%")
+    if state["state"] == STARTING:
+        parts.append("starting")
+    elif state["documents"] or not (share is None or is_ended or note):
+        parts.append(_documents(**state))
+    if rate is not None:
+        parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
+    if share == 1 and not is_ended:
+        parts.append("finishing")
+    if state["seconds_left"] is not None and share != 1:
+        parts.append(f"{clock(state['seconds_left'])} left")
+    else:
+        parts.append(clock(state["seconds"]))
+    if state["tokens_per_second"] is not None:
+        parts.append(f"{state['tokens_per_second']:,.0f} tokens/s")
+    if letters := state["dead_letters"]:
+        parts.append(f"{letters:,} dead letter{'s' * (letters > 1)}")
+    if state["flagged"]:
+        parts.append(f"{state['flagged']:,} flagged")
+    return [*parts, note] if note else parts
+
+
+def _documents(
+    documents: int, total: int | None, unit: str, is_total_estimated: bool, **_: Any
+) -> str:
+    is_all = total is None or documents >= total
+    unit = unit.removesuffix("s") if (documents if is_all else total) == 1 else unit
+    if is_all:
+        return f"{documents:,} {unit}"
+    return f"{documents:,} / {'about ' * is_total_estimated}{total:,} {unit}"
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, as in 0:07; with hours, 2:00:07."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
+
+
+def plain_line(state: Mapping[str, Any]) -> str:
+    """A line for a log."""
+    is_new = state["state"] == STARTING and state["seconds"] < 1
+    return "  ".join([state["stage"], *(["starting"] if is_new else words(state))])
+
+
+def line_json(command: str, **fields: Any) -> str:
+    """A message, or a state, as a JSON object; docs/RUNNING.md says what its fields
+    mean.
+    """
+    for name, value in fields.items():
+        fields[name] = round(value, 3) if isinstance(value, float) else value
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    return orjson.dumps({"time": now, "command": command, **fields}).decode()
+
+
 class _RunningGroup:
-    """Stages that have begun, and when."""
+    """Stages that have begun together."""
 
     def __init__(self, group: StageGroup) -> None:
         self.is_brief = all(each.is_brief for each in group.stages)
         self.group = group
-        self._began = time.monotonic()
-        self._ended: set[str] = set()
+        self._began = time.monotonic()  # the stage that is at work
+        self._place = 0
 
-    def states(self, state: str) -> list[StageState]:
-        """The states of the stages; one is done when the next begins. A stage that has
-        ended is given once.
+    def states(self, state: str) -> list[dict[str, Any]]:
+        """The states of the stage that is at work, and of those before it that have
+        ended meanwhile: a stage is done when a later one begins.
 
         Args:
           state: `done` or `failed` where all of them have ended.
         """
-        now, began = time.monotonic(), self._began
-        counts = self.group.counts()
-        states: list[StageState] = []
-        for place, each in enumerate(self.group.stages):
-            is_followed = any(later.started for later in counts[place + 1 :])
-            has_begun = not place or is_followed or counts[place].started > 0
-            if not has_begun and state != DONE:
-                break
-            of_stage = DONE if is_followed else state
-            if states and states[-1].documents and each.size and not of_stage:
-                # The stage before it has counted them.
-                each = dataclasses.replace(each, total=states[-1].documents)
-            ended = max(counts[place].ended, began) if is_followed else now
+        stages, counts = self.group.stages, self.group.counts()
+        begun = [place for place, each in enumerate(counts) if each.started]
+        last = len(stages) - 1 if state == DONE else max(begun, default=0)
+        states: list[dict[str, Any]] = []
+        for place in range(self._place, last):
+            before = counts[place]
+            ended = max(before.ended, self._began)
             states.append(
-                measure(each, counts[place], now=ended, began=began, state=of_stage)
+                measure(stages[place], before, now=ended, began=self._began, state=DONE)
             )
-            began = ended
-        fresh = [each for each in states if each.stage not in self._ended]
-        self._ended |= {each.stage for each in states if each.is_ended}
-        return fresh
+            self._began = ended
+        self._place, current = last, stages[last]
+        if last and current.size and not state:
+            # The stage before it has counted them.
+            before = counts[last - 1]
+            total = before.documents + before.earlier_documents
+            current = dataclasses.replace(current, total=total or None)
+        now, began = time.monotonic(), self._began
+        return [
+            *states,
+            measure(current, counts[last], now=now, began=began, state=state),
+        ]
 
 
 class Display:
@@ -145,27 +278,23 @@ class Display:
           state: of the stages that began last, `done` or `failed`.
         """
         with self._lock:
-            running: list[StageState] = []
-            ended: list[StageState] = []
+            running: list[dict[str, Any]] = []
             for group in self._running:
                 is_last = group is self._running[-1]
                 for each in group.states(state if is_last else ""):
-                    if group.is_brief and (each.is_ended or not self._live):
-                        continue
-                    (ended if each.is_ended else running).append(each)
+                    if each["state"] not in ENDED:
+                        running += [each] if self._live or not group.is_brief else []
+                    elif not group.is_brief:
+                        self._write(each)
             if self._live:
                 self._live.update(_table(running), refresh=True)
-            elif not state:
-                ended += running[-1:]
-            for each in ended:
-                self._write(each)
+            elif running and not state:
+                self._write(running[-1])
 
-    def _write(self, state: StageState) -> None:
+    def _write(self, state: dict[str, Any]) -> None:
         """Writes the line of a stage."""
         if self._mode == JSON:
-            fields = state._asdict()
-            del fields["share"]
-            self._print(line_json(self._command, **fields))
+            self._print(line_json(self._command, **state))
         elif self._mode != NONE:
             self._print(plain_line(state))
 
@@ -193,7 +322,7 @@ def _make_live() -> Any:
     )
 
 
-def _table(states: Sequence[StageState]) -> Any:
+def _table(states: Sequence[Mapping[str, Any]]) -> Any:
     """The lines of stages that run; words that do not fit go on in the next line."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -201,9 +330,10 @@ def _table(states: Sequence[StageState]) -> Any:
 
     table = Table.grid(padding=(0, 1))
     for state in states:
-        total = None if state.share is None else 1.0
-        bar = ProgressBar(total=total, completed=state.share or 0, width=16)
-        table.add_row(Text(state.stage), bar, Text("  ".join(words(state))))
+        share = share_done(state)
+        total = None if share is None else 1.0
+        bar = ProgressBar(total=total, completed=share or 0, width=16)
+        table.add_row(Text(state["stage"]), bar, Text("  ".join(words(state))))
     return table
 
 
@@ -222,7 +352,7 @@ def shown(
       UsageError: a wrong value in the environment.
     """
     # The variable is there, if empty, where stages are hidden, and in a worker.
-    if current_listener() is not None or FOLDER_VARIABLE in os.environ:
+    if LISTENER.get() is not None or FOLDER_VARIABLE in os.environ:
         yield
         return
     options = options or ProgressOptions()
@@ -232,31 +362,25 @@ def shown(
     is_over = threading.Event()
     thread = threading.Thread(target=display.renew, args=(is_over,), daemon=True)
     thread.start()
+    token = LISTENER.set(display)
     try:
-        with listening(display):
-            yield
+        yield
     finally:
+        LISTENER.reset(token)
         is_over.set()
         thread.join()
 
 
-def is_quiet() -> bool:
-    """Whether this command has the flag --quiet."""
-    listener = current_listener()
-    return isinstance(listener, Display) and listener.options.quiet
-
-
-def last_rate() -> float | None:
-    """The `steady_rate` of the stage of this command that ended last."""
-    listener = current_listener()
-    return listener.rate if isinstance(listener, Display) else None
+def current_display() -> Display | None:
+    """What shows the stages of this command, where it is one."""
+    listener = LISTENER.get()
+    return listener if isinstance(listener, Display) else None
 
 
 def complain(text: str) -> None:
     """Gives an error of one line to the display; without one, to stderr."""
-    listener = current_listener()
-    if isinstance(listener, Display):
-        listener.say(text, FAILED)
+    if display := current_display():
+        display.say(text, FAILED)
     else:
         print_error(text)
 

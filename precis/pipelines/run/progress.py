@@ -5,6 +5,7 @@ Beam reports metrics only at the end of a local run, and an engine from its work
 both are counted: `precis.model.progress` here, `on_count` for the engine.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 from precis.model.progress.counters import count
@@ -35,8 +36,7 @@ class TaskProgress:
         self._size = size
         self._on_count = on_count
         self._done = Position()
-        self._counted = (0, 0)  # documents and size
-        self._added = {"tokens": 0, "flagged": 0}
+        self._counted: Counter[str] = Counter()
         count()
 
     def advance_to(self, position: Position, part: float = 1.0) -> None:
@@ -59,15 +59,15 @@ class TaskProgress:
         summary has a quality flag.
         """
         if number:
-            self._added[name] += number
+            self._counted[name] += number
             count(**{name: number})
-            self._on_count(name, number)
+            if name != "size":
+                self._on_count(name, number)
 
     def give_back(self) -> None:
         """Takes back all but the size: its file failed, so there is no result."""
-        self._count_up_to(0, self._counted[1])
-        for name, number in self._added.items():
-            self.add(name, -number)
+        for name in {*self._counted} - {"size"}:
+            self.add(name, -self._counted[name])
         self._done = Position()
 
     def finish(self) -> None:
@@ -75,9 +75,5 @@ class TaskProgress:
         self._count_up_to(self._done.records, self._size)
 
     def _count_up_to(self, documents: int, size: int) -> None:
-        documents_before, size_before = self._counted
-        more = documents - documents_before
-        count(documents=more, size=size - size_before)
-        if more:
-            self._on_count("documents", more)
-        self._counted = (documents, size)
+        self.add("documents", documents - self._counted["documents"])
+        self.add("size", size - self._counted["size"])

@@ -126,6 +126,12 @@ def test_a_command_that_somebody_kills_says_so(tmp_path):
     assert ended.lines == [f"precis prepare: stopped by SIGKILL; {KEPT}"]
 
 
+def test_a_command_ends_with_the_process_that_waits_for_it(tmp_path):
+    ended = end(tmp_path, "become_command()\nwait_for_a_signal()", signal.SIGKILL)
+    (folder,) = ended.left  # No process is left, but its temporary files.
+    assert ended.code == -signal.SIGKILL and folder.startswith("precis-")
+
+
 def test_an_ignored_signal_stays_ignored(tmp_path):
     code = """
 signal.signal(signal.SIGINT, signal.SIG_IGN)

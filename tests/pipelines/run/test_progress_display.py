@@ -11,17 +11,19 @@ from support.terminal import Terminal
 from precis.model.progress.counters import FOLDER_VARIABLE, Counts, count
 from precis.model.progress.stages import Stage, say, stage, stages
 from precis.pipelines.run import job_progress
-from precis.pipelines.run.job_progress import complain, last_rate, shown
-from precis.pipelines.run.options import VARIABLE, ProgressOptions
-from precis.pipelines.run.stage_state import (
+from precis.pipelines.run.job_progress import (
     DONE,
     FAILED,
+    complain,
+    current_display,
     measure,
     plain_line,
+    shown,
     steady_rate,
 )
+from precis.pipelines.run.options import VARIABLE, ProgressOptions
 
-RUNNING = Counts(documents=8_640, size=43, started=105.0, ended=112.2)
+RUNNING = Counts(documents=8_640, size=43, started=105.0, first=105.0, ended=112.2)
 ENCODE = Stage(name="encode", size=100)
 
 
@@ -38,25 +40,29 @@ SELECT = Stage(name="select", total=1, unit="tasks")
 SEARCH = Stage(name="summarize", total=1_500, first_note="compiling the search")
 ELSEWHERE = Stage(name="summarize", first_note="running on the engine")
 BEGUN = Counts(started=112.0, ended=112.0)
-EARLIER = {"earlier_documents": 4_000, "earlier_size": 20}
+EARLIER = {"earlier_documents": 4_000, "size": 20}
 
 
 @pytest.mark.parametrize(
     ("stage", "counts", "state", "line"),
     [
-        (ENCODE, Counts(), "", "encode    0%  starting  0:14"),
-        (ENCODE, BEGUN, "", "encode    0%  0 documents  0:14"),
+        (ENCODE, Counts(), "", "encode  starting  0:14"),
+        (ENCODE, BEGUN, "", "encode  0:14"),
         (ENCODE, RUNNING, "", WHOLE),
         (
-            *(ENCODE, RUNNING._replace(**EARLIER), ""),
-            "encode   63%  12,640 / about 20,100 documents  1,200/s  0:03 left",
+            *(ENCODE, RUNNING._replace(earlier_documents=4_000, size=63), ""),
+            "encode   63%  12,640 / about 20,100 documents  1,200/s  0:04 left",
         ),
         (
             *(ENCODE, Counts(**EARLIER), ""),
             "encode   20%  4,000 / about 20,000 documents  0:14",
         ),
         (
-            *(ENCODE, Counts(documents=3, size=1, started=1.0, ended=101.0), ""),
+            *(
+                ENCODE,
+                Counts(documents=3, size=1, started=1.0, first=1.0, ended=101.0),
+                "",
+            ),
             "encode    1%  3 / about 300 documents  0.03/s  2:44:46 left",
         ),
         (
@@ -71,20 +77,24 @@ EARLIER = {"earlier_documents": 4_000, "earlier_size": 20}
         ),
         (
             TRAIN,
-            Counts(documents=20, earlier_documents=30, started=94.4, ended=114.4),
+            Counts(20, earlier_documents=30, started=94.4, first=94.4, ended=114.4),
             "",
             "train   50%  50 / 100 steps  1/s  0:50 left  loss 2.5",
         ),
         (
             Stage(name="train", total=900, is_total_estimated=True, unit="steps"),
-            Counts(documents=90, started=100.0, ended=114.4),
+            Counts(documents=90, started=100.0, first=100.0, ended=114.4),
             *("", "train   10%  90 / about 900 steps  6.2/s  2:09 left"),
         ),
         (Stage(name="validate"), Counts(), "", "validate  0:14"),
         (SELECT, BEGUN, "", "select    0%  0 / 1 task  0:14"),
         (SEARCH, BEGUN, "", "summarize    0%  0:14  compiling the search"),
         (
-            *(SEARCH, Counts(documents=15, started=100.0, ended=115.0), ""),
+            *(
+                SEARCH,
+                Counts(documents=15, started=100.0, first=100.0, ended=115.0),
+                "",
+            ),
             "summarize    1%  15 / 1,500 documents  1/s  24:45 left",
         ),
         (ELSEWHERE, Counts(), "", "summarize  0:14  running on the engine"),
@@ -111,12 +121,12 @@ def test_the_first_documents_and_what_compiles_for_them_say_nothing_of_the_rate(
     for first in (60, 100):
         assert steady_rate(counts._replace(first_documents=first)) == 100 / 48
     with shown("x"):
-        assert last_rate() is None
+        assert current_display().rate is None
         with stage("scan", total=9) as scan:
             scan.advance(4)
             threading.Event().wait(0.05)
             scan.advance(5)
-        assert 1 < last_rate() < 5 / 0.05
+        assert 1 < current_display().rate < 5 / 0.05
 
 
 def test_a_pipe_gets_a_line_at_the_start_then_some_and_the_totals(monkeypatch, capsys):
