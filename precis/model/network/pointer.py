@@ -83,13 +83,10 @@ class PointerGenerator(keras.layers.Layer):
     is needed.
     """
 
-    def __init__(
-        self, *, width: int, memory_width: int | None = None, **kwargs: Any
-    ) -> None:
+    def __init__(self, *, width: int, memory_width: int, **kwargs: Any) -> None:
         # Without autocast: under mixed precision it would cast the float32 logits.
         super().__init__(autocast=False, **kwargs)
-        self.width = width
-        self.memory_width = memory_width or width
+        self.width, self.memory_width = width, memory_width
         self.query = keras.layers.Dense(width, name="query")
         self.key = keras.layers.Dense(width, name="key")
         self.gate = keras.layers.Dense(1, name="gate", dtype="float32")
@@ -190,33 +187,17 @@ def different_tokens(source: Tensor) -> Tensor:
 
 
 def log_probs(prediction: Prediction) -> Tensor:
-    """Unnormalised log-probabilities of a prediction, float32 [B, T, V]."""
+    """Unnormalised log-probabilities of a prediction, float32 [B, T, V]; with a pointer
+    those of the mixture (equation 9): p_gen P_vocab + (1 - p_gen) P_copy.
+    """
     if prediction.pointer_output is None:
         return prediction.logits
     p_gen, copy_probabilities, source = prediction.pointer_output
-    return mix_distributions(
-        p_gen, ops.softmax(prediction.logits), copy_probabilities, source
-    )
-
-
-def mix_distributions(
-    p_gen: Tensor, p_vocab: Tensor, copy_probabilities: Tensor, source: Tensor
-) -> Tensor:
-    """The logarithm of the mixture (equation 9): p_gen P_vocab + (1 - p_gen) P_copy.
-
-    Args:
-      p_gen: float32 [B, T, 1].
-      p_vocab: float32 [B, T, V].
-      copy_probabilities: a, float32 [B, T, S].
-      source: int32 [B, S].
-
-    Returns:
-      float32 [B, T, V].
-    """
+    generated = p_gen * ops.softmax(prediction.logits)
     copied = scatter_to_vocabulary(
-        (1.0 - p_gen) * copy_probabilities, source, p_vocab.shape[-1]
+        (1.0 - p_gen) * copy_probabilities, source, generated.shape[-1]
     )
-    return ops.log(ops.maximum(p_gen * p_vocab + copied, LOWEST_PROBABILITY))
+    return ops.log(ops.maximum(generated + copied, LOWEST_PROBABILITY))
 
 
 def scatter_to_vocabulary(

@@ -65,7 +65,7 @@ def smoothed_cross_entropy(
 def _mixed_scores(
     logits: Any, pointer_output: PointerOutput, targets: Any
 ) -> tuple[Any, Any, Any]:
-    """The scores of the mixture that `pointer.mix_distributions` describes.
+    """The scores of the mixture that `pointer.log_probs` describes.
 
     The mixture P differs from p_gen P_vocab only at the tokens of the source, so log P
     is computed for those alone:
