@@ -124,18 +124,14 @@ class ImportanceNetwork(NamedTuple):
             named[f"{prefix}bias_{layer}"] = self.biases[layer]
         return named
 
-    def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """Features float32 [G, F] -> float64 [G], each from 0 to 1."""
+    def importance(self, ngrams: Ngrams, features: np.ndarray) -> dict[Gram, float]:
+        """The probability of each n-gram, whose features are float32 [G, F]."""
         states = (features - self.mean) * self.scale
         for kernel, bias in zip(self.kernels[:-1], self.biases[:-1], strict=True):
             states = np.maximum(states @ kernel + bias, 0.0)
         logits = (states @ self.kernels[-1] + self.biases[-1])[:, 0].astype(np.float64)
-        return np.asarray(1.0 / (1.0 + np.exp(-logits)))
-
-    def importance(self, ngrams: Ngrams, features: np.ndarray) -> dict[Gram, float]:
-        """The probability of each n-gram, whose features are float32 [G, F]."""
-        probabilities = self.probabilities(features).tolist()
-        return dict(zip(ngrams.grams, probabilities, strict=True))
+        probabilities = 1.0 / (1.0 + np.exp(-logits))
+        return dict(zip(ngrams.grams, probabilities.tolist(), strict=True))
 
 
 class ImportanceModel(NamedTuple):

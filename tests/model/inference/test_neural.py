@@ -8,6 +8,7 @@ import pytest
 from support.shared_networks import eagerly
 from support.small_extractor import WIDTH, make_extractor
 
+from precis.model.bundle.address import BUILTIN_SELECTOR, bundle_folder
 from precis.model.errors import UsageError
 from precis.model.extractive.features import (
     FEATURE_COUNT,
@@ -128,3 +129,6 @@ def test_a_network_of_other_features_is_refused(extractor, tmp_path, monkeypatch
     )
     with pytest.raises(UsageError, match=message):
         load_scorer(folder)
+    monkeypatch.setattr(sentence_scorer, "WORD_FEATURES", ("letters",))
+    with pytest.raises(UsageError, match=r"trained on other features \(log_count, "):
+        load_scorer(bundle_folder(BUILTIN_SELECTOR))
