@@ -26,7 +26,7 @@ HEAVY = """
 # may import those above it in its list.
 MODEL_LAYERS = """
     errors isolation progress tensorflow_import own_process config
-    credentials storage files backend logits cache text rouge
+    credentials storage files finished backend logits cache text rouge
     bootstrap extractive quality tokenization records network search bundle
     keyphrases inference training
 """.split()

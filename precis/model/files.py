@@ -308,16 +308,6 @@ def sha256_file(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]  # Any file does.
 
 
-def success_content(description: str, fingerprint: Any) -> bytes:
-    """The content of the file `_SUCCESS` beside the description of a finished result.
-
-    Args:
-      description: the path of its manifest.json or dataset.json.
-      fingerprint: the fingerprint of its job, in hexadecimal.
-    """
-    return f"{fingerprint}\n{sha256_file(description)}\n".encode()
-
-
 def sha256_json(content: Any) -> str:
     """The sha256 of a value's canonical JSON: the fingerprint of a configuration."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))

@@ -20,7 +20,8 @@ import pytest
 from precis.model import files
 from precis.model.errors import PrecisError
 from precis.model.files import ASIDE
-from precis.pipelines.run.result_files import DESCRIPTION_FILES, listed_files
+from precis.model.finished import listed_files
+from precis.pipelines.run.result_files import DESCRIPTION_FILES
 from support.command_line import contents
 
 # Names within a folder, with the contents of the files.
@@ -150,7 +151,7 @@ class WatchedJob:
             return
         assert state["_SUCCESS"] == self.result["_SUCCESS"]
         (name,) = set(DESCRIPTION_FILES.values()) & set(state)
-        for file in listed_files(json.loads(state[name])):
+        for file in listed_files(str(self.output / name), json.loads(state[name])):
             digest = hashlib.sha256(state[file["file"]]).hexdigest()
             assert digest == file["sha256"]
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
+from precis.model.finished import success_damage
 from precis.model.records.example import FEATURES
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
@@ -36,7 +37,6 @@ _FIELDS = {
     "tokenizer_fingerprint": str,
     "fingerprint": str,
 }
-SUCCESS_FILE = "_SUCCESS"
 _AGAIN = "run the same `precis prepare` command again"
 
 
@@ -233,23 +233,18 @@ def load_dataset(folder: str) -> DatasetInfo:
           tokenizer than the one that encoded the records.
     """
     path = files.join(folder, DATASET_FILE)
-    success_path = files.join(folder, SUCCESS_FILE)
     if not files.exists(path):
         raise UsageError(
             f"{folder}: there are no records here (no {DATASET_FILE}); "
             "name the folder that `precis prepare` wrote"
         )
-    if not files.exists(success_path):
-        raise DataError(
-            f"{folder}: unfinished (no {SUCCESS_FILE}); "
-            f"{_AGAIN}, it goes on where it stopped"
-        )
-    with files.naming_damage(path, way_out=f"{_AGAIN}, which repairs it"):
-        fields = {"format_version": int}
-        content = files.read_object(path, way_out=_AGAIN, fields=fields)
-        expected = files.success_content(path, content.get("fingerprint"))
-        if files.read_bytes(success_path) != expected:
-            raise ValueError(f"its checksum is not that in {SUCCESS_FILE}")
+    way_out = f"{_AGAIN}, which repairs it"
+    fields = {"format_version": int}
+    content = files.read_object(path, way_out=way_out, fields=fields)
+    damaged, problem = success_damage(path, content)
+    if damaged:
+        raise DataError(f"{files.join(folder, damaged)}: {problem}; {way_out}")
+    with files.naming_damage(path, way_out=way_out):
         if content["format_version"] != FORMAT_VERSION:
             raise ValueError(
                 f"format_version is {content['format_version']} "

@@ -31,6 +31,7 @@ from apache_beam.transforms.window import GlobalWindows
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.finished import damage_of
 from precis.model.progress.counters import count_earlier, enter_step
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import DeadLetter, FileError
@@ -47,7 +48,6 @@ from precis.pipelines.run.progress import METRICS_NAMESPACE, TaskProgress
 from precis.pipelines.run.result_files import (
     DEAD_LETTERS_FOLDER,
     PublishedFile,
-    damage_of,
     describe_file,
     read_checksummed,
     write_checksummed,

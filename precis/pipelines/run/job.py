@@ -22,6 +22,7 @@ finished folder holds only the result.
 
 import datetime
 import os
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -33,7 +34,13 @@ from precis.model.config import (
     flag_info,
     installed_version,
 )
-from precis.model.errors import UsageError
+from precis.model.errors import DataError, UsageError
+from precis.model.finished import (
+    SUCCESS_FILE,
+    find_damage,
+    read_success,
+    success_content,
+)
 from precis.model.progress.stages import say, stage
 from precis.pipelines.corpus.dead_letters import check_failures
 from precis.pipelines.corpus.listing import check_output_apart
@@ -47,13 +54,10 @@ from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     JOB_FILE,
     LOCK_FILE,
-    SUCCESS_FILE,
     TASKS_FOLDER,
     WAY_OUT,
-    damaged_files,
     not_writable,
     read_checksummed,
-    read_success,
     write_checksummed,
 )
 
@@ -270,7 +274,7 @@ def open_job(
     if is_finished and not named and files.exists(path):
         described = files.read_object(path, way_out=WAY_OUT)
     if named or described.get("fingerprint") == fingerprint:
-        damaged = damaged_files(output, kind)
+        damaged = damaged_files(path)
         if not damaged:
             clear_tasks(output)
             return None
@@ -301,6 +305,28 @@ def open_job(
         )
     _begin(job, options, inputs)
     return job
+
+
+def damaged_files(path: str) -> list[str]:
+    """The files of a finished result that are missing or have another content.
+
+    Args:
+      path: of its description.
+
+    Raises:
+      DataError: the description names a file outside of its folder.
+    """
+    name, damaged = posixpath.basename(path), []
+    try:
+        content = files.read_object(path, way_out=WAY_OUT)
+    except DataError:
+        return [name]
+    with files.naming_damage(path, way_out=WAY_OUT):
+        for file, _ in find_damage(path, content):
+            damaged.append(file)
+            if file == name:  # What it lists cannot be trusted.
+                break
+    return damaged
 
 
 def _begin(job: Job, options: Sequence[Any], inputs: Mapping[str, Any]) -> None:
@@ -396,7 +422,7 @@ def finish_job(job: Job) -> None:
     # Of workers that died while the engine went on without them.
     files.remove_leftovers(job.output)
     description = files.join(job.output, DESCRIPTION_FILES[job.kind])
-    content = files.success_content(description, job.fingerprint)
+    content = success_content(description, job.fingerprint)
     files.write_bytes(files.join(job.output, SUCCESS_FILE), content)
     clear_tasks(job.output)
 

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.config import describe_differences
 from precis.model.errors import DataError, UsageError
+from precis.model.finished import SUCCESS_FILE
 from precis.model.progress.stages import say
 from precis.pipelines.run.job import TASKS_FOLDER, Job, clear_tasks
 from precis.pipelines.run.options import normal_path
 from precis.pipelines.run.result_files import (
-    SUCCESS_FILE,
     WAY_OUT,
     read_checksummed,
     write_checksummed,

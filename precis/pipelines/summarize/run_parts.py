@@ -15,6 +15,7 @@ import pyarrow as pa
 from precis.model import files
 from precis.model.config import flag_info, installed_version
 from precis.model.errors import DataError, JobError
+from precis.model.finished import listed_files
 from precis.model.inference.search_cost import SearchCost, describe
 from precis.model.quality.flags import ABSTRACTIVE, SOURCE, rejects
 from precis.pipelines.corpus.dead_letters import count_unanswered
@@ -35,7 +36,6 @@ from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     GROUPS_FOLDER,
     PublishedFile,
-    listed_files,
     other_files,
 )
 from precis.pipelines.summarize.options import GROUPS, GroupOptions
@@ -346,7 +346,8 @@ def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
     """Removes files of this job that are not in the manifest: a task that was killed
     before its receipt may have failed when it was tried again.
     """
-    listed = {file["file"] for file in listed_files(manifest)}
+    path = files.join(job.output, MANIFEST_FILE)
+    listed = {file["file"] for file in listed_files(path, manifest)}
     for folder in (DATA_FOLDER, GROUPS_FOLDER, DEAD_LETTERS_FOLDER):
         for name in other_files(files.join(job.output, folder), ()):
             path = files.join(folder, name)

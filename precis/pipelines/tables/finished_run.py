@@ -19,6 +19,11 @@ import pyarrow.parquet as pq
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
+from precis.model.finished import (
+    damage_of,
+    listed_files,
+    success_damage,
+)
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.run.options import option_names, read_flags
@@ -26,11 +31,6 @@ from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DESCRIPTION_FILES,
     GROUPS_FOLDER,
-    SUCCESS_FILE,
-    damage_of,
-    listed_names,
-    read_success,
-    success_damage,
 )
 from precis.pipelines.tables.part_files import is_pattern, read_part
 from precis.pipelines.tables.partitions import with_partition
@@ -184,8 +184,8 @@ def open_run(folder: str) -> FinishedRun:
     """Reads the manifest of a finished run.
 
     Raises:
-      UsageError: the folder holds no finished run.
-      DataError: the manifest is damaged or names a file outside of the run.
+      UsageError: the folder holds no run.
+      DataError: the run is not finished, or the manifest or _SUCCESS is damaged.
     """
     path = files.join(folder, MANIFEST_FILE)
     if not any(files.exists(p) for p in (path, files.join(folder, DATA_FOLDER))):
@@ -193,13 +193,8 @@ def open_run(folder: str) -> FinishedRun:
         if files.exists(folder):
             reason = f"holds no run: {MANIFEST_FILE} is not there"
         raise UsageError(f"{folder} {reason}; give the --output of `precis summarize`")
-    if read_success(folder) is None:
-        raise UsageError(
-            f"the run {folder} is not finished: {SUCCESS_FILE} is not there; run the "
-            "same `precis summarize` again to finish it"
-        )
     run = read_run(folder)
-    damaged, problem = success_damage(folder, "summaries", run.manifest)
+    damaged, problem = success_damage(path, run.manifest)
     if damaged:
         raise DataError(f"{files.join(folder, damaged)}: {problem}; {_WAY_OUT}")
     return run
@@ -215,7 +210,7 @@ def read_run(folder: str) -> FinishedRun:
     manifest = files.read_object(path, way_out=_WAY_OUT, fields=_FIELDS)
     parts = []
     with files.naming_damage(path, way_out=_WAY_OUT):
-        listed_names(path, manifest)
+        listed_files(path, manifest)
         for file in _part_files(manifest):
             # The order of the columns is that of the folders.
             folders = [name.partition("=") for name in file["file"].split("/")[:-1]]

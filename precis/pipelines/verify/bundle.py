@@ -13,12 +13,12 @@ from precis.model.bundle.manifest import (
     read_manifest,
 )
 from precis.model.errors import DataError, UsageError
+from precis.model.finished import differs_from
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
     tokenizer_files,
 )
-from precis.pipelines.run.result_files import differs_from
 from precis.pipelines.verify.folder import Finding, check_others
 
 

@@ -8,18 +8,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from precis.model import files
-from precis.model.progress.stages import stage
+from precis.model.finished import (
+    SUCCESS_FILE,
+    find_damage,
+    listed_files,
+)
 from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     JOB_FILE,
     LOCK_FILE,
-    SUCCESS_FILE,
     TASKS_FOLDER,
-    damage_of,
-    listed_files,
-    listed_names,
     other_files,
-    success_damage,
 )
 
 # So many lines say the same of one file; a last one counts the others.
@@ -80,15 +79,10 @@ def check_files(
       ValueError, KeyError, TypeError, AttributeError: its list of files is damaged.
     """
     name = DESCRIPTION_FILES[kind]
-    damaged, problem = success_damage(folder, kind, description)
-    if damaged:
-        yield Finding(damaged, problem)
-    names = listed_names(files.join(folder, name), description)
-    with stage("check", total=len(names), unit="files") as checking:
-        for file in listed_files(description):
-            damage = checking.counted(damage_of(folder, file))
-            if damage:
-                yield Finding(file["file"], damage)
+    path = files.join(folder, name)
+    for file, problem in find_damage(path, description):
+        yield Finding(file, problem)
+    names = {file["file"] for file in listed_files(path, description)}
     yield from check_others(folder, {name, SUCCESS_FILE, *names})
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from precis.model import files
 from precis.model.bundle.manifest import CONFIG_FILE, WEIGHTS_FILE
 from precis.model.errors import DataError, JobError, UsageError
+from precis.model.finished import SUCCESS_FILE
 from precis.model.records.dataset import FORMAT_VERSION, SENTENCE_PAIRS, DatasetInfo
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.pipelines.run.accounts import check_sources, total_counts
@@ -18,7 +19,6 @@ from precis.pipelines.run.result_files import (
     DATA_FOLDER,
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
-    SUCCESS_FILE,
     TASKS_FOLDER,
 )
 from precis.pipelines.tables.finished_run import corpus_of_run
@@ -123,8 +123,6 @@ def _read_description(
       DataError: it is missing, damaged, or of a version with other fields.
     """
     path = files.join(folder, name)
-    if not files.exists(path):
-        raise DataError(f"{path}: is missing: the result is not finished; {_WAY_OUT}")
     content = files.read_object(path, way_out=_WAY_OUT)
     if (other := content.get(version_field)) != version:
         raise DataError(

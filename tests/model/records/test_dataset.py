@@ -112,8 +112,25 @@ def test_folders_that_cannot_be_read_are_refused(folder, tmp_path):
     message = "tokenizer: fingerprint .* is not .*, that of the tokenizer"
     with pytest.raises(DataError, match=message):
         load_dataset(folder)
-    files.remove(files.join(folder, "_SUCCESS"))
-    message = r"unfinished \(no _SUCCESS\); run the same `precis prep"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "problem"),
+    [
+        ("_SUCCESS", lambda old: None, "is missing: the result is not finished"),
+        ("_SUCCESS", lambda old: b"", "has 0 bytes in place of 68"),
+        ("_SUCCESS", lambda old: old[:-1], "has 67 bytes in place of 68"),
+        ("_SUCCESS", lambda old: old + b"\n", "has 69 bytes in place of 68"),
+        ("dataset.json", lambda old: old + b"\n", "its checksum is not that in _SUCC"),
+    ],
+)
+def test_records_that_are_not_as_they_were_written_are_refused(
+    folder, name, change, problem
+):
+    path = Path(folder) / name
+    content = change(path.read_bytes())
+    path.unlink() if content is None else path.write_bytes(content)
+    message = f"^{path}: {problem}.*; run the same `precis prepare` command again, whic"
     with pytest.raises(DataError, match=message):
         load_dataset(folder)
 

@@ -112,8 +112,6 @@ def test_rows_are_scored_in_processes_and_the_result_is_the_same(tmp_path):
 
 def test_what_cannot_be_scored_is_refused_and_no_earlier_result_stays(run, tmp_path):
     bare = write_run(tmp_path / "bare", [[rows_of(range(20, 23), reference=False)]])
-    write_run(tmp_path / "unfinished", [[rows_of([1])]])
-    (tmp_path / "unfinished/_SUCCESS").unlink()
     pq.write_table(
         pa.table({"document_id": ["d"], "run_id": ["r"]}), tmp_path / "a.parquet"
     )
@@ -124,7 +122,6 @@ def test_what_cannot_be_scored_is_refused_and_no_earlier_result_stays(run, tmp_p
         (run, "leed", "--baseline: there is no system 'leed'; did you mean lead[?]"),
         (run, "reference", "no system 'reference'; there are abstractive, freq"),
         (bare, "", "no row of .*bare has a reference summary; run `precis summarize`"),
-        (tmp_path / "unfinished", "", "is not finished: _SUCCESS is not there; "),
         (tmp_path / "n-*.parquet", "", r"no file matches .*n-\*"),
         (tmp_path / "a.parquet", "", "a.parquet has no column 'reference_summary'"),
         (tmp_path / "b.parquet", "", "b.parquet is no Parquet file"),

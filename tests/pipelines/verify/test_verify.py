@@ -19,8 +19,8 @@ from support.damaged_results import edit_description, findings
 
 import precis
 from precis.model import files
-from precis.model.errors import UsageError
-from precis.pipelines.run.result_files import listed_files
+from precis.model.errors import DataError, UsageError
+from precis.model.finished import listed_files
 
 DESCRIPTIONS = {"run": "manifest.json", "records": "dataset.json"}
 CHANGED = "its checksum is not that in"
@@ -67,7 +67,7 @@ def list_again(folder, path, rows=None):
     """Makes a description that fits a file as it is now."""
 
     def change(description):
-        for file in listed_files(description):
+        for file in listed_files(str(folder / "manifest.json"), description):
             if file["file"] == str(path.relative_to(folder)):
                 file["bytes"] = path.stat().st_size
                 file["sha256"] = files.sha256_file(str(path))
@@ -199,20 +199,37 @@ OTHER_CHECKSUM = "manifest.json: its checksum is not that in _SUCCESS; one of th
         ("_SUCCESS", None, "_SUCCESS: is missing: the result is not finished"),
         ("_SUCCESS", lambda old: b"", "_SUCCESS: has 0 bytes in place of 130"),
         ("_SUCCESS", lambda old: old[:-1], "_SUCCESS: has 129 bytes in place of 130"),
+        ("_SUCCESS", lambda old: old + b"\n", "_SUCCESS: has 131 bytes in place of 13"),
         ("_SUCCESS", lambda old: b"0" * 129 + b"\n", OTHER_CHECKSUM),
-        ("manifest.json", None, "manifest.json: is missing: the result is not finis"),
+        ("manifest.json", None, "manifest.json: missing; run the same command again"),
         ("manifest.json", lambda old: old.replace(b"1", b"2", 1), OTHER_CHECKSUM),
         ("manifest.json", lambda old: b"{", "manifest.json: damaged (not JSON: Expec"),
         ("manifest.json", lambda old: b"[" * 100_000, "manifest.json: damaged (not JS"),
         ("manifest.json", lambda old: b"{}", "manifest.json: its schema_version is N"),
     ],
 )
-def test_damage_of_what_describes_a_run_is_named(run, name, change, line):
+def test_no_command_believes_a_damaged_run(run, name, change, line, corpus, tmp_path):
+    """The command that wrote it repairs it (`test_job.py`)."""
     content = (run / name).read_bytes()
     (run / name).unlink()
     if change:
         (run / name).write_bytes(change(content))
     assert findings(run)[0].startswith(line)
+    named = f"^{run}/{line.partition(':')[0]}: .*; run the `precis summarize` of that"
+    out = {"output": tmp_path / "out"}
+    for read, flags in (
+        (precis.digest, {}),
+        (precis.load, {"table": f"delta://{tmp_path}/table"}),
+        (precis.loaders, {"for_": "duckdb", **out}),
+        (precis.report, out),
+    ):
+        with pytest.raises(DataError, match=named):
+            read(run=run, **flags)
+    with pytest.raises(DataError, match=named):
+        precis.evaluate(input=run, **out)
+    is_gone = "it is no finished run and holds none; name the --output of an earlier"
+    with pytest.raises((DataError, UsageError), match=named if change else is_gone):
+        precis.summarize(corpus=corpus, reuse=run, **out)
 
 
 def _set(*keys, value):

@@ -1,0 +1,122 @@
+"""Whether a folder holds a finished result, and which of its files are damaged.
+
+    manifest.json or dataset.json   describes the result and lists its files
+    _SUCCESS                        the job's fingerprint, and the checksum of the
+                                    description; written last
+
+Every command that reads a result or goes on with one asks here. A description may have
+been edited, so no name in it is trusted.
+"""
+
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from precis.model import files
+from precis.model.progress.stages import stage
+
+SUCCESS_FILE = "_SUCCESS"
+
+
+def read_success(folder: str) -> bytes | None:
+    """The content of _SUCCESS; None where the result is not finished."""
+    path = files.join(folder, SUCCESS_FILE)
+    return files.read_bytes(path) if files.exists(path) else None
+
+
+def success_content(path: str, fingerprint: Any) -> bytes:
+    """What _SUCCESS holds of a finished result.
+
+    Args:
+      path: of the description.
+      fingerprint: of the job, in hexadecimal.
+    """
+    return f"{fingerprint}\n{files.sha256_file(path)}\n".encode()
+
+
+def success_damage(path: str, description: Mapping[str, Any]) -> tuple[str, str]:
+    """The damaged file of the two that mark a finished result, and what is wrong with
+    it; empty texts if _SUCCESS is, byte for byte, what was written.
+
+    Args:
+      path: of the description.
+      description: its content.
+    """
+    success = read_success(posixpath.dirname(path))
+    if success is None:
+        return SUCCESS_FILE, "is missing: the result is not finished"
+    expected = success_content(path, description.get("fingerprint"))
+    if len(success) != len(expected):
+        return SUCCESS_FILE, f"has {len(success)} bytes in place of {len(expected)}"
+    if success != expected:
+        return posixpath.basename(path), differs_from(SUCCESS_FILE)
+    return "", ""
+
+
+def differs_from(other: str) -> str:
+    """The problem of a file whose checksum is not the one in another file."""
+    return f"its checksum is not that in {other}; one of them was changed"
+
+
+def listed_files(path: str, description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The files that the description of a result lists.
+
+    Args:
+      path: of the description.
+      description: its content.
+
+    Raises:
+      DataError: a name leads out of the folder.
+      KeyError, TypeError, AttributeError: the list is damaged.
+    """
+    splits = description.get("splits", {}).values()
+    listed = [
+        *description.get("files", ()),
+        *description.get("groups", {}).get("files", ()),
+        *(shard for split in splits for shard in split["shards"]),
+        *description.get("dead_letters", ()),
+    ]
+    for file in listed:
+        files.path_within(posixpath.dirname(path), file["file"], listed_in=path)
+    return listed
+
+
+def find_damage(path: str, description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The damaged files of a result, and what is wrong with each: first _SUCCESS or the
+    description, then the files that it lists.
+
+    Args:
+      path: of the description.
+      description: its content.
+
+    Raises:
+      DataError, KeyError, TypeError, AttributeError: as `listed_files`.
+    """
+    damaged, problem = success_damage(path, description)
+    if damaged:
+        yield damaged, problem
+    listed = listed_files(path, description)
+    with stage("check", total=len(listed), unit="files") as checking:
+        for file in listed:
+            problem = checking.counted(damage_of(posixpath.dirname(path), file))
+            if problem:
+                yield file["file"], problem
+
+
+def damage_of(folder: str, file: Mapping[str, Any]) -> str:
+    """What is wrong with a file of a result, as in "is missing"; "" if it is whole.
+
+    Args:
+      folder: of the result.
+      file: has its name in the folder, and `bytes` and `sha256`.
+    """
+    path = files.path_within(folder, file["file"], listed_in=folder)
+    fs, name = files.filesystem(path)
+    if not fs.isfile(name):
+        return "is missing"
+    size = fs.info(name)["size"]
+    if size != file["bytes"]:
+        return f"has {size:,} bytes and was written with {file['bytes']:,}"
+    if files.sha256_file(path) != file["sha256"]:
+        return "has another content than was written: its checksum differs"
+    return ""
