@@ -134,7 +134,7 @@ class KnownDocuments:
         waiting = self._duplicates[0]
         columns = [field for field in self._run.layout.schema if field.name in waiting]
         table = summary_table(self._duplicates, pa.schema([*columns, _COPY]))
-        sources = table.column("source_file").to_pylist()
+        sources = (row["source_file"] for row in self._duplicates)
         self._part.outcomes["duplicates"].update(sources)
         return [publish_keys(output, self._duplicates_name, table.to_reader())]
 
