@@ -67,6 +67,15 @@ def exists(path: str) -> bool:
     return bool(fs.exists(name))
 
 
+def stamp(path: str) -> str:
+    """What changes when a file is written to or replaced; "" where there is none."""
+    fs, name = filesystem(path)
+    try:
+        return str(fs.info(name))
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
 def glob(pattern: str) -> list[str]:
     """The files that match a pattern, sorted; URLs if the pattern is a URL."""
     fs, name = filesystem(pattern)

@@ -22,7 +22,7 @@ from filelock import FileLock
 
 from precis.model import files
 from precis.model.bundle.checkpoints.exporter import checkpoint_settings
-from precis.model.bundle.manifest import open_weights
+from precis.model.bundle.manifest import open_stored
 from precis.model.bundle.network_bundle import Bundle
 from precis.model.config import installed_version
 from precis.model.errors import UsageError
@@ -97,7 +97,7 @@ def converted_bundle(folder: str, bundle: Bundle, precision: str) -> Iterator[st
             aside = f"{converted}{files.ASIDE}"
             shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed
             os.makedirs(aside)
-            spec = _describe(open_weights(folder), bundle)
+            spec = _describe(open_stored(folder).read_weights(), bundle)
             spec.validate()
             spec.optimize(quantization=None if precision == "float32" else precision)
             spec.save(aside)

@@ -13,14 +13,15 @@ A bundle loads without a network connection and holds no pickle:
 
 The kind of a bundle says what kind of model it holds and which command takes it. A
 summarizer is two bundles in one folder, without weights itself (`summarizer_bundle`).
-`save_bundle_files` writes a bundle of any kind; `open_bundle_config`, `open_tokenizer`
-and `open_weights` check each file against the manifest before they return its content.
+`save_bundle_files` writes a bundle of any kind, and `open_stored` opens it.
 """
 
+import dataclasses
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from precis.model.tokenization.folder import (
     TOKENIZER_FOLDER,
     AnyTokenizer,
     TokenizerPair,
-    load_tokenizer,
+    open_tokenizers,
 )
 
 FORMAT_VERSION = 1
@@ -45,7 +46,9 @@ TRAINING_FOLDER = "training"
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 BUNDLE_WAY_OUT = "copy the bundle again or train it again"
 # What every manifest of a bundle holds.
-_FIELDS = {"model_id": str, "sha256": dict, "provenance": dict}
+_FIELDS = {"kind": str, "model_id": str, "sha256": dict, "provenance": dict}
+# So many bundles stay open in a process, without their weights.
+_MOST_OPEN = 16
 
 ABSTRACTIVE = "abstractive"
 ENCODER = "encoder"
@@ -64,21 +67,155 @@ TAKEN_BY: Mapping[str, str] = {
 }
 
 
-class BundleConfig(NamedTuple):
-    """The configuration of a bundle, as it was saved.
+@dataclasses.dataclass(frozen=True, eq=False)
+class StoredBundle:
+    """A bundle of any kind; its files are compared with the manifest before their
+    content is returned.
 
     Attributes:
-      kind: one of TAKEN_BY.
-      config: the content of config.json.
-      model_id: the first 16 hexadecimal digits of the sha256 of the checksums of the
-          files. Every row that the model writes carries it.
+      folder: where it lies.
       manifest: the content of manifest.json.
     """
 
-    kind: str
-    config: dict[str, Any]
-    model_id: str
-    manifest: dict[str, Any]
+    folder: str
+    manifest: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """One of TAKEN_BY."""
+        return str(self.manifest["kind"])
+
+    @property
+    def model_id(self) -> str:
+        """The first 16 hexadecimal digits of the sha256 of the checksums of the files.
+        Every row that the model writes carries it.
+        """
+        return str(self.manifest["model_id"])
+
+    @functools.cached_property
+    def config(self) -> dict[str, Any]:
+        """The content of config.json.
+
+        Raises:
+          DataError: it differs from the manifest.
+        """
+        self.check(CONFIG_FILE)
+        path = files.join(self.folder, CONFIG_FILE)
+        return files.read_object(path, way_out=BUNDLE_WAY_OUT)
+
+    @functools.cached_property
+    def tokenizers(self) -> TokenizerPair:
+        """The tokenizers of sources and summaries.
+
+        Raises:
+          DataError: as `open_tokenizers`.
+        """
+        way_out = "copy the bundle again"
+        return open_tokenizers(self.folder, self.manifest, way_out=way_out)
+
+    def read_weights(self) -> dict[str, np.ndarray]:
+        """Reads the weights, by name.
+
+        Raises:
+          DataError: they differ from the manifest, are damaged or not finite.
+        """
+        import safetensors
+        import safetensors.numpy
+
+        self.check(WEIGHTS_FILE)
+        path = files.join(self.folder, WEIGHTS_FILE)
+        try:
+            weights = safetensors.numpy.load(files.read_bytes(path))
+        except safetensors.SafetensorError as error:
+            raise DataError(f"{path}: damaged ({error}); {BUNDLE_WAY_OUT}") from error
+        check_finite(path, weights.items(), way_out=BUNDLE_WAY_OUT)
+        return weights
+
+    def check(self, name: str) -> None:
+        """Compares the checksum of a file with the manifest.
+
+        Raises:
+          DataError: the file is missing or another one.
+        """
+        path = files.join(self.folder, name)
+        stamp = files.stamp(path)
+        if not stamp or _sha256(path, stamp) != self.manifest["sha256"].get(name):
+            raise DataError(
+                f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; "
+                f"{BUNDLE_WAY_OUT}"
+            )
+
+    def naming_config(self) -> AbstractContextManager[None]:
+        """Turns the errors of a block that builds what config.json describes into one
+        line, as `files.naming_damage` does.
+        """
+        path = files.join(self.folder, CONFIG_FILE)
+        return files.naming_damage(path, way_out=BUNDLE_WAY_OUT)
+
+
+@functools.lru_cache
+def _sha256(path: str, stamp: str) -> str:
+    """The checksum of a file while it has a stamp."""
+    return files.sha256_file(path)
+
+
+def open_stored(folder: str, *kinds: str) -> StoredBundle:
+    """Opens a bundle. A process reads it once, until another one is written there.
+
+    Args:
+      folder: the bundle.
+      *kinds: those that it may be of; any if there is none.
+
+    Raises:
+      UsageError: the folder is no complete bundle, a bundle of another kind, or has
+        another format version.
+      DataError: the manifest is damaged.
+    """
+    stamp = files.stamp(files.join(folder, MANIFEST_FILE))
+    if not stamp:
+        way_out = "name the `output=` of `precis train`, or train again to finish it"
+        if _HUB_NAME.fullmatch(folder) and not files.exists(folder):
+            way_out = f"for the model of the Hugging Face hub write hf://{folder}"
+        raise UsageError(
+            f"{folder}: this is no complete bundle (no {MANIFEST_FILE}); {way_out}"
+        )
+    stored = _read_manifest(folder, stamp)
+    kind = stored.kind
+    if kinds and kind not in kinds:
+        way_out = f"{TAKEN_BY.get(kind, 'only a newer precis')} takes it"
+        parts = [SUMMARIZER_PARTS[name] for name in kinds if name in SUMMARIZER_PARTS]
+        if kind == SUMMARIZER and parts:
+            way_out = f"name {files.join(folder, parts[0])}"
+        raise UsageError(
+            f"{folder}: this bundle is of the kind {kind}, and {' or '.join(kinds)} is "
+            f"asked for here; {way_out}"
+        )
+    return stored
+
+
+@functools.lru_cache(maxsize=_MOST_OPEN)
+def _read_manifest(folder: str, stamp: str) -> StoredBundle:
+    """A bundle whose manifest has a stamp."""
+    path = files.join(folder, MANIFEST_FILE)
+    manifest = files.read_object(path, way_out=BUNDLE_WAY_OUT)
+    version = manifest.get("format_version")
+    if not _is_bundle(manifest) or version != FORMAT_VERSION:
+        raise UsageError(
+            f"{folder}: this precis reads no such bundle, its {MANIFEST_FILE} has the "
+            f"kind {manifest.get('kind')} and the format_version {version}; "
+            "name the `output=` of a `precis train` command or of `precis import`"
+        )
+    with files.naming_damage(path, way_out=BUNDLE_WAY_OUT):
+        files.check_fields(manifest, _FIELDS)
+    computed = content_model_id(manifest)
+    # The id of a bundle of keyphrases is that of the values in its files, and
+    # `KeyphraseModel` checks it.
+    if manifest["kind"] != KEYPHRASES and manifest["model_id"] != computed:
+        raise DataError(
+            f"{path}: its model_id is {manifest['model_id']}, and that of its files is "
+            f"{computed}; {BUNDLE_WAY_OUT}"
+        )
+    return StoredBundle(folder, manifest)
 
 
 def save_bundle_files(
@@ -156,46 +293,10 @@ def publish_manifest(
       manifest, config: as in `card_text`.
       parts: as in `save_bundle_files`.
     """
-    of_parts = {name: read_manifest(files.join(folder, name)) for name in parts}
+    of_parts = {name: open_stored(files.join(folder, name)).manifest for name in parts}
     card = card_text(manifest, config, parts=of_parts)
     files.write_bytes(files.join(folder, CARD_FILE), card.encode())
     files.write_json(files.join(folder, MANIFEST_FILE), manifest)
-
-
-def read_manifest(folder: str) -> dict[str, Any]:
-    """Reads the manifest of a bundle, without reading its weights.
-
-    Raises:
-      UsageError: the folder is no complete bundle, or has another format version.
-      DataError: the manifest is damaged.
-    """
-    path = files.join(folder, MANIFEST_FILE)
-    if not files.exists(path):
-        way_out = "name the `output=` of `precis train`, or train again to finish it"
-        if _HUB_NAME.fullmatch(folder) and not files.exists(folder):
-            way_out = f"for the model of the Hugging Face hub write hf://{folder}"
-        raise UsageError(
-            f"{folder}: this is no complete bundle (no {MANIFEST_FILE}); {way_out}"
-        )
-    manifest = files.read_object(path, way_out=BUNDLE_WAY_OUT)
-    version = manifest.get("format_version")
-    if not _is_bundle(manifest) or version != FORMAT_VERSION:
-        raise UsageError(
-            f"{folder}: this precis reads no such bundle, its {MANIFEST_FILE} has the "
-            f"kind {manifest.get('kind')} and the format_version {version}; "
-            "name the `output=` of a `precis train` command or of `precis import`"
-        )
-    with files.naming_damage(path, way_out=BUNDLE_WAY_OUT):
-        files.check_fields(manifest, _FIELDS)
-    computed = content_model_id(manifest)
-    # The id of a bundle of keyphrases is that of the values in its files, and
-    # `KeyphraseModel` checks it.
-    if manifest.get("kind") != KEYPHRASES and manifest["model_id"] != computed:
-        raise DataError(
-            f"{path}: its model_id is {manifest['model_id']}, and that of its files is "
-            f"{computed}; {BUNDLE_WAY_OUT}"
-        )
-    return manifest
 
 
 def content_model_id(manifest: Mapping[str, Any]) -> str:
@@ -226,37 +327,13 @@ def refuse_other_kind(folder: str, kind: str) -> None:
         files.join(folder, MANIFEST_FILE),
         way_out="name another `output=`, or remove that folder",
     )
-    present = manifest.get("kind", ABSTRACTIVE)
+    present = manifest.get("kind")
     if present != kind:
         what = "a bundle" if _is_bundle(manifest) else "something else"
         raise UsageError(
             f"{folder} holds {what} of the kind {present}; name another `output=`, or "
             "remove that folder"
         )
-
-
-def open_bundle_config(folder: str, *kinds: str) -> BundleConfig:
-    """Reads the configuration of a bundle of one of the given kinds.
-
-    Raises:
-      UsageError: the folder is no complete bundle, or a bundle of another kind.
-      DataError: config.json differs from the manifest.
-    """
-    manifest = read_manifest(folder)
-    check_file(folder, CONFIG_FILE, manifest)
-    path = files.join(folder, CONFIG_FILE)
-    config = files.read_object(path, way_out=BUNDLE_WAY_OUT)
-    kind = str(manifest.get("kind", ABSTRACTIVE))
-    if kind not in kinds:
-        way_out = f"{TAKEN_BY.get(kind, 'only a newer precis')} takes it"
-        parts = [SUMMARIZER_PARTS[name] for name in kinds if name in SUMMARIZER_PARTS]
-        if kind == SUMMARIZER and parts:
-            way_out = f"name {files.join(folder, parts[0])}"
-        raise UsageError(
-            f"{folder}: this bundle is of the kind {kind}, and {' or '.join(kinds)} is "
-            f"asked for here; {way_out}"
-        )
-    return BundleConfig(kind, config, manifest["model_id"], manifest)
 
 
 def check_features(folder: str, stored: Sequence[str], known: Sequence[str]) -> None:
@@ -269,87 +346,6 @@ def check_features(folder: str, stored: Sequence[str], known: Sequence[str]) -> 
         raise UsageError(
             f"{folder}: trained on other features ({', '.join(stored)}) than this "
             "precis computes; train it again"
-        )
-
-
-def naming_config(folder: str) -> AbstractContextManager[None]:
-    """Turns the errors of a block that builds what config.json describes into one line,
-    as `files.naming_damage` does.
-    """
-    return files.naming_damage(files.join(folder, CONFIG_FILE), way_out=BUNDLE_WAY_OUT)
-
-
-def open_tokenizer(folder: str, name: str = TOKENIZER_FOLDER) -> AnyTokenizer:
-    """Reads a tokenizer of a bundle.
-
-    Args:
-      folder: the bundle.
-      name: TOKENIZER_FOLDER for summaries or SOURCE_TOKENIZER_FOLDER for sources.
-
-    Raises:
-      UsageError: the folder is no complete bundle.
-      DataError: the tokenizer is damaged, or is not the one that the manifest names.
-    """
-    tokenizer = load_tokenizer(files.join(folder, name))
-    if tokenizer.fingerprint != read_manifest(folder).get(f"{name}_fingerprint"):
-        raise DataError(
-            f"{files.join(folder, name)}: not the tokenizer that {MANIFEST_FILE} "
-            "names; copy the bundle again"
-        )
-    return tokenizer
-
-
-def open_tokenizers(folder: str) -> TokenizerPair:
-    """Reads the tokenizers of a bundle; raises as `open_tokenizer`."""
-    source = target = open_tokenizer(folder)
-    if f"{SOURCE_TOKENIZER_FOLDER}_fingerprint" in read_manifest(folder):
-        source = open_tokenizer(folder, SOURCE_TOKENIZER_FOLDER)
-    return TokenizerPair(source=source, target=target)
-
-
-def open_weights(folder: str) -> dict[str, np.ndarray]:
-    """Reads the weights of a bundle, by name.
-
-    Raises:
-      UsageError: the folder is no complete bundle.
-      DataError: the weights differ from the manifest, are damaged or not finite.
-    """
-    check_weights(folder)
-    import safetensors
-    import safetensors.numpy
-
-    path = files.join(folder, WEIGHTS_FILE)
-    try:
-        weights = safetensors.numpy.load(files.read_bytes(path))
-    except safetensors.SafetensorError as error:
-        raise DataError(f"{path}: damaged ({error}); {BUNDLE_WAY_OUT}") from error
-    check_finite(path, weights.items(), way_out=BUNDLE_WAY_OUT)
-    return weights
-
-
-def check_weights(folder: str) -> None:
-    """Compares the checksum of a bundle's weights with the manifest, which the model_id
-    is computed from.
-
-    Raises:
-      UsageError: the folder is no complete bundle.
-      DataError: the weights differ from the manifest.
-    """
-    check_file(folder, WEIGHTS_FILE, read_manifest(folder))
-
-
-def check_file(folder: str, name: str, manifest: Mapping[str, Any]) -> None:
-    """Compares the checksum of a file with the manifest.
-
-    Raises:
-      DataError: the file is missing or another one.
-    """
-    path = files.join(folder, name)
-    expected = manifest["sha256"].get(name)
-    if not files.exists(path) or files.sha256_file(path) != expected:
-        raise DataError(
-            f"{path}: missing, or its checksum differs from {MANIFEST_FILE}'s; "
-            f"{BUNDLE_WAY_OUT}"
         )
 
 

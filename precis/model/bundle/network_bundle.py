@@ -31,10 +31,7 @@ from precis.model import files
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     ENCODER,
-    naming_config,
-    open_bundle_config,
-    open_tokenizers,
-    open_weights,
+    open_stored,
     save_bundle_files,
 )
 from precis.model.config import stored_fields
@@ -64,7 +61,7 @@ class Bundle(NamedTuple):
       config: the configuration of the network.
       tokenizer: the tokenizer of summaries.
       source_tokenizer: the tokenizer of sources; most often the same object.
-      model_id: as in `BundleConfig`.
+      model_id: as in `StoredBundle`.
       special: the special tokens of an imported network; None where the tokenizer
           defines them.
       task_prefixes: the texts that name the task, each put in front of a document. The
@@ -96,7 +93,7 @@ class EncoderBundle(NamedTuple):
     Attributes:
       config: the configuration of the encoder.
       tokenizer: the tokenizer of its text.
-      model_id: names the bundle, as in `BundleConfig`.
+      model_id: names the bundle, as in `StoredBundle`.
       weights: by path, without the network's name; those of the bundle, as
           `open_encoder` read them. The bundle of an encoder-decoder also holds decoder
           weights.
@@ -180,20 +177,20 @@ def open_bundle(folder: str) -> Bundle:
       UsageError: the folder is no complete bundle of a network.
       DataError: a file differs from the manifest.
     """
-    _, config, model_id, _ = open_bundle_config(folder, ABSTRACTIVE)
-    with naming_config(folder):
+    stored = open_stored(folder, ABSTRACTIVE)
+    config = stored.config
+    with stored.naming_config():
         files.check_fields(config, {"network": dict, "architecture": str})
         network = read_config(config["architecture"], config["network"])
         special: dict[str, Any] = {  # The tuples are lists in JSON.
             name: tuple(value) if isinstance(value, list) else value
             for name, value in config.get("special", {}).items()
         }
-        tokenizers = open_tokenizers(folder)
         return Bundle(
             config=network,
-            tokenizer=tokenizers.target,
-            source_tokenizer=tokenizers.source,
-            model_id=model_id,
+            tokenizer=stored.tokenizers.target,
+            source_tokenizer=stored.tokenizers.source,
+            model_id=stored.model_id,
             special=SpecialTokens(**special) if special else None,
             task_prefixes=tuple(config.get("task_prefixes", ())),
             chat=config.get("chat"),
@@ -211,37 +208,29 @@ def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
       UsageError: the folder is no complete bundle of a network.
       DataError: a file differs from the manifest.
     """
-    bundle = open_bundle(folder)
-    weights = open_weights(folder)
+    bundle, stored = open_bundle(folder), open_stored(folder)
+    weights = stored.read_weights()
     from precis.model.network.build import build_network
 
-    with naming_config(folder):
+    with stored.naming_config():
         network = build_network(bundle.config, precision=precision)
         for weight in network.weights:
             weight.assign(weights[weight.path])
     return bundle._replace(network=network)
 
 
-def read_decoding(folder: str) -> dict[str, Any]:
-    """Reads the flags that a bundle sets itself, without reading its weights.
-
-    These are the search settings of an imported network and the default task prefix.
+def read_summary_flags(folder: str) -> dict[str, Any]:
+    """Reads the flags of `precis summarize` that a bundle sets itself: the search of an
+    imported network, the default task prefix, and the log-probability below which a
+    summary is flagged.
 
     Raises:
       UsageError: the folder is no complete bundle of a network.
       DataError: config.json differs from the manifest.
     """
-    flags = read_summary_flags(folder)
-    flags.pop(_LIMIT, None)
-    return flags
-
-
-def read_summary_flags(folder: str) -> dict[str, Any]:
-    """Reads the flags of `precis summarize` that a bundle sets itself: those of
-    `read_decoding`, and the log-probability below which a summary is flagged.
-    """
-    config = open_bundle_config(folder, ABSTRACTIVE).config
-    with naming_config(folder):
+    stored = open_stored(folder, ABSTRACTIVE)
+    config = stored.config
+    with stored.naming_config():
         flags = dict(config.get("decoding", {}))
         if config.get("task_prefixes"):
             flags["task_prefix"] = config["task_prefixes"][0]
@@ -262,7 +251,9 @@ def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     # A value of another type is refused where the flags are read.
     if not bundle or not isinstance(bundle, str | os.PathLike):
         return dict(flags)
-    return merge_flags(read_decoding(os.fspath(bundle)), flags)
+    own = read_summary_flags(os.fspath(bundle))
+    own.pop(_LIMIT, None)
+    return merge_flags(own, flags)
 
 
 def merge_flags(own: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,23 +312,24 @@ def open_encoder(folder: str) -> EncoderBundle:
       UsageError: the folder is no complete bundle of either kind.
       DataError: a file differs from the manifest.
     """
-    kind, config, model_id, _ = open_bundle_config(folder, ENCODER, ABSTRACTIVE)
+    stored = open_stored(folder, ENCODER, ABSTRACTIVE)
+    config = stored.config
     architecture = config.get("architecture")
-    if kind == ABSTRACTIVE and architecture != _ENCODER_DECODER:
+    if stored.kind == ABSTRACTIVE and architecture != _ENCODER_DECODER:
         raise UsageError(
             f"{folder}: a network of the architecture {architecture} "
             "has no encoder to take; name another bundle"
         )
-    with naming_config(folder):
-        if kind == ENCODER:
+    with stored.naming_config():
+        if stored.kind == ENCODER:
             encoder_config = EncoderConfig(**config["encoder"])
         else:
             encoder_config = read_config(_ENCODER_DECODER, config["network"]).encoder
     return EncoderBundle(
         config=encoder_config,
-        weights=below_network(open_weights(folder)),
-        tokenizer=open_tokenizers(folder).source,
-        model_id=model_id,
+        weights=below_network(stored.read_weights()),
+        tokenizer=stored.tokenizers.source,
+        model_id=stored.model_id,
     )
 
 
@@ -364,7 +356,7 @@ def load_encoder_bundle(
     stored = open_encoder(folder)
     from precis.model.network.build import build_network
 
-    with naming_config(folder):
+    with open_stored(folder).naming_config():
         shape = dataclasses.replace(stored.config, labels=labels)
         encoder = build_network(shape, precision=precision)
         for weight in encoder.weights:

@@ -19,13 +19,12 @@ from precis.model import files
 from precis.model.bundle.address import is_endpoint
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
+    CONFIG_FILE,
     EXTRACTIVE,
     MANIFEST_FILE,
     SUMMARIZER,
     SUMMARIZER_PARTS,
-    check_file,
-    open_bundle_config,
-    read_manifest,
+    open_stored,
     save_bundle_files,
 )
 from precis.model.bundle.network_bundle import merge_flags, read_summary_flags
@@ -62,7 +61,7 @@ def save_summarizer_bundle(folder: str, *, provenance: Mapping[str, Any]) -> str
       DataError: one of the two is damaged.
     """
     for kind, name in SUMMARIZER_PARTS.items():
-        open_bundle_config(files.join(folder, name), kind)
+        _ = open_stored(files.join(folder, name), kind).config
     extractor, writer = SUMMARIZER_PARTS[EXTRACTIVE], SUMMARIZER_PARTS[ABSTRACTIVE]
     return save_bundle_files(
         folder,
@@ -81,9 +80,10 @@ def open_summarizer_bundle(folder: str) -> dict[str, str]:
       UsageError: the folder is no complete bundle of a summarizer.
       DataError: config.json or one of the two manifests is missing or another one.
     """
-    manifest = open_bundle_config(folder, SUMMARIZER).manifest
+    stored = open_stored(folder, SUMMARIZER)
+    stored.check(CONFIG_FILE)
     for part in SUMMARIZER_PARTS.values():
-        check_file(folder, files.join(part, MANIFEST_FILE), manifest)
+        stored.check(files.join(part, MANIFEST_FILE))
     return {kind: files.join(folder, part) for kind, part in SUMMARIZER_PARTS.items()}
 
 
@@ -105,7 +105,7 @@ def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
         return dict(flags)
     if is_endpoint(folder):
         return {"max_summary_tokens": _ENDPOINT_TOKENS, **flags}
-    if read_manifest(folder).get("kind") != SUMMARIZER:
+    if open_stored(folder).kind != SUMMARIZER:
         return merge_flags(read_summary_flags(folder), flags)
     parts = open_summarizer_bundle(folder)
     writer = parts[ABSTRACTIVE]

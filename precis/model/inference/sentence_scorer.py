@@ -15,10 +15,7 @@ import numpy as np
 from precis.model.bundle.manifest import (
     EXTRACTIVE,
     check_features,
-    naming_config,
-    open_bundle_config,
-    open_tokenizer,
-    open_weights,
+    open_stored,
     save_bundle_files,
 )
 from precis.model.bundle.network_bundle import EncoderBundle
@@ -185,14 +182,15 @@ def load_scorer(folder: str) -> SentenceScorer:
         trained on features that this version does not compute.
       DataError: a file differs from the manifest.
     """
-    _, config, model_id, _ = open_bundle_config(folder, EXTRACTIVE)
+    stored = open_stored(folder, EXTRACTIVE)
+    config = stored.config
     encoder = importance = None
-    with naming_config(folder):
+    with stored.naming_config():
         check_features(folder, config["features"], FEATURE_NAMES)
         # A bundle may hold them as float16.
         weights = {
             name: values.astype(np.float32) if values.dtype == np.float16 else values
-            for name, values in open_weights(folder).items()
+            for name, values in stored.read_weights().items()
         }
         network = SelectorNetwork(
             ExtractorConfig(**config["extractor"]),
@@ -206,9 +204,11 @@ def load_scorer(folder: str) -> SentenceScorer:
             )
             for weight in reader.weights:
                 weight.assign(weights[weight.path])
-            encoder = SentenceEncoder(reader, open_tokenizer(folder))
+            encoder = SentenceEncoder(reader, stored.tokenizers.target)
         if learned := config.get("importance"):
             check_features(folder, learned["word_features"], WORD_FEATURES)
             check_features(folder, learned["pair_features"], PAIR_FEATURES)
             importance = ImportanceModel.of(learned, weights)
-    return SentenceScorer(network, encoder, importance=importance, model_id=model_id)
+    return SentenceScorer(
+        network, encoder, importance=importance, model_id=stored.model_id
+    )

@@ -23,8 +23,8 @@ import numpy as np
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     ENCODER,
-    BundleConfig,
-    open_bundle_config,
+    StoredBundle,
+    open_stored,
 )
 from precis.model.bundle.network_bundle import Bundle, load_bundle, load_encoder_bundle
 from precis.model.errors import UsageError
@@ -36,16 +36,16 @@ from precis.model.text.normalization import one_line
 _BATCH_TOKENS = 8_192
 
 
-def open_checker(folder: str) -> BundleConfig:
-    """Reads the configuration of the bundle of a model that checks claims.
+def open_checker(folder: str) -> StoredBundle:
+    """Opens the bundle of a model that checks claims.
 
     Raises:
       UsageError: the folder is no complete bundle, or holds no such model.
       DataError: a file differs from the manifest.
     """
-    contents = open_bundle_config(folder, ENCODER, ABSTRACTIVE)
+    contents = open_stored(folder, ENCODER, ABSTRACTIVE)
     is_t5 = contents.manifest["provenance"].get("model_type") == "t5"
-    if is_t5 or "checker" in contents.config:
+    if "checker" in contents.config or is_t5:
         return contents
     raise UsageError(
         f"{folder}: the {contents.kind} network of this bundle does not say whether a "
@@ -73,9 +73,10 @@ class SupportChecker:
 
         from precis.model.backend import ops
 
-        _, config, self.model_id, _ = open_checker(folder)
+        stored = open_checker(folder)
+        self.model_id = stored.model_id
         bundle: Any
-        if checker := config.get("checker"):
+        if checker := stored.config.get("checker"):
             bundle = load_encoder_bundle(folder, labels=checker["labels"])
             logits, support = bundle.encoder, checker["support"]
             self._text = checker["pattern"].format

@@ -22,11 +22,10 @@ from precis.model.bundle.manifest import (
     FORMAT_VERSION,
     KEYPHRASES,
     MANIFEST_FILE,
+    StoredBundle,
     check_features,
-    check_file,
     check_finite,
-    naming_config,
-    open_bundle_config,
+    open_stored,
     publish_manifest,
 )
 from precis.model.errors import DataError
@@ -203,20 +202,27 @@ class KeyphraseModel:
               or it was trained on features that this version does not compute.
           DataError: a file differs from the manifest.
         """
-        _, config, _, manifest = open_bundle_config(folder, KEYPHRASES)
-        with naming_config(folder):
-            check_features(folder, config["features"], FEATURES)
-        check_file(folder, WEIGHTS_FILE, manifest)
-        path = files.join(folder, WEIGHTS_FILE)
-        weights = files.read_object(path, way_out=BUNDLE_WAY_OUT, fields=_WEIGHTS)
-        model = cls(config, weights, manifest["provenance"])
-        with naming_config(folder):
-            _ = model.bins, model.bin_weights
-        model.check_finite(folder, way_out=BUNDLE_WAY_OUT)
-        if model.model_id != manifest["model_id"]:
-            raise DataError(
-                f"{files.join(folder, MANIFEST_FILE)}: its model_id is "
-                f"{manifest['model_id']}, and that of its files is {model.model_id}; "
-                f"{BUNDLE_WAY_OUT}"
-            )
-        return model
+        stored = open_stored(folder, KEYPHRASES)
+        stored.check(WEIGHTS_FILE)
+        return _load(stored)
+
+
+@functools.lru_cache(maxsize=1)
+def _load(stored: StoredBundle) -> KeyphraseModel:
+    """The model of a bundle whose weights are those of the manifest."""
+    folder = stored.folder
+    with stored.naming_config():
+        check_features(folder, stored.config["features"], FEATURES)
+    path = files.join(folder, WEIGHTS_FILE)
+    weights = files.read_object(path, way_out=BUNDLE_WAY_OUT, fields=_WEIGHTS)
+    model = KeyphraseModel(stored.config, weights, stored.manifest["provenance"])
+    with stored.naming_config():
+        _ = model.bins, model.bin_weights
+    model.check_finite(folder, way_out=BUNDLE_WAY_OUT)
+    if model.model_id != stored.model_id:
+        raise DataError(
+            f"{files.join(folder, MANIFEST_FILE)}: its model_id is "
+            f"{stored.model_id}, and that of its files is {model.model_id}; "
+            f"{BUNDLE_WAY_OUT}"
+        )
+    return model

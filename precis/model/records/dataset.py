@@ -17,11 +17,7 @@ from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.finished import success_damage
 from precis.model.records.example import FEATURES
-from precis.model.tokenization.folder import (
-    SOURCE_TOKENIZER_FOLDER,
-    TOKENIZER_FOLDER,
-    load_tokenizers,
-)
+from precis.model.tokenization.folder import open_tokenizers
 
 FORMAT_VERSION = 1
 # A record for each sentence of a reference, in place of one for each article.
@@ -251,25 +247,8 @@ def load_dataset(folder: str) -> DatasetInfo:
                 f"and this precis reads {FORMAT_VERSION}"
             )
         info = DatasetInfo.from_json(content)
-    _check_tokenizers(folder, info)
+    open_tokenizers(folder, content, way_out=f"restore that folder or {way_out}")
     return info
-
-
-def _check_tokenizers(folder: str, info: DatasetInfo) -> None:
-    """Checks that the tokenizers of a folder are those that encoded its records."""
-    tokenizers = load_tokenizers(folder)
-    target = info.tokenizer_fingerprint
-    source = info.source_tokenizer_fingerprint or target
-    for name, tokenizer, expected in (
-        (TOKENIZER_FOLDER, tokenizers.target, target),
-        (SOURCE_TOKENIZER_FOLDER, tokenizers.source, source),
-    ):
-        if tokenizer.fingerprint != expected:
-            raise DataError(
-                f"{files.join(folder, name)}: fingerprint {tokenizer.fingerprint[:12]} "
-                f"is not {expected[:12]}, that of the tokenizer the records were "
-                f"encoded with; restore that folder or {_AGAIN}, which repairs it"
-            )
 
 
 def require_oracle(info: DatasetInfo, folder: str) -> None:

@@ -7,8 +7,11 @@ Each of them is a `Tokenizer` of this project or an `ImportedTokenizer`.
 """
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from precis.model import files
+from precis.model.errors import DataError
 from precis.model.tokenization.imported import DEFINITION_FILE, ImportedTokenizer
 from precis.model.tokenization.wordpiece import (
     SETTINGS_FILE,
@@ -72,6 +75,35 @@ def load_tokenizers(folder: str) -> TokenizerPair:
     source_folder = files.join(folder, SOURCE_TOKENIZER_FOLDER)
     source = load_tokenizer(source_folder) if holds_tokenizer(source_folder) else target
     return TokenizerPair(source=source, target=target)
+
+
+def open_tokenizers(
+    folder: str, description: Mapping[str, Any], *, way_out: str
+) -> TokenizerPair:
+    """Reads the tokenizers of a finished folder.
+
+    Args:
+      folder: of records, or a bundle.
+      description: the content of its dataset.json or manifest.json.
+      way_out: what to do about another tokenizer.
+
+    Raises:
+      DataError: a file is missing or damaged, or a tokenizer is not the one that the
+        description names.
+    """
+    tokenizers = load_tokenizers(folder)
+    target = description.get(f"{TOKENIZER_FOLDER}_fingerprint")
+    source = description.get(f"{SOURCE_TOKENIZER_FOLDER}_fingerprint") or target
+    for name, tokenizer, expected in (
+        (TOKENIZER_FOLDER, tokenizers.target, target),
+        (SOURCE_TOKENIZER_FOLDER, tokenizers.source, source),
+    ):
+        if tokenizer.fingerprint != expected:
+            raise DataError(
+                f"{files.join(folder, name)}: not the tokenizer that the description "
+                f"of {folder} names; {way_out}"
+            )
+    return tokenizers
 
 
 def save_tokenizers(folder: str, tokenizers: TokenizerPair) -> None:

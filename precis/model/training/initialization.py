@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from precis.model import files
-from precis.model.bundle.manifest import open_weights
+from precis.model.bundle.manifest import open_stored
 from precis.model.bundle.network_bundle import (
     below_network,
     open_bundle,
     open_encoder,
-    read_decoding,
 )
 from precis.model.errors import UsageError
 from precis.model.network.config import (
@@ -85,11 +84,11 @@ def weights_of_bundle(
             f"{known} positions that {folder} has learned; set it to {known}"
         )
     config: NetworkConfig = dataclasses.replace(contents.config, **changes)
-    search_settings = read_decoding(folder)
-    search_settings.pop("task_prefix", None)
-    decoding = SearchConfig(**search_settings) if contents.special else None
+    stored, decoding = open_stored(folder), None
+    if contents.special:
+        decoding = SearchConfig(**stored.config.get("decoding", {}))
     return config, InitialWeights(
-        weights=below_network(open_weights(folder)),
+        weights=below_network(stored.read_weights()),
         special=contents.special,
         decoding=decoding,
         identity={"init_from": contents.model_id},

@@ -21,11 +21,8 @@ from precis.model.bundle.checkpoints.exporter import (
 )
 from precis.model.bundle.checkpoints.generation import DEFAULTS, generation_settings
 from precis.model.bundle.manifest import (
-    ABSTRACTIVE,
     MANIFEST_FILE,
-    open_bundle_config,
-    open_weights,
-    read_manifest,
+    open_stored,
     refuse_other_kind,
 )
 from precis.model.bundle.network_bundle import (
@@ -92,7 +89,7 @@ def export(**flags: Any) -> dict[str, Any]:
             "checkpoint of transformers has one; use `precis summarize`"
         )
     special = special_tokens(contents.tokenizer, contents.special)
-    provenance = read_manifest(options.bundle)["provenance"]
+    provenance = open_stored(options.bundle).manifest["provenance"]
     came_from = str(provenance.get("model_type", ""))
     try:
         settings = checkpoint_settings(contents.config, special, came_from=came_from)
@@ -167,7 +164,8 @@ def _write_checkpoint(
 
     output = options.output
     network: Any = contents.config
-    tensors = checkpoint_tensors(open_weights(options.bundle), network, settings)
+    stored = open_stored(options.bundle)
+    tensors = checkpoint_tensors(stored.read_weights(), network, settings)
     files.write_json(files.join(output, "config.json"), settings)
     search["use_cache"] = settings["use_cache"]
     search["bos_token_id"] = settings.get("bos_token_id")
@@ -188,10 +186,9 @@ def _write_checkpoint(
         max_source_tokens=contents.config.max_source_tokens,
     )
     text = f"{options.task_prefix!r} + article" if options.task_prefix else "article"
-    _, config, _, manifest = open_bundle_config(options.bundle, ABSTRACTIVE)
     card = card_text(
-        manifest,
-        config,
+        stored.manifest,
+        stored.config,
         library="transformers",
         use=_USE.strip().replace("TEXT", text),
     )

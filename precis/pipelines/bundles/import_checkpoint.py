@@ -24,7 +24,7 @@ from precis.model.bundle.checkpoints.rotary import CHAT_FILES, read_chat
 from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     ENCODER,
-    read_manifest,
+    open_stored,
     refuse_other_kind,
 )
 from precis.model.bundle.network_bundle import save_bundle
@@ -69,7 +69,7 @@ def import_checkpoint(**flags: Any) -> str:
         if not hub.is_imported(output):
             files.remove(output)
             _import_folder(folder, output, options)
-    return str(read_manifest(output)["model_id"])
+    return open_stored(output).model_id
 
 
 def _import_folder(folder: str, output: str, options: ImportOptions) -> str:

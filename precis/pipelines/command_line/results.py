@@ -232,17 +232,17 @@ def show_scores(result: "Scores", values: Values) -> None:
 
 def show_imported(model_id: str, values: Values) -> None:
     """`precis import`: the command that uses the bundle."""
-    from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, open_bundle_config
+    from precis.model.bundle.manifest import ABSTRACTIVE, ENCODER, open_stored
 
     print(f"model {model_id}")
     output = values.get("output") or local_bundle(values["checkpoint"])
-    kind, config, *_ = open_bundle_config(output, ENCODER, ABSTRACTIVE)
+    stored = open_stored(output, ENCODER, ABSTRACTIVE)
     name = hub_name(output)
-    if kind == ENCODER and "checker" not in config:
+    if stored.kind == ENCODER and "checker" not in stored.config:
         flags = ("train-extractor", "--records", "records", "--encoder", name)
         end_with(output, *flags, "--output", "extractor")
     else:
-        flag = "--checker" if "checker" in config else "--bundle"
+        flag = "--checker" if "checker" in stored.config else "--bundle"
         flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", flag, name)
         end_with(output, *flags, "--output", "summaries")
 

@@ -18,7 +18,7 @@ from functools import cache, partial
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle.manifest import MANIFEST_FILE, read_manifest
+from precis.model.bundle.manifest import MANIFEST_FILE, open_stored
 from precis.model.config import installed_version
 from precis.model.errors import JobError, PrecisError, UsageError
 from precis.model.progress.stages import stage
@@ -51,7 +51,7 @@ def hub_name(path: str) -> str:
     """
     if not path.startswith(f"{_cache_folder()}/"):
         return path
-    return str(read_manifest(path)["provenance"]["checkpoint"])
+    return str(open_stored(path).manifest["provenance"]["checkpoint"])
 
 
 def _cache_folder() -> str:

@@ -21,9 +21,9 @@ from precis.model.bundle.manifest import (
     ABSTRACTIVE,
     EXTRACTIVE,
     SUMMARIZER,
-    check_weights,
-    open_bundle_config,
-    read_manifest,
+    WEIGHTS_FILE,
+    StoredBundle,
+    open_stored,
 )
 from precis.model.bundle.network_bundle import (
     check_instruction,
@@ -212,7 +212,7 @@ def summary_settings(
     reads_vectors = False
     if options.selector:
         folder = bundle_folder(options.selector)
-        reads_vectors = "encoder" in open_bundle_config(folder, EXTRACTIVE).config
+        reads_vectors = "encoder" in open_stored(folder, EXTRACTIVE).config
     settings = SummarySettings(
         *(options, selection, fallback, decoding, model_ids, clean),
         writer,
@@ -234,7 +234,7 @@ def writer_of(options: SummarizeOptions) -> Writer | None:
         return Writer.ENDPOINT if options.bundle else None
     if options.write == WRITE_SENTENCES:
         return Writer.SUMMARIZER
-    if "chat" in open_bundle_config(options.bundle, ABSTRACTIVE).config:
+    if "chat" in open_stored(options.bundle, ABSTRACTIVE).config:
         return Writer.LANGUAGE_MODEL
     return Writer.CTRANSLATE2 if options.engine == CTRANSLATE2 else Writer.NETWORK
 
@@ -297,7 +297,7 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
             "train-extractor`; name both"
         )
     folder = bundle_folder(options.extractive_bundle)
-    contents = open_bundle_config(folder, EXTRACTIVE)
+    contents = open_stored(folder, EXTRACTIVE)
     if "importance" not in contents.config:
         raise UsageError(
             f"{options.extractive_bundle}: does not know the importance of words, by "
@@ -311,13 +311,13 @@ def check_article_writer(bundle: str) -> None:
     Raises:
       UsageError: naming the summarizer, where the bundle lies in one.
     """
-    learned = read_manifest(bundle)["provenance"].get("data") or ()
+    learned = open_stored(bundle).manifest["provenance"].get("data") or ()
     if not learned or any(each["target"] not in SENTENCE_PAIRS for each in learned):
         return
     way_out = 'in Python, `precis.summarize` takes it with write="sentences"'
     parent = os.path.dirname(bundle.rstrip("/")) or "."
     with contextlib.suppress(PrecisError):  # It need not lie in a bundle.
-        if read_manifest(parent)["kind"] == SUMMARIZER:
+        if open_stored(parent).kind == SUMMARIZER:
             way_out = f"name its summarizer, --bundle {parent}"
     raise UsageError(
         f"{bundle}: this network learned to shorten single sentences, and what it "
@@ -348,18 +348,20 @@ def read_model_ids(
             from precis.model.inference.ctranslate2_searcher import check_engine
 
             check_engine(network, decoding)
-        check_weights(options.bundle)
-        ids["model_id"] = read_manifest(options.bundle)["model_id"]
+        ids["model_id"] = _whole(open_stored(options.bundle))
         ids["decode_id"] = decode_id(decoding, options.precision, options.engine)
     if options.selector:
-        folder = bundle_folder(options.selector)
-        contents = open_bundle_config(folder, EXTRACTIVE)
-        check_weights(folder)
-        ids["extractive_model_id"] = contents.model_id
+        stored = open_stored(bundle_folder(options.selector), EXTRACTIVE)
+        ids["extractive_model_id"] = _whole(stored)
     if options.keyphrase_bundle:
         model = KeyphraseModel.load(options.keyphrase_bundle)
         ids["keyphrase_model_id"] = model.model_id
     if options.checker:
-        ids["checker_model_id"] = open_checker(options.checker).model_id
-        check_weights(options.checker)
+        ids["checker_model_id"] = _whole(open_checker(options.checker))
     return ids
+
+
+def _whole(stored: StoredBundle) -> str:
+    """The model_id of a bundle, whose weights are those that it is computed from."""
+    stored.check(WEIGHTS_FILE)
+    return stored.model_id

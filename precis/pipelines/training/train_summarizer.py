@@ -31,7 +31,7 @@ from precis.model.bundle.manifest import (
     SUMMARIZER,
     SUMMARIZER_PARTS,
     TRAINING_FOLDER,
-    read_manifest,
+    open_stored,
     refuse_other_kind,
 )
 from precis.model.bundle.summarizer_bundle import save_summarizer_bundle
@@ -118,7 +118,7 @@ def train_summarizer(**flags: Any) -> TrainResult:
         train(**writer)
     request = {"command": "train-summarizer", "flags": recorded_flags(option_groups)}
     model_id = save_summarizer_bundle(output, provenance=request)
-    trained = read_manifest(steps.writer["output"])["provenance"]
+    trained = open_stored(steps.writer["output"]).manifest["provenance"]
     return TrainResult(
         output, model_id, trained.get("step", 0), trained.get("validation", {})
     )
@@ -229,7 +229,7 @@ def _is_finished(flags: Mapping[str, Any], option_groups: Sequence[type]) -> boo
     folder, records = flags["output"], flags["records"]
     if not files.exists(files.join(folder, MANIFEST_FILE)) or any(check_bundle(folder)):
         return False
-    made = read_manifest(folder)["provenance"]
+    made = open_stored(folder).manifest["provenance"]
     recorded = recorded_flags(read_flags(option_groups, flags))
     for name in {"records", "init_from"} & recorded.keys():
         recorded[name] = made["flags"][name]  # The folder may have moved.

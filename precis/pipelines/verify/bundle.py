@@ -9,14 +9,14 @@ from precis.model.bundle.manifest import (
     SUMMARIZER,
     SUMMARIZER_PARTS,
     TRAINING_FOLDER,
-    open_tokenizer,
-    read_manifest,
+    open_stored,
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.finished import differs_from
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,
     TOKENIZER_FOLDER,
+    open_tokenizers,
     tokenizer_files,
 )
 from precis.pipelines.verify.folder import Finding, check_others
@@ -29,12 +29,13 @@ def check_bundle(folder: str) -> Iterator[Finding]:
       DataError: the manifest names a file outside of the bundle.
     """
     try:
-        manifest = read_manifest(folder)
+        stored = open_stored(folder)
     except (DataError, UsageError) as error:
         # Some errors begin with the path.
         problem = str(error).removeprefix(f"{folder}/{MANIFEST_FILE}: ")
         yield Finding(MANIFEST_FILE, problem.removeprefix(f"{folder}: "))
         return
+    manifest = stored.manifest
     names = {*manifest["sha256"], MANIFEST_FILE, CARD_FILE}
     for name, checksum in manifest["sha256"].items():
         path = files.path_within(folder, name, listed_in=MANIFEST_FILE)
@@ -46,11 +47,12 @@ def check_bundle(folder: str) -> Iterator[Finding]:
         if f"{name}_fingerprint" in manifest:
             of_tokenizer = tokenizer_files(files.join(folder, name))
             names.update(files.join(name, file) for file in of_tokenizer)
-            try:
-                open_tokenizer(folder, name)
-            except DataError as error:
-                yield Finding(name, f"is damaged or missing: {error}")
-    parts = SUMMARIZER_PARTS.values() if manifest.get("kind") == SUMMARIZER else ()
+    if f"{TOKENIZER_FOLDER}_fingerprint" in manifest:
+        try:  # Anew, wherever this process has read them before.
+            open_tokenizers(folder, manifest, way_out="copy the bundle again")
+        except DataError as error:
+            yield Finding(TOKENIZER_FOLDER, f"is damaged or missing: {error}")
+    parts = SUMMARIZER_PARTS.values() if stored.kind == SUMMARIZER else ()
     for part in parts:
         for finding in check_bundle(files.join(folder, part)):
             yield finding._replace(file=files.join(part, finding.file))

@@ -19,10 +19,7 @@ from support.small_network import SOURCE, TARGET, config_of, make_network, netwo
 from precis.model.bundle.checkpoints.importer import load_checkpoint
 from precis.model.bundle.manifest import (
     content_model_id,
-    open_bundle_config,
-    open_tokenizer,
-    open_weights,
-    read_manifest,
+    open_stored,
     refuse_other_kind,
     save_bundle_files,
 )
@@ -32,8 +29,9 @@ from precis.model.bundle.network_bundle import (
     load_encoder_bundle,
     open_bundle,
     open_encoder,
-    read_decoding,
+    read_summary_flags,
     save_bundle,
+    with_decoding_of_bundle,
 )
 from precis.model.errors import DataError, UsageError
 from precis.model.network.build import build_network
@@ -46,7 +44,7 @@ WEIGHTS = "weights.safetensors"
 NO_OBJECTS = [b"[1]", b"null", b"1", b'"text"', b"{", b"", b'"\xff"', b"[" * 100_000]
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 FILES = {"README.md", "config.json", "manifest.json", WEIGHTS}
-OTHER_TOKENIZER = "tokenizer: not the tokenizer that manifest.json names; copy the bun"
+OTHER_TOKENIZER = "tokenizer: not the tokenizer that the description of .* names; copy"
 LATER_FIELDS = set(
     "rotary_base rotary_scaling reach window local_rotary_base kv_heads qk_norm "
     "norm_bias first_norm both_norms score_width merged_attention "
@@ -162,6 +160,7 @@ def test_sources_may_have_a_separate_tokenizer(network, tokenizer, lower, tmp_pa
     assert loaded.model_id == own_id != shared_id
     assert load_encoder_bundle(folder).tokenizer.fingerprint == lower.fingerprint
     tokenizer.save(str(tmp_path / "source_tokenizer"))
+    (tmp_path / "manifest.json").touch()  # This process has read the bundle before.
     with pytest.raises(DataError, match=f"source_{OTHER_TOKENIZER}"):
         load_bundle(folder)
     assert save(tmp_path, network, tokenizer) == shared_id
@@ -174,10 +173,12 @@ def test_task_prefixes_come_back_and_others_are_refused(network, tokenizer, tmp_
     save(tmp_path / "plain", network, tokenizer, task_prefixes=("",))
     two, plain = str(tmp_path / "b"), str(tmp_path / "plain")
     assert load_bundle(two).task_prefixes == open_bundle(two).task_prefixes == prefixes
-    assert read_decoding(two) == {"task_prefix": "summarize: "}
+    given = {"bundle": two, "task_prefix": "summarize: "}
+    assert with_decoding_of_bundle({"bundle": two}) == given
     # A bundle that was given none says nothing of them.
     assert "task_prefixes" not in read(tmp_path / "plain" / "config.json")
-    assert open_bundle(plain).task_prefixes == () and read_decoding(plain) == {}
+    assert open_bundle(plain).task_prefixes == ()
+    assert with_decoding_of_bundle({"bundle": plain}) == {"bundle": plain}
     for prefix in prefixes:
         check_prefix(prefix, open_bundle(two))
     check_prefix("", open_bundle(plain))
@@ -264,15 +265,15 @@ def save_kind(folder: Path, kind: str, tokenizer=None) -> str:
 def test_a_bundle_of_any_kind_comes_back(tokenizer, tmp_path):
     folder = str(tmp_path / "x")
     model_id = save_kind(tmp_path / "x", "extractive", tokenizer)
-    opened = open_bundle_config(folder, "keyphrases", "extractive")
-    config = {"format_version": 1, "kind": "extractive", "x": 3}
-    assert opened == ("extractive", config, model_id, read_manifest(folder))
-    assert open_weights(folder)["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert open_tokenizer(folder).fingerprint == tokenizer.fingerprint
+    opened = open_stored(folder, "keyphrases", "extractive")
+    assert opened.config == {"format_version": 1, "kind": "extractive", "x": 3}
+    assert (opened.kind, opened.model_id) == ("extractive", model_id)
+    assert opened.read_weights()["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert opened.tokenizers.source.fingerprint == tokenizer.fingerprint
     # A new bundle in its place has nothing of the old one.
     assert save_kind(tmp_path / "x", "extractive") != model_id
     assert not (tmp_path / "x" / "tokenizer").exists()
-    assert "tokenizer_fingerprint" not in read_manifest(folder)
+    assert "tokenizer_fingerprint" not in open_stored(folder).manifest
 
 
 @pytest.mark.parametrize(
@@ -289,7 +290,7 @@ def test_a_bundle_of_another_kind_is_refused(kind, taker, tokenizer, tmp_path):
     edit(tmp_path / "x" / "manifest.json", kind=kind)
     asked = "x: this bundle is of the kind {}, and {} is asked for here; {} takes it"
     message = asked.format(kind, "abstractive", taker)
-    for load in (load_bundle, open_bundle, read_decoding):
+    for load in (load_bundle, open_bundle, read_summary_flags):
         with pytest.raises(UsageError, match=message):
             load(str(tmp_path / "x"))
 
@@ -337,7 +338,7 @@ def test_weights_that_are_not_finite_are_refused(value, word, bundle, tmp_path):
 def test_damaged_weights_with_a_fitting_manifest_are_refused(bundle):
     rewrite(bundle, WEIGHTS, (bundle / WEIGHTS).read_bytes()[:-9])
     with pytest.raises(DataError, match=rf"{WEIGHTS}: damaged \(.*\); {WAY_OUT}"):
-        open_weights(str(bundle))
+        open_stored(str(bundle)).read_weights()
 
 
 MODEL_ID = r"its model_id is \w*, and that of its files is \w{16}; "
@@ -371,12 +372,12 @@ def test_an_edited_manifest_is_refused(changes, error, message, bundle):
 @pytest.mark.parametrize("content", NO_OBJECTS)
 def test_a_file_that_is_no_object_is_refused(content, bundle):
     rewrite(bundle, "config.json", content)
-    for load in (load_bundle, read_decoding):
+    for load in (load_bundle, read_summary_flags):
         message = rf"^{bundle}/config.json: damaged \(.*\); {WAY_OUT}$"
         with pytest.raises(DataError, match=message):
             load(str(bundle))
     (bundle / "manifest.json").write_bytes(content)
-    for load in (read_manifest, load_bundle, read_decoding):
+    for load in (open_stored, load_bundle, read_summary_flags):
         message = rf"^{bundle}/manifest.json: damaged \(.*\); {WAY_OUT}$"
         with pytest.raises(DataError, match=message):
             load(str(bundle))

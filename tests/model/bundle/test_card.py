@@ -10,7 +10,7 @@ from support.command_line import exit_code
 from support.huggingface_bundles import write_small_checkpoint
 
 from precis.model.bundle.card import CARD_FILE
-from precis.model.bundle.manifest import TAKEN_BY, read_manifest, save_bundle_files
+from precis.model.bundle.manifest import TAKEN_BY, open_stored, save_bundle_files
 from precis.model.bundle.summarizer_bundle import save_summarizer_bundle
 from precis.model.records.dataset import DatasetInfo, Lengths, Shard
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
@@ -102,7 +102,7 @@ def test_an_imported_network_has_the_files_of_its_checkpoint(tmp_path):
     checkpoint = write_small_checkpoint(tmp_path / "checkpoint", "pegasus")
     import_checkpoint(checkpoint=checkpoint, output=str(tmp_path / "b"))
     text = card_of(tmp_path / "b")
-    manifest = read_manifest(str(tmp_path / "b"))
+    manifest = open_stored(str(tmp_path / "b")).manifest
     checksums = manifest["provenance"]["checkpoint_sha256"]
     assert f"| sha256: model.safetensors | {checksums['model.safetensors']} |" in text
     assert "| model | pegasus |" in text and "those of a checkpoint; what" in text
@@ -147,5 +147,5 @@ def test_a_bundle_works_with_an_edited_card_and_without(tmp_path):
     model_id = save(tmp_path)
     for change in (lambda card: card.write_text("other words"), Path.unlink):
         change(tmp_path / CARD_FILE)
-        assert read_manifest(str(tmp_path))["model_id"] == model_id
+        assert open_stored(str(tmp_path)).manifest["model_id"] == model_id
         assert exit_code("verify", str(tmp_path)) == 0

@@ -29,7 +29,7 @@ from support.summarize_runs import articles_of, settings_of
 import precis
 from precis.model import files
 from precis.model.bundle.checkpoints.importer import load_checkpoint
-from precis.model.bundle.manifest import open_weights, read_manifest
+from precis.model.bundle.manifest import open_stored
 from precis.model.bundle.network_bundle import (
     check_prefix,
     load_bundle,
@@ -93,7 +93,7 @@ def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
         *("weights.safetensors", "tokenizer/tokenizers.json"),
     }
     names = {"config.json", "generation_config.json", "model.safetensors"}
-    assert read_manifest(str(bundle))["provenance"] == {
+    assert open_stored(str(bundle)).manifest["provenance"] == {
         "command": "import",
         "flags": {"checkpoint": str(checkpoint), "max_source_tokens": 0},
         "model_type": "bart",
@@ -171,7 +171,7 @@ def test_an_encoder_becomes_a_bundle_that_writes_no_summaries(tmp_path):
     original = load_checkpoint(flags["checkpoint"]).network
     for row in ids:
         np.testing.assert_array_equal(loaded.encoder(row[None]), original(row[None]))
-    provenance = read_manifest(folder)["provenance"]
+    provenance = open_stored(folder).manifest["provenance"]
     assert provenance["flags"] == flags and provenance["model_type"] == "distilbert"
     names = {"config.json", "model.safetensors", "tokenizer.json"}
     assert provenance["checkpoint_sha256"].keys() == names
@@ -207,7 +207,9 @@ def test_an_imported_network_becomes_the_checkpoint_it_came_from(kind, tmp_path)
             assert there.get(name) == KINDS[kind][name], name
     # Read again, it is the same bundle.
     import_checkpoint(checkpoint=output, output=str(tmp_path / "again"))
-    first, second = (open_weights(str(tmp_path / name)) for name in ("bundle", "again"))
+    first, second = (
+        open_stored(str(tmp_path / name)).read_weights() for name in ("bundle", "again")
+    )
     np.testing.assert_equal(second, first)
     first, second = (
         read_folder(tmp_path / name, "config.json") for name in ("bundle", "again")

@@ -16,7 +16,7 @@ from precis.model.bundle.manifest import (
     KEYPHRASES,
     SUMMARIZER,
     TAKEN_BY,
-    open_bundle_config,
+    open_stored,
     refuse_other_kind,
 )
 from precis.model.bundle.summarizer_bundle import (
@@ -60,11 +60,11 @@ def test_a_summarizer_comes_back_wherever_its_folder_lies(summarizer, tmp_path):
     opened = open_summarizer_bundle(str(summarizer))
     assert opened[ABSTRACTIVE] == f"{summarizer}/writer"
     assert opened[EXTRACTIVE] == f"{summarizer}/extractor"
-    model_id = open_bundle_config(str(summarizer), SUMMARIZER).model_id
+    model_id = open_stored(str(summarizer), SUMMARIZER).model_id
     moved = shutil.move(summarizer, tmp_path / "moved")
     again = open_summarizer_bundle(str(moved))
     assert again[ABSTRACTIVE] == f"{moved}/writer"
-    assert open_bundle_config(str(moved), SUMMARIZER).model_id == model_id
+    assert open_stored(str(moved), SUMMARIZER).model_id == model_id
     manifest = json.loads((Path(moved) / "manifest.json").read_text())
     assert manifest["kind"] == SUMMARIZER in TAKEN_BY
     assert manifest["provenance"] == {"command": "train-summarizer"}
@@ -117,7 +117,7 @@ def test_a_command_that_takes_a_part_names_it(kinds, way_out, summarizer):
         f"{' or '.join(kinds)} is asked for here; {way_out.format(summarizer)}"
     )
     with pytest.raises(UsageError, match=f"{re.escape(message)}$"):
-        open_bundle_config(str(summarizer), *kinds)
+        open_stored(str(summarizer), *kinds)
 
 
 def test_only_a_summarizer_is_opened_as_one_and_replaced_by_one(summarizer, bundle):

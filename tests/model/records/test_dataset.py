@@ -87,8 +87,8 @@ def test_a_source_tokenizer_is_that_of_the_records(folder):
     changed = dataclasses.replace(INFO, **later)
     write(folder, changed.to_json())
     refused = (
-        "source_tokenizer: fingerprint .* is not .*, that of the tokenizer the records "
-        "were encoded with; restore that folder or run the same"
+        "source_tokenizer: not the tokenizer that the description of .* names; restore "
+        "that folder or run the same `precis prepare` command again, which repairs it"
     )
     with pytest.raises(DataError, match=refused):
         load_dataset(folder)
@@ -109,7 +109,7 @@ def test_folders_that_cannot_be_read_are_refused(folder, tmp_path):
         load_dataset(folder)
     write(folder, INFO.to_json())
     OTHER.save(files.join(folder, "tokenizer"))
-    message = "tokenizer: fingerprint .* is not .*, that of the tokenizer"
+    message = "tokenizer: not the tokenizer that the description of"
     with pytest.raises(DataError, match=message):
         load_dataset(folder)
 

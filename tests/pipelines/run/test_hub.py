@@ -15,7 +15,7 @@ from support.small_checkpoint import TEXTS, tensors, write_checkpoint, write_tok
 from support.small_hub import GATED, LIMITED, SmallHub, small_hub
 
 import precis
-from precis.model.bundle.manifest import read_manifest
+from precis.model.bundle.manifest import open_stored
 from precis.model.errors import JobError, UsageError
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.run.hub import (
@@ -141,7 +141,7 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     assert hub_name(cached) == name and hub_name("a/b") == "a/b"
     # A folder that was imported has the same rows, which are taken over.
     import_checkpoint(checkpoint=hub.commits["acme/tiny"][commit], output=folder)
-    assert read_manifest(str(folder))["model_id"] == by_name["model_id"]
+    assert open_stored(str(folder)).manifest["model_id"] == by_name["model_id"]
     again = precis.summarize(
         corpus=corpus, bundle=folder, output=tmp_path / "2", reuse=str(run), **flags
     )
@@ -166,7 +166,7 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
 def test_a_revision_is_imported_by_hand(hub: SmallHub, tmp_path):
     name = f"{TINY}@refs/pr/2"
     assert import_checkpoint(checkpoint=name, output=tmp_path / "b")
-    provenance = read_manifest(str(tmp_path / "b"))["provenance"]
+    provenance = open_stored(str(tmp_path / "b")).manifest["provenance"]
     commit = hub.refs["acme/tiny"]["refs/pr/2"]
     assert provenance["checkpoint"] == f"{TINY}@{commit}"
     assert provenance["flags"]["checkpoint"] == f"{TINY}@{commit}"

@@ -2,7 +2,9 @@
 quality, and the text to show.
 """
 
+import os
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,10 +13,12 @@ from support.summarize_runs import (
     MAX_SOURCE_TOKENS,
     articles_of,
     first_rows,
+    save_network,
     settings_of,
     story,
 )
 
+from precis.model import files
 from precis.model.config import Writer
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
@@ -24,6 +28,7 @@ from precis.model.keyphrases.candidates import frequent_keyphrases
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.keyphrases.references import reference_phrases
 from precis.model.keyphrases.training import train_classifier
+from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.run.options import read_flags
@@ -107,6 +112,42 @@ def test_a_model_that_was_replaced_is_refused(
     )
     with pytest.raises(DataError, match=message):
         WindowSummarizer(settings._replace(model_ids=other)).load()
+
+
+def test_a_process_reads_a_bundle_once_until_it_is_replaced(
+    bundle, scorer_bundle, keyphrase_bundle, tokenizer, tmp_path, monkeypatch
+):
+    """Large files twice: they are hashed before work begins, and then loaded."""
+    folders = {"bundle": bundle, "extractive_bundle": scorer_bundle}
+    folders["keyphrase_bundle"] = keyphrase_bundle
+    flags = {
+        name: shutil.copytree(folder, tmp_path / name)
+        for name, folder in folders.items()
+    }
+    opened, open_read = Counter(), files.open_read
+
+    def count_open(path):
+        opened[os.path.relpath(path, tmp_path)] += 1
+        return open_read(path)
+
+    monkeypatch.setattr(files, "open_read", count_open)
+    flags |= {"extractive": "neural,lead", "keyphrases": 2}
+    (first,) = first_rows([story(0)], **flags)
+    assert opened == {
+        **dict.fromkeys([f"{name}/manifest.json" for name in folders], 1),
+        "bundle/tokenizer/vocab.txt": 1,
+        "bundle/tokenizer/tokenizer.json": 1,
+        **dict.fromkeys([f"{name}/config.json" for name in folders], 2),
+        "bundle/weights.safetensors": 2,
+        "extractive_bundle/weights.safetensors": 2,
+        "keyphrase_bundle/weights.json": 2,
+    }
+    other = Tokenizer(tokenizer.vocabulary, lower_case=True)
+    save_network(flags["bundle"], other)
+    opened.clear()
+    model_id = settings_of(**flags).model_ids["model_id"]
+    assert model_id != first["model_id"]
+    assert opened["bundle/manifest.json"] == opened["bundle/weights.safetensors"] == 1
 
 
 def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
