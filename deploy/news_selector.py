@@ -16,7 +16,7 @@ import numpy as np
 import precis
 from precis.model.bundle.address import BUILTIN_SELECTOR, bundle_folder
 from precis.model.bundle.card import CARD_FILE
-from precis.model.bundle.manifest import read_manifest
+from precis.model.bundle.manifest import open_stored
 from precis.model.extractive.importance import ImportanceNetwork, Lexicon
 from precis.model.inference.sentence_scorer import load_scorer, save_scorer
 
@@ -65,7 +65,7 @@ def write_compact(trained: str, folder: str) -> None:
         word_lexicon=_cut(importance.word_lexicon, LEAST_OF_WORDS),
         pair_lexicon=_cut(importance.pair_lexicon, LEAST_OF_PAIRS),
     )
-    made = read_manifest(trained)["provenance"]
+    made = open_stored(trained).manifest["provenance"]
     made["data"] = [{**facts, "corpus": CORPUS} for facts in made["data"]]
     names = ("command", "data", "records_fingerprint", "step", "validation", "training")
     save_scorer(
