@@ -117,12 +117,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
             dialect = _dialect_of(file, options)
             names = _column_names(file, dialect, options)
             if not tasks or options.article_field not in names:
-                rows = _rows(file, dialect, options)
-                first = (
-                    dict(zip(names, cells, strict=False))
-                    for _, cells in itertools.islice(rows, 1, records.FIRST_RECORDS)
-                )
-                records.check_fields(names, options.required_fields, file.path, first)
+                records.check_fields(names, options.required_fields, file.path)
         except UsageError as error:
             if not tasks:
                 raise

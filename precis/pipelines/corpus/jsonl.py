@@ -20,6 +20,8 @@ from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import Place, ReadRecord, SourceFile, Task, unread
 
+# So many records are read before the work begins, for their fields and types.
+_FIRST_RECORDS = 20
 # Each task of a compressed file decompresses some of what comes before its range.
 _MAX_GZIP_TASKS = 16
 _MOST_SHRINKING = 10
@@ -77,7 +79,7 @@ def _first_records(
     A file that begins with broken lines is not looked at: they become dead letters.
     """
     for file in source:
-        lines = [*itertools.islice(_records(file, options), records.FIRST_RECORDS)]
+        lines = [*itertools.islice(_records(file, options), _FIRST_RECORDS)]
         parsed = [_parse(line, file.path, options) for line in lines]
         folders = dict.fromkeys(records.folder_values(file.path), "")
         first = [record | folders for record in parsed if isinstance(record, dict)]
@@ -85,7 +87,7 @@ def _first_records(
             names = dict.fromkeys(
                 name for record in first for name in records.field_names(record)
             )
-            records.check_fields(names, options.required_fields, file.path, first)
+            records.check_fields(names, options.required_fields, file.path)
             return first
     for file in source[:1]:
         if other := describe_file(file.path, options.encoding):

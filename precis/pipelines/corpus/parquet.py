@@ -3,7 +3,6 @@
 Only the columns that are needed are read.
 """
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -86,8 +85,7 @@ def _fields(
     records.check_repeated(schema.names, options.fields, file.path)
     types = _field_types(schema)
     types |= dict.fromkeys(records.folder_values(file.path), pa.string())
-    first = _first_records(file)
-    records.check_fields(types, options.required_fields, file.path, first)
+    records.check_fields(types, options.required_fields, file.path)
     return options.typed_fields(lambda name: _kind_of(types[name]))
 
 
@@ -108,15 +106,6 @@ def _kind_of(kind: pa.DataType) -> str:
         kind = kind.value_type
     fitting = (name for name in _KINDS if re.fullmatch(_KINDS[name], str(kind)))
     return next(fitting, "json")
-
-
-def _first_records(file: SourceFile) -> Iterator[dict[str, Any]]:
-    with (
-        open_source(file.path) as opened,
-        contextlib.suppress(ArithmeticError, OSError, ValueError),
-    ):
-        batches = pq.ParquetFile(opened).iter_batches(records.FIRST_RECORDS)
-        yield from next(batches).to_pylist()
 
 
 def _group_tasks(

@@ -4,7 +4,6 @@ Field names are checked before the work begins, values during the work.
 """
 
 import functools
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -23,8 +22,6 @@ from precis.pipelines.corpus.task import (
 )
 
 Record = Mapping[str, Any]
-# So many records are read before the work begins, for their fields and types.
-FIRST_RECORDS = 20
 # What stands in the name of a folder for null.
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -48,7 +45,6 @@ def check_fields(
     present: Iterable[str],
     needed: Sequence[str],
     path: str,
-    records: Iterable[Record] = (),
 ) -> None:
     """Refuses a file that lacks a field.
 
@@ -56,7 +52,6 @@ def check_fields(
       present: the names that the file has, those of fields within fields as `doc.body`.
       needed: the names that it must have, that of the article first.
       path: the file, whose folders may name further fields.
-      records: the first records, of which the longest text is proposed as the article.
 
     Raises:
       UsageError: naming the field, the fields there are, and the flag.
@@ -66,9 +61,6 @@ def check_fields(
     if not missing:
         return
     question = suggestion(missing[0], names)
-    longest = _longest_text(records) if missing[0] == needed[0] else ""
-    if longest:
-        question = f"did you mean {longest}, which has the longest texts?"
     raise UsageError(
         f"{path} has no field {missing[0]!r}, "
         f"it has {', '.join(map(repr, names)) or 'none'}"
@@ -104,16 +96,6 @@ def field_names(record: Record) -> list[str]:
         if isinstance(value, Mapping):
             names += [f"{name}.{inner}" for inner in field_names(value)]
     return names
-
-
-def _longest_text(records: Iterable[Record]) -> str:
-    """The field with the most characters of text."""
-    sizes: Counter[str] = Counter()
-    for record in records:
-        for name in field_names(record):
-            value = field_value(record, name)
-            sizes[name] += len(value) if isinstance(value, str) else 0
-    return max(sizes, key=sizes.__getitem__, default="")
 
 
 def to_document(record: Record, fields: Fields, place: Place) -> Document | DeadLetter:

@@ -137,17 +137,6 @@ def test_a_folder_comes_before_a_field_and_is_part_of_the_job(tmp_path):
     assert hashes[0] != hashes[1]
 
 
-def test_the_longest_text_is_proposed_as_the_article(tmp_path):
-    record = {"articles": 7, "article_id": "x1", "content": TEXT}
-    (tmp_path / "a.jsonl").write_text(json.dumps(record))
-    (tmp_path / "a.csv").write_text(f'articles,article_id,content\n7,x1,"{TEXT}"\n')
-    pq.write_table(pa.Table.from_pylist([record]), tmp_path / "a.parquet")
-    for scheme in ("jsonl", "csv", "parquet"):
-        message = "did you mean content, which has the long"
-        with pytest.raises(UsageError, match=message):
-            read_corpus(f"{scheme}:{tmp_path}/a.{scheme}")
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
