@@ -28,26 +28,11 @@ CODECS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "z
 # What decompresses a member, and the unit of the zeros behind it, in bytes.
 _MEMBERS = {"bzip2": (bz2.BZ2Decompressor, 1), "xz": (lzma.LZMADecompressor, 4)}
 _BLOCK_BYTES = 1 << 20
-_COMPRESSED_BYTES = 64 << 10
+_COMPRESSED_BYTES = 8 << 10  # read at once; progress goes by them
 _CHECKED_FILES = 16  # whose states a process keeps, at most 3 MB each
 _STATES = 64
 _LEAST_DISTANCE = 1 << 20  # of two states, in compressed bytes
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
-
-
-class Block(NamedTuple):
-    """Some bytes of a file.
-
-    Attributes:
-      content: the bytes.
-      start: the position of the first one in the (uncompressed) file.
-      disk_start, disk_end: the positions in the file on disk before and after them.
-    """
-
-    content: bytes
-    start: int
-    disk_start: int
-    disk_end: int
 
 
 class BrokenFile(Exception):
@@ -84,8 +69,8 @@ def is_damage(error: Exception) -> bool:
 
 def decompressed(
     file: IO[bytes], path: str, begin: int, version: str
-) -> Iterator[Block]:
-    """The uncompressed blocks of a file from `begin` on, up to its damage.
+) -> Iterator[bytes]:
+    """The uncompressed content of a file from `begin` on, up to its damage.
 
     Args:
       file: the file, open.
@@ -100,12 +85,9 @@ def decompressed(
     state = states[bisect_right(states, begin, key=lambda state: state.start) - 1]
     # Nothing is used from the first damaged member on.
     end, detail = damage or (sys.maxsize, "")
-    for block in _blocks(file, codec_of(path), state):
-        content, start = block.content[: max(end - block.start, 0)], block.start
-        if start + len(content) > begin:
-            skipped = max(begin - start, 0)
-            yield block._replace(content=content[skipped:], start=start + skipped)
-        if start + len(block.content) > end:
+    for content, start in _blocks(file, codec_of(path), state):
+        yield content[max(begin - start, 0) : max(end - start, 0)]
+        if start + len(content) > end:
             break
     if damage:
         raise BrokenFile(detail)
@@ -135,8 +117,9 @@ def _blocks(
     state: _State,
     kept: list[_State] | None = None,
     distance: int = 0,
-) -> Iterator[Block]:
-    """The blocks of a file from a state on.
+) -> Iterator[tuple[bytes, int]]:
+    """The blocks of a file from a state on, each with its position in the uncompressed
+    file.
 
     Args:
       file: the file, open.
@@ -147,7 +130,7 @@ def _blocks(
       distance: of two states.
     """
     if codec != "gzip":
-        yield from _streamed(file, codec)
+        yield from _streamed_blocks(file, codec)
         return
     start, disk, member_start, member = state
     member = member and member.copy()
@@ -164,10 +147,9 @@ def _blocks(
                 compressed = (
                     member.unused_data if member.eof else member.unconsumed_tail
                 )
-                disk_end = chunk_end - len(compressed)
                 if content:
-                    yield Block(content, start, disk, disk_end)
-                start, disk = start + len(content), disk_end
+                    yield content, start
+                start, disk = start + len(content), chunk_end - len(compressed)
                 if member.eof:
                     member_start, member = start, None
             disk = chunk_end
@@ -185,15 +167,14 @@ def _blocks(
         raise BrokenFile("the file ends within the stream")
 
 
-def _streamed(file: IO[bytes], codec: str) -> Iterator[Block]:
+def _streamed_blocks(file: IO[bytes], codec: str) -> Iterator[tuple[bytes, int]]:
     """The blocks of a file that is compressed otherwise."""
-    start = disk = 0
+    start = 0
     file.seek(0)
     try:
         for content in _contents(file, codec):
-            disk_end = file.tell()
-            yield Block(content, start, disk, disk_end)
-            start, disk = start + len(content), disk_end
+            yield content, start
+            start += len(content)
     except Exception as error:
         if not is_damage(error):
             raise

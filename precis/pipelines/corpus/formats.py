@@ -70,7 +70,7 @@ def describe_file(path: str, encoding: str = "") -> str:
     with open_source(path) as file, contextlib.suppress(BrokenFile, StopIteration):
         head = file.read(_HEAD_BYTES)
         if codec:
-            head = next(decompressed(file, path, 0, "")).content
+            head = next(decompressed(file, path, 0, ""))
     other = other_format(head, path, is_json=True)
     is_expected = f" by {codec};" in other or other.startswith(f"{encoding.upper()};")
     return "" if is_expected else other

@@ -4,14 +4,9 @@ import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
-from precis.pipelines.corpus.compression import (
-    Block,
-    BrokenFile,
-    codec_of,
-    decompressed,
-)
+from precis.pipelines.corpus.compression import BrokenFile, codec_of, decompressed
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.task import MAX_RAW_BYTES, TOO_LARGE
 
@@ -83,15 +78,19 @@ def read_lines(
         if codec:
             blocks = decompressed(file, path, begin, version)
         else:
-            blocks = _plain_blocks(file, begin)
+            file.seek(begin)
+            blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
         if encoding == UTF_16:
             codec = codec or "utf16"
             blocks = _as_utf_8(blocks)
-        disk_start = 0.0
+        disk_start = -1
         blank = _BLANK_LINES if spaces_are_blank else _LINE_BREAKS
-        for line, disk_end in _split_lines(blocks, begin, max_bytes, blank, codec):
+        for line in _split_lines(blocks, begin, max_bytes, blank, codec):
+            # What was read of a compressed file ends behind the line.
+            disk_end = file.tell() if codec else line.start + len(line.text)
+            if disk_start < 0:
+                disk_start = disk_end if start and codec else start
             if line.start < start:
-                disk_start = disk_end
                 continue
             if 0 <= stop <= line.start:
                 return
@@ -100,81 +99,62 @@ def read_lines(
                 share = (line.start - start) / (stop - start)
             else:
                 share = (disk_end - disk_start) / max(disk_size - disk_start, 1)
-                share = min(share, 1.0)  # it may be rounded up
             text = line.text
             if line.start == 0:
                 text = text.removeprefix(codecs.BOM_UTF8)
             yield line._replace(text=text, share=share)
 
 
-def _plain_blocks(file: IO[bytes], begin: int) -> Iterator[Block]:
-    position = file.seek(begin)
-    while content := file.read(_BLOCK_BYTES):
-        end = position + len(content)
-        yield Block(content, position, disk_start=position, disk_end=end)
-        position = end
-
-
-def _as_utf_8(blocks: Iterable[Block]) -> Iterator[Block]:
+def _as_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """The blocks of a file in UTF-16, from its beginning on, as UTF-8.
 
     Half of a surrogate pair becomes bytes that are no UTF-8, and so costs its record.
     """
     decoder = codecs.getincrementaldecoder(UTF_16)("surrogatepass")
-    start = 0
     for block in blocks:
         try:
-            content = decoder.decode(block.content).encode(errors="surrogatepass")
+            yield decoder.decode(block).encode(errors="surrogatepass")
         except UnicodeError as error:  # Such as a file without a byte order mark.
             raise BrokenFile(str(error)) from error
-        yield block._replace(content=content, start=start)
-        start += len(content)
     if decoder.getstate()[0]:
         raise BrokenFile("the file ends within a character")
 
 
 def _split_lines(
-    blocks: Iterable[Block],
+    blocks: Iterable[bytes],
     start: int,
     max_bytes: int,
     blank: re.Pattern[bytes],
     codec: str,
-) -> Iterator[tuple[Line, float]]:
-    """The lines of blocks whose first byte is at `start` of the file, each with the
-    position on disk at its end.
-    """
+) -> Iterator[Line]:
+    """The lines of blocks whose first byte is at `start` of the file."""
     parts: list[bytes] = []  # the unfinished line
     unfinished_bytes = 0  # its length, dropped bytes included
-    disk_end = 0.0
     try:
-        for block, _, disk_start, disk_stop in blocks:
+        for block in blocks:
             position = 0
-            disk_ratio = (disk_stop - disk_start) / max(len(block), 1)
             while end := block.find(b"\n", position) + 1:
                 if block[position] <= _SPACE and not unfinished_bytes:
                     blank_lines = blank.match(block, position)
                     end = blank_lines.end() if blank_lines else end
                 size = unfinished_bytes + end - position
-                line = _to_line(start, [*parts, block[position:end]], size, max_bytes)
-                yield line, disk_start + end * disk_ratio
+                yield _to_line(start, [*parts, block[position:end]], size, max_bytes)
                 start += size
                 parts = []
                 unfinished_bytes = 0
                 position = end
-            disk_end = disk_stop
             if position < len(block):
                 unfinished_bytes += len(block) - position
-                if unfinished_bytes <= max_bytes:
-                    parts.append(block[position:])
-                else:
+                parts.append(block[position:])
+                if unfinished_bytes > max_bytes:
                     parts = [b"".join(parts)[:MAX_RAW_BYTES]]
     except BrokenFile as error:
         detail = f"the {codec} stream is damaged, the rest of the file is lost: {error}"
         text = b"".join(parts)[:MAX_RAW_BYTES]
-        yield Line(start, text, f"broken_{codec}", detail), disk_end
+        yield Line(start, text, f"broken_{codec}", detail)
         return
     if unfinished_bytes:
-        yield _to_line(start, parts, unfinished_bytes, max_bytes), disk_end
+        yield _to_line(start, parts, unfinished_bytes, max_bytes)
 
 
 def _to_line(start: int, parts: list[bytes], size: int, max_bytes: int) -> Line:
