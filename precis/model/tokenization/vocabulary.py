@@ -24,7 +24,7 @@ from precis.model.tokenization.wordpiece import (
 
 # The learner takes time in proportion to the number of different words. Rarer words add
 # almost nothing to the counts of pieces.
-_MAX_WORDS = 60_000
+MAX_WORDS = 60_000
 # The rarest characters beyond this number are left out. A word with such a character
 # becomes an unknown token.
 _MAX_CHARACTERS = 1_000
@@ -64,28 +64,9 @@ def _count_runs(texts: Iterable[str]) -> Counter[str]:
     return counts
 
 
-def most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
-    """The most frequent words, as many as `learn` uses.
-
-    The counts of a part of a corpus can be reduced to these words before merging.
-    """
-    if len(counts) <= _MAX_WORDS:
-        return dict(counts)
-    return dict(_by_frequency(counts)[:_MAX_WORDS])
-
-
 def _by_frequency(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """Words with their counts, from frequent to rare and then by their letters."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-def count_characters(counts: Mapping[str, int]) -> Counter[str]:
-    """The characters of words, each as often as the words have it."""
-    characters: Counter[str] = Counter()
-    for word, count in counts.items():
-        for character in word:
-            characters[character] += count
-    return characters
 
 
 def learn(
@@ -113,8 +94,8 @@ def learn(
       size: the greatest number of pieces; a small corpus gives fewer.
       lower_case: leave out upper-case ASCII letters, which lower-cased text does not
           contain.
-      characters: the counts of `count_characters` where `counts` has the most frequent
-          words alone.
+      characters: how often the words of the corpus have each character, where `counts`
+          has the most frequent words alone.
 
     Raises:
       UsageError: the size is too small for the reserved tokens and ASCII.
@@ -130,12 +111,15 @@ def learn(
     # At most a quarter of the vocabulary is for characters, two forms each, so that a
     # corpus in many scripts leaves room for words.
     if characters is None:
-        characters = count_characters(dict(words))
+        characters = collections.defaultdict(int)
+        for word, count in words:
+            for character in word:
+                characters[character] += count
     in_order = [each for each, _ in _by_frequency(characters)]
     frequent = [each for each in in_order if each not in (SPACE, LINE_BREAK)]
     frequent = frequent[:_MAX_CHARACTERS]
     fixed = list(dict.fromkeys([*base, *_forms(frequent[: size // 8])]))[:size]
-    pieces = _learn_pieces(words[:_MAX_WORDS], frequent, size=size - len(fixed))
+    pieces = _learn_pieces(words[:MAX_WORDS], frequent, size=size - len(fixed))
     return fixed + pieces
 
 

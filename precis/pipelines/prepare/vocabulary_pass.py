@@ -11,7 +11,6 @@ does not fit its memory.
 """
 
 import dataclasses
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -58,13 +57,21 @@ from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile, describe_file
 
 TRAIN_SPLIT = "train"
-_MAX_WORDS_HELD = 1 << 18
 _SHOWN_DOCUMENTS = 64  # the display moves on after so many
 _HASHES = pa.schema([("hash", pa.binary(16)), ("place", pa.int64())])
 _WORDS = pa.schema([("word", pa.string()), ("count", pa.int64())])
 # The places of duplicates while the job runs.
 DUPLICATES_FILE = files.join(TASKS_FOLDER, "duplicates.parquet")
-_COUNTS = "SELECT word, sum(count)::BIGINT FROM words GROUP BY word"
+_COUNT = """
+CREATE TEMP TABLE counts AS
+SELECT word, sum(count)::BIGINT AS count FROM words GROUP BY word
+"""
+_MOST_FREQUENT = "SELECT word, count FROM counts ORDER BY count DESC, word LIMIT ?"
+_CHARACTERS = """
+SELECT character, sum(count)::BIGINT
+FROM (SELECT unnest(regexp_extract_all(word, '(?s).')) AS character, count FROM counts)
+GROUP BY character
+"""
 _DUPLICATES = """
 SELECT place
 FROM hashes JOIN (
@@ -186,14 +193,16 @@ def join_scanned(
             load_keys(connection, table, schema, paths)
         places = connection.sql(_DUPLICATES).to_arrow_reader(ROWS_AT_ONCE)
         publish_keys(output, DUPLICATES_FILE, places)
-        words = connection.sql(_COUNTS).to_arrow_reader(ROWS_AT_ONCE)
-        counts = (
-            dict(zip(*batch.to_pydict().values(), strict=True)) for batch in words
-        )
-        given = options.tokenizer
-        reports = sorted(reports, key=lambda report: report.task)
-        letters = chain(*(report.figures["first_letters"] for report in reports))
-        target = load_tokenizer(given) if given else _learn(counts, options, letters)
+        connection.execute(_COUNT)
+        most = [vocabulary.MAX_WORDS]
+        words = dict(connection.execute(_MOST_FREQUENT, most).fetchall())
+        characters = dict(connection.execute(_CHARACTERS).fetchall())
+    given = options.tokenizer
+    reports = sorted(reports, key=lambda report: report.task)
+    letters = chain(*(report.figures["first_letters"] for report in reports))
+    target = (
+        load_tokenizer(given) if given else _learn(words, characters, options, letters)
+    )
     of_sources = options.source_tokenizer
     source = load_tokenizer(of_sources) if of_sources else target
     save_tokenizers(output, TokenizerPair(source, target))
@@ -210,20 +219,14 @@ def describe_tokenizers(output: str) -> list[PublishedFile]:
 
 
 def _learn(
-    counts: Iterable[Mapping[str, int]],
+    words: Mapping[str, int],
+    characters: Mapping[str, int],
     options: PrepareOptions,
     letters: Iterable[Mapping[str, Any]],
 ) -> Tokenizer:
-    """The tokenizer of the words to learn from, each in one of the mappings; the dead
+    """The tokenizer of the words to learn from, and of their characters; the dead
     letters may say why there are none.
     """
-    words: dict[str, int] = {}
-    characters: Counter[str] = Counter()
-    for part in counts:  # All of them may be many million words.
-        characters.update(vocabulary.count_characters(part))
-        words |= part
-        if len(words) > _MAX_WORDS_HELD:
-            words = vocabulary.most_frequent(words)
     if not words:
         latin = " in Latin letters, for --oracle_sentences," * bool(
             options.oracle_sentences
@@ -235,7 +238,7 @@ def _learn(
             + name_first(letters)
         )
     pieces = vocabulary.learn(
-        vocabulary.most_frequent(words),
+        words,
         size=options.vocabulary_size,
         lower_case=options.lower_case,
         characters=characters,

@@ -74,7 +74,11 @@ def test_an_imported_network_gets_the_tokens_of_its_checkpoint(
         assert example["target"] == list(expected[:10])
 
 
-def test_beside_a_tokenizer_of_sources_it_is_learned_from_targets_alone(bert, tmp_path):
+def test_beside_a_tokenizer_of_sources_it_is_learned_from_targets_alone(
+    bert, tmp_path, monkeypatch
+):
+    """From the most frequent words alone, and from the characters of all."""
+    monkeypatch.setattr(vocabulary, "MAX_WORDS", 30)
     save_tokenizers(str(tmp_path / "bert"), TokenizerPair(bert, bert))
     pieces = learn_vocabulary(
         tmp_path, STORIES, source_tokenizer=str(tmp_path / "bert/tokenizer")
