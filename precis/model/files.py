@@ -217,12 +217,6 @@ def write_aside(path: str) -> Iterator[IO[bytes]]:
         with fs.write_aside(name) as upload:
             yield upload
         return
-    with _write_aside_locally(name) as file:
-        yield file
-
-
-@contextlib.contextmanager
-def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
     os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
     aside = f"{name}.{uuid.uuid4().hex[:8]}{ASIDE}"
     try:
@@ -242,11 +236,7 @@ def _write_aside_locally(name: str) -> Iterator[IO[bytes]]:
 
 def write_bytes(path: str, content: bytes) -> None:
     """Publishes a whole file at once."""
-    fs, name = filesystem(path)
-    if isinstance(fs, ObjectStore):
-        fs.write(name, content)
-        return
-    with _write_aside_locally(name) as file:
+    with write_aside(path) as file:
         file.write(content)
 
 

@@ -36,7 +36,7 @@ def definition_of(tokenizer: AnyTokenizer) -> dict[str, Any]:
     """The definition of a tokenizer in the format of the `tokenizers` library."""
     if not isinstance(tokenizer, Tokenizer):
         return tokenizer.definition
-    return json.loads(_wordpiece_definition(tokenizer))
+    return _wordpiece_definition(tokenizer)
 
 
 def save_for_transformers(
@@ -85,7 +85,7 @@ def save_for_transformers(
     files.write_json(files.join(folder, SETTINGS_FILE), settings)
 
 
-def _wordpiece_definition(tokenizer: Tokenizer) -> str:
+def _wordpiece_definition(tokenizer: Tokenizer) -> dict[str, Any]:
     """The definition of a tokenizer of this project."""
     from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers
     from tokenizers import Tokenizer as Library
@@ -113,7 +113,7 @@ def _wordpiece_definition(tokenizer: Tokenizer) -> str:
         [AddedToken(piece, special=True, normalized=False) for piece in RESERVED_TOKENS]
     )
     library.encode_special_tokens = True
-    return library.to_str()
+    return json.loads(library.to_str())
 
 
 def _normalizer(lower_case: bool) -> Any:
