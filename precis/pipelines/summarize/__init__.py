@@ -6,8 +6,7 @@ summary_rows          the row of an article
 extractive_summaries  sentences of the extractive methods
 document_encoder      what a network reads of an article
 run_parts             a run, its parts and their counts, and its manifest
-equal_texts           which documents have equal texts, or a row in an earlier run
-known_documents       rows that are taken over
+known_documents       documents with equal texts or an earlier row, which is taken over
 groups                sentences of all rows by group; a summary of each group
 earlier_runs          runs whose rows are taken over
 texts                 the summaries of one text, and of a data frame

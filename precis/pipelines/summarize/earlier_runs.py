@@ -5,7 +5,7 @@ A row is taken over where its run had the same settings, and its content is the 
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -30,10 +30,12 @@ from precis.pipelines.tables.finished_run import (
     open_run,
     read_run,
 )
-from precis.pipelines.tables.part_files import read_row_group
+from precis.pipelines.tables.part_files import read_part, read_row_group
 
 EARLIER_FILE = "earlier.json"
 _OPEN_GROUPS = 4  # row groups that are held in memory
+# Where a row of an earlier run lies.
+PLACE = pa.struct(dict.fromkeys(("part", "row_group", "row"), pa.int64()))
 
 
 def find_earlier_runs(
@@ -132,17 +134,29 @@ def _is_finished(folder: str) -> bool:
     return all(files.exists(files.join(folder, name)) for name in names)
 
 
-def check_part(part: RunPart) -> None:
-    """Refuses a part that is not what its run has written.
+def placed_rows(parts: Sequence[RunPart], columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The rows of parts, each with its place as `earlier`, which `EarlierRows.read`
+    takes; a table for each row group.
+
+    Args:
+      parts: of earlier runs.
+      columns: the columns to read.
 
     Raises:
-      DataError: it is missing, or its checksum is another one.
+      DataError: a part is missing, or its checksum is another one.
     """
-    if not files.exists(part.path) or files.sha256_file(part.path) != part.sha256:
-        raise DataError(
-            f"--reuse: {part.path} is missing or damaged: its checksum is not that of "
-            "its manifest; repair that run by its own command, or reuse another"
-        )
+    for number, part in enumerate(parts):
+        if not files.exists(part.path) or files.sha256_file(part.path) != part.sha256:
+            raise DataError(
+                f"--reuse: {part.path} is missing or damaged: its checksum is not that "
+                "of its manifest; repair that run by its own command, or reuse another"
+            )
+        for group, rows in enumerate(read_part(part.path, columns)):
+            size = len(rows)
+            place = [pa.repeat(number, size), pa.repeat(group, size)]
+            place.append(pa.array(range(size), pa.int64()))
+            places = pa.StructArray.from_arrays(place, fields=[*PLACE])
+            yield rows.append_column("earlier", places)
 
 
 class EarlierRows:

@@ -35,6 +35,8 @@ from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import TASKS_FOLDER
 from precis.pipelines.run.key_tables import (
     ROWS_AT_ONCE,
+    insert_rows,
+    numbered,
     open_database,
     publish_keys,
     read_keys_of_task,
@@ -42,7 +44,7 @@ from precis.pipelines.run.key_tables import (
 )
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import GROUPS_FOLDER, describe_file
-from precis.pipelines.summarize.earlier_runs import EarlierRows, check_part
+from precis.pipelines.summarize.earlier_runs import PLACE, EarlierRows, placed_rows
 from precis.pipelines.summarize.options import GroupOptions
 from precis.pipelines.summarize.run_parts import (
     SummaryRun,
@@ -51,6 +53,7 @@ from precis.pipelines.summarize.run_parts import (
 )
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.columns import round_score
+from precis.pipelines.tables.finished_run import RunPart
 from precis.pipelines.tables.flat_columns import flatten
 from precis.pipelines.tables.group_field import OF_A_ROW
 from precis.pipelines.tables.part_files import read_part
@@ -70,40 +73,23 @@ _COLUMNS = (
 )
 _SENTENCE = ("document_id", "start", "end", "text")
 _PLACE = ("source_file", "source_position")
-_TABLES = """
-CREATE TABLE members (
-    member BIGINT, group_id VARCHAR, document_id VARCHAR, source_file VARCHAR,
-    source_position VARCHAR, language VARCHAR, moment BIGINT, digest UBIGINT
-);
-CREATE TABLE sentences (
-    member BIGINT, rank INTEGER, score DOUBLE, "start" BIGINT, "end" BIGINT,
-    text VARCHAR, words UBIGINT
-);
-CREATE TABLE known (group_id VARCHAR, digest VARCHAR, place STRUCT(
-    part BIGINT, row_group BIGINT, "row" BIGINT
-))
-"""
 # Of a table `batch`. Sums of hashes do not depend on the order of the documents.
-_LOAD = """
-INSERT INTO members SELECT
+_MEMBERS = """
+SELECT
     member, group_id, document_id, source_file, source_position, language, moment,
     md5_number_lower(concat_ws(chr(0),
-        document_id, content_sha256, extractive::VARCHAR, moment))
-FROM batch;
-INSERT INTO sentences
-SELECT member, rank, CASE method WHEN 'neural' THEN score END, "start", "end", text,
-    md5_number_lower(
-        trim(regexp_replace(lower(text), '[^\\p{L}\\p{M}\\p{N}]+', ' ', 'g')))
+        document_id, content_sha256, extractive::VARCHAR, moment)) AS digest
+FROM batch
+"""
+_SENTENCES = """
+SELECT member, rank, CASE method WHEN 'neural' THEN score END AS score,
+    "start", "end", text, md5_number_lower(trim(
+        regexp_replace(lower(text), '[^\\p{L}\\p{M}\\p{N}]+', ' ', 'g'))) AS words
 FROM (SELECT member, unnest(extractive, recursive := true) FROM batch)
 WHERE list_contains(string_split('METHODS', ','), method)
 QUALIFY method = 'neural' OR NOT bool_or(method = 'neural') OVER (PARTITION BY member)
 """
-_EARLIER_COLUMNS = ("group_id", "members_digest", "settings_id")
-_LOAD_EARLIER = """
-INSERT INTO known
-SELECT group_id, members_digest, {'part': $part, 'row_group': $row_group, 'row': row}
-FROM batch WHERE settings_id = $id
-"""
+_KNOWN = pa.schema({"group_id": pa.string(), "digest": pa.string(), "earlier": PLACE})
 _JOIN = """
 CREATE TABLE groups AS
 SELECT m.*, earlier, row_number() OVER (ORDER BY m.group_id NULLS FIRST) - 1 AS number
@@ -111,7 +97,7 @@ FROM (
     SELECT group_id, count(*) AS members, sum(digest)::VARCHAR AS digest
     FROM members GROUP BY group_id
 ) AS m LEFT JOIN (
-    SELECT group_id, digest, min(place) AS earlier FROM known GROUP BY ALL
+    SELECT group_id, digest, min(earlier) AS earlier FROM known GROUP BY ALL
 ) AS e ON m.group_id IS NOT DISTINCT FROM e.group_id AND m.digest = e.digest;
 CREATE TABLE placed AS
 SELECT m.member, g.number FROM members AS m JOIN groups AS g
@@ -180,16 +166,15 @@ def join_groups(reports: Iterable[TaskReport], run: SummaryRun) -> list[GroupTas
     """
     enter_step("join")
     reports = sorted(reports, key=lambda each: each.task)
-    settings_id = group_settings_id(run.settings, run.groups)
+    made_by = group_settings_id(run.settings, run.groups)
     with open_database() as connection:
         load_members(connection, _members(reports, run), run.settings)
-        for number, part in enumerate(run.earlier_groups):
-            check_part(part)
-            for group, rows in enumerate(read_part(part.path, _EARLIER_COLUMNS)):
-                numbers = pa.array(range(len(rows)), pa.int64())
-                connection.register("batch", rows.append_column("row", numbers))
-                values = {"part": number, "row_group": group, "id": settings_id}
-                connection.execute(_LOAD_EARLIER, values)
+        columns = ("group_id", "members_digest", "settings_id")
+        usable = (
+            f"SELECT * EXCLUDE settings_id FROM batch WHERE settings_id = '{made_by}'"
+        )
+        for rows in placed_rows(run.earlier_groups, columns):
+            insert_rows(connection, "known", rows, usable)
         candidates = join_candidates(connection, run.groups)
         publish_keys(run.job.output, _CANDIDATES_FILE, candidates)
         tasks = connection.execute("SELECT DISTINCT task FROM tasks ORDER BY 1")
@@ -205,14 +190,14 @@ def load_members(
 
     Args:
       connection: of `open_database`.
-      batches: rows as `as_members` gives them.
+      batches: rows as `as_members` gives them, one table at least.
       settings: of the rows.
     """
-    connection.execute(_TABLES)
-    load = _LOAD.replace("METHODS", ",".join(_methods(settings)))
-    for batch in batches:
-        connection.register("batch", batch)
-        connection.execute(load)
+    insert_rows(connection, "known", _KNOWN.empty_table())
+    sentences = _SENTENCES.replace("METHODS", ",".join(_methods(settings)))
+    for batch in numbered(batches, "member"):
+        insert_rows(connection, "members", batch, _MEMBERS)
+        insert_rows(connection, "sentences", batch, sentences)
 
 
 def join_candidates(
@@ -238,9 +223,11 @@ def _methods(settings: SummarySettings) -> Sequence[str]:
 
 
 def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Table]:
-    """The rows of all parts with their groups, a table for each row group."""
+    """The rows of all parts with their groups, a table for each row group, behind one
+    without rows.
+    """
     names = member_columns(run.groups)
-    first = 0
+    yield as_members(run.layout.schema.empty_table().select(names), run.groups)
     for report in reports:
         for file in data_files(report.files):
             for rows in read_part(
@@ -249,8 +236,7 @@ def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Tabl
                 partition=file.get("partition", {}),
                 types=run.layout.partition_types,
             ):
-                yield as_members(rows, run.groups, first)
-                first += len(rows)
+                yield as_members(rows, run.groups)
 
 
 def member_columns(groups: GroupOptions) -> list[str]:
@@ -259,28 +245,47 @@ def member_columns(groups: GroupOptions) -> list[str]:
     return list(dict.fromkeys([*_COLUMNS, *of_groups]))
 
 
-def as_members(rows: pa.Table, groups: GroupOptions, first: int) -> pa.Table:
-    """Rows of documents with their groups and numbers.
+def as_members(rows: pa.Table, groups: GroupOptions) -> pa.Table:
+    """Rows of documents with their groups.
 
     Args:
       rows: with the columns of `member_columns`.
       groups: how they are made.
-      first: the number of the first row; each has one of its own.
     """
     moments = pa.nulls(len(rows), pa.int64())
     if groups.order_by:  # Times and whole numbers as int64 of the same order.
         moments = rows.column(groups.order_by)
     if pa.types.is_date32(moments.type):  # Days have 32 bits.
         moments = moments.cast(pa.int32())
-    of_members = {
-        "group_id": groups.field.ids(rows.column(groups.field.name)),
-        "moment": moments.cast(pa.int64()),
-        "member": pa.array(range(first, first + len(rows)), pa.int64()),
-    }
-    members = rows.select(_COLUMNS)
-    for name, values in of_members.items():
-        members = members.append_column(name, values)
-    return members
+    ids = groups.field.ids(rows.column(groups.field.name))
+    members = rows.select(_COLUMNS).append_column("group_id", ids)
+    return members.append_column("moment", moments.cast(pa.int64()))
+
+
+def group_rows(
+    candidates: Iterable[dict[str, Any]],
+    settings: SummarySettings,
+    groups: GroupOptions,
+    run_id: str,
+    earlier: Sequence[RunPart] = (),
+) -> Iterator[dict[str, Any]]:
+    """The rows of groups.
+
+    Args:
+      candidates: as `join_candidates` orders them.
+      settings: of the documents' rows.
+      groups: how they are made.
+      run_id: the column `run_id`.
+      earlier: parts with the rows of groups that have not changed.
+    """
+    settings_id = group_settings_id(settings, groups)
+    earlier_rows = EarlierRows(earlier)
+    for _, each in itertools.groupby(candidates, key=lambda row: row["place"]):
+        of_group, row = list(each), None
+        if place := of_group[0]["earlier"]:
+            row = _with_places(earlier_rows.read(**place), of_group)
+        row = row or summarize_group(of_group, settings, settings_id)
+        yield {**row, "run_id": run_id}
 
 
 def summarize_group(
@@ -335,33 +340,22 @@ def summarize_group(
     }
 
 
+@dataclasses.dataclass
 class GroupWorker(TaskWorker):
     """Summarizes the groups of a task."""
 
-    def __init__(self, run: SummaryRun) -> None:
-        """Takes the run."""
-        self._run = run
+    summary_run: SummaryRun
 
     def run(
         self, task: GroupTask, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskReport:
         """Writes the rows of the groups of a task."""
         del dead_letters
-        run, output = self._run, self._run.job.output
+        run, output = self.summary_run, self.summary_run.job.output
         path = files.join(output, _CANDIDATES_FILE)
         candidates = read_keys_of_task(path, task.number).to_pylist()
-        earlier = EarlierRows(run.earlier_groups)
-        settings_id = group_settings_id(run.settings, run.groups)
-        rows: list[dict[str, Any]] = []
-        for _, each in itertools.groupby(candidates, key=lambda row: row["place"]):
-            of_group = list(each)
-            place, row = of_group[0]["earlier"], None
-            if place:
-                row = _with_places(earlier.read(**place), of_group)
-            if row is None:
-                row = summarize_group(of_group, run.settings, settings_id)
-            row["run_id"] = run.job.run_id
-            rows.append(row)
+        earlier, run_id = run.earlier_groups, run.job.run_id
+        rows = list(group_rows(candidates, run.settings, run.groups, run_id, earlier))
         table = summary_table(rows, GROUP_SCHEMA)
         if run.layout.is_flat:
             table = flatten(table)

@@ -3,11 +3,21 @@
     reused       an earlier run has the row
     duplicates   an equal text stands before it in the corpus, and has the row
 
-A duplicate waits in `_tasks/duplicates` until all tasks are done, and then gets the row
-of the first document with the same text. If that one has failed, it fails too.
+    keys   tasks of the corpus -> _tasks/keys/00003.parquet   the keys of its documents
+    join   all keys, parts of earlier runs
+                               -> _tasks/links.parquet   what is known of documents
+    copy   _tasks/duplicates/00003.parquet -> the rows of duplicates
+
+Only a run with --deduplicate, --reuse or --on_duplicate_id fail has these steps, which
+read the corpus once more. DuckDB joins the keys, and writes to a temporary folder what
+does not fit its memory. An interrupted run joins them again.
+
+A duplicate waits until all tasks are done, and then gets the row of the first document
+with the same text. If that one has failed, it fails too.
 """
 
 import dataclasses
+import hashlib
 import itertools
 import operator
 from collections import Counter
@@ -18,18 +28,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model import files
-from precis.model.errors import JobError
+from precis.model.errors import DataError
+from precis.model.progress.counters import enter_step
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
-from precis.pipelines.corpus.task import DeadLetter, Task
+from precis.pipelines.corpus.source import read_task
+from precis.pipelines.corpus.task import DeadLetter, FileError, Task
 from precis.pipelines.engines.tasks import TaskReport, TaskWorker, receipt_path
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.job import TASKS_FOLDER
-from precis.pipelines.run.key_tables import publish_keys
+from precis.pipelines.run.key_tables import (
+    ROWS_AT_ONCE,
+    insert_rows,
+    load_keys,
+    open_database,
+    place_of,
+    publish_keys,
+    read_keys_of_task,
+    record_of,
+)
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile
-from precis.pipelines.summarize.earlier_runs import EarlierRows
-from precis.pipelines.summarize.equal_texts import Link, read_links
+from precis.pipelines.summarize.earlier_runs import PLACE, EarlierRows, placed_rows
 from precis.pipelines.summarize.options import GROUPS
 from precis.pipelines.summarize.run_parts import RowWriter, SummaryRun, data_files
 from precis.pipelines.summarize.summary_rows import (
@@ -41,12 +61,187 @@ from precis.pipelines.tables.schema import summary_table
 
 COPY = "copy"
 _TABLE_ROWS = 512  # rows that are taken over and written together
+# Of 10**9 digests of 16 bytes two are equal by chance with a probability of 10**-21.
+_DIGEST = pa.binary(16)
+DOCUMENT_KEYS = pa.schema(
+    {
+        "place": pa.int64(),
+        "content": _DIGEST,
+        "text": _DIGEST,  # as it was read: its white space counts
+        **dict.fromkeys(("document_id", "source_file", "source_position"), pa.string()),
+    }
+)
+_ROW_KEYS = pa.schema({"content": _DIGEST, "earlier": PLACE})
+# Documents whose content stands before them or in an earlier run:
+#   duplicate_of   the id of the first document with the same content
+#   copy           where the first document with the same text stands, whose row holds
+#                  for this one
+#   earlier        the first row of earlier runs with the same content, as arguments of
+#                  `EarlierRows.read`
+_LINKS = """
+WITH repeated AS (
+    SELECT content, min(place) AS place
+    FROM documents WHERE DEDUPLICATES GROUP BY content HAVING count(*) > 1
+), equal AS (
+    SELECT content, text, min(place) AS place
+    FROM documents WHERE DEDUPLICATES GROUP BY content, text HAVING count(*) > 1
+), known AS (
+    SELECT content, min(earlier) AS earlier
+    FROM rows SEMI JOIN documents USING (content) GROUP BY content
+)
+SELECT
+    d.place,
+    first.document_id AS duplicate_of,
+    CASE WHEN copied.place IS NOT NULL THEN {
+        'task': copied.place >> 32,
+        'source_file': copied.source_file,
+        'source_position': copied.source_position
+    } END AS copy,
+    known.earlier
+FROM documents AS d
+LEFT JOIN repeated ON d.content = repeated.content AND repeated.place < d.place
+LEFT JOIN documents AS first ON first.place = repeated.place
+LEFT JOIN equal
+    ON d.content = equal.content AND d.text = equal.text AND equal.place < d.place
+LEFT JOIN documents AS copied ON copied.place = equal.place
+LEFT JOIN known ON d.content = known.content
+WHERE repeated.place IS NOT NULL OR known.earlier IS NOT NULL
+ORDER BY d.place
+"""
+_REPEATED_IDS = """
+SELECT document_id, source_file, source_position, count(*) OVER () AS documents
+FROM documents
+JOIN (
+    SELECT document_id, min(place) AS first
+    FROM documents GROUP BY document_id HAVING count(*) > 1
+) USING (document_id)
+WHERE place > first ORDER BY place LIMIT 3
+"""
+_LINKS_FILE = files.join(TASKS_FOLDER, "links.parquet")
 _PLACE = ("source_file", "source_position")
 _place = operator.itemgetter(*_PLACE)
-# Where the row stands that a duplicate waits for.
+# The first document with an equal text, by which a duplicate finds its row.
+_FIRST = (*_PLACE, "content_sha256")
 _COPY = pa.field(
     COPY, pa.struct({"task": pa.int64(), **dict.fromkeys(_PLACE, pa.string())})
 )
+
+
+@dataclasses.dataclass
+class KeyWorker(TaskWorker):
+    """Writes the keys of the documents of one task."""
+
+    summary_run: SummaryRun
+
+    def progress_size(self, task: Task) -> int:
+        """Progress is counted in bytes of the corpus."""
+        return task.size_bytes
+
+    def run(
+        self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
+    ) -> TaskReport:
+        """Writes the keys; dead letters are written when the documents are used.
+
+        The documents of a task that one of its files fails have no keys, so they are
+        new where the file can be read later.
+        """
+        del dead_letters
+        try:
+            keys = list(self._keys(task, progress))
+        except FileError:
+            progress.give_back()
+            keys = []
+        table = pa.Table.from_pylist(keys, DOCUMENT_KEYS)
+        name = _task_file("keys", task.number)
+        described = publish_keys(self.summary_run.job.output, name, table.to_reader())
+        return TaskReport(source_counts(), [described], {"documents": len(keys)})
+
+    def _keys(self, task: Task, progress: TaskProgress) -> Iterator[dict[str, Any]]:
+        reader = read_task(task, self.summary_run.corpus)
+        for record, article in enumerate(reader):
+            if record % 100 == 0:
+                progress.advance_to(reader.position)
+            if isinstance(article, Article):
+                document = article.document
+                text = document.article.encode(errors="surrogatepass")
+                # Ids that are no valid UTF-8 are compared by what they are shown as.
+                shown_id = document.document_id.encode(errors="replace").decode()
+                yield {
+                    "place": place_of(task.number, record),
+                    "content": content_digest(
+                        self.summary_run.settings.uses_references,
+                        article.content_sha256,
+                        document.highlights,
+                    ),
+                    "text": hashlib.blake2b(text, digest_size=16).digest(),
+                    "document_id": shown_id,
+                    "source_file": document.source_file,
+                    "source_position": document.source_position,
+                }
+        progress.advance_to(reader.position)
+
+
+def join_keys(run: SummaryRun) -> None:
+    """Writes the links of all documents.
+
+    Raises:
+      DataError: several documents have one id, which the run does not allow; or a part
+          is not what its run has written.
+    """
+    enter_step("join")
+    job, uses_references = run.job, run.settings.uses_references
+    with open_database() as connection:
+        names = (_task_file("keys", number) for number in range(job.tasks))
+        paths = (files.join(job.output, name) for name in names)
+        load_keys(connection, "documents", DOCUMENT_KEYS, paths)
+        repeated = run.unique_ids and connection.execute(_REPEATED_IDS).fetchall()
+        if repeated:
+            named = ", ".join(
+                f"{name!r} at {file}:{at}" for name, file, at, _ in repeated
+            )
+            raise DataError(
+                f"{repeated[0][-1]} documents have the id of a document before them, "
+                f"such as {named}; mend the ids, or name another --output and "
+                "--on_duplicate_id keep"
+            )
+        insert_rows(connection, "rows", _ROW_KEYS.empty_table())
+        contents = ("content_sha256", "reference_summary")
+        for rows in placed_rows(run.earlier, contents):
+            of_rows = zip(*(rows[name].to_pylist() for name in contents), strict=True)
+            digests = [content_digest(uses_references, *row) for row in of_rows]
+            keys = pa.table([digests, rows["earlier"]], _ROW_KEYS)
+            insert_rows(connection, "rows", keys)
+        query = _LINKS.replace("DEDUPLICATES", str(run.deduplicates).upper())
+        links = connection.sql(query).to_arrow_reader(ROWS_AT_ONCE)
+        publish_keys(job.output, _LINKS_FILE, links)
+
+
+def read_links(output: str, task: int) -> dict[int, dict[str, Any]]:
+    """What is known of the documents of a task, by record; others are new."""
+    rows = read_keys_of_task(files.join(output, _LINKS_FILE), task).to_pylist()
+    return {record_of(link.pop("place")): link for link in rows}
+
+
+def content_digest(
+    uses_references: bool, content_sha256: str, reference: str | None
+) -> bytes:
+    """The digest of what the summaries of a document depend on.
+
+    Args:
+      uses_references: whether they depend on the highlights, as those of the oracle do.
+      content_sha256: of the article.
+      reference: the highlights, if the document has any.
+    """
+    digest = bytes.fromhex(content_sha256)
+    if uses_references:
+        text = (reference or "").encode(errors="replace")
+        digest = hashlib.sha256(digest + text).digest()
+    return digest[:16]
+
+
+def _task_file(step: str, task: int) -> str:
+    """The name in the output of what a step leaves of a task."""
+    return files.join(TASKS_FOLDER, step, f"{task:05d}.parquet")
 
 
 class KnownDocuments:
@@ -63,10 +258,10 @@ class KnownDocuments:
         self._run = run
         self._part = part
         self._links = read_links(run.job.output, task) if run.has_keys else {}
-        self._earlier = EarlierRows(run.earlier) if run.earlier else None
+        self._earlier = EarlierRows(run.earlier)
         self._reused: list[dict[str, Any]] = []
         self._duplicates: list[dict[str, Any]] = []
-        self._duplicates_name = _duplicates_name(task)
+        self._duplicates_file = _task_file("duplicates", task)
         # The first document with the same content, by the place of a new document.
         self._firsts: dict[tuple[str, ...], str | None] = {}
 
@@ -77,42 +272,33 @@ class KnownDocuments:
         for number, record in enumerate(records):
             if isinstance(record, DeadLetter):
                 dead_letters.write(record)
-            else:
-                link = self._links.get(number)
-                if link is None or not self._take(record, link):
-                    yield record
+            elif number not in self._links or not self._take(record, number):
+                yield record
 
-    def _take(self, article: Article, link: Link) -> bool:
+    def _take(self, article: Article, number: int) -> bool:
         """Takes over the row of a document; False where it must be summarized."""
-        document, run = article.document, self._run
+        run, link, row = self._run, self._links[number], None
         columns = {
-            **document_columns(document, run.layout.kept),
+            **document_columns(article.document, run.layout.kept),
             **run.columns,
             "content_sha256": article.content_sha256,
-            "duplicate_of": link.duplicate_of if run.deduplicates else None,
+            "duplicate_of": link["duplicate_of"],
         }
-        if run.deduplicates and link.copy is not None:
+        if link[COPY]:
             measures = quality_of_own_reference(article, {})
-            self._duplicates.append(
-                {**columns, "reference_quality": measures, COPY: link.copy}
-            )
+            columns |= {"reference_quality": measures, COPY: link[COPY]}
+            self._duplicates.append(columns)
             return True
-        row = None
-        if self._earlier and link.earlier:
-            row = self._earlier.read(**link.earlier)
+        if link["earlier"]:
+            row = self._earlier.read(**link["earlier"])
         if row is None or not holds_for(row, article):
-            self._firsts[_place(columns)] = columns["duplicate_of"]
+            self._firsts[_place(columns)] = link["duplicate_of"]
             return False
         computed_by = row["reused_from"] or row["run_id"]
+        columns["reference_quality"] = quality_of_own_reference(article, row)
         is_own = computed_by == run.job.run_id
-        self._reused.append(
-            {
-                **row,
-                **columns,
-                "reference_quality": quality_of_own_reference(article, row),
-                "reused_from": None if is_own else computed_by,
-            }
-        )
+        columns["reused_from"] = None if is_own else computed_by
+        self._reused.append({**row, **columns})
         if len(self._reused) == _TABLE_ROWS:
             self._part.add_rows(self._reused)
             self._reused.clear()
@@ -128,7 +314,7 @@ class KnownDocuments:
         """Writes what still waits; returns the file of duplicates if there are any."""
         self._part.add_rows(self._reused)
         output = self._run.job.output
-        files.remove(files.join(output, self._duplicates_name))
+        files.remove(files.join(output, self._duplicates_file))
         if not self._duplicates:
             return []
         waiting = self._duplicates[0]
@@ -136,7 +322,7 @@ class KnownDocuments:
         table = summary_table(self._duplicates, pa.schema([*columns, _COPY]))
         sources = (row["source_file"] for row in self._duplicates)
         self._part.outcomes["duplicates"].update(sources)
-        return [publish_keys(output, self._duplicates_name, table.to_reader())]
+        return [publish_keys(output, self._duplicates_file, table.to_reader())]
 
 
 def holds_for(row: Mapping[str, Any], article: Article) -> bool:
@@ -147,10 +333,6 @@ def holds_for(row: Mapping[str, Any], article: Article) -> bool:
     return row["content_sha256"] == article.content_sha256 and all(
         text[item["start"] : item["end"]] == item["text"] for item in row["extractive"]
     )
-
-
-def _duplicates_name(task: int) -> str:
-    return files.join(TASKS_FOLDER, "duplicates", f"{task:05d}.parquet")
 
 
 @dataclasses.dataclass
@@ -164,7 +346,7 @@ class CopyWorker(TaskWorker):
     ) -> TaskReport:
         """Writes the part with the rows of the duplicates of a task."""
         run = self.summary_run
-        path = files.join(run.job.output, _duplicates_name(task.number))
+        path = files.join(run.job.output, _task_file("duplicates", task.number))
         with files.open_read(path) as file:
             duplicates = pq.read_table(file, use_threads=False, pre_buffer=False)
         waiting: dict[tuple[str, ...], list[dict[str, Any]]] = {}
@@ -172,10 +354,19 @@ class CopyWorker(TaskWorker):
         for columns in duplicates.to_pylist():
             first = columns.pop(COPY)
             tasks.add(first["task"])
-            waiting.setdefault(_place(first), []).append(columns)
+            key = (*_place(first), columns["content_sha256"])
+            waiting.setdefault(key, []).append(columns)
         with RowWriter(run, f"{task.number:05d}-copies", progress) as part:
             for rows in self._rows(sorted(tasks)):
-                part.add_rows(_copies(rows, waiting))
+                keys = zip(*(rows[name].to_pylist() for name in _FIRST), strict=True)
+                wanted = {
+                    number: waiting.pop(key)
+                    for number, key in enumerate(keys)
+                    if key in waiting
+                }
+                taken = rows.take(pa.array(list(wanted), pa.int64())).to_pylist()
+                of_rows = zip(taken, wanted.values(), strict=True)
+                part.add_rows([{**row, **own} for row, new in of_rows for own in new])
             published = part.finish()
         moved: Counter[str] = Counter()
         for columns in itertools.chain(*waiting.values()):
@@ -194,35 +385,6 @@ class CopyWorker(TaskWorker):
         for path in filter(files.exists, (receipt_path(run.step, n) for n in tasks)):
             for file in data_files(files.read_json(path)["files"]):
                 yield from read_part(files.join(run.job.output, file["file"]))
-
-
-def _copies(
-    rows: pa.Table, waiting: dict[tuple[str, ...], list[dict[str, Any]]]
-) -> list[dict[str, Any]]:
-    """The rows of the documents that wait for some of these; they wait no more.
-
-    Args:
-      rows: of first documents, and others.
-      waiting: the columns of duplicates, by the place of the first.
-
-    Raises:
-      JobError: a row is of another content.
-    """
-    keys = zip(*(rows[name].to_pylist() for name in _PLACE), strict=True)
-    wanted = {
-        number: waiting.pop(key) for number, key in enumerate(keys) if key in waiting
-    }
-    taken = rows.take(pa.array(list(wanted), pa.int64())).to_pylist()
-    copies = []
-    for row, duplicates in zip(taken, wanted.values(), strict=True):
-        content = row["content_sha256"]
-        if any(columns["content_sha256"] != content for columns in duplicates):
-            raise JobError(
-                "a document and the one that it repeats have other contents; this is a "
-                "defect of precis, please report it"
-            )
-        copies += [{**row, **columns} for columns in duplicates]
-    return copies
 
 
 def forget_copies(run: SummaryRun, tasks: Sequence[Task]) -> None:

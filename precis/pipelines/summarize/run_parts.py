@@ -242,8 +242,6 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     reports = sorted(
         reports, key=lambda each: (each.figures.get("is_copy", False), each.task)
     )
-    of_groups = [each for each in reports if "group_members" in each.figures]
-    reports = [each for each in reports if "group_members" not in each.figures]
 
     def sums(name: str) -> dict[str, int]:
         return sum_counts(report.figures.get(name, {}) for report in reports)
@@ -255,7 +253,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     groups = {}
     if run.groups.group_by:
         documents = sum(file["rows"] for file in published)
-        groups["groups"] = describe_groups(of_groups, run, documents=documents)
+        groups["groups"] = describe_groups(reports, run, documents=documents)
     if run.groups.rows == GROUPS:
         published = []
     options = run.settings.options
@@ -314,14 +312,14 @@ def describe_groups(
     """The entry `groups` of the manifest.
 
     Args:
-      reports: of the tasks of groups.
+      reports: of all tasks, those of groups among them.
       run: of the rows.
       documents: how many have a row.
 
     Raises:
       JobError: the groups have other members than the documents with a row.
     """
-    reports = sorted(reports, key=lambda each: each.task)
+    reports = [each for each in reports if "group_members" in each.figures]
     members = sum(report.figures["group_members"] for report in reports)
     published = [file for report in reports for file in report.files]
     if members != documents:

@@ -72,7 +72,6 @@ from precis.pipelines.run.options import (
 )
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.summarize.earlier_runs import find_earlier_runs
-from precis.pipelines.summarize.equal_texts import KeyWorker, join_keys
 from precis.pipelines.summarize.groups import (
     GroupWorker,
     join_groups,
@@ -81,8 +80,10 @@ from precis.pipelines.summarize.groups import (
 from precis.pipelines.summarize.known_documents import (
     COPY,
     CopyWorker,
+    KeyWorker,
     KnownDocuments,
     forget_copies,
+    join_keys,
 )
 from precis.pipelines.summarize.options import (
     FAIL,

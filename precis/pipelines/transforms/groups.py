@@ -20,13 +20,12 @@ from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database
 from precis.pipelines.run.options import check_effects, option_names, read_flags
 from precis.pipelines.summarize.groups import (
     as_members,
+    group_rows,
     join_candidates,
     load_members,
     member_columns,
-    summarize_group,
 )
 from precis.pipelines.summarize.options import GroupOptions
-from precis.pipelines.summarize.run_parts import group_settings_id
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.schema import GROUP_SCHEMA
 from precis.pipelines.transforms import beam_rows
@@ -136,7 +135,7 @@ def _find_groups(
                 f"options here make {settings_id}; give SummarizeDocuments the same"
             )
     table = pa.Table.from_pylist(list(map(beam_rows.from_row, rows)), schema)
-    for member in as_members(table, groups, 0).to_pylist():
+    for member in as_members(table, groups).to_pylist():
         key = hashlib.blake2b(repr(member["group_id"]).encode(), digest_size=8)
         yield int.from_bytes(key.digest()) % _SHARDS, member
 
@@ -152,23 +151,20 @@ class _SummarizeShard(beam.DoFn):
         run_id: str,
     ) -> None:
         self._settings, self._groups, self._run_id = settings, groups, run_id
-        self._schema = as_members(schema.empty_table(), groups, 0).schema
+        self._schema = as_members(schema.empty_table(), groups).schema
 
     def process(self, shard: tuple[int, Iterable[dict[str, Any]]]) -> Iterator[Row]:
-        settings_id = group_settings_id(self._settings, self._groups)
         with open_database() as connection:
             load_members(connection, _tables(shard[1], self._schema), self._settings)
             batches = join_candidates(connection, self._groups)
             candidates = (each for batch in batches for each in batch.to_pylist())
-            groups = itertools.groupby(candidates, key=lambda each: each["place"])
-            for _, each in groups:
-                row = summarize_group(list(each), self._settings, settings_id)
-                row["run_id"] = self._run_id
+            of_groups = self._settings, self._groups, self._run_id
+            for row in group_rows(candidates, *of_groups):
                 yield beam_rows.to_row(row, GROUP_SCHEMA)
 
 
 def _tables(members: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Members as tables, each with a number of its own."""
-    numbered = ({**each, "member": n} for n, each in enumerate(members))
-    while batch := list(itertools.islice(numbered, ROWS_AT_ONCE)):
+    """Members as tables."""
+    waiting = iter(members)
+    while batch := list(itertools.islice(waiting, ROWS_AT_ONCE)):
         yield pa.Table.from_pylist(batch, schema)

@@ -46,7 +46,7 @@ def candidates_of(documents, rows_at_once):
     """The candidates, in order, of documents that come in tables of so many rows."""
     table = pa.Table.from_pylist(documents)
     tables = [
-        as_members(table.slice(first, rows_at_once), GROUPS, first)
+        as_members(table.slice(first, rows_at_once), GROUPS)
         for first in range(0, len(documents), rows_at_once)
     ]
     with open_database() as connection:

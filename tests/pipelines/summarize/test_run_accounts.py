@@ -21,8 +21,6 @@ from precis.pipelines.run.accounts import (
     sum_sources,
     total_counts,
 )
-from precis.pipelines.summarize import known_documents
-from precis.pipelines.summarize.equal_texts import read_links
 from precis.pipelines.summarize.run_parts import check_rows
 from precis.pipelines.summarize.summary_rows import SummaryRow
 
@@ -120,18 +118,3 @@ def test_copies_of_a_document_that_failed_fail_too(runs, tmp_path, monkeypatch):
     for name in ("copy", "last"):
         assert dead_letters[name]["stage"] == "copy" and dead_letters[name]["retryable"]
         assert dead_letters[name]["source_position"].startswith("byte ")
-
-
-def test_a_copy_of_a_row_of_another_content_ends_the_run(runs, tmp_path, monkeypatch):
-    lines = [line(1), line(2), line(1, id="copy")]
-    corpus = write_corpus(tmp_path / "c", {"a.jsonl": lines})
-    start = (tmp_path / "c" / "a.jsonl").read_bytes().index(b'{"id": "d002"')
-
-    def wrong_links(output, task):
-        ((record, link),) = read_links(output, task).items()
-        copy = {**link.copy, "source_position": f"byte {start}"}
-        return {record: link._replace(copy=copy)}
-
-    monkeypatch.setattr(known_documents, "read_links", wrong_links)
-    with pytest.raises(JobError, match="and the one that it repeats have other conten"):
-        runs.run(tmp_path / "out", corpus)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.run.job import Job
-from precis.pipelines.summarize.equal_texts import (
+from precis.pipelines.summarize.known_documents import (
     DOCUMENT_KEYS,
-    Link,
     content_digest,
     join_keys,
     read_links,
@@ -43,6 +42,7 @@ def join_run(folder, tasks, parts, *, uses_references=False):
             layout=PartLayout(SUMMARY_SCHEMA),
             provenance={},
             columns={},
+            deduplicates=True,
             earlier=tuple(parts),
         )
     )
@@ -110,12 +110,13 @@ def joined_plainly(documents, rows):
             copy = text_of.setdefault((content, text), (task, record))
             file, position = f"{copy[0]}.jsonl", f"byte {copy[1]}"
             original = {"source_file": file, "source_position": position}
-            link = Link(
-                None if first[:2] == (task, record) else first[2],
-                None if copy == (task, record) else {"task": copy[0], **original},
-                earlier.get(content),
-            )
-            if link != (None, None, None):
+            is_first, is_new = first[:2] == (task, record), copy == (task, record)
+            link = {
+                "duplicate_of": None if is_first else first[2],
+                "copy": None if is_new else {"task": copy[0], **original},
+                "earlier": earlier.get(content),
+            }
+            if any(value is not None for value in link.values()):
                 links[record] = link
         found.append(links)
     return found
@@ -156,6 +157,6 @@ def test_references_count_where_a_summary_depends_on_them(tmp_path):
     parts = [write_part(tmp_path, 0, rows)]
     join_run(tmp_path, 1, parts, uses_references=True)
     links = read_links(str(tmp_path), 0)
-    earlier = {record: link.earlier for record, link in links.items()}
+    earlier = {record: link["earlier"] for record, link in links.items()}
     found = {0: 2, 1: 2, 2: 1, 4: 0}
     assert earlier == {record: place(0, row) for record, row in found.items()}
