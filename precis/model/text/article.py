@@ -113,9 +113,14 @@ class Article:
         return tuple(split_sentences(text, start=start, language=language, lines=lines))
 
     @functools.cached_property
+    def sentence_texts(self) -> list[str]:
+        """The text of each sentence."""
+        return [sentence.text for sentence in self.sentences]
+
+    @functools.cached_property
     def sentence_lines(self) -> tuple[str, ...]:
         """The text of each sentence, normalised and on one line."""
-        return tuple(one_line(sentence.text) for sentence in self.sentences)
+        return tuple(map(one_line, self.sentence_texts))
 
     @functools.cached_property
     def joined_words(self) -> str:
@@ -131,8 +136,7 @@ class Article:
     @functools.cached_property
     def words_by_sentence(self) -> dict[str, str]:
         """The words of each sentence, with a space between them, by its text."""
-        texts = [sentence.text for sentence in self.sentences]
-        return dict(zip(texts, self._words_by_piece, strict=False))
+        return dict(zip(self.sentence_texts, self._words_by_piece, strict=False))
 
     @functools.cached_property
     def _words_by_piece(self) -> Sequence[str]:

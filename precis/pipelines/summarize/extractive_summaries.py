@@ -38,7 +38,7 @@ def neural_scores(
       scorer: scores their sentences.
       terms: of the articles; None where they are not known.
     """
-    sentences = [[each.text for each in article.sentences] for article in articles]
+    sentences = [article.sentence_texts for article in articles]
     # The network has learned from the terms of English, whatever it reads.
     known = {
         n: of_article
@@ -75,7 +75,7 @@ def read_words(
     chunks = split_chunks(sentences + heads)
     terms: list[Terms | None] = [None] * len(articles)
     if NEURAL in methods or not TERM_METHODS.keys().isdisjoint(methods):
-        texts = [[each.text for each in article.sentences] for article in articles]
+        texts = [article.sentence_texts for article in articles]
         terms = [*find_terms(texts, chunks=chunks)]
         others = [n for n, article in enumerate(articles) if not article.is_english]
         other_texts = [texts[n] for n in others]
@@ -112,7 +112,7 @@ def choose_sentences(
       expected: of the reference, by the network of `neural`, where it has learned
           that.
     """
-    texts = [sentence.text for sentence in article.sentences]
+    texts = article.sentence_texts
     extracts = {}
     for method in methods:
         if method == ORACLE:

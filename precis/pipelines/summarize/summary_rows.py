@@ -37,7 +37,6 @@ from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 from precis.model.text.wrapping import shown_line
 from precis.pipelines.summarize.extractive_summaries import choose_sentences
-from precis.pipelines.summarize.options import WRITE_SENTENCES
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.columns import known_score, round_margin, round_score
 from precis.pipelines.tables.schema import SCHEMA_VERSION, SUMMARY_SCHEMA
@@ -123,17 +122,10 @@ class SummaryRow:
         options, article = self.settings.options, self.article
         if options.selector != BUILTIN_SELECTOR:
             return options.methods
-        texts = [sentence.text for sentence in article.sentences]
-        if article.is_english and is_news_like(texts):
+        if article.is_english and is_news_like(article.sentence_texts):
             return options.methods
         known = ("lead" if name == NEURAL else name for name in options.methods)
         return tuple(dict.fromkeys(known))
-
-    @property
-    def is_scored(self) -> bool:
-        """Whether the selector scores its sentences."""
-        is_rewritten = self.settings.options.write == WRITE_SENTENCES
-        return NEURAL in self.methods or is_rewritten
 
     @property
     def is_short(self) -> bool:
@@ -178,8 +170,8 @@ class SummaryRow:
         """Makes the columns that need no summary of the network."""
         article, settings, scorer = self.article, self.settings, self.models.scorer
         if self.scores is not None and scorer and scorer.importance is not None:
-            texts = [sentence.text for sentence in article.sentences]
-            self._expected = scorer.importance.expect_reference(texts, self.scores)
+            importance, texts = scorer.importance, article.sentence_texts
+            self._expected = importance.expect_reference(texts, self.scores)
         methods = self.methods
         extracts = choose_sentences(
             article,
@@ -255,7 +247,7 @@ class SummaryRow:
         checker, columns = self.models.checker, self.columns
         if checker is None:
             return
-        sentences = [sentence.text for sentence in self.article.sentences]
+        sentences = self.article.sentence_texts
         shown, written = columns["summary"], columns["abstractive_summary"]
         if columns["summary_method"] == SOURCE:
             shown = None  # It supports itself.
@@ -304,7 +296,7 @@ class SummaryRow:
         from precis.model.keyphrases.references import reference_phrases
 
         count = self.settings.options.keyphrases
-        texts = [sentence.text for sentence in self.article.sentences]
+        texts = self.article.sentence_texts
         scored = [("classifier", *each) for each in model.keyphrases(texts, count)]
         if reference:
             for rank, phrase in enumerate(frequent_keyphrases(texts, count), start=1):

@@ -26,6 +26,7 @@ import pyarrow as pa
 from precis.model import files
 from precis.model.bundle.address import bundle_folder, parse_address
 from precis.model.errors import JobError
+from precis.model.extractive.config import NEURAL
 from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer, check_model
@@ -220,7 +221,8 @@ class WindowSummarizer:
             articles = [row.article for row in rows]
             return neural_scores(articles, scorer, [row.terms for row in rows])
 
-        read = [row for row in rows if row.is_scored]
+        is_rewritten = self._settings.options.write == WRITE_SENTENCES
+        read = [row for row in rows if is_rewritten or NEURAL in row.methods]
         for row, scores in _together(read, score, EXTRACT):
             row.scores = scores
 
