@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import psutil
@@ -45,8 +46,12 @@ def run_command(*arguments: str) -> tuple[str, float]:
     return done.stdout, time.monotonic() - started
 
 
-def run_measured(*arguments: str) -> CommandRun:
+def run_measured(*arguments: str, program: Sequence[str] = PRECIS) -> CommandRun:
     """Runs a command of precis and looks at its processes meanwhile.
+
+    Args:
+      *arguments: its words.
+      program: what runs them.
 
     Raises:
       SystemExit: it failed; its last lines are the message.
@@ -54,7 +59,7 @@ def run_measured(*arguments: str) -> CommandRun:
     started = time.monotonic()
     with tempfile.TemporaryFile() as printed:
         process = subprocess.Popen(
-            [*PRECIS, *arguments], stdout=printed, stderr=subprocess.STDOUT
+            [*program, *arguments], stdout=printed, stderr=subprocess.STDOUT
         )
         peak = processes = 0
         while process.poll() is None:
