@@ -28,8 +28,8 @@ from precis.model.inference.bulk_summarizer import (
     ModelSearch,
     PendingWindow,
 )
-from precis.model.inference.process_limits import count_processes
 from precis.model.network.architectures import named_network
+from precis.model.processes import count_processes
 from precis.model.search.config import SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
@@ -169,9 +169,7 @@ def search_seconds(search: ModelSearch, documents: int, processes: int) -> float
     )
     sources = [source.ids for source in encoded]
     windows = [
-        bulk.begin(
-            sources[start : start + WINDOW_DOCUMENTS], in_processes=processes > 1
-        )
+        bulk.begin(sources[start : start + WINDOW_DOCUMENTS])
         for start in range(0, documents, WINDOW_DOCUMENTS)
     ]
     bulk.retain()

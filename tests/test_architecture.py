@@ -25,7 +25,7 @@ HEAVY = """
 # The packages and modules of precis.model and precis.pipelines, the lowest first. Each
 # may import those above it in its list.
 MODEL_LAYERS = """
-    errors isolation progress tensorflow_import own_process config
+    errors isolation progress tensorflow_import own_process processes config
     credentials storage files finished backend logits cache text rouge
     bootstrap extractive quality tokenization records network search bundle
     keyphrases inference training

@@ -13,5 +13,6 @@ tokenization  WordPiece, imported tokenizers, vocabulary learning
 rouge         ROUGE scores; bootstrap, their intervals
 text          articles: normalization, boilerplate, sentences, words, stems
 cache, logits: the cache of a search and operations on logits, below network and search
-backend, config, files, isolation, errors, tensorflow_import
+processes     those that share tasks or searches; own_process, tensorflow_import
+backend, config, files, isolation, errors
 """

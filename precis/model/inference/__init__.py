@@ -22,10 +22,7 @@ bulk_summarizer    searches windows of documents, in processes where that pays, 
                    what becomes of a document that kills its process
 endpoint           stands in its place where a server writes
 chat_client        sends requests to a server, as many at once as it can answer
-processes          do one element at a time and may die, forked from one that has
-                   imported what they need
-search_imports     what search processes need
-process_limits     how many processes and threads there are
+search_imports     what the fork server of search processes imports
 searcher           searches a batch with a network
 ctranslate2_searcher
                    stands in its place where CTranslate2 computes the network

@@ -3,10 +3,9 @@
 A window is some hundred documents of a corpus. It is searched in batches of similar
 length: in search processes where there is enough work for them, else in this process.
 Each process computes on one thread; two of them search 1.5 times as many documents as
-one call on two threads. It is forked from one that has imported the engine, loads the
-bundle and compiles the search once. Then it receives batches of token ids and returns
-hypotheses. A document that cannot be searched, even one that kills its process, costs
-its own result only:
+one call on two threads. It loads the bundle and compiles the search once. Then it
+receives batches of token ids and returns hypotheses. A document that cannot be
+searched, even one that kills its process, costs its own result only:
 
     a process dies                the batch is searched again in a new process,
                                   while no other process searches
@@ -17,7 +16,6 @@ its own result only:
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
@@ -32,8 +30,6 @@ from precis.model.inference.batches import (
     batches_by_length,
     join_batches,
 )
-from precis.model.inference.process_limits import compute_on_one_thread, usable_cores
-from precis.model.inference.processes import Processes, fork_context
 from precis.model.inference.summarizer import Summary, distinct_summaries
 from precis.model.inference.writer import PendingWindow, Writer
 from precis.model.isolation import (
@@ -43,17 +39,18 @@ from precis.model.isolation import (
     failure_of,
     isolate,
 )
+from precis.model.processes import ProcessPool, usable_cores
 from precis.model.search.config import CTRANSLATE2, TENSORFLOW, SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.limit import NO_LIMIT, Limit
 
-# What the process imports that search processes are forked from, by engine.
+# What the fork server of search processes imports, by engine.
 SEARCH_IMPORTS = {
     TENSORFLOW: "precis.model.inference.search_imports",
     CTRANSLATE2: "precis.model.inference.ctranslate2_searcher",
 }
 # A process needs some seconds before it can search. In that time, this process searches
-# a smaller number of batches than this.
+# a smaller number of batches than this, so the first window with so many starts them.
 POOL_BATCHES = 4
 # So often may a batch kill its processes before one is searched. A document that kills
 # them does so nine times in a batch of 256 documents and its halves.
@@ -91,7 +88,7 @@ class BulkSummarizer(Writer):
     Attributes:
       search: the model and how it is searched.
       processes: the largest number of search processes. They start with the first
-        batches, and end when every user has released them.
+        window that has work for them, and end when every user has released them.
       tokenizer: the bundle's tokenizer of summaries.
       source_tokenizer: the bundle's tokenizer of articles.
       max_source_tokens: source tokens that the network reads.
@@ -117,9 +114,7 @@ class BulkSummarizer(Writer):
         self.max_source_tokens = contents.config.max_source_tokens
         self._lock = threading.Lock()
         self._searcher: Searcher | None = None
-        # One thread for each process waits for its results.
-        self._threads: ThreadPoolExecutor | None = None
-        self._calls = self._new_processes()
+        self._pool: ProcessPool | None = None
         # How often a batch has killed its processes since the last that was searched.
         self._deaths = 0
         self._is_lost = False
@@ -130,25 +125,18 @@ class BulkSummarizer(Writer):
 
     def _end(self) -> None:
         """Ends the search processes."""
-        if self._threads is not None:
-            self._threads.shutdown(cancel_futures=True)
-            self._calls.close()
-            self._threads = None
-            self._calls = self._new_processes()
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
             self._is_lost = False
 
-    def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
-        """As `Writer.pays_for_processes`."""
-        return self.processes > 1 and len(self._batches(sources)) >= POOL_BATCHES
-
-    def begin(
-        self, sources: Sequence[np.ndarray], *, in_processes: bool
-    ) -> PendingWindow:
-        """As `Writer.begin`; without processes, the search begins when the summaries
-        are asked for.
+    def begin(self, sources: Sequence[np.ndarray]) -> PendingWindow:
+        """As `Writer.begin`; in this process, the search begins when the summaries are
+        asked for.
         """
         batches = self._batches(sources)
-        begin = self.submit if in_processes else self._later
+        pays = self.processes > 1 and len(batches) >= POOL_BATCHES
+        begin = self.submit if pays or self._pool else self._later
         searches = [begin([sources[row] for row in rows]) for rows in batches]
 
         def decode(ranked: list[Hypothesis]) -> list[Summary]:
@@ -167,10 +155,13 @@ class BulkSummarizer(Writer):
           cannot be loaded, or processes die whatever they do.
         """
         with self._lock:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(self.processes)
-            search = functools.partial(search_isolated, sources, self._search_there)
-            return self._threads.submit(search).result
+            if self._pool is None:
+                load = functools.partial(load_search, self.search)
+                imports = SEARCH_IMPORTS[self.search.engine]
+                self._pool = ProcessPool(self.processes, load, imports=imports)
+            pool = self._pool
+        search = functools.partial(self._search_there, pool)
+        return pool.threads.submit(search_isolated, sources, search).result
 
     def _later(self, sources: list[np.ndarray]) -> Callable[[], SearchedBatch]:
         return functools.partial(search_isolated, sources, self._search_here)
@@ -182,12 +173,9 @@ class BulkSummarizer(Writer):
                 self._searcher = load_searcher(self.search)
         return self._searcher.search_together(sources)
 
-    def _new_processes(self) -> Processes:
-        load = functools.partial(load_search, self.search)
-        context = fork_context(SEARCH_IMPORTS[self.search.engine])
-        return Processes(self.processes, load, context=context)
-
-    def _search_there(self, sources: Sequence[np.ndarray]) -> SearchedBatch | Failure:
+    def _search_there(
+        self, pool: ProcessPool, sources: Sequence[np.ndarray]
+    ) -> SearchedBatch | Failure:
         """Searches a batch in a process; fails where that dies twice.
 
         Raises:
@@ -195,11 +183,11 @@ class BulkSummarizer(Writer):
         """
         if not self._is_lost:
             try:
-                searched: SearchedBatch | Failure = self._calls.call(sources)
+                searched: SearchedBatch | Failure = pool.call(sources)
             except BrokenProcessPool:
                 self._deaths += 1
                 # so that the batches that wait do not wait for deaths
-                self._is_lost = self._deaths == MOST_DEATHS or not self._can_load()
+                self._is_lost = self._deaths == MOST_DEATHS or not _can_load(pool)
             else:
                 self._deaths = 0
                 return searched
@@ -218,14 +206,6 @@ class BulkSummarizer(Writer):
             BrokenProcessPool.__name__,
         )
 
-    def _can_load(self) -> bool:
-        """Whether a new process can load the bundle."""
-        try:
-            self._calls.call([])
-        except BrokenProcessPool:
-            return False
-        return True
-
     def _batches(self, sources: Sequence[np.ndarray]) -> list[list[int]]:
         """The positions of the documents of each batch of a window."""
         return batches_by_length(
@@ -234,6 +214,15 @@ class BulkSummarizer(Writer):
             limit=self.max_source_tokens,
             precision=self.search.precision,
         )
+
+
+def _can_load(pool: ProcessPool) -> bool:
+    """Whether a new process can load the bundle."""
+    try:
+        pool.call([])
+    except BrokenProcessPool:
+        return False
+    return True
 
 
 def search_isolated(sources: Sequence[np.ndarray], search: Search) -> SearchedBatch:
@@ -321,14 +310,11 @@ def load_searcher(search: ModelSearch, *, threads: int = 0) -> Searcher:
 
 
 def load_search(search: ModelSearch) -> Search:
-    """What a search process does with a batch, on one thread.
+    """What a search process does with a batch.
 
     Raises:
       PrecisError: the bundle cannot be loaded.
     """
-    if search.engine == TENSORFLOW:
-        import_tensorflow()  # Silently, and before anything sets its threads.
-        compute_on_one_thread()
     try:
         return functools.partial(_search_batch, load_searcher(search, threads=1))
     except PrecisError:

@@ -94,13 +94,7 @@ class Endpoint(Writer):
         self.client.closing.set()
         self._threads.shutdown(cancel_futures=True)
 
-    def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
-        """Whether processes should search: the server has its own."""
-        return False
-
-    def begin(
-        self, sources: Sequence[np.ndarray], *, in_processes: bool
-    ) -> PendingWindow:
+    def begin(self, sources: Sequence[np.ndarray]) -> PendingWindow:
         """Begins to ask for summaries of sources, bytes as int32 [S] each."""
         submit = self._threads.submit
         prompts: list[tuple[str, int]] = []

@@ -111,21 +111,10 @@ class Writer(Protocol):
         """The tokens of a text that the model reads at once, at most."""
         ...
 
-    def pays_for_processes(self, sources: Sequence[np.ndarray]) -> bool:
-        """Whether a window is so much work that search processes are worth their start.
-
-        Args:
-          sources: int32 [S] each.
-        """
-        ...
-
-    def begin(
-        self, sources: Sequence[np.ndarray], *, in_processes: bool
-    ) -> PendingWindow:
-        """Begins to write summaries of a window.
+    def begin(self, sources: Sequence[np.ndarray]) -> PendingWindow:
+        """Begins to write summaries of a window, in the order of these calls.
 
         Args:
           sources: int32 [S] each, cut as `room` says.
-          in_processes: whether to search in processes, in the order of these calls.
         """
         ...

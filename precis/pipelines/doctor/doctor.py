@@ -18,7 +18,7 @@ from precis.model.config import (
     installed_version,
 )
 from precis.model.errors import PrecisError, UsageError, describe_system_error
-from precis.model.inference.process_limits import usable_cores
+from precis.model.processes import usable_cores
 from precis.pipelines.doctor.options import Diagnosis
 from precis.pipelines.doctor.packages import (
     COMMAND_EXTRAS,

@@ -1,8 +1,8 @@
 """Running the tasks of a job with Apache Beam, here or on another engine.
 
-tasks            runs tasks: count, publish, write a receipt, skip what is done
+tasks            runs tasks: count, publish, write a receipt, skip what is done;
+                 several processes of this machine share them
 beam_runner      Beam's own flags and logs, running a pipeline, and why one failed
-local_processes  several processes share the tasks of a job; forked_imports
 engine_options   what Flink and Prism need; engine_worker is the worker there
 remote_checks    what a job elsewhere cannot have
 """

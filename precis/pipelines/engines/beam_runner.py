@@ -36,7 +36,7 @@ from precis.model.errors import (
     UsageError,
     describe_system_error,
 )
-from precis.model.inference.process_limits import usable_cores
+from precis.model.processes import usable_cores
 from precis.model.progress.stages import Stage, stages
 from precis.pipelines.engines.engine_options import cancel_on_flink, engine_flags
 from precis.pipelines.run.options import (

@@ -1,7 +1,7 @@
 """Running the tasks of a job: count, publish, write a receipt, skip what is done.
 
     worker.run(task, progress, dead_letters) -> TaskReport   what was read and written
-    RunTask -> TaskReport                                    checked and published
+    RunTasks -> TaskReport                                   checked and published
 
 A job has one step or several, and each step its tasks. The receipt
 `_tasks/summarize/00003.json` is a task's report as JSON. It is written when all the
@@ -20,22 +20,25 @@ same command tries it again.
 """
 
 import abc
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
-from apache_beam.transforms.window import GlobalWindows
+from apache_beam.pvalue import PCollection
 
 from precis.model import files
-from precis.model.errors import DataError
+from precis.model.errors import DataError, JobError
 from precis.model.finished import damage_of
+from precis.model.processes import ProcessPool
 from precis.model.progress.counters import count_earlier, enter_step
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import DeadLetter, FileError
-from precis.pipelines.engines.local_processes import run_in_processes
 from precis.pipelines.run.accounts import (
     SourceCounts,
     check_sources,
@@ -62,11 +65,11 @@ _JOB_KEY = "job_fingerprint"
 class TaskReport:
     """What one task read, wrote and could not process.
 
-    A worker returns the first four; `RunTask` adds the others.
+    A worker returns the first four; `RunTasks` adds the others.
 
     Attributes:
       sources: records by what became of them, for each source file; `read` is counted
-          by the reader, the others where the results are written. `RunTask` adds
+          by the reader, the others where the results are written. `RunTasks` adds
           those that became dead letters, and `accounts` has the equation.
       files: what it published, without the dead letters.
       figures: what only this kind of job reports, as JSON where the step has receipts;
@@ -120,20 +123,15 @@ class Step(NamedTuple):
     name: str
 
 
-class RunTask(beam.DoFn):
-    """Runs the tasks of a step and yields a `TaskReport` of each, in any order.
+class RunTasks(beam.PTransform):
+    """Runs the tasks of a step -> a `TaskReport` of each, in any order.
 
-        reports = pipeline | beam.Create(tasks) | beam.ParDo(RunTask(worker, step))
+        reports = tasks | "ScanTasks" >> RunTasks(worker, step, processes=2)
 
-    The elements are named tuples with a `number`. A task whose receipt stands with all
-    its files is not run again. Without a step, every task is run, there are neither
+    The tasks are named tuples with a `number`. A task whose receipt stands with all its
+    files is not run again. Without a step, every task is run, there are neither
     receipts nor files of dead letters, and a file that fails its task fails the
     pipeline.
-
-    Beam's local runner calls a DoFn for one task after the other, or cuts them into as
-    many parts as there are workers before the first one starts. With several processes
-    the tasks of a bundle wait for its end. Then the largest go first, and a process
-    that is done takes the next one, so that all processes end at nearly the same time.
     """
 
     def __init__(
@@ -147,31 +145,76 @@ class RunTask(beam.DoFn):
           processes: how many processes of this machine do the tasks, where the runner
               has one.
         """
-        self._worker = worker
-        self._step = step
-        self._processes = processes
-        self._waiting: list[Any] = []
+        super().__init__()
+        self._worker, self._step, self._processes = worker, step, processes
+
+    def expand(self, tasks: PCollection) -> Any:
+        """Lets Beam call the tasks, or shares them among processes of this machine."""
+        if self._processes == 1:
+            return (
+                tasks
+                # Without it one worker of an engine would do all, one after another.
+                | "SpreadTasks" >> beam.Reshuffle()
+                | "RunTask" >> beam.ParDo(_RunTask(self._worker, self._step))
+            )
+        return (
+            tasks
+            | "GatherTasks" >> beam.combiners.ToList()
+            | "ShareTasks"
+            >> beam.FlatMap(run_in_processes, self._worker, self._step, self._processes)
+        )
+
+
+class _RunTask(beam.DoFn):
+    """Runs a task in the process that Beam calls."""
+
+    def __init__(self, worker: TaskWorker, step: Step | None) -> None:
+        self._worker, self._step = worker, step
 
     def setup(self) -> None:
-        if self._processes == 1:
-            self._worker.load()
+        self._worker.load()
 
     def teardown(self) -> None:
-        if self._processes == 1:
-            self._worker.close()
+        self._worker.close()
 
-    def process(self, task: Any) -> Iterator[Any]:
-        if self._processes == 1:
-            yield _report(self._worker, self._step, task)
-        else:
-            self._waiting.append(task)
+    def process(self, task: Any) -> Iterator[TaskReport]:
+        yield _report(self._worker, self._step, task)
 
-    def finish_bundle(self) -> Iterator[Any]:
-        tasks = sorted(self._waiting, key=self._worker.progress_size, reverse=True)
-        self._waiting = []
-        load = functools.partial(_load, self._worker, self._step)
-        for report in run_in_processes(load, tasks, self._processes) if tasks else ():
-            yield GlobalWindows.windowed_value(report)
+
+def run_in_processes(
+    tasks: Sequence[Any], worker: TaskWorker, step: Step | None, count: int
+) -> Iterator[TaskReport]:
+    """The reports of tasks that processes of this machine share.
+
+    The largest tasks begin first, and a process that is done takes the next one, so
+    that all processes end at nearly the same time.
+
+    Args:
+      tasks: where they name files, in `paths`.
+      worker: does one task.
+      step: the step that the tasks belong to.
+      count: how many processes there are at most.
+
+    Raises:
+      PrecisError: as the worker raised it; the other processes are ended.
+      JobError: a process died twice with the same task.
+    """
+    load = functools.partial(_load, worker, step)
+    with contextlib.closing(ProcessPool(count, load, imports=__name__)) as pool:
+        largest_first = sorted(tasks, key=worker.progress_size, reverse=True)
+        calls = {pool.threads.submit(pool.call, each): each for each in largest_first}
+        for call in as_completed(calls):
+            try:
+                yield call.result()
+            except BrokenProcessPool as error:
+                task = calls[call]
+                paths = ", ".join(getattr(task, "paths", ()))
+                raise JobError(
+                    "a worker process died twice with the same task "
+                    f"({paths or task}); most often memory runs out, and --workers 1 "
+                    "needs the least of it; the same command goes on where this one "
+                    "ended"
+                ) from error
 
 
 def _load(worker: TaskWorker, step: Step | None) -> Callable[[Any], TaskReport]:

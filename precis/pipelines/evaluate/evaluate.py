@@ -25,7 +25,7 @@ from precis.pipelines.engines.beam_runner import (
     run_pipeline,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import RunTask, TaskReport, TaskWorker
+from precis.pipelines.engines.tasks import RunTasks, TaskReport, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (
     Scores,
     as_markdown,
@@ -109,7 +109,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> Scores:
         _ = (
             pipeline
             | "ListRanges" >> beam.Create(ranges)
-            | "ScoreRows" >> beam.ParDo(RunTask(worker, processes=processes))
+            | "ScoreRows" >> RunTasks(worker, processes=processes)
             | "GatherScores" >> beam.combiners.ToList()
             | "PublishResult" >> beam.Map(publish, options, folder, missing)
         )

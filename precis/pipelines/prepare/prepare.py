@@ -48,7 +48,7 @@ from precis.pipelines.engines.beam_runner import (
     run_pipeline,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import RunTask, Step, TaskReport
+from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PREPARE, PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
@@ -135,15 +135,12 @@ def plan(
         _ = (
             pipeline
             | "ListTasks" >> beam.Create(tasks)
-            | "ScanTasks"
-            >> beam.ParDo(RunTask(scan, Step(job, "scan"), processes=processes))
+            | "ScanTasks" >> RunTasks(scan, Step(job, "scan"), processes=processes)
             | "AwaitScanned" >> beam.combiners.ToList()
             | "JoinScanned" >> beam.Map(join_scanned, job, options)
             | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
-            # Without it one worker of an engine would do all tasks.
-            | "SpreadTasks" >> beam.Reshuffle()
             | "EncodeTasks"
-            >> beam.ParDo(RunTask(encode, Step(job, "encode"), processes=processes))
+            >> RunTasks(encode, Step(job, "encode"), processes=processes)
             | "GatherReports" >> beam.combiners.ToList()
             | "PublishDataset"
             >> beam.Map(publish_dataset, options, corpus, job, provenance)

@@ -17,7 +17,6 @@ With --group_by, the rows of groups follow from those of documents:
 Documents are never shuffled; keys are.
 """
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -32,14 +31,13 @@ from precis.model import files
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.bulk_summarizer import SEARCH_IMPORTS
-from precis.model.inference.process_limits import (
-    compute_on_one_thread,
+from precis.model.inference.search_cost import SearchCost, summary_tokens
+from precis.model.processes import (
     count_processes,
     has_accelerator,
     refuse_within_import,
+    start_fork_server,
 )
-from precis.model.inference.processes import start_fork_server
-from precis.model.inference.search_cost import SearchCost, summary_tokens
 from precis.model.progress.stages import Stage
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.source import read_task
@@ -52,7 +50,7 @@ from precis.pipelines.engines.beam_runner import (
     works_in_this_process,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import RunTask, Step, TaskReport, TaskWorker
+from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport, TaskWorker
 from precis.pipelines.run.accounts import source_counts
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.job import (
@@ -62,7 +60,7 @@ from precis.pipelines.run.job import (
     result_inputs,
     run_job,
 )
-from precis.pipelines.run.job_progress import load_tensorflow, shown
+from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import (
     check_effects,
     flag_names,
@@ -85,12 +83,7 @@ from precis.pipelines.summarize.known_documents import (
     forget_copies,
     join_keys,
 )
-from precis.pipelines.summarize.options import (
-    FAIL,
-    GROUPS,
-    SUMMARIZE,
-    SummarizeOptions,
-)
+from precis.pipelines.summarize.options import FAIL, GROUPS, SUMMARIZE
 from precis.pipelines.summarize.run_parts import (
     MANIFEST_FILE,
     RowWriter,
@@ -101,6 +94,7 @@ from precis.pipelines.summarize.run_parts import (
 )
 from precis.pipelines.summarize.summary_rows import run_columns
 from precis.pipelines.summarize.summary_settings import (
+    SummarySettings,
     summary_settings,
 )
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
@@ -149,6 +143,7 @@ def plan(
     check_effects([groups])
     recorded = recorded_flags(option_groups)
     settings = summary_settings(*summary_options, clean=corpus.clean)
+    settings = with_search_processes(settings, beam_options, workers=workers.workers)
     if settings.uses_tensorflow:
         check_tensorflow(beam_options)
     output = settings.options.output
@@ -283,27 +278,25 @@ def run_steps(
     readers, note = processes, ""
     options = run.settings.options
     if options.bundle and not options.is_endpoint:
-        options = _begin_search(options, beam_options, workers, size)
-        run = dataclasses.replace(run, settings=run.settings._replace(options=options))
         note = "compiling the search"
+        is_large = size >= _LEAST_BYTES_OF_SEARCH
+        if is_large and count_processes(options.search_processes) > 1:
+            start_fork_server(SEARCH_IMPORTS[options.engine])
     # Where a network writes, the search processes have the cores, and one process reads
     # for them. A checker takes much memory, and an accelerator serves one process.
-    is_large = bool(options.bundle or options.checker)
-    if is_large or (run.settings.reads_vectors and has_accelerator()):
+    has_models = bool(options.bundle or options.checker)
+    if has_models or (run.settings.reads_vectors and has_accelerator()):
         readers = 1
     pipeline, share = beam.Pipeline(options=beam_options), Shared().acquire
-    reports = (
-        _await_keys(pipeline, tasks, run, processes)
-        # Without it one worker of an engine would do all tasks, one after another.
-        | "SpreadTasks" >> beam.Reshuffle()
-        | "Summarize"
-        >> beam.ParDo(RunTask(SummarizeWorker(run, share), run.step, processes=readers))
+    worker = SummarizeWorker(run, share)
+    reports = _await_keys(pipeline, tasks, run, processes) | "Summarize" >> RunTasks(
+        worker, run.step, processes=readers
     )
     if run.deduplicates:
-        copies = RunTask(CopyWorker(run), Step(run.job, COPY), processes=processes)
+        copies = RunTasks(CopyWorker(run), Step(run.job, COPY), processes=processes)
         reports = _add_step(reports, "Copies", copies, _with_duplicates, tasks)
     if run.groups.group_by:
-        groups = RunTask(GroupWorker(run), Step(run.job, GROUPS), processes=processes)
+        groups = RunTasks(GroupWorker(run), Step(run.job, GROUPS), processes=processes)
         reports = _add_step(reports, "Groups", groups, join_groups, run)
     _ = (
         reports
@@ -328,10 +321,10 @@ def _await_keys(
         forget_copies(run, tasks)
     if not run.has_keys:
         return listed
-    keys = RunTask(KeyWorker(run), Step(run.job, "keys"), processes=processes)
+    keys = RunTasks(KeyWorker(run), Step(run.job, "keys"), processes=processes)
     return (
         listed
-        | "WriteKeys" >> beam.ParDo(keys)
+        | "WriteKeys" >> keys
         | "AwaitKeys" >> beam.combiners.Count.Globally()
         | "JoinKeys" >> beam.Map(lambda _: join_keys(run))
         | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
@@ -339,15 +332,14 @@ def _await_keys(
 
 
 def _add_step(
-    reports: Any, name: str, step: RunTask, list_tasks: Callable[..., Any], *given: Any
+    reports: Any, name: str, step: RunTasks, list_tasks: Callable[..., Any], *given: Any
 ) -> Any:
     """The reports of tasks, and of those that are listed when these are done."""
     added = (
         reports
         | f"Await{name}" >> beam.combiners.ToList()
         | f"List{name}" >> beam.FlatMap(list_tasks, *given)
-        | f"Spread{name}" >> beam.Reshuffle()
-        | f"Make{name}" >> beam.ParDo(step)
+        | f"Make{name}" >> step
     )
     return (reports, added) | f"Add{name}" >> beam.Flatten()
 
@@ -357,44 +349,21 @@ def _with_duplicates(done: Sequence[TaskReport], tasks: Sequence[Task]) -> list[
     return [tasks[each.task] for each in done if each.figures.get("has_duplicates")]
 
 
-def limit_search_processes(
-    options: SummarizeOptions, beam_options: PipelineOptions, *, workers: int = 0
-) -> SummarizeOptions:
-    """The options with a number of search processes that leaves no core to two.
+def with_search_processes(
+    settings: SummarySettings, beam_options: PipelineOptions, *, workers: int = 0
+) -> SummarySettings:
+    """The settings with a number of search processes that leaves no core to two.
 
     Beam starts one worker process a core, and each of them would start one search
     process a core, so each has one. In this process there are as many as workers. The
     option search_processes is obeyed where it is given.
 
     Args:
-      options: of the summaries.
+      settings: of the summaries.
       beam_options: those of the job.
       workers: the flag --workers; 0 is one for each core.
     """
-    if options.search_processes:
-        return options
     processes = workers if works_in_this_process(beam_options) else 1
-    return dataclasses.replace(options, search_processes=processes)
-
-
-def _begin_search(
-    options: SummarizeOptions, beam_options: PipelineOptions, workers: int, size: int
-) -> SummarizeOptions:
-    """The options with a number of search processes.
-
-    Args:
-      options: of the summaries.
-      beam_options: those of the job.
-      workers: the flag --workers.
-      size: of the corpus, in bytes.
-    """
-    if workers == 1 and not has_accelerator():
-        load_tensorflow()
-        # A worker has one core. A Python process may have begun with more.
-        with contextlib.suppress(RuntimeError):
-            compute_on_one_thread()
-    options = limit_search_processes(options, beam_options, workers=workers)
-    is_large = size >= _LEAST_BYTES_OF_SEARCH and works_in_this_process(beam_options)
-    if is_large and count_processes(options.search_processes) > 1:
-        start_fork_server(SEARCH_IMPORTS[options.engine])
-    return options
+    processes = settings.options.search_processes or processes
+    options = dataclasses.replace(settings.options, search_processes=processes)
+    return settings._replace(options=options)

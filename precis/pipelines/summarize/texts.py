@@ -19,8 +19,8 @@ from precis.model import files
 from precis.model.config import suggestion
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.extractive.config import ORACLE
-from precis.model.inference.process_limits import refuse_within_import
 from precis.model.isolation import Failure
+from precis.model.processes import refuse_within_import
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
 from precis.model.text.document import Document

@@ -31,9 +31,9 @@ from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer, check_model
 from precis.model.inference.passages import EncodedDocument
-from precis.model.inference.process_limits import count_processes
 from precis.model.inference.writer import PendingWindow, Writer
 from precis.model.isolation import Failure, ResultT, attempt, isolate
+from precis.model.processes import count_processes
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
 from precis.pipelines.corpus.dead_letters import DeadLetter, document_letter
@@ -190,14 +190,8 @@ class WindowSummarizer:
     def _start(
         self, articles: Iterable[Article], position: Callable[[], Position]
     ) -> Iterator[tuple[Window, PendingWindow | None]]:
-        """Begins to search each window.
-
-        The first window with anything to search, nearly always the largest, decides for
-        all of them whether they are searched in processes. So that depends on the
-        documents alone, and is the same after an interruption.
-        """
+        """Begins to search each window."""
         settings, models, bulk = self._settings, self._models, self._models.bulk
-        in_processes = None
         for cut in cut_windows(articles, settings.options.window_documents):
             rows = [SummaryRow(article, settings, models) for article in cut]
             window = Window(rows, position())
@@ -206,10 +200,7 @@ class WindowSummarizer:
             search = None
             if bulk is not None:
                 read = [row for row in rows if not row.is_short]
-                ids = self._sources(read)
-                if in_processes is None and ids:
-                    in_processes = bulk.pays_for_processes(ids)
-                search = bulk.begin(ids, in_processes=bool(in_processes))
+                search = bulk.begin(self._sources(read))
             yield window, search
 
     def _score(self, rows: Sequence[SummaryRow]) -> None:
@@ -290,7 +281,7 @@ class WindowSummarizer:
             "precis summarize: the server refuses prompts as too long, which are cut "
             "again; give its context as --context_tokens"
         )
-        again = bulk.begin(self._sources(rows), in_processes=False)
+        again = bulk.begin(self._sources(rows))
         return [*search.searched, *self._take(rows, again, on_searched)]
 
     def _sources(self, rows: Sequence[SummaryRow]) -> list[np.ndarray]:

@@ -24,7 +24,7 @@ from apache_beam.utils.shared import Shared
 from precis.model import files
 from precis.model.config import comma_list
 from precis.model.errors import UsageError
-from precis.model.inference.process_limits import refuse_within_import
+from precis.model.processes import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_fields import kept_columns, parse_kept_fields
@@ -41,7 +41,7 @@ from precis.pipelines.corpus.task import (
 )
 from precis.pipelines.engines.remote_checks import refuse_hub_names
 from precis.pipelines.run.options import read_flags
-from precis.pipelines.summarize.summarize import limit_search_processes
+from precis.pipelines.summarize.summarize import with_search_processes
 from precis.pipelines.summarize.summary_settings import SummarySettings, read_settings
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
@@ -269,9 +269,7 @@ def transform_settings(
     """
     beam_options = elements.pipeline.options
     refuse_hub_names(beam_options, flags)
-    settings = read_settings(flags, clean)
-    options = limit_search_processes(settings.options, beam_options)
-    return settings._replace(options=options)
+    return with_search_processes(read_settings(flags, clean), beam_options)
 
 
 def in_batches(size: int) -> beam.BatchElements:

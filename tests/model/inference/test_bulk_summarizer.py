@@ -30,10 +30,10 @@ def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch
     batches_of_two = 32 * CONFIG.beam_width * 2
     monkeypatch.setattr(batches, "BATCH_BEAM_TOKENS", batches_of_two)
     sources = random_sources(15)
-    assert bulk.pays_for_processes(sources)
-    first = bulk.begin(sources, in_processes=True)
-    second = bulk.begin(sources[:3], in_processes=True)
-    here = bulk.begin(sources, in_processes=False)
+    alone = BulkSummarizer(search, processes=1)
+    first = bulk.begin(sources)
+    second = bulk.begin(sources[:3])  # The processes run by now.
+    here = alone.begin(sources)
     searched: list[float] = []
     summaries = first.summaries(searched.append)
     assert len(multiprocessing.active_children()) == 2
@@ -55,11 +55,10 @@ def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch
 
 def test_few_documents_are_not_worth_a_process(search):
     bulk = BulkSummarizer(search, processes=2)
-    three_batches = 3 * 85  # 256 hypotheses a batch
-    assert not bulk.pays_for_processes(random_sources(three_batches))
-    assert bulk.pays_for_processes(random_sources(three_batches + 1))
+    bulk.begin(random_sources(3 * 85))  # three batches of 256 hypotheses
     alone = BulkSummarizer(search, processes=1)
-    assert not alone.pays_for_processes(random_sources(1000))
+    alone.begin(random_sources(1000))
+    assert bulk._pool is None and alone._pool is None
 
 
 def test_another_model_in_the_folder_is_refused(search):

@@ -15,8 +15,8 @@ from support.waiting import wait_until
 from precis.model.errors import JobError
 from precis.model.inference import bulk_summarizer
 from precis.model.inference.bulk_summarizer import BulkSummarizer
-from precis.model.inference.processes import Processes
 from precis.model.isolation import Failure
+from precis.model.processes import ProcessPool
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ class FakeProcesses:
     """
 
     def __init__(self):
+        self.threads = ThreadPoolExecutor(1)
         self.calls = []
         self.loads = True
         self.may_begin = threading.Event()
@@ -84,13 +85,14 @@ class FakeProcesses:
             raise BrokenProcessPool
         return poisoned_search.echo(sources)
 
-    def close(self): ...
+    def close(self):
+        self.threads.shutdown()
 
 
 @pytest.fixture
 def fake_pool(search):
     pool = BulkSummarizer(search, processes=1)
-    pool._calls = FakeProcesses()
+    pool._pool = FakeProcesses()
     pool.retain()
     yield pool
     pool.release()
@@ -104,7 +106,7 @@ def test_a_document_that_kills_fails_and_no_other(fake_pool):
     kills = poisoned_search.KILLS
     searched = fake_pool.submit(documents(1, 2, kills, 4))()
     assert tokens(searched) == [[1, 7], [2, 7], None, [4, 7]]
-    assert fake_pool._calls.calls == [4, 0, 2, 2, 0, 1, 0, 1]
+    assert fake_pool._pool.calls == [4, 0, 2, 2, 0, 1, 0, 1]
     assert searched.results[2] == (
         "search",
         "process_died",
@@ -117,14 +119,14 @@ def test_a_document_that_kills_fails_and_no_other(fake_pool):
 def test_processes_that_die_whatever_they_do_end_the_job(fake_pool):
     kills = poisoned_search.KILLS
     match = "a search process died before its batch was done"
-    fake_pool._calls.may_begin.clear()
+    fake_pool._pool.may_begin.clear()
     lost = fake_pool.submit(documents(*[kills] * 100))
     waiting = fake_pool.submit(documents(1))
-    fake_pool._calls.may_begin.set()
+    fake_pool._pool.may_begin.set()
     for wait in (lost, waiting):
         with pytest.raises(JobError, match=match):
             wait()
-    assert fake_pool._calls.calls.count(0) == bulk_summarizer.MOST_DEATHS - 1
+    assert fake_pool._pool.calls.count(0) == bulk_summarizer.MOST_DEATHS - 1
 
 
 def test_one_document_among_many_does_not_end_the_job(fake_pool):
@@ -137,18 +139,18 @@ def test_one_document_among_many_does_not_end_the_job(fake_pool):
 
 
 def test_a_process_that_dies_while_it_loads_the_bundle_ends_the_job(fake_pool):
-    fake_pool._calls.loads = False
+    fake_pool._pool.loads = False
     with pytest.raises(JobError, match="a search process died before its batch was"):
         fake_pool.submit(documents(poisoned_search.KILLS))()
-    assert fake_pool._calls.calls == [1, 0]
+    assert fake_pool._pool.calls == [1, 0]
 
 
 def test_what_died_is_tried_again_while_nothing_else_runs(monkeypatch):
     """Three threads call; the process of the second dies at first."""
     events = []
     first_may_end, again_may_end = threading.Event(), threading.Event()
-    processes = Processes(3, lambda: None)
-    monkeypatch.setattr(processes, "_call", lambda function: function())
+    processes = ProcessPool(3, lambda: None, imports="precis.model.errors")
+    monkeypatch.setattr(processes, "_do", lambda function: function())
 
     def work(name, may_end):
         events.append(f"{name} begins")
@@ -161,7 +163,7 @@ def test_what_died_is_tried_again_while_nothing_else_runs(monkeypatch):
             raise BrokenProcessPool
         work("again", again_may_end)
 
-    with ThreadPoolExecutor(3) as threads:
+    with processes.threads as threads:
         threads.submit(processes.call, lambda: work("first", first_may_end))
         wait_until(lambda: events == ["first begins"])
         threads.submit(processes.call, die_once)

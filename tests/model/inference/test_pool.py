@@ -15,9 +15,8 @@ import pytest
 from support.processes import is_running
 from support.waiting import wait_until
 
-from precis.model.inference import process_limits
-from precis.model.inference.process_limits import count_processes
-from precis.model.inference.processes import fork_context
+from precis.model import processes
+from precis.model.processes import count_processes, start_fork_server
 
 ROOT = Path(__file__).parents[3]
 
@@ -90,7 +89,7 @@ def test_one_process_a_core_unless_there_is_an_accelerator(monkeypatch):
     assert count_processes(cores + 3) == cores + 3
     import tensorflow as tf
 
-    monkeypatch.setattr(process_limits, "has_accelerator", lambda: True)
+    monkeypatch.setattr(processes, "has_accelerator", lambda: True)
     assert count_processes(0) == cores
     for kind in ("GPU", "TPU"):
         monkeypatch.setattr(
@@ -108,7 +107,7 @@ def test_processes_are_not_forked_below_a_long_path(tmp_path, monkeypatch):
     folder = tmp_path / ("temporary files " * 6)
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    process = fork_context("precis.model.errors").Process(target=os.getpid)
+    process = start_fork_server("precis.model.errors").Process(target=os.getpid)
     process.start()
     process.join()
     assert process.exitcode == 0 and isinstance(process, SpawnProcess)
@@ -117,7 +116,7 @@ def test_processes_are_not_forked_below_a_long_path(tmp_path, monkeypatch):
 def test_the_fork_server_runs_before_a_process_is_started():
     program = (
         "import multiprocessing.forkserver as server; "
-        "from precis.model.inference.processes import start_fork_server; "
+        "from precis.model.processes import start_fork_server; "
         "start_fork_server('precis.model.errors'); "
         "print(server._forkserver._forkserver_pid is not None)"
     )

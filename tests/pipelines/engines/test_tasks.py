@@ -1,4 +1,4 @@
-"""Tests of RunTask: what runs, what is skipped, and what every record counts as."""
+"""Tests of RunTasks: what runs, what is skipped, and what every record counts as."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from precis.model.progress import counters
 from precis.pipelines.corpus.dead_letters import DeadLetter, DeadLetterWriter
 from precis.pipelines.corpus.task import FileError, Position, unread_file
 from precis.pipelines.engines.tasks import (
-    RunTask,
+    RunTasks,
     Step,
     TaskReport,
     TaskWorker,
@@ -88,7 +88,7 @@ def run(tmp_path, step, check, *, processes=1, **settings):
     """Runs the tasks, checks their reports and returns what the engine has counted."""
     pipeline = test_pipeline.TestPipeline("FnApiRunner")
     worker = PartWorker(str(tmp_path), **settings)
-    transform = beam.ParDo(RunTask(worker, step, processes=processes))
+    transform = RunTasks(worker, step, processes=processes)
     assert_that(pipeline | beam.Create(TASKS) | transform, check)
     result = pipeline.run()
     result.wait_until_finish()

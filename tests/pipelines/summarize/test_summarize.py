@@ -14,8 +14,8 @@ from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.words import words
 from precis.pipelines.engines.beam_runner import pipeline_options
-from precis.pipelines.summarize.options import SummarizeOptions
-from precis.pipelines.summarize.summarize import limit_search_processes, summarize
+from precis.pipelines.summarize.summarize import summarize, with_search_processes
+from precis.pipelines.summarize.summary_settings import read_settings
 
 READ_COLUMNS = """
     source_tokens seen_tokens seen_ratio chunks abstractive_method truncated
@@ -94,9 +94,9 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
 def test_one_of_several_workers_searches_in_one_process_unless_asked():
     elsewhere = ["--runner", "DataflowRunner"]
     for argv, asked, expected in (([], 0, 0), (elsewhere, 0, 1), (elsewhere, 3, 3)):
-        options = SummarizeOptions(output="o", search_processes=asked)
-        options = limit_search_processes(options, pipeline_options(argv))
-        assert options.search_processes == expected
+        settings = read_settings({"search_processes": asked}, "standard")
+        settings = with_search_processes(settings, pipeline_options(argv))
+        assert settings.options.search_processes == expected
 
 
 # --- Quality, and the text to show.

@@ -1,6 +1,5 @@
 """Tests of work that several processes of this machine share."""
 
-import functools
 import multiprocessing
 import os
 import signal
@@ -13,15 +12,19 @@ import pytest
 from support.processes import processes_of_session
 from support.waiting import wait_until
 
+from precis.model import processes
 from precis.model.errors import DataError, JobError
-from precis.model.inference import process_limits
 from precis.pipelines.engines.beam_runner import count_workers, pipeline_options
-from precis.pipelines.engines.local_processes import run_in_processes
+from precis.pipelines.engines.tasks import TaskReport, TaskWorker, run_in_processes
 
 
 class Number(NamedTuple):
     value: int
     paths: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        return self.value
 
 
 class BadError(Exception):
@@ -31,22 +34,23 @@ class BadError(Exception):
         super().__init__(f"{one} {two}")
 
 
-def load_spelling(folder=""):
-    return functools.partial(spell, folder)
+class SpellingWorker(TaskWorker):
+    """Gives the process, and as many letters as a number."""
 
+    def __init__(self, folder: str = "") -> None:
+        self.folder = folder
 
-def spell(folder, number):
-    """The process, and as many letters as a number."""
-    if number.value == 13:
-        raise DataError("13 cannot be spelled")
-    if number.value == 14:
-        raise BadError("of two", "arguments")
-    if number.value == 15:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if number.value == 16 and not os.path.exists(folder + "/died"):
-        Path(folder, "died").touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return os.getpid(), "x" * number.value
+    def run(self, task, progress, dead_letters):
+        if task.value == 13:
+            raise DataError("13 cannot be spelled")
+        if task.value == 14:
+            raise BadError("of two", "arguments")
+        if task.value == 15:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if task.value == 16 and not os.path.exists(self.folder + "/died"):
+            Path(self.folder, "died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return TaskReport({}, [], (os.getpid(), "x" * task.value))
 
 
 @pytest.mark.slow
@@ -61,14 +65,15 @@ def spell(folder, number):
 def test_an_error_of_a_process_ends_all(number, kind, message):
     numbers = [Number(number, ("a.jsonl", "b.jsonl")), *map(Number, range(8))]
     with pytest.raises(kind, match=message):
-        list(run_in_processes(load_spelling, numbers, 2))
+        list(run_in_processes(numbers, SpellingWorker(), None, 2))
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.slow
 def test_a_process_that_dies_once_costs_nothing(tmp_path):
-    load = functools.partial(load_spelling, str(tmp_path))
-    pids, words = zip(*run_in_processes(load, [Number(16), Number(2)], 2), strict=True)
+    worker = SpellingWorker(str(tmp_path))
+    reports = run_in_processes([Number(2), Number(16)], worker, None, 2)
+    pids, words = zip(*(report.figures for report in reports), strict=True)
     assert sorted(map(len, words)) == [2, 16] and os.getpid() not in pids
     assert not multiprocessing.active_children()
 
@@ -106,8 +111,8 @@ def test_as_many_processes_as_pay_of_four_cores(
     tmp_path, monkeypatch, quota, asked, arguments, tasks, size, expected
 ):
     (tmp_path / "cpu.max").write_text(quota)
-    monkeypatch.setattr(process_limits, "_CPU_QUOTA", str(tmp_path / "cpu.max"))
+    monkeypatch.setattr(processes, "_CPU_QUOTA", str(tmp_path / "cpu.max"))
     affinity = "sched_getaffinity"
-    monkeypatch.setattr(process_limits.os, affinity, lambda _: range(4), raising=False)
+    monkeypatch.setattr(processes.os, affinity, lambda _: range(4), raising=False)
     options = pipeline_options(arguments)
     assert count_workers(asked, options, tasks=tasks, size=size) == expected
