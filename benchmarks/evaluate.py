@@ -144,7 +144,8 @@ def compare_with_rouge_score(rows: Sequence[dict[str, Any]], *, pairs: int) -> N
         return [counted.score(summary) for summary in summaries]
 
     def theirs(reference: str, summaries: Sequence[str]) -> list[Any]:
-        return [scorer.score(reference, summary) for summary in summaries]
+        scored = (scorer.score(reference, summary) for summary in summaries)
+        return [{name: each[name].fmeasure for name in each} for each in scored]
 
     rates: dict[str, list[float]] = {"ours": [], "rouge_score": []}
     are_equal = True

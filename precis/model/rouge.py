@@ -12,7 +12,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +29,6 @@ VARIANT = (
 )
 
 _WORD = re.compile("[a-z0-9]+")
-
-
-class Score(NamedTuple):
-    """One measure of one summary, each from 0 to 1."""
-
-    precision: float
-    recall: float
-    fmeasure: float
 
 
 class Reference:
@@ -58,8 +50,8 @@ class Reference:
         # longest common subsequences with the lines of the reference.
         self._summary_lines: dict[str, tuple[list[str], list[int]]] = {}
 
-    def score(self, summary: str) -> dict[str, Score]:
-        """Every measure of `MEASURES` (Lin 2004) for one summary.
+    def score(self, summary: str) -> dict[str, float]:
+        """The F1 of every measure of `MEASURES` (Lin 2004), 0 to 1, for one summary.
 
         ROUGE-1 and ROUGE-2 count the words and the pairs of words that both texts have.
         The unsplit ROUGE-L is the longest common subsequence of the whole texts,
@@ -81,7 +73,7 @@ class Reference:
             "rougeLsum": _shared(matched_words, unigrams),
         }
         return {
-            measure: _score(
+            measure: _f1(
                 count, len(tokens), len(self._tokens), pairs=measure == "rouge2"
             )
             for measure, count in hits.items()
@@ -116,7 +108,7 @@ def scores(
         for reference, summary in zip(references, summaries, strict=True)
     ]
     return {
-        measure: np.array([row[measure].fmeasure for row in rows])
+        measure: np.array([row[measure] for row in rows])
         for measure in ("rouge1", "rouge2", "rougeLsum")
     }
 
@@ -143,13 +135,10 @@ def _token(word: str) -> str:
     return stem(word) if len(word) > 3 else word
 
 
-def _score(
-    hits: int, summary_tokens: int, reference_tokens: int, *, pairs: bool
-) -> Score:
+def _f1(hits: int, summary_tokens: int, reference_tokens: int, *, pairs: bool) -> float:
     precision = hits / max(summary_tokens - pairs, 1)
     recall = hits / max(reference_tokens - pairs, 1)
-    fmeasure = 2 * precision * recall / (precision + recall) if hits else 0.0
-    return Score(precision, recall, fmeasure)
+    return 2 * precision * recall / (precision + recall) if hits else 0.0
 
 
 def _shared(reference: Mapping[Any, int], summary: Mapping[Any, int]) -> int:

@@ -270,7 +270,7 @@ class ExtractorTraining(Training):
             places = select(article.sentences, row, selection=SelectionConfig())
             summary = "\n".join(article.sentences[place] for place in sorted(places))
             figures = Reference(article.highlights).score(summary)
-            rows.append([figures[name].fmeasure for name in ("rouge1", "rouge2")])
+            rows.append([figures[name] for name in ("rouge1", "rouge2")])
         rouge1, rouge2 = np.mean(rows, axis=0).tolist()
         labels = np.concatenate([article.labels for article in articles])
         positive = np.concatenate(scores)
@@ -330,7 +330,7 @@ class ExtractorTraining(Training):
             summary = "\n".join(article.sentences[place] for place in sorted(places))
             values.append(expected_rouge2(summary, expected))
             rouge2 = Reference(article.highlights).score(summary)["rouge2"]
-            figures.append(rouge2.fmeasure)
+            figures.append(rouge2)
         if not values:
             return importance
         calibration = fit_rising(np.array(values), np.array(figures))

@@ -229,9 +229,7 @@ def _score(
         if system != REFERENCE:
             by_reference = [reference.score(text) for reference in references]
             scores[system] = {
-                measure: max(
-                    (score[measure].fmeasure for score in by_reference), default=None
-                )
+                measure: max((score[measure] for score in by_reference), default=None)
                 for measure in rouge.MEASURES
             }
     return scores
