@@ -72,17 +72,24 @@ def flatten(table: pa.Table) -> pa.Table:
 
 
 def unflatten(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The inverse of `flatten`.
+    """The inverse of `flatten`. Columns of other fields follow as they are: the types
+    that kept fields had before they were flat are not known.
 
     Args:
-      table: flat rows. Further columns are left out.
+      table: flat rows, of which columns may be missing.
       schema: of the rows before they were flat: strings, numbers that are finite,
           lists and structs of these.
     """
-    columns = []
+    fields, columns = [], []
+    others = {*table.column_names}
     for field in schema:
+        children = _flat_fields(field)
+        is_whole = {child.name for child in children} <= {*table.column_names}
+        others -= {child.name for child in children}
+        if not is_whole:
+            continue
         flat = []
-        for child in _flat_fields(field):
+        for child in children:
             array = table.column(child.name).combine_chunks()
             if pa.types.is_nested(child.type):
                 texts = array.to_pylist()
@@ -92,8 +99,13 @@ def unflatten(table: pa.Table, schema: pa.Schema) -> pa.Table:
         if _is_spread(field):
             mask = flat[_witness(field)].is_null() if field.nullable else None
             array = pa.StructArray.from_arrays(flat, fields=[*field.type], mask=mask)
+        fields.append(field)
         columns.append(array)
-    return pa.Table.from_arrays(columns, schema=schema)
+    for name in table.column_names:
+        if name in others:
+            fields.append(table.schema.field(name))
+            columns.append(table.column(name))
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
 def flat_names(field: pa.Field) -> list[str]:

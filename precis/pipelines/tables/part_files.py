@@ -56,30 +56,16 @@ def read_row_group(
       columns: as in `read_part`.
     """
     stored = parquet.schema_arrow
-    is_of_groups = (stored.metadata or {}).get(b"precis.schema") == b"group"
-    schema = GROUP_SCHEMA if is_of_groups else SUMMARY_SCHEMA
-    wanted = {*stored.names, *schema.names} if columns is None else {*columns}
-    if not is_flat(stored):
-        names = [name for name in stored.names if name in wanted]
-        return parquet.read_row_group(group, columns=names, use_threads=False)
-    flat = {field: flat_names(field) for field in schema}
-    nested = [
-        field
-        for field, names in flat.items()
-        if field.name in wanted and {*names} <= {*stored.names}
-    ]
-    # The types that kept fields had before they were flat are not known.
-    others = [
-        name
-        for name in stored.names
-        if name in wanted and not any(name in names for names in flat.values())
-    ]
-    names = [name for field in nested for name in flat[field]] + others
-    rows = parquet.read_row_group(group, columns=names, use_threads=False)
-    restored = unflatten(rows, pa.schema(nested))
-    for name in others:
-        restored = restored.append_column(rows.schema.field(name), rows.column(name))
-    return restored
+    names = {*(stored.names if columns is None else columns)}
+    schema = None
+    if is_flat(stored):
+        is_of_groups = stored.metadata.get(b"precis.schema") == b"group"
+        schema = GROUP_SCHEMA if is_of_groups else SUMMARY_SCHEMA
+        wanted = (field for field in schema if field.name in names)
+        names.update(*map(flat_names, wanted))
+    given = [name for name in stored.names if name in names]
+    rows = parquet.read_row_group(group, columns=given, use_threads=False)
+    return unflatten(rows, schema) if schema else rows
 
 
 _ROWS_A_TASK = 1_024
