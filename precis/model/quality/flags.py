@@ -10,59 +10,21 @@ The fallback decides by them which text a row shows as its `summary`.
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 from precis.model.config import Options, Writer, comma_list, flag, setting
 from precis.model.errors import UsageError
 
-# In the order in which a row lists them.
-FLAGS: Mapping[str, str] = {
-    "empty": "the text holds no word",
-    "too_short": "fewer than 3 words",
-    "longer_than_source": "more words than the source",
-    "barely_shorter": "more than a third of the words of the source",
-    "repeated": (
-        "more than a tenth of its trigrams were written before, and more often than in "
-        "the source, or more than half of them"
-    ),
-    "unsupported_number": "a number that the source does not hold",
-    "unsupported_date": (
-        "a weekday, month or day of a month that the source does not hold"
-    ),
-    "unsupported_name": (
-        "a capitalised name that the source does not hold, or that joins words of "
-        "several of its names"
-    ),
-    "lost_attribution": (
-        "a line that says as a fact what its sentence of the source says that somebody "
-        "says, thinks or alleges; of English abstractive summaries"
-    ),
-    "low_confidence": (
-        "a mean log-probability of its tokens below min_mean_log_prob: the limit that "
-        "`precis train` stored with the network, -2 for others; of an extractive "
-        "headline, a sentence that is not among the three with the best scores"
-    ),
-    "doubtful_line": (
-        "a written line whose probability of being right is below `min_confidence=`"
-    ),
-    "over_limit": (
-        "no sentence of what the network wrote, or of the article without those that "
-        "its method passes over, is within `max_words=` and `max_chars=`"
-    ),
-    "unfinished": (
-        "the network, or the model of an endpoint, was stopped, as at "
-        "`max_summary_tokens=`, or ended for a reason that is not known"
-    ),
-    "truncated_source": "the network did not read all of the source",
-    "markup_source": "the source has tags of HTML",
-    "refused": "the model wrote that it cannot summarize; the extract is shown",
-    "short_source": (
-        "the source has fewer words than `min_source_words=` and is its own summary"
-    ),
-}
-
-
+# In the order in which a row lists them; docs/SCHEMA.md says what they mean.
+FLAGS = tuple(
+    (
+        "empty too_short longer_than_source barely_shorter repeated unsupported_number "
+        "unsupported_date unsupported_name lost_attribution low_confidence "
+        "doubtful_line over_limit unfinished truncated_source markup_source refused "
+        "short_source"
+    ).split()
+)
 MIN_MEAN_LOG_PROB = -2.0
 # A line of a summarizer that is less likely to be right is not taken, unless it is a
 # sentence of the article as it stands; chosen on 600 articles.

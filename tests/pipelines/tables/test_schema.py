@@ -11,7 +11,6 @@ import pytest
 from precis.model.errors import DataError
 from precis.model.quality.flags import FLAGS
 from precis.pipelines.run.key_tables import write_parquet
-from precis.pipelines.run.options import with_dashes
 from precis.pipelines.tables import schema
 from precis.pipelines.tables.columns import round_margin, round_score
 
@@ -137,10 +136,10 @@ def test_the_page_has_every_column_and_flag_and_no_others():
         (summaries, documented_rows(schema.SUMMARY_SCHEMA)),
         (groups, documented_rows(schema.GROUP_SCHEMA)),
         (scores, documented_rows(schema.SCORES_SCHEMA)),
-        (flags, (f"| `{key}` | {with_dashes(text)} |" for key, text in FLAGS.items())),
     ):
         rows = [line for line in text.splitlines() if line.startswith("| `")]
         assert rows == list(expected)
+    assert re.findall(r"^\| `(\w+)` \| .", flags, flags=re.MULTILINE) == [*FLAGS]
 
 
 @pytest.mark.parametrize(
