@@ -97,6 +97,9 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
     differences = _differences(scores, baseline, resamples)
     splitting = ", unsplit texts cut into sentences" if is_split else ""
     judged = counts["judged"]
+    figures = mean_figures(scores, tuple(rouge.MEASURES), resamples)
+    phrases = _join(parts, "keyphrases", len(F1_COLUMNS))
+    of_phrases = mean_figures(phrases, F1_COLUMNS, resamples)
     return {
         "variant": rouge.VARIANT + splitting,
         "confidence": CONFIDENCE,
@@ -107,24 +110,18 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         "rows_in_other_alphabets": counts["unread"],
         "truncated_share": counts["truncated"] / judged if judged else None,
         "systems": [
-            {"system": names[system], "method": system, **figures}
-            for system, figures in mean_figures(
-                scores, tuple(rouge.MEASURES), resamples
-            ).items()
+            {"system": names[system], "method": system, **each}
+            for system, each in figures.items()
         ],
         "baseline": names.get(baseline),
         "differences": [
-            {"system": names[system], **figures}
-            for system, figures in differences.items()
+            {"system": names[system], **each} for system, each in differences.items()
         ],
         "unsplit": {name: counts[name] for name in TEXT_COLUMNS},
         "unsplit_rows": counts["unsplit"],
         "split_sentences": is_split,
         "keyphrases": [
-            {"system": method, **figures}
-            for method, figures in mean_figures(
-                _join(parts, "keyphrases", len(F1_COLUMNS)), F1_COLUMNS, resamples
-            ).items()
+            {"system": method, **each} for method, each in of_phrases.items()
         ],
         "measures": [
             {"system": name, "method": system, **mean_measures(measures[system])}

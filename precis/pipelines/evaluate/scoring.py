@@ -249,22 +249,26 @@ def _arrays(
     }
 
 
+def stored_measures(row: Row) -> dict[str | None, Any]:
+    """The measures of every system and of the reference, as far as a row has them."""
+    others = row.get("other_quality") or ()
+    return {
+        row.get("extractive_method"): row.get("extractive_quality"),
+        ABSTRACTIVE: row.get("abstractive_quality"),
+        **{each["system"]: each for each in others if isinstance(each, dict)},
+        REFERENCE: row.get("reference_quality"),
+    }
+
+
 def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
     """The measures of every system and of the reference, as far as a row has them: each
     of `MEASURED`, and of `MEASURE_COLUMNS`, where a flag is true or false.
 
     A file may be from elsewhere, so that a column holds something else.
     """
-    others = row.get("other_quality") or ()
-    stored = {
-        row.get("extractive_method"): row.get("extractive_quality"),
-        ABSTRACTIVE: row.get("abstractive_quality"),
-        REFERENCE: row.get("reference_quality"),
-        **{each["system"]: each for each in others if isinstance(each, dict)},
-    }
     measured = {
         system: {name: measures[name] for name in MEASURED}
-        for system, measures in stored.items()
+        for system, measures in stored_measures(row).items()
         if system and isinstance(measures, dict) and measures.keys() >= set(MEASURED)
     }
     shown = measured.get(row.get("summary_method") or "")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE, SOURCE
 from precis.model.text.article import Article
-from precis.pipelines.evaluate.scoring import SUMMARY
+from precis.pipelines.evaluate.scoring import SUMMARY, stored_measures
 
 # Longer texts would make the page slow; few articles have as many characters.
 MOST_CHARACTERS = 60_000
@@ -218,13 +218,7 @@ def _by_method(items: Iterable[Row], name: str) -> dict[str, list[list[Any]]]:
 
 def _quality_table(row: Row) -> dict[str, Any]:
     """The measures of the extractive and the written summary and of the reference."""
-    qualities = {
-        row["extractive_method"]: row["extractive_quality"],
-        ABSTRACTIVE: row["abstractive_quality"],
-        **{each["system"]: each for each in row["other_quality"]},
-        "reference": row["reference_quality"],
-    }
-    systems = {name: each for name, each in qualities.items() if each}
+    systems = {name: each for name, each in stored_measures(row).items() if each}
     rows = [
         [title, *(_rounded(quality.get(field)) for quality in systems.values())]
         for field, title in _MEASURES.items()
