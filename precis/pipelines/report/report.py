@@ -1,11 +1,23 @@
-"""`precis report`: a finished run -> one HTML page.
+"""`precis report`: a finished run -> one HTML page: the template, the style sheet, the
+script and the data in one file.
 
 The parts are read twice: once for the numbers of all rows, once for the rows that are
 on the page. In memory are a row group, the rows on the page and their articles.
+
+Documents lie in the page in blocks of some dozens, each compressed and in base64, so
+that nothing in them is read as HTML and a block is unpacked when a document of it is
+opened. A content security policy lets no request leave the page, and runs no other
+script than that of the page.
 """
 
+import base64
+import gzip
+import hashlib
+import importlib.resources
 import itertools
+import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
@@ -15,9 +27,7 @@ from precis.pipelines.evaluate.options import default_output
 from precis.pipelines.report import facts, rows
 from precis.pipelines.report.articles import articles_of_rows
 from precis.pipelines.report.documents import ReportedDocument
-from precis.pipelines.report.evaluation import read_evaluation
 from precis.pipelines.report.options import REPORT
-from precis.pipelines.report.page import render
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import GROUPS_FOLDER, check_apart
@@ -31,6 +41,8 @@ _ORDERS = {
     rows.LOG_PROB: "the lowest log-probability a token first, then most flags",
 }
 _BY_ROUGE = "the lowest ROUGE-1 first, then most flags"
+
+DOCUMENTS_A_BLOCK = 32
 
 
 class ReportResult(NamedTuple):
@@ -67,8 +79,8 @@ def report(**flags: Any) -> ReportResult:
     check_apart(options.page, flag="--output", result=options.run)
     run = _open_run(options.run)
     place = default_output(options.run)
-    evaluation = read_evaluation(run, place)
-    of_groups = read_evaluation(
+    evaluation = facts.read_evaluation(run, place)
+    of_groups = facts.read_evaluation(
         run, files.join(place, GROUPS_FOLDER), " --group_references jsonl:FILE"
     )
     with open_database() as database:
@@ -153,3 +165,50 @@ def _open_run(folder: str) -> FinishedRun:
             "that has some"
         )
     return run
+
+
+def pack(content: Any) -> str:
+    """JSON as base64 of gzip."""
+    # Lone surrogates, which no encoding can write, become question marks.
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    data = gzip.compress(text.encode(errors="replace"), mtime=0)
+    return base64.b64encode(data).decode()
+
+
+def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -> bytes:
+    """The page as HTML in UTF-8.
+
+    Args:
+      sections: what the template shows besides.
+      documents: in the order of the page, for the list and the blocks.
+    """
+    import jinja2
+    from markupsafe import Markup
+
+    folder = importlib.resources.files("precis.pipelines.report")
+    style, *scripts = (
+        (folder / name).read_text(encoding="utf-8")
+        for name in ("page.css", "page.js", "document.js")
+    )
+    script = "".join(scripts)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("precis.pipelines.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # Beside its details a source repeats much of them, and compresses well.
+    packed = [{**each.details(), "source": each.source()} for each in documents]
+    starts = range(0, len(packed), DOCUMENTS_A_BLOCK)
+    environment.filters["count"] = "{:,}".format
+    text = environment.get_template("page.html").render(
+        sections,
+        style=Markup(style),
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        list=pack([each.line() for each in documents]),
+        blocks=[pack(packed[at : at + DOCUMENTS_A_BLOCK]) for at in starts],
+        documents_a_block=DOCUMENTS_A_BLOCK,
+    )
+    return text.encode(errors="replace")
