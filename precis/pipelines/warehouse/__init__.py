@@ -8,6 +8,5 @@ delta      Delta Lake
 `loaders` writes the SQL that loads a run into a warehouse, for the columns of that run:
 
 sql/         the statements, a template for each warehouse; names and types as data
-dialects     quoting and types of a warehouse, from dialects.toml
-sql_table    all that the templates know of a run
+sql_table    all that the templates know of a run and of a warehouse
 """

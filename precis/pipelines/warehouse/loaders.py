@@ -18,7 +18,6 @@ from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import check_apart
 from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.tables.flat_columns import as_json_text
-from precis.pipelines.warehouse.dialects import SQL_FOLDER, Dialect
 from precis.pipelines.warehouse.options import (
     CLICKHOUSE,
     DUCKDB,
@@ -26,7 +25,7 @@ from precis.pipelines.warehouse.options import (
     LoadersOptions,
 )
 from precis.pipelines.warehouse.rows import check_keys, open_run_of_documents
-from precis.pipelines.warehouse.sql_table import define_table
+from precis.pipelines.warehouse.sql_table import SQL_FOLDER, Dialect, define_table
 
 # The macros of the templates, in the order in which their statements are run, which is
 # the alphabet's.

@@ -24,10 +24,9 @@ from precis.model.errors import DataError, UsageError
 from precis.pipelines.tables.finished_run import RunPart
 from precis.pipelines.tables.flat_columns import flat_schema
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
-from precis.pipelines.warehouse.dialects import Dialect
 from precis.pipelines.warehouse.loaders import loaders
 from precis.pipelines.warehouse.options import WAREHOUSES
-from precis.pipelines.warehouse.sql_table import group_files
+from precis.pipelines.warehouse.sql_table import Dialect, group_files
 
 DIALECTS = {name: Dialect(name) for name in WAREHOUSES}
 
