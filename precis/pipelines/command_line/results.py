@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from precis.model import files
+from precis.model.config import comma_list
 from precis.model.progress.stages import say
 from precis.model.quality.flags import ABSTRACTIVE
 from precis.pipelines.corpus.schemes import scheme_of
@@ -291,7 +292,7 @@ def show_training(
 
     corpus = values.get("corpus")
     if "records" in values:
-        folder = str(values["records"]).split(",")[0].strip()
+        folder = comma_list(str(values["records"]))[0]
         corpus = load_dataset(folder).provenance.get("flags", {}).get("corpus")
     end_with(
         result.bundle,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from precis.model.config import comma_list
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.task import KeptField, Task
 
@@ -40,7 +41,7 @@ def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
       UsageError: a type is unknown, or a field comes twice.
     """
     kept = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in comma_list(text):
         name, colon, kind = part.rpartition(":")
         if not colon:
             name, kind = part, ""
