@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from command_runs import PRECIS
 
 from precis.model import files
+from precis.model.finished import SUCCESS_FILE, success_content
 from precis.pipelines.run.key_tables import write_parquet
 from precis.pipelines.tables.finished_run import open_run
 
@@ -63,8 +64,10 @@ def write_run(folder: str, source: str, rows: int, offset: int) -> None:
         entries.append({"file": name, "rows": count, "bytes": size, "sha256": digest})
     manifest = files.read_json(files.join(source, "manifest.json"))
     manifest |= {"run_id": os.path.basename(folder), "files": entries}
-    files.write_json(files.join(folder, "manifest.json"), manifest)
-    files.write_bytes(files.join(folder, "_SUCCESS"), b"")
+    path = files.join(folder, "manifest.json")
+    files.write_json(path, manifest)
+    content = success_content(path, manifest["fingerprint"])
+    files.write_bytes(files.join(folder, SUCCESS_FILE), content)
 
 
 def renumbered(table: pa.Table, offset: int, rows: int) -> Iterator[pa.Table]:

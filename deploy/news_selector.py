@@ -65,7 +65,7 @@ def write_compact(trained: str, folder: str) -> None:
         word_lexicon=_cut(importance.word_lexicon, LEAST_OF_WORDS),
         pair_lexicon=_cut(importance.pair_lexicon, LEAST_OF_PAIRS),
     )
-    made = open_stored(trained).manifest["provenance"]
+    made = dict(open_stored(trained).manifest["provenance"])
     made["data"] = [{**facts, "corpus": CORPUS} for facts in made["data"]]
     names = ("command", "data", "records_fingerprint", "step", "validation", "training")
     save_scorer(
