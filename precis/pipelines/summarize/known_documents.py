@@ -17,6 +17,7 @@ with the same text. If that one has failed, it fails too.
 """
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import operator
@@ -258,12 +259,15 @@ class KnownDocuments:
         self._run = run
         self._part = part
         self._links = read_links(run.job.output, task) if run.has_keys else {}
-        self._earlier = EarlierRows(run.earlier)
         self._reused: list[dict[str, Any]] = []
         self._duplicates: list[dict[str, Any]] = []
         self._duplicates_file = _task_file("duplicates", task)
         # The first document with the same content, by the place of a new document.
         self._firsts: dict[tuple[str, ...], str | None] = {}
+
+    @functools.cached_property
+    def _earlier(self) -> EarlierRows:
+        return EarlierRows(self._run.earlier)
 
     def new_articles(
         self, records: Iterable[Article | DeadLetter], dead_letters: DeadLetterWriter

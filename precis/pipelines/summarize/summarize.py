@@ -63,6 +63,7 @@ from precis.pipelines.run.job import (
 from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import (
     check_effects,
+    check_values,
     flag_names,
     read_flags,
     recorded_flags,
@@ -134,6 +135,7 @@ def plan(
       The tasks of the job, and what runs it and returns its folder.
     """
     refuse_within_import()
+    flags = check_values(SUMMARIZE, flags)
     beam_options = pipeline_options(beam_args, own_flags=flag_names(SUMMARIZE))
     check_remote(beam_options, SUMMARIZE, flags)
     flags = with_flags_of_bundle(with_local_bundles(flags))

@@ -48,7 +48,7 @@ OTHER_TOKENIZER = "tokenizer: not the tokenizer that the description of .* names
 LATER_FIELDS = set(
     "rotary_base rotary_scaling reach window local_rotary_base kv_heads qk_norm "
     "norm_bias first_norm both_norms score_width merged_attention "
-    "continues_source".split()
+    "continues_source labels".split()
 )
 OTHER_FILE = "missing, or its checksum differs from manifest.json's"
 

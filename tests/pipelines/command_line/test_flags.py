@@ -60,7 +60,7 @@ class Wall(Options):
 
 GROUPS = (Paint, Wall)
 PAINT = Command(
-    "Paint a wall.", GROUPS, "", lambda *_: None, ("--colour red",), uses_beam=True
+    "Paint a wall.", GROUPS, lambda *_: None, ("--colour red",), uses_beam=True
 )
 
 

@@ -142,8 +142,8 @@ def test_what_is_selected_is_part_of_the_fingerprint(corpus):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"limit": -1}, "`limit=` must not be negative, but is -1; leave it out for"),
-        ({"sample": -2}, "`sample=` must not be negative, but is -2; leave it out for"),
+        ({"limit": -1}, "`limit=` must not be negative, but is -1; 0 takes all"),
+        ({"sample": -2}, "`sample=` must not be negative, but is -2; 0 takes all"),
         ({"limit": 1, "sample": 2}, "--limit takes the first .*; leave one of them"),
     ],
 )

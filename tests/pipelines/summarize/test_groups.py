@@ -339,7 +339,7 @@ def test_times_of_a_day_order_no_groups():
         ),
         ({"group_by": "n", "order_by": "language"}, "number; name a field of the"),
         ({"group_by": "n", "order_by": "wen"}, "no field 'wen', it has .* when"),
-        ({"order_by": "n"}, "--order_by n has no effect without --group_by; leave it"),
+        ({"order_by": "n"}, "`order_by=n` has no effect without `group_by=`; leave it"),
         ({"group_by": "topik"}, "no field 'topik', it has .*; did you mean topic"),
         (
             {"group_by": "day(topic)"},
@@ -352,7 +352,7 @@ def test_times_of_a_day_order_no_groups():
         ({"group_by": "day(split)"}, "no date or timestamp; name a field of the sou"),
         ({"group_by": "day()"}, r"--group_by day\(\): groups are made by one field; n"),
         ({"group_by": "topic,n"}, "topic,n: groups are made by one field; name it, as"),
-        ({"rows": "groups"}, "--rows groups has no effect without --group_by"),
+        ({"rows": "groups"}, "`rows=groups` has no effect without `group_by=`"),
         (
             {"group_by": "n", "max_group_candidates": 0},
             "`max_group_candidates=` must be at",

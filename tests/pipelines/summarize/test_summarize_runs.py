@@ -17,8 +17,9 @@ from support.waiting import wait_until
 
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.run.options import recorded_flags
-from precis.pipelines.summarize.summarize import run_inputs, summarize
+from precis.pipelines.run.job import result_inputs
+from precis.pipelines.run.options import result_settings
+from precis.pipelines.summarize.summarize import summarize
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -27,22 +28,25 @@ def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
     def inputs(clean="standard", **flags):
         read = CorpusOptions(corpus=corpus, clean=clean)
         settings = settings_of(**flags)._replace(clean=clean)
-        recorded = recorded_flags([read, *settings[:4]])
-        found = run_inputs(recorded, settings, list_tasks(read))
+        named = {**result_settings([read]), **settings.described}
+        found = result_inputs(named, list_tasks(read))
         return json.dumps(found, sort_keys=True)
 
     changes = {"sentences": 2, "extractive": "lead", "clean": "none"}
-    changes |= {"min_source_words": 9, "fallback": "extractive"}
-    changes |= {"fallback_flags": "empty"}
+    changes |= {"min_source_words": 9}
     others = [inputs(**{name: value}) for name, value in changes.items()]
     assert len({inputs(), *others}) == len(changes) + 1
     # Neither how documents are searched nor where the rows go changes a row.
     assert inputs(search_processes=3) == inputs(window_documents=5) == inputs()
     # What is done with long documents does, where a network reads them.
     network = {"bundle": str(bundle)}
-    assert inputs(long_documents="head", merged_length=2.0) == inputs()
-    assert inputs(long_documents="head", **network) != inputs(**network)
-    assert inputs(merged_length=2.0, **network) != inputs(**network)
+    for name, value in (
+        ("long_documents", "head"),
+        ("merged_length", 2.0),
+        ("fallback", "extractive"),
+        ("fallback_flags", "empty"),
+    ):
+        assert inputs(**{name: value}, **network) != inputs(**network)
     # The model does, and not where its bundle lies.
     moved = shutil.copytree(bundle, tmp_path / "moved")
     assert inputs(bundle=str(moved)) == inputs(**network) != inputs()
