@@ -304,7 +304,7 @@ def as_given(field: dataclasses.Field, value: Any) -> str:
     if value == field.default:
         return ""
     text = f"{field.name}={value}"
-    return f"`{text}`" if flag_info(field).is_flag else text
+    return f"`{text}`" if flag_info(field).is_flag and "`" not in text else text
 
 
 def _plain(value: Any) -> str:

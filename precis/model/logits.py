@@ -104,9 +104,15 @@ def reduce_logits(logits: Any, ids: Any, values: Any, reduction: str) -> Any:
       values: float32 [B, K, M].
       reduction: how, as in `ops.scatter_update`.
     """
+    batch, beams, size = ops.shape(logits)
+    hypotheses = ops.reshape(
+        ops.arange(batch * beams, dtype="int32"), (batch, beams, 1)
+    )
+    # Two indices: in a training one place may be beyond what int32 holds.
+    places = ops.stack([ops.broadcast_to(hypotheses, ops.shape(ids)), ids], axis=-1)
     joined = ops.scatter_update(
-        ops.reshape(logits, (-1,)),
-        ops.reshape(logit_places(logits, ids), (-1, 1)),
+        ops.reshape(logits, (-1, size)),
+        ops.reshape(places, (-1, 2)),
         ops.reshape(values, (-1,)),
         reduction=reduction,
     )

@@ -115,8 +115,9 @@ class ProcessPool:
         that has imported TensorFlow.
         """
         self._is_closed = True
-        for process in self._started:
-            process.kill()
+        for process in [*self._started]:
+            with contextlib.suppress(ValueError):  # Its call has seen to it just now.
+                process.kill()
         self.threads.shutdown(cancel_futures=True)
         for process in self._started:
             process.join()
@@ -141,10 +142,11 @@ class ProcessPool:
         try:
             connection.send(element)
             result, failed = connection.recv()
-        except (EOFError, OSError) as error:
-            connection.close()
-            process.join()
-            raise BrokenProcessPool("the process died") from error
+        except BaseException as error:  # Perhaps the element cannot be sent.
+            self._end(process, connection)
+            if isinstance(error, EOFError | OSError):
+                raise BrokenProcessPool("the process died") from error
+            raise
         self._idle.append((process, connection))
         if failed:
             raise result from RuntimeError(failed)  # with the traceback of there
@@ -170,6 +172,14 @@ class ProcessPool:
         if self._is_closed:  # In this moment; nobody would end this one.
             process.kill()
         return process, ours
+
+    def _end(self, process: BaseProcess, connection: Connection) -> None:
+        """Gives back what a process has, which is killed if it has not died."""
+        process.kill()
+        connection.close()
+        process.join()
+        self._started.remove(process)
+        process.close()
 
 
 def start_fork_server(imports: str) -> BaseContext:

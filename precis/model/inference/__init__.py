@@ -21,7 +21,7 @@ writer             what writes summaries promises: a network here or a server
 bulk_summarizer    searches windows of documents, in processes where that pays, and
                    what becomes of a document that kills its process
 endpoint           stands in its place where a server writes
-chat_client        sends requests to a server, as many at once as it can answer
+chat_client        sends requests to a server, at most so many at once
 search_imports     what the fork server of search processes imports
 searcher           searches a batch with a network
 ctranslate2_searcher

@@ -198,6 +198,8 @@ class ChatClient:
             # Requests that were answered meanwhile may be why this one was not.
             is_alone = failures == tries - 1 and self._answered_at > begun
             with self._place(self.requests if is_alone else 1):
+                if self.closing.is_set():
+                    break
                 answer, wait = self._post(body)
             if isinstance(answer, Answer) or answer.reason == _HELD_BACK:
                 self._answered_at = time.monotonic()
@@ -211,7 +213,7 @@ class ChatClient:
             if is_over or wait > _PATIENCE_SECONDS:
                 return answer
             # Together long enough for a server that starts again.
-            self.closing.wait(max(pause + random.uniform(0, first), wait))
+            self.closing.wait(max(pause, wait) + random.uniform(0, first))
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
         return Failure(SEARCH, "stopped", "the job ends")
 

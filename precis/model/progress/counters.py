@@ -71,7 +71,7 @@ def counting_folder() -> Iterator[str]:
         try:
             yield folder
         finally:
-            del os.environ[FOLDER_VARIABLE]
+            os.environ.pop(FOLDER_VARIABLE, None)  # Another thread may have done so.
             if folder_before is not None:
                 os.environ[FOLDER_VARIABLE] = folder_before
 

@@ -5,7 +5,7 @@ holds flags by name, in YAML or JSON:
 
     corpus: jsonl:news/*.jsonl.gz
     extractive: [lead, lexrank]
-    beam_width: 6
+    sentences: 2
     runner: DataflowRunner         # a flag of Beam, for commands that run on Beam
 
 The manifest of a run or a bundle and the dataset.json of records hold the flags of the

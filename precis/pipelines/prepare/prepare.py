@@ -120,7 +120,8 @@ def plan(
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(option_groups)
     # Fingerprints stand in place of the folders of tokenizers.
-    others = {**fingerprints, "format_version": FORMAT_VERSION}
+    others = {"tokenizer": "", "source_tokenizer": "", **fingerprints}
+    others["format_version"] = FORMAT_VERSION
     inputs = result_inputs({**result_settings(option_groups), **others}, tasks)
     provenance = job_provenance("prepare", recorded, inputs)
     size = sum(task.size_bytes for task in tasks)

@@ -131,7 +131,7 @@ def saving() -> Iterator[Callable[[], bool]]:
         raise
     finally:
         for each in ours:
-            signal.signal(each, interrupt)
+            signal.signal(each, signal.SIG_IGN if received else interrupt)
 
 
 def stopped_line(arguments: Sequence[str], stop: Interrupted) -> str:

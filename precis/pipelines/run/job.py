@@ -402,12 +402,13 @@ def _differences(
     given = recorded_flags(options)
     flags = {name: given[name] for name in fields if name in given}
     others = {name: inputs[name] for name in inputs if name not in fields}
-    names = {*flags} & {*option_names([CorpusOptions])}
+    known = [name for name in flags if name in earlier_flags]
+    names = {*known} & {*option_names([CorpusOptions])}
     of_corpus = {name: flags[name] for name in names}
     if describe_differences(earlier_flags, of_corpus, fields=fields):
         del others["tasks_sha256"]  # Other flags read other tasks.
     return describe_differences(
-        {**earlier_inputs, **{name: earlier_flags.get(name) for name in flags}},
+        {**earlier_inputs, **{name: earlier_flags[name] for name in known}},
         {**flags, **others},
         labels=_LABELS,
         fields=fields,

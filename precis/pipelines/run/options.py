@@ -51,7 +51,7 @@ def with_dashes(text: str) -> str:
     """
     text = re.sub(r"`([a-z]\w*)=False`", r"--no-\1", text)
     text = re.sub(r"`([a-z]\w*)=True`", r"--\1", text)
-    text = re.sub(r"`([a-z]\w*)=([^`]+)`", r"--\1 \2", text)
+    text = re.sub(r"`([a-z]\w*?)_?=([^`]+)`", r"--\1 \2", text)
     return re.sub(r"`([a-z]\w*?)_?=`", r"--\1", text)
 
 

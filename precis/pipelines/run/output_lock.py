@@ -15,8 +15,8 @@ refuses the output.
 
 An object store is asked to write the lock only where there is none, so of several
 processes one gets it. What a killed owner leaves is removed by the next process of the
-same machine, and else by hand, as the message says. An owner whose lock was removed
-while it works notices at its next `check`.
+same machine or container, and else by hand, as the message says. An owner whose lock
+was removed while it works notices at its next `check`.
 """
 
 import contextlib
@@ -25,6 +25,7 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 from filelock import FileLock, Timeout
@@ -56,7 +57,9 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
     content = files.json_bytes(
         {
             "host": socket.gethostname(),
+            "machine": _machine(),
             "pid": os.getpid(),
+            "began": psutil.Process().create_time(),
             "since": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "token": uuid.uuid4().hex,
         }
@@ -93,7 +96,8 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
                 while not (fs.create(name, content) or is_held()):
                     if not _is_left_here(path):
                         raise Timeout(path)
-                    fs.rm(name)
+                    with contextlib.suppress(FileNotFoundError):
+                        fs.rm(name)
         except Timeout as error:
             raise _in_use(output, path, is_store=not lock) from error
         except OSError as error:
@@ -120,9 +124,22 @@ def _is_left_here(path: str) -> bool:
     """Whether a lock is that of a process of this machine which was killed."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         holder = files.read_json(path)
-        is_here = holder["host"] == socket.gethostname()
-        return is_here and not psutil.pid_exists(holder["pid"])
+        try:
+            began = psutil.Process(holder["pid"]).create_time()
+        except psutil.NoSuchProcess:
+            began = None
+        return holder["machine"] == _machine() and holder["began"] != began
     return False
+
+
+def _machine() -> str:
+    """This machine since its start, and the space of process numbers that this process
+    is in: containers may have one host name.
+    """
+    with contextlib.suppress(OSError):
+        start = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        return f"{start.strip()} {os.readlink('/proc/self/ns/pid')}"
+    return socket.gethostname()
 
 
 def _in_use(output: str, path: str, *, is_store: bool) -> UsageError:

@@ -281,7 +281,9 @@ def run_steps(
     options = run.settings.options
     if options.bundle and not options.is_endpoint:
         note = "compiling the search"
-        is_large = size >= _LEAST_BYTES_OF_SEARCH
+        is_large = size >= _LEAST_BYTES_OF_SEARCH and works_in_this_process(
+            beam_options
+        )
         if is_large and count_processes(options.search_processes) > 1:
             start_fork_server(SEARCH_IMPORTS[options.engine])
     # Where a network writes, the search processes have the cores, and one process reads

@@ -126,8 +126,7 @@ class WindowSummarizer:
         """Opens the bundles, once per process.
 
         Raises:
-          UsageError: the rows must not depend on the number of threads, and TensorFlow
-            has begun with several.
+          UsageError: a bundle is not complete or of another kind.
           DataError: a bundle is damaged or holds another model than the settings say.
         """
         self._models = self._share(lambda: open_models(self._settings))

@@ -2,6 +2,9 @@
 tests start real processes.
 """
 
+import contextlib
+import functools
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -177,3 +180,26 @@ def test_what_died_is_tried_again_while_nothing_else_runs(monkeypatch):
         *["again begins", "again ends"],
         *["third begins", "third ends"],
     ]
+
+
+def do(element: int) -> int:
+    """What a process of the pool does; a negative number is its death."""
+    if element < 0:
+        os._exit(1)
+    return 2 * element
+
+
+def test_processes_that_died_leave_nothing_and_others_take_their_place():
+    load = functools.partial(functools.partial, do)
+    with contextlib.closing(
+        ProcessPool(2, load, imports="precis.model.errors")
+    ) as pool:
+        assert pool.call(3) == 6
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(3):
+            with pytest.raises(BrokenProcessPool):
+                pool.call(-1)
+        with pytest.raises(AttributeError, match="local object|local function"):
+            pool.call(lambda: 1)
+        assert pool.call(4) == 8 and len(pool._started) == 1
+        assert len(os.listdir("/proc/self/fd")) <= before

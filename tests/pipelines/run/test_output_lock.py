@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import fsspec
+import psutil
 import pytest
 
 from precis.model import files
@@ -111,10 +112,11 @@ def bucket():
         fs.rm("/locks", recursive=True)
 
 
-def write_object(host="far", pid=7):
+def write_object(machine="far", pid=7, began=1.0):
     """A lock of a process that runs elsewhere, or was killed there."""
-    owner = {"host": host, "pid": pid, "since": "2026-11-29T12:00:00+00:00"}
-    content = json.dumps({**owner, "token": "t"}).encode()
+    owner = {"host": "far", "machine": machine, "pid": pid, "began": began}
+    owner |= {"since": "2026-11-29T12:00:00+00:00", "token": "t"}
+    content = json.dumps(owner).encode()
     fsspec.filesystem("memory").pipe_file(LOCK, content)
 
 
@@ -165,12 +167,18 @@ def test_the_lock_of_a_killed_process_is_free_when_it_is_removed_as_the_error_sa
 def test_the_lock_of_a_process_that_was_killed_here_is_free(bucket):
     process = subprocess.Popen(["true"])
     process.wait()
-    write_object(socket.gethostname(), process.pid)
-    with own_output(bucket) as check:
-        check()
-    write_object(socket.gethostname(), os.getppid())
-    with pytest.raises(UsageError, match=f"in use by process {os.getppid()} on "):
-        own_output(bucket).__enter__()
+    with own_output(bucket):
+        here = json.loads(fsspec.filesystem("memory").cat_file(LOCK))["machine"]
+    # The second had the number that this process has now, as in a restarted container.
+    for pid in (process.pid, os.getpid()):
+        write_object(here, pid)
+        with own_output(bucket) as check:
+            check()
+    parent = os.getppid()
+    for machine, began in ((here, psutil.Process(parent).create_time()), ("far", 1.0)):
+        write_object(machine, parent, began)
+        with pytest.raises(UsageError, match=f"in use by process {parent} on "):
+            own_output(bucket).__enter__()
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
