@@ -6,10 +6,10 @@ of its own, so only the call of the process that died fails.
 
 Processes are forked from a fork server (`multiprocessing.forkserver`), of which a
 command has one. It imports once what each of them needs, and computes nothing.
-TensorFlow is imported where a network computes: in search processes, in a worker that
-loads a selector or a checker, and in this process if it is the only one. The fork
-server of search processes imports it too, and only imports it: TensorFlow does not work
-in a process that was forked from one that has used it.
+TensorFlow is imported where a network computes, in search processes, in a worker that
+loads a selector or a checker and in this process if it is the only one, and by the fork
+server of search processes, which uses nothing of it, as it does not work in a process
+that was forked from one that has used it.
 """
 
 import contextlib
