@@ -120,9 +120,9 @@ def plan(
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(option_groups)
     # Fingerprints stand in place of the folders of tokenizers.
-    others = {"tokenizer": "", "source_tokenizer": "", **fingerprints}
-    others["format_version"] = FORMAT_VERSION
-    inputs = result_inputs({**result_settings(option_groups), **others}, tasks)
+    named = {"tokenizer": "", "source_tokenizer": "", **fingerprints}
+    settings = {**result_settings(option_groups), **named}
+    inputs = result_inputs({**settings, "format_version": FORMAT_VERSION}, tasks)
     provenance = job_provenance("prepare", recorded, inputs)
     size = sum(task.size_bytes for task in tasks)
     processes = count_workers(
