@@ -98,7 +98,7 @@ def test_no_test_document_is_trained_on_and_other_flags_are_refused(finished, ca
         ({"writer_steps": 30}, "draft/training .* steps is 18 there and 26 here"),
         ({"writer_steps": 0}, f"draft/training .* is 18 there and {draft} here"),
         ({"seed": 4}, "extractor/training .* seed is 17 there and 4 here"),
-        ({"corpus": "sample:9"}, "records .* corpus is 'sample:220' there and 'sample"),
+        ({"corpus": "sample:9"}, "records .* `corpus=sample:220` there and sample:9"),
     ):
         with pytest.raises(UsageError, match=message):
             module.train_summarizer(**{**FLAGS, "output": finished, **changes})
