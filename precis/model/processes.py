@@ -82,7 +82,9 @@ class ProcessPool:
         self.threads = ThreadPoolExecutor(count)
         self._count = count
         levels = {name: logging.getLogger(name).level for name in _LOGGERS}
-        self._arguments = (load, {**os.environ, **_ONE_THREAD}, levels)
+        environment = {**os.environ, **_ONE_THREAD}
+        # Pickled here, as unpickling imports modules, which may log.
+        self._arguments = (pickle.dumps(load), environment, levels)
         self._context: Any = start_fork_server(imports)
         self._idle: list[tuple[BaseProcess, Connection]] = []
         self._started: list[BaseProcess] = []
@@ -207,7 +209,7 @@ def start_fork_server(imports: str) -> BaseContext:
 
 def _serve(
     connection: Connection,
-    load: Callable[[], Work],
+    pickled_load: bytes,
     environment: Mapping[str, str],
     log_levels: Mapping[str, int],
 ) -> None:
@@ -224,7 +226,7 @@ def _serve(
     # seen to it before.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    load_once = functools.cache(load)
+    load_once = functools.cache(pickle.loads(pickled_load))
     answer: tuple[Any, str]
     with contextlib.suppress(EOFError, OSError):
         while True:

@@ -59,6 +59,8 @@ from precis.pipelines.run.result_files import (
 # The keys of a receipt that every kind of job has; the others are its figures.
 _COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures")
 _JOB_KEY = "job_fingerprint"
+# What the fork server of worker processes imports.
+_IMPORTS = "precis.pipelines.engines.task_imports"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,7 +202,7 @@ def run_in_processes(
       JobError: a process died twice with the same task.
     """
     load = functools.partial(_load, worker, step)
-    with contextlib.closing(ProcessPool(count, load, imports=__name__)) as pool:
+    with contextlib.closing(ProcessPool(count, load, imports=_IMPORTS)) as pool:
         largest_first = sorted(tasks, key=worker.progress_size, reverse=True)
         calls = {pool.threads.submit(pool.call, each): each for each in largest_first}
         for call in as_completed(calls):
