@@ -58,7 +58,7 @@ $(DOCS): $(INSTALLED)
 run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate, report (5 minutes on two cores)
 	$(BIN)/precis prepare --corpus sample:$(DOCUMENTS) --output $(RUN)/records --vocabulary_size 8000 --max_source_tokens 320 --max_target_tokens 64 --oracle_sentences 5
 	$(BIN)/precis train --records $(RUN)/records --output $(RUN)/bundle --network tiny --steps 400 --batch_tokens 8192 --learning_rate 0.002 --warmup_steps 100 --validation_steps 400
-	$(BIN)/precis train-extractor --records $(RUN)/records --output $(RUN)/extractor --epochs 1 --importance_articles 500
+	$(BIN)/precis train-selector --records $(RUN)/records --output $(RUN)/extractor --epochs 1 --importance_articles 500
 	$(BIN)/precis train-keyphrases --records $(RUN)/records --output $(RUN)/keyphrases
 	$(BIN)/precis summarize --corpus sample:$(DOCUMENTS) --split test --bundle $(RUN)/bundle --extractive neural,lead,frequency,lexrank,random,oracle --extractive_bundle $(RUN)/extractor --keyphrase_bundle $(RUN)/keyphrases --supported numbers,names --fallback always --output $(RUN)/summaries
 	$(BIN)/precis evaluate --input $(RUN)/summaries

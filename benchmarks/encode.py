@@ -34,9 +34,9 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import JOINER, LINE_BREAK, SPACE, Tokenizer
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import DUPLICATES_FILE
@@ -261,7 +261,7 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
     def run() -> None:
         letters = DeadLetterWriter("", task=0, run_id="")
         result = worker.run(task, TaskProgress(task.size_bytes), letters)
-        counts = total_counts(result.sources)
+        counts = total_counts(result.file_counts)
         assert counts["written"] == counts["read"] > 0
 
     return run

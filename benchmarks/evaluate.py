@@ -33,7 +33,7 @@ from precis.pipelines.run.key_tables import write_parquet
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 SENTENCES = 3
-ROUNDS = 3  # of both scorers in turn, whose medians count
+ROUNDS = 3  # of both selectors in turn, whose medians count
 ROWS_A_GROUP = 512  # of the Parquet file
 
 
@@ -131,7 +131,7 @@ def compare_with_rouge_score(rows: Sequence[dict[str, Any]], *, pairs: int) -> N
     equal.
     """
     try:
-        scorer = importlib.import_module("rouge_score.rouge_scorer").RougeScorer(
+        selector = importlib.import_module("rouge_score.rouge_scorer").RougeScorer(
             list(rouge.MEASURES), use_stemmer=True
         )
     except ImportError:
@@ -144,7 +144,7 @@ def compare_with_rouge_score(rows: Sequence[dict[str, Any]], *, pairs: int) -> N
         return [counted.score(summary) for summary in summaries]
 
     def theirs(reference: str, summaries: Sequence[str]) -> list[Any]:
-        scored = (scorer.score(reference, summary) for summary in summaries)
+        scored = (selector.score(reference, summary) for summary in summaries)
         return [{name: each[name].fmeasure for name in each} for each in scored]
 
     rates: dict[str, list[float]] = {"ours": [], "rouge_score": []}

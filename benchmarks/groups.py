@@ -10,7 +10,7 @@ one text. So the figures rank methods; they are not those of a set with referenc
 people, such as DUC 2004. Similar references make groups that agree more than those of a
 real field do, and no method sees a reference.
 
-Every summary has at most `--max_words` words. The extractor of salience learns from the
+Every summary has at most `--max_words` words. The selector of salience learns from the
 other documents, the first time; `--output` keeps it. The baselines choose from all
 sentences: lead of each is the first sentence of each member, then the second;
 centroid (Radev et al. 2004, without its weight of positions), LexRank (Erkan and Radev
@@ -37,8 +37,8 @@ from precis.model.extractive.selection import select
 from precis.model.extractive.terms import find_terms
 from precis.model.text.article import Article
 from precis.model.text.words import words
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
 
 METHODS = ("lead", "random", "centroid", "lexrank")
 _LEAST, _MOST = 3, 10
@@ -64,16 +64,16 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.add_argument(f"--{name}", type=type(default), default=default, help=text)
     flags = parser.parse_args(argv)
     corpus = {"corpus": flags.corpus, "limit": flags.limit, "test_share": 0.4}
-    extractor = flags.extractor or f"{flags.output}/extractor"
-    if flags.extractor:
+    selector = flags.selector or f"{flags.output}/extractor"
+    if flags.selector:
         corpus |= {"test_share": 1.0, "validation_share": 0.0}
     else:
         records = f"{flags.output}/records"
         precis.prepare(output=records, oracle_sentences=5, **corpus)
-        precis.train_extractor(records=records, output=extractor, epochs=flags.epochs)
+        precis.train_selector(records=records, output=selector, epochs=flags.epochs)
     articles = list(read_test_articles(CorpusOptions(**corpus)))
     groups = list(itertools.islice(find_groups(articles, flags.cosine), flags.groups))
-    neural = {"extractive_bundle": extractor, "extractive": "neural"}
+    neural = {"extractive_bundle": selector, "extractive": "neural"}
     summaries = baselines(groups, flags.max_words)
     for method, settings in (("centrality", {}), ("salience", neural)):
         summaries[method] = summarize(groups, flags.max_words, settings)

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def write_run(folder: str, source: str, rows: int, offset: int) -> None:
     """Writes a run with the rows of another one; its ids are counted from `offset`."""
-    first = open_run(source).parts[0]
+    first = open_run(source).output_files[0]
     table = pq.read_table(first.path, partitioning=None)  # pyright: ignore[reportArgumentType]  # None is none.
     entries = []
     for begin in range(0, rows, _PART_ROWS):

@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from command_runs import run_command
 from safetensors.numpy import load_file
 
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
 
 DOCUMENTS = 20_000
 LENGTHS = {"max_source_tokens": 320, "max_target_tokens": 64}

@@ -133,11 +133,11 @@ def label(article: ReferencedArticle) -> list[int]:
 def label_plainly(article: ReferencedArticle) -> list[int]:
     """The places of the sentences that a plain greedy search takes.
 
-    It calls the scorer for each candidate of each step.
+    It calls the selector for each candidate of each step.
     """
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
+    selector = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
     chosen: list[int] = []
     best = 0.0
     while len(chosen) < _MAX_SENTENCES:
@@ -145,7 +145,7 @@ def label_plainly(article: ReferencedArticle) -> list[int]:
         for place in range(len(article.sentences)):
             if place not in chosen:
                 candidate = [article.sentences[index] for index in (*chosen, place)]
-                scores = scorer.score(article.reference, "\n".join(candidate))
+                scores = selector.score(article.reference, "\n".join(candidate))
                 totals[place] = sum(score.fmeasure for score in scores.values())
         if not totals:
             break

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
 from precis.model.text.stop_words import STOP_WORDS
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
 
 SENTENCES = 3
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()

@@ -18,7 +18,7 @@ from precis.model.bundle.address import BUILTIN_SELECTOR, bundle_folder
 from precis.model.bundle.card import CARD_FILE
 from precis.model.bundle.manifest import open_stored
 from precis.model.extractive.importance import ImportanceNetwork, Lexicon
-from precis.model.inference.sentence_scorer import load_scorer, save_scorer
+from precis.model.inference.selector_bundle import load_selector, save_selector
 
 # What --corpus was.
 CORPUS = (
@@ -42,7 +42,7 @@ def make_news_selector(corpus: str, output: str) -> None:
     precis.prepare(
         corpus=corpus, output=records, oracle_sentences=5, validation_share=0.02
     )
-    precis.train_extractor(
+    precis.train_selector(
         records=records,
         output=trained,
         epochs=EPOCHS,
@@ -53,11 +53,11 @@ def make_news_selector(corpus: str, output: str) -> None:
 
 def write_compact(trained: str, folder: str) -> None:
     """Writes a compact copy of a selector."""
-    scorer = load_scorer(trained)
+    selector = load_selector(trained)
     weights = {
-        name: each.astype(np.float16) for name, each in scorer.network.weights.items()
+        name: each.astype(np.float16) for name, each in selector.network.weights.items()
     }
-    importance = scorer.importance
+    importance = selector.importance
     assert importance is not None
     importance = importance._replace(
         words=_halved(importance.words),
@@ -68,9 +68,9 @@ def write_compact(trained: str, folder: str) -> None:
     made = dict(open_stored(trained).manifest["provenance"])
     made["data"] = [{**facts, "corpus": CORPUS} for facts in made["data"]]
     names = ("command", "data", "records_fingerprint", "step", "validation", "training")
-    save_scorer(
+    save_selector(
         folder,
-        network=scorer.network._replace(weights=weights),
+        network=selector.network._replace(weights=weights),
         provenance={name: made[name] for name in names if name in made},
         importance=importance,
     )

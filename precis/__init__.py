@@ -38,7 +38,7 @@ _FUNCTIONS = (
     "summarize_frame",
     "summarize_text",
     "train",
-    "train_extractor",
+    "train_selector",
     "train_keyphrases",
     "train_summarizer",
     "verify",

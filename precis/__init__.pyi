@@ -33,7 +33,7 @@ from precis.pipelines.bundles.attention import AttentionResult
 from precis.pipelines.doctor.options import Diagnosis
 from precis.pipelines.evaluate.evaluation_table import Scores
 from precis.pipelines.report.report import ReportResult
-from precis.pipelines.summarize.run_parts import RunManifest
+from precis.pipelines.summarize.run_output import RunManifest
 from precis.pipelines.verify.verify import Verification
 from precis.pipelines.warehouse.load import TableResult
 from precis.pipelines.warehouse.loaders import LoaderFiles
@@ -57,7 +57,7 @@ __all__ = [
     "summarize_frame",
     "summarize_text",
     "train",
-    "train_extractor",
+    "train_selector",
     "train_keyphrases",
     "train_summarizer",
     "verify",
@@ -376,7 +376,7 @@ def prepare(
           source_tokens.
       max_target_tokens: longer targets are cut.
       oracle_sentences: also keep each article's sentences and which of them, at most so
-          many, make its best extractive summary; train-extractor and train-keyphrases
+          many, make its best extractive summary; train-selector and train-keyphrases
           need them, 5 is usual.
       max_failed_share: share of the records that may become dead letters before the job
           fails with exit code 1.
@@ -524,7 +524,7 @@ def summarize(
           the sentences closest to the reference, is the upper bound to evaluate the
           others with, and first only if it is alone.
       extractive_bundle: selector of the method neural, the --output of `precis train-
-          extractor`; builtin:news-en is included: it reads English news, and other
+          selector`; builtin:news-en is included: it reads English news, and other
           documents get lead.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
@@ -625,7 +625,7 @@ def summarize_frame(
           the sentences closest to the reference, is the upper bound to evaluate the
           others with, and first only if it is alone.
       extractive_bundle: selector of the method neural, the --output of `precis train-
-          extractor`; builtin:news-en is included: it reads English news, and other
+          selector`; builtin:news-en is included: it reads English news, and other
           documents get lead.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
@@ -721,7 +721,7 @@ def summarize_text(
           the sentences closest to the reference, is the upper bound to evaluate the
           others with, and first only if it is alone.
       extractive_bundle: selector of the method neural, the --output of `precis train-
-          extractor`; builtin:news-en is included: it reads English news, and other
+          selector`; builtin:news-en is included: it reads English news, and other
           documents get lead.
       sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
           neural as many, up to 5, as it expects the highest ROUGE of.
@@ -819,7 +819,7 @@ def train(
       Interrupted: at a signal, after the state was saved.
     """
 
-def train_extractor(
+def train_selector(
     *,
     records: str | os.PathLike[str],
     output: str | os.PathLike[str],
@@ -848,7 +848,7 @@ def train_extractor(
       learning_rate: the highest learning rate, reached after a tenth of the steps.
       dropout: share of values set to zero while training.
       seed: seed of weights, dropout and the order of documents.
-      others: `precis train-extractor --help all` has them.
+      others: `precis train-selector --help all` has them.
 
     Raises:
       UsageError: invalid flags, or records without oracle labels or without the
@@ -899,7 +899,7 @@ def train_summarizer(
     max_empty_share: float = 0.5,
     workers: int = 0,
 ) -> TrainResult:
-    """Trains an extractor and a writer on a corpus with references and saves them as
+    """Trains a selector and a writer on a corpus with references and saves them as
     one bundle; goes on where an interrupted run of the same flags stopped.
 
     Args:

@@ -182,17 +182,17 @@ def prepared_records(
 
 
 @pytest.fixture(scope="session")
-def scorer_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A scorer of sentences of one layer that has learned nothing."""
+def selector_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A selector of sentences of one layer that has learned nothing."""
     # TensorFlow takes seconds to import, and not every test needs it.
+    from precis.model.inference.selector_bundle import save_selector
     from precis.model.inference.selector_network import SelectorNetwork
-    from precis.model.inference.sentence_scorer import save_scorer
     from precis.model.network.build import build_network
-    from precis.model.network.config import ExtractorConfig
+    from precis.model.network.config import SelectorConfig
 
     shape = {"width": 8, "layers": 1, "feed_forward": 8, "heads": 2}
-    config = ExtractorConfig(vector_width=0, max_sentences=32, **shape)
+    config = SelectorConfig(vector_width=0, max_sentences=32, **shape)
     folder = tmp_path_factory.mktemp("scorer") / "bundle"
     network = build_network(config)
-    save_scorer(str(folder), network=SelectorNetwork.of(network), provenance={})
+    save_selector(str(folder), network=SelectorNetwork.of(network), provenance={})
     return folder

@@ -62,7 +62,7 @@ LINES = {
     "evaluate --input summaries --output OUT/scores": "beam",
     "prepare --corpus sample:20 --output OUT/records": "beam",
     "train --records records --output OUT/bundle --network tiny --steps 1": "train",
-    "train-extractor --records records --output OUT/extractor --epochs 1": "train",
+    "train-selector --records records --output OUT/extractor --epochs 1": "train",
     "train-keyphrases --records records --output OUT/keyphrases": "train",
     "train-summarizer --corpus sample:20 --output OUT/s": "beam train",
     "import checkpoint --output OUT/imported": "train",

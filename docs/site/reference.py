@@ -18,7 +18,7 @@ INDEX = f"{FOLDER}/index.md"
 SEE_ALSO = {
     "prepare": ("CORPORA.md", "MODELS.md"),
     "train": ("MODELS.md",),
-    "train-extractor": ("MODELS.md",),
+    "train-selector": ("MODELS.md",),
     "train-keyphrases": ("MODELS.md",),
     "train-summarizer": ("MODELS.md",),
     "import": ("MODELS.md",),

@@ -1,7 +1,7 @@
 """Everything that needs no Beam, in layers; imports go downwards only.
 
 training      batches, loss, schedule, optimizer, strategy, checkpoints, loop
-inference     batches, worker processes, summarizer, sentence scorer, export
+inference     batches, worker processes, summarizer, selector, export
 keyphrases    candidates, features, classifier
 bundle        a trained model as a folder; checkpoints of other projects
 search        greedy and beam search, constraints, scores

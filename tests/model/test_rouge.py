@@ -34,12 +34,12 @@ def test_every_figure_is_that_of_rouge_score_to_the_last_bit():
         pairs += zip(texts[::2], texts[1::2], strict=True)
     long_line = " ".join(generator.choices(WORDS, k=400))
     pairs.append((long_line, " ".join(generator.choices(WORDS, k=500))))
-    scorer = rouge_scorer.RougeScorer(list(rouge.MEASURES), use_stemmer=True)
+    selector = rouge_scorer.RougeScorer(list(rouge.MEASURES), use_stemmer=True)
     for reference, summary in pairs:
         prepared = rouge.Reference(reference)
         # A line that several summaries share is compared once.
         for text in (summary, "\n".join(reversed(summary.split("\n")))):
-            scores = scorer.score(reference, text)
+            scores = selector.score(reference, text)
             expected = {measure: score.fmeasure for measure, score in scores.items()}
             assert prepared.score(text) == expected, (reference, text)
 

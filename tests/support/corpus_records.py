@@ -5,9 +5,9 @@ from typing import Any
 
 from precis.model.text.article import Article
 from precis.model.text.document import Document
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.sample import generator
-from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import DeadLetter, Position, Task
 
 

@@ -1,6 +1,6 @@
 """Which piece may follow others if numbers and names are copied from a source: in plain
 Python, on the text of the pieces, written from the rules at the head of
-`precis.model.search.supported`.
+`precis.model.search.copy_constraint`.
 """
 
 from collections.abc import Sequence

@@ -16,9 +16,9 @@ from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
 from precis.model.tokenization.wordpiece import Tokenizer
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.engines.tasks import publish_report
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PrepareOptions
@@ -119,7 +119,7 @@ def encode(
     dead_letters = DeadLetterWriter("", task=0, run_id="")
     result = worker.run(task, TaskProgress(task.size_bytes), dead_letters)
     report = publish_report(0, result, dead_letters, None)
-    return {**result.counts, **total_counts(report.sources)}
+    return {**result.counts, **total_counts(report.file_counts)}
 
 
 def records_job(output: str, tasks: int) -> Job:

@@ -118,5 +118,5 @@ def lines_of(row: dict[str, Any], method: str) -> str:
 
 def direct(measure: str, reference: str, summary: str) -> float:
     """The F1 that rouge-score computes."""
-    scorer = rouge_scorer.RougeScorer([measure], use_stemmer=True)
-    return scorer.score(reference, summary)[measure].fmeasure
+    selector = rouge_scorer.RougeScorer([measure], use_stemmer=True)
+    return selector.score(reference, summary)[measure].fmeasure

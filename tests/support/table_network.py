@@ -24,7 +24,7 @@ from precis.model.search.config import (
     SearchConfig,
     SpecialTokens,
 )
-from precis.model.search.supported import Support
+from precis.model.search.copy_constraint import Support
 from support import plain_search
 
 PRINTS = 7

@@ -60,7 +60,7 @@ SUMMARIZER_PARTS: Mapping[str, str] = {EXTRACTIVE: "extractor", ABSTRACTIVE: "wr
 # The command that takes a bundle, by the kind of the bundle.
 TAKEN_BY: Mapping[str, str] = {
     ABSTRACTIVE: "`bundle=` of `precis summarize`",
-    ENCODER: "`encoder=` of `precis train` or `precis train-extractor`",
+    ENCODER: "`encoder=` of `precis train` or `precis train-selector`",
     EXTRACTIVE: "`extractive_bundle=` of `precis summarize`",
     KEYPHRASES: "`keyphrase_bundle=` of `precis summarize`",
     SUMMARIZER: "`bundle=` of `precis summarize`",

@@ -1,4 +1,4 @@
-"""The bundle of a summarizer: an extractor, which chooses sentences, and a writer,
+"""The bundle of a summarizer: a selector, which chooses sentences, and a writer,
 which shortens them, in one folder.
 
     extractor/       bundle of the kind extractive
@@ -62,13 +62,13 @@ def save_summarizer_bundle(folder: str, *, provenance: Mapping[str, Any]) -> str
     """
     for kind, name in SUMMARIZER_PARTS.items():
         _ = open_stored(files.join(folder, name), kind).config
-    extractor, writer = SUMMARIZER_PARTS[EXTRACTIVE], SUMMARIZER_PARTS[ABSTRACTIVE]
+    selector, writer = SUMMARIZER_PARTS[EXTRACTIVE], SUMMARIZER_PARTS[ABSTRACTIVE]
     return save_bundle_files(
         folder,
         kind=SUMMARIZER,
-        config={"extractor": extractor, "writer": writer},
+        config={"extractor": selector, "writer": writer},
         provenance=provenance,
-        parts=(extractor, writer),
+        parts=(selector, writer),
     )
 
 
@@ -110,9 +110,9 @@ def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     parts = open_summarizer_bundle(folder)
     writer = parts[ABSTRACTIVE]
     expanded = {**read_summary_flags(writer), **_FLAGS, **flags, "bundle": writer}
-    is_extractor_used = expanded["write"] == _FLAGS["write"] or _NEURAL in str(
+    is_selector_used = expanded["write"] == _FLAGS["write"] or _NEURAL in str(
         expanded["extractive"]
     )
-    if is_extractor_used:
+    if is_selector_used:
         expanded.setdefault("extractive_bundle", parts[EXTRACTIVE])
     return expanded

@@ -4,7 +4,7 @@ terms       the content words of a document, as numbers and sparse counts
 methods     every method by name: sentences -> one score per sentence; those that score
             by the frequencies of words or by topics
 graph       scores from the graph of similar sentences
-features    the input features of the neural sentence scorer
+features    the input features of selector
 selection   scores -> the sentences of the summary
 headlines   a sentence shortened to one line
 ngrams      the words and pairs of words of a document, numbered

@@ -28,13 +28,13 @@ class AlignedLine(NamedTuple):
     Attributes:
       line: the line.
       place: the index of the sentence in the article.
-      support: the share of the line's words that the sentence has, from 0 to 1, without
+      share: the share of the line's words that the sentence has, from 0 to 1, without
           stop words.
     """
 
     line: str
     place: int
-    support: float
+    share: float
 
 
 def align_lines(sentences: Sequence[str], reference: str) -> list[AlignedLine]:
@@ -64,6 +64,6 @@ def align_lines(sentences: Sequence[str], reference: str) -> list[AlignedLine]:
         ]
         place = max(range(len(shares)), key=lambda number: (shares[number], -number))
         content = line_words - _STEMMED_STOP_WORDS or line_words
-        support = len(content & in_sentences[place][0]) / len(content)
-        aligned.append(AlignedLine(line, place, support))
+        share = len(content & in_sentences[place][0]) / len(content)
+        aligned.append(AlignedLine(line, place, share))
     return aligned

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 
 from precis.model.config import Options, flag
-from precis.model.text.limit import Limit
+from precis.model.text.length_limit import LengthLimit
 
 # The methods that other methods are measured against. The selection takes their best
 # sentences and does not look for repetitions.
@@ -81,10 +81,10 @@ class SelectionConfig(Options):
         return self.limit.lines or self.sentences or _MOST_SENTENCES
 
     @functools.cached_property
-    def limit(self) -> Limit:
+    def limit(self) -> LengthLimit:
         """The most that a summary of any kind has."""
-        limit = Limit(self.max_words, self.max_chars)
+        limit = LengthLimit(self.max_words, self.max_chars)
         if self.form == HEADLINE and not limit:
-            limit = Limit(_HEADLINE_WORDS)
+            limit = LengthLimit(_HEADLINE_WORDS)
         lines = {SUMMARY: 0, HEADLINE: 1, KEY_POINTS: _MOST_SENTENCES}[self.form]
         return limit._replace(lines=lines and (self.sentences or lines))

@@ -26,7 +26,7 @@ from precis.model.extractive.ngrams import Gram, find_ngrams, find_pairs
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.boilerplate import is_page_sentence
-from precis.model.text.limit import NO_LIMIT, Limit, Size, line_size
+from precis.model.text.length_limit import NO_LENGTH_LIMIT, LengthLimit, Size, line_size
 from precis.model.text.sentence_confidence import sentence_confidence
 from precis.model.text.words import words
 
@@ -93,7 +93,7 @@ def choose_options(
     reference: ExpectedReference,
     *,
     most: int,
-    limit: Limit = NO_LIMIT,
+    limit: LengthLimit = NO_LENGTH_LIMIT,
     length_cost: float = 0.0,
 ) -> list[int]:
     """The options whose summary has the highest expected ROUGE-1 and ROUGE-2 F1.
@@ -206,8 +206,8 @@ def select_expected(
 
     Args:
       sentences: of the document, at least one.
-      scores: float64 [N], of an extractor, from 0 to 1.
-      expected: of the reference, by the same extractor.
+      scores: float64 [N], of a selector, from 0 to 1.
+      expected: of the reference, by the same selector.
       selection: the number of sentences and their length.
       is_english: as for `best_sentences`.
     """
@@ -232,7 +232,7 @@ def best_sentences(
     scores: np.ndarray,
     *,
     count: int,
-    limit: Limit = NO_LIMIT,
+    limit: LengthLimit = NO_LENGTH_LIMIT,
     is_english: bool = True,
 ) -> list[int]:
     """The indices of the sentences that a summary may be made of, the best first.

@@ -1,4 +1,4 @@
-"""The input features of the neural sentence scorer, besides the sentence vectors: the
+"""The input features of selector, besides the sentence vectors: the
 position, the length, the terms, the similarities and the characters of a sentence.
 
 On news these features carry most of what can be learned (Kedzie et al. 2018 show it for

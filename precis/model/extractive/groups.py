@@ -8,7 +8,7 @@ scored, and sentences are chosen by maximal marginal relevance (Carbonell and Go
     centrality   LexRank over the candidates (Erkan and Radev 2004), up to twice as much
                  for the beginning of a document, as MEAD weighs positions (Radev et al.
                  2004)
-    salience     with an extractor: centrality times its score of the sentence, a
+    salience     with a selector: centrality times its score of the sentence, a
                  product of the relevance in the document and the centrality in the
                  group
 """
@@ -24,7 +24,7 @@ from precis.model.extractive.expected import best_sentences
 from precis.model.extractive.graph import lexrank
 from precis.model.extractive.headlines import find_headline
 from precis.model.extractive.terms import Terms, find_terms
-from precis.model.text.limit import line_size
+from precis.model.text.length_limit import line_size
 
 CENTRALITY = "centrality"
 SALIENCE = "salience"
@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
     Attributes:
       text: the sentence.
       start: its first character in its document.
-      score: of the extractor; None if another method chose it.
+      score: of the selector; None if another method chose it.
       copies: the documents that have it.
       moment: what orders the documents; None where its document has none.
     """
@@ -86,7 +86,7 @@ def choose_of_group(
       candidates: in an order that depends on nothing but the group, best first.
       selection: how many sentences and words, at most.
       is_english: whether English stop words and stems are known.
-      method: `SALIENCE` where the extractor scored the candidates.
+      method: `SALIENCE` where the selector scored the candidates.
     """
     texts = [each.text for each in candidates]
     (terms,) = find_terms([texts], is_english=is_english)

@@ -19,7 +19,7 @@ import numpy as np
 
 from precis.model.text.boilerplate import is_page_sentence, story_start
 from precis.model.text.clause_cuts import cut_sentence, is_half, qualifiers
-from precis.model.text.limit import Limit, count_words, is_closed
+from precis.model.text.length_limit import LengthLimit, count_words, is_closed
 from precis.model.text.normalization import one_line
 from precis.model.text.sentence_confidence import has_verb, sentence_confidence
 
@@ -112,7 +112,7 @@ def find_headline(
     sentences: Sequence[str],
     scores: np.ndarray,
     *,
-    limit: Limit,
+    limit: LengthLimit,
     is_text: bool = True,
 ) -> Headline | None:
     """The headline of a document; None without a sentence that gives a line.
@@ -148,7 +148,7 @@ def _are_quoted(sentences: Sequence[str]) -> list[bool]:
     return quoted
 
 
-def _shorten(sentence: str, limit: Limit) -> str:
+def _shorten(sentence: str, limit: LengthLimit) -> str:
     """The sentence, or the longest line that it can be shortened to; empty if none."""
     sentence = sentence[story_start(sentence) :]
     if (

@@ -3,7 +3,7 @@
 Hong and Nenkova (2014) learn the importance of words, Li, Qian and Liu (2013) that of
 pairs, from where they stand and how often summaries took them. Here the probability of
 each n-gram of a document is the output of a small network over such features, which
-include the scores that the extractor gave the sentences. As tensors of a bundle:
+include the scores that the selector gave the sentences. As tensors of a bundle:
 
 importance/words/mean, scale, kernel_0, bias_0, ...    the network
 importance/words/lexicon_text                          its n-grams, one a line, UTF-8
@@ -190,11 +190,11 @@ class ImportanceModel(NamedTuple):
     def expect_reference(
         self, sentences: Sequence[str], scores: np.ndarray
     ) -> ExpectedReference | None:
-        """What the extractor expects of the reference of a document.
+        """What the selector expects of the reference of a document.
 
         Args:
           sentences: of the document.
-          scores: float64 [N], of the extractor, from 0 to 1.
+          scores: float64 [N], of the selector, from 0 to 1.
 
         Returns:
           None where ROUGE reads no words in most of the sentences, as in other
@@ -230,7 +230,7 @@ def ngram_features(
 
     Args:
       ngrams: of a document, at least one.
-      scores: float64 [N], what the extractor gave each sentence, from 0 to 1.
+      scores: float64 [N], what the selector gave each sentence, from 0 to 1.
       words: of the document.
       lexicon: of such n-grams.
       of_words: the importance of the words, for pairs; None for words.
@@ -268,7 +268,7 @@ def place_features(ngrams: Ngrams, scores: np.ndarray, words: int) -> np.ndarray
 
     Args:
       ngrams: of the document, at least one.
-      scores: float64 [N], what the extractor gave each sentence, from 0 to 1.
+      scores: float64 [N], what the selector gave each sentence, from 0 to 1.
       words: of the document.
     """
     rows, members = ngrams.sentences, ngrams.members

@@ -10,7 +10,7 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import ExpectedReference, select_expected
 from precis.model.extractive.headlines import find_headline
 from precis.model.text.boilerplate import is_page_sentence
-from precis.model.text.limit import Size, line_size
+from precis.model.text.length_limit import Size, line_size
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 

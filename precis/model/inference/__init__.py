@@ -34,6 +34,6 @@ composition        puts a summary together from rewritten sentences, of those th
                    complete and say what the sentences say
 search_cost        adds up tokens and seconds
 sentence_vectors   computes vectors of sentences with an encoder
-sentence_scorer    scores sentences with an extractor
+selector_bundle    scores sentences with a selector
 attention          reads attention weights, and draws a map for each head
 """

@@ -127,17 +127,17 @@ def shared_costs(batch: SearchedBatch, lengths: Sequence[int]) -> list[Cost]:
     ]
 
 
-def padded_length(lengths: Sequence[int], limit: int) -> int:
+def padded_length(lengths: Sequence[int], max_source_tokens: int) -> int:
     """The length that the sources of a batch are padded to.
 
-    It is a multiple of LENGTH_STEP, or `limit` where that is smaller.
+    It is a multiple of LENGTH_STEP, or `max_source_tokens` where that is smaller.
     """
-    return min(limit, -(-max(1, *lengths) // LENGTH_STEP) * LENGTH_STEP)
+    return min(max_source_tokens, -(-max(1, *lengths) // LENGTH_STEP) * LENGTH_STEP)
 
 
-def pad_sources(sources: Sequence[np.ndarray], limit: int) -> np.ndarray:
+def pad_sources(sources: Sequence[np.ndarray], max_source_tokens: int) -> np.ndarray:
     """A batch int32 [B, S] of sources int32 [S], padded to their `padded_length`."""
-    length = padded_length(list(map(len, sources)), limit)
+    length = padded_length(list(map(len, sources)), max_source_tokens)
     padded = np.full((len(sources), length), SOURCE_PADDING, np.int32)
     for row, source in zip(padded, sources, strict=True):
         row[: len(source)] = source
@@ -148,7 +148,7 @@ def batches_by_length(
     lengths: Sequence[int],
     *,
     beams: int,
-    limit: int,
+    max_source_tokens: int,
     precision: str = "float32",
 ) -> list[list[int]]:
     """Groups documents of similar length into batches, the longest documents first.
@@ -162,7 +162,7 @@ def batches_by_length(
     Args:
       lengths: source tokens of each document.
       beams: hypotheses of each document.
-      limit: source tokens that the network reads.
+      max_source_tokens: source tokens that the network reads.
       precision: that the network computes in.
 
     Returns:
@@ -171,7 +171,7 @@ def batches_by_length(
     room = BATCH_BEAM_TOKENS * (2 if precision.startswith("mixed_") else 1)
 
     def size(longest: int) -> int:
-        by_tokens = room // (beams * padded_length([longest], limit))
+        by_tokens = room // (beams * padded_length([longest], max_source_tokens))
         return min(MAX_BATCH_HYPOTHESES // beams, by_tokens)
 
     return group_by_length(lengths, size)

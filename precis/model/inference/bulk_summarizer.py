@@ -42,7 +42,7 @@ from precis.model.isolation import (
 from precis.model.processes import ProcessPool, usable_cores
 from precis.model.search.config import CTRANSLATE2, TENSORFLOW, SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
-from precis.model.text.limit import NO_LIMIT, Limit
+from precis.model.text.length_limit import NO_LENGTH_LIMIT, LengthLimit
 
 # What the fork server of search processes imports, by engine.
 SEARCH_IMPORTS = {
@@ -78,7 +78,7 @@ class ModelSearch(NamedTuple):
     precision: str
     config: SearchConfig
     instruction: str = ""
-    limit: Limit = NO_LIMIT
+    limit: LengthLimit = NO_LENGTH_LIMIT
     engine: str = TENSORFLOW
 
 
@@ -211,7 +211,7 @@ class BulkSummarizer(Writer):
         return batches_by_length(
             list(map(len, sources)),
             beams=self.search.config.beam_width,
-            limit=self.max_source_tokens,
+            max_source_tokens=self.max_source_tokens,
             precision=self.search.precision,
         )
 

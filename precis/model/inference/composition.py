@@ -38,11 +38,16 @@ from precis.model.extractive.expected import (
 )
 from precis.model.extractive.ngrams import Gram
 from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
-from precis.model.inference.summarizer import LineSupport, Summary, join_summaries
+from precis.model.inference.summarizer import LineOrigin, Summary, join_summaries
 from precis.model.quality.flags import MIN_TAKEN_CONFIDENCE
 from precis.model.rouge import tokenize
 from precis.model.text.clause_cuts import cut_sentence, is_half, qualifiers
-from precis.model.text.limit import NO_LIMIT, Limit, is_closed, line_size
+from precis.model.text.length_limit import (
+    NO_LENGTH_LIMIT,
+    LengthLimit,
+    is_closed,
+    line_size,
+)
 from precis.model.text.normalization import one_line
 from precis.model.text.sentence_confidence import has_verb, sentence_confidence
 from precis.model.text.sentences import Sentence
@@ -133,7 +138,7 @@ def compose_summary(
     expected: ExpectedReference,
     *,
     most: int,
-    limit: Limit = NO_LIMIT,
+    limit: LengthLimit = NO_LENGTH_LIMIT,
     is_english: bool = True,
 ) -> list[Summary]:
     """Composes the summary of a document.
@@ -172,8 +177,8 @@ def compose_summary(
         return []
     text = "\n".join(line.text for line in chosen)
     ways = [line.way for line in chosen if line.way is not None]
-    support = tuple(LineSupport(*line.sentence[:2], line.confidence) for line in chosen)
-    return [join_summaries(text, ways, support)]
+    origins = tuple(LineOrigin(*line.sentence[:2], line.confidence) for line in chosen)
+    return [join_summaries(text, ways, origins)]
 
 
 def _lines(

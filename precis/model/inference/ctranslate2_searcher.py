@@ -29,7 +29,7 @@ from precis.model.inference.batches import (
 from precis.model.inference.summarizer import search_within
 from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
-from precis.model.text.limit import Limit
+from precis.model.text.length_limit import LengthLimit
 
 # It does not choose AVX-512 on every chip that has it.
 _AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
@@ -46,7 +46,7 @@ def check_engine(bundle: Bundle, config: SearchConfig) -> None:
     check_network(bundle)
     is_penalised = config.repetition_penalty != 1
     refused = {
-        "`supported=`": config.supported_kinds,
+        "`supported=`": config.copied_kinds,
         "common_pieces": config.common_pieces,
         "a repetition_penalty of log_probs": is_penalised
         and config.repetition_penalty_form == "log_probs",
@@ -81,7 +81,7 @@ class CTranslate2Searcher:
         *,
         precision: str,
         config: SearchConfig,
-        limit: Limit,
+        limit: LengthLimit,
         threads: int,
     ) -> None:
         """Loads a network, which is converted where it was not before.

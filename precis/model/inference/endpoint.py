@@ -23,7 +23,7 @@ from precis.model.isolation import Failure, attempt
 from precis.model.progress.stages import say
 from precis.model.text.answer import summary_text
 from precis.model.text.language import ENGLISH, language_of
-from precis.model.text.limit import Limit, count_words
+from precis.model.text.length_limit import LengthLimit, count_words
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
 
@@ -60,7 +60,7 @@ class Endpoint(Writer):
     """Summarizes documents by requests, each in a thread."""
 
     def __init__(
-        self, client: ChatClient, instruction: str, tokens: int, limit: Limit
+        self, client: ChatClient, instruction: str, tokens: int, limit: LengthLimit
     ) -> None:
         """Stores its arguments.
 

@@ -1,5 +1,5 @@
 """Which pieces of a vocabulary spell numbers, dates and names: what
-`search.supported` must know of a tokenizer.
+`search.copy_constraint` must know of a tokenizer.
 
 The words are those by which `quality.facts` judges a summary, so that what a search may
 write is what is not flagged. English only, as there.
@@ -12,7 +12,7 @@ import numpy as np
 from precis.model.quality.dates import AMBIGUOUS_MONTHS, MONTHS, WEEKDAYS
 from precis.model.quality.names import NO_NAMES, OPENINGS
 from precis.model.quality.numerals import RARELY_NUMBERS, SCALES, SMALL, TENS
-from precis.model.search import supported
+from precis.model.search import copy_constraint
 from precis.model.search.config import NAMES, NUMBERS, SpecialTokens
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.wordpiece import JOINER, LINE_BREAK, SPACE
@@ -25,7 +25,7 @@ _SENTENCE_ENDS = frozenset(".?!:\"'“”‘’`([" + LINE_BREAK)
 
 def fact_pieces(
     tokenizer: AnyTokenizer, special: SpecialTokens, kinds: Sequence[str]
-) -> supported.PieceTable:
+) -> copy_constraint.PieceTable:
     """The table of a vocabulary.
 
     Args:
@@ -35,7 +35,7 @@ def fact_pieces(
     """
     pieces = [tokenizer.piece(token) for token in range(tokenizer.vocabulary_size)]
     has_spaces = any(piece.startswith(SPACE) for piece in pieces)
-    table = supported.PieceTable(
+    table = copy_constraint.PieceTable(
         classes=np.zeros(len(pieces), np.int32),
         marks=np.zeros(len(pieces), np.int32),
         capitalised=np.full(len(pieces), -1, np.int32),
@@ -46,7 +46,7 @@ def fact_pieces(
     for token, piece in enumerate(pieces):
         text = piece.removeprefix(JOINER).strip(SPACE)
         if token in no_text or text[-1:] in _SENTENCE_ENDS:
-            table.marks[token] |= supported.OPENS
+            table.marks[token] |= copy_constraint.OPENS
         if token in no_text or not text:
             continue
         word = text.casefold()
@@ -57,20 +57,23 @@ def fact_pieces(
         if text[0].isalnum():
             kind, is_whole = _classify(text, kinds)
             if token in beginnings:
-                kind = supported.FACT
-            if continues and has_digit and kind != supported.FREE:
-                kind = supported.INNER_NUMBER
+                kind = copy_constraint.FACT
+            if continues and has_digit and kind != copy_constraint.FREE:
+                kind = copy_constraint.INNER_NUMBER
             elif continues:
-                is_name = kind in (supported.FACT, supported.OPENING)
-                kind = supported.INNER_NAME if is_name else supported.INNER
+                is_name = kind in (copy_constraint.FACT, copy_constraint.OPENING)
+                kind = copy_constraint.INNER_NAME if is_name else copy_constraint.INNER
             table.classes[token] = kind
         is_number = has_digit or word in _NUMBER_WORDS
         for mark, holds in (
-            (supported.WHOLE, is_whole),
-            (supported.CONNECTS, text in _CONNECTORS and not is_behind_space),
-            (supported.WORD, text[-1].isalnum()),
-            (supported.NUMBER, NUMBERS in kinds and is_number),
-            (supported.SCALE, NUMBERS in kinds and word in SCALES and not continues),
+            (copy_constraint.WHOLE, is_whole),
+            (copy_constraint.CONNECTS, text in _CONNECTORS and not is_behind_space),
+            (copy_constraint.WORD, text[-1].isalnum()),
+            (copy_constraint.NUMBER, NUMBERS in kinds and is_number),
+            (
+                copy_constraint.SCALE,
+                NUMBERS in kinds and word in SCALES and not continues,
+            ),
         ):
             table.marks[token] |= mark * holds
         if text[0].islower() and not piece.startswith(JOINER):
@@ -87,14 +90,16 @@ def _classify(text: str, kinds: Sequence[str]) -> tuple[int, bool]:
     is_capital = text[0].isupper()
     if NUMBERS in kinds:
         if any(character.isdigit() for character in text) or word in _NUMBER_WORDS:
-            return supported.FACT, False
+            return copy_constraint.FACT, False
         if word in _DATE_WORDS and (is_capital or word not in AMBIGUOUS_MONTHS):
-            return supported.FACT, False
+            return copy_constraint.FACT, False
     if NAMES not in kinds or not is_capital:
-        return supported.FREE, False
+        return copy_constraint.FREE, False
     if word in NO_NAMES:
-        return supported.FREE, True
-    return (supported.OPENING if word in OPENINGS else supported.FACT), False
+        return copy_constraint.FREE, True
+    return (
+        copy_constraint.OPENING if word in OPENINGS else copy_constraint.FACT
+    ), False
 
 
 def _number_beginnings(tokenizer: AnyTokenizer) -> frozenset[int]:

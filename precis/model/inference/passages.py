@@ -32,7 +32,7 @@ _WORD = re.compile(" ?[^ ]+")
 
 # What a network writes of.
 WHOLE = "whole"  # all of a document
-BEST_SENTENCES = "sentences"  # single sentences, which an extractor chose of all
+BEST_SENTENCES = "sentences"  # single sentences, which a selector chose of all
 
 
 class EncodedDocument(NamedTuple):
@@ -56,7 +56,7 @@ class EncodedDocument(NamedTuple):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether a part of the text was not read, by an extractor neither."""
+        """Whether a part of the text was not read, by a selector neither."""
         return self.method != BEST_SENTENCES and self.seen_tokens < self.source_tokens
 
     @property
@@ -103,31 +103,31 @@ class PassageCutter:
         return [
             np.concatenate([self._before, *units[first:last], self._behind])
             for first, _, last in balanced_windows(
-                lengths, limit=self.room, overlap=overlap
+                lengths, max_tokens=self.room, overlap=overlap
             )
         ]
 
     def _pieces(self, part: str) -> list[np.ndarray]:
         """A long sentence, cut at words; a word that is too long is cut at tokens."""
-        limit = max(1, self.room // _PIECES_PER_PASSAGE)
+        max_tokens = max(1, self.room // _PIECES_PER_PASSAGE)
         words = [
-            ids[start : start + limit]
+            ids[start : start + max_tokens]
             for ids in self._tokenizer.encode_parts(_WORD.findall(part))
-            for start in range(0, len(ids), limit)
+            for start in range(0, len(ids), max_tokens)
         ]
-        windows = cut_windows(list(map(len, words)), limit=limit, overlap=0)
+        windows = cut_windows(list(map(len, words)), max_tokens=max_tokens, overlap=0)
         return [np.concatenate(words[first:last]) for first, _, last in windows]
 
 
 def balanced_windows(
-    lengths: Sequence[int], *, limit: int, overlap: int
+    lengths: Sequence[int], *, max_tokens: int, overlap: int
 ) -> list[SentenceWindow]:
     """As few windows as `cut_windows` cuts, all of about the same length.
 
     Args:
       lengths, limit, overlap: as for `cut_windows`.
     """
-    windows = cut_windows(lengths, limit=limit, overlap=overlap)
+    windows = cut_windows(lengths, max_tokens=max_tokens, overlap=overlap)
     ends = list(itertools.accumulate(lengths, initial=0))
     even: list[SentenceWindow] = []
     new = 0
@@ -137,13 +137,13 @@ def balanced_windows(
         last = bisect.bisect_left(ends, wanted)
         if last and wanted - ends[last - 1] < ends[last] - wanted:
             last -= 1
-        if ends[last] - ends[new] > limit:
+        if ends[last] - ends[new] > max_tokens:
             last -= 1
         total = ends[last] - ends[new]
-        if last <= new or total > limit:
+        if last <= new or total > max_tokens:
             break
         # The sentences before it that may be read again have at most so many tokens.
-        room = min(overlap, limit - total)
+        room = min(overlap, max_tokens - total)
         first = bisect.bisect_left(ends, ends[new] - room)
         even.append(SentenceWindow(first, new, last))
         new = last

@@ -25,9 +25,9 @@ from precis.model.network.config import SOURCE_PADDING
 from precis.model.network.generator import Generator
 from precis.model.search.beam import Network, beam_search
 from precis.model.search.config import CANDIDATE_BLOCK, SearchConfig, SpecialTokens
+from precis.model.search.copy_constraint import FactSource, PieceTable
 from precis.model.search.hypotheses import Hypotheses
 from precis.model.search.scores import is_possible
-from precis.model.search.supported import PieceTable, Support
 
 
 @dataclasses.dataclass(eq=False)
@@ -42,7 +42,7 @@ class TensorFlowSearcher:
         write.
       special: the ids of special tokens.
       pieces: the pieces of facts that only a source may bring, `fact_pieces` of
-        `config.supported_kinds`; None where there is none of these.
+        `config.copied_kinds`; None where there is none of these.
       around: how many tokens of a source stand before and behind its text, as an
         instruction does. They bring no facts.
       common: the first so many pieces of the vocabulary are those of
@@ -93,7 +93,7 @@ class TensorFlowSearcher:
         batches = batches_by_length(
             [len(source) for source in sources],
             beams=self.config.beam_width,
-            limit=self.max_source_tokens,
+            max_source_tokens=self.max_source_tokens,
         )
         searched = [
             self.search_together([sources[row] for row in rows]) for rows in batches
@@ -200,7 +200,7 @@ class TensorFlowSearcher:
             batch=tf.shape(source)[0],
             config=self.config,
             special=self.special,
-            support=Support(self._text(source), pieces) if pieces else None,
+            fact_source=FactSource(self._text(source), pieces) if pieces else None,
             longest=longest,
         )
         return shortlist.restore(hypotheses) if shortlist else hypotheses

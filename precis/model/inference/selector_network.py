@@ -1,6 +1,6 @@
 """The network that scores sentences, computed by numpy, which needs no TensorFlow.
 
-`precis.model.network.extractor` is the same network for training.
+`precis.model.network.selector` is the same network for training.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from precis.model.extractive.features import FEATURE_COUNT, LARGEST_FEATURE
-from precis.model.network.config import ExtractorConfig
+from precis.model.network.config import SelectorConfig
 
 if TYPE_CHECKING:  # TensorFlow takes seconds to import.
-    from precis.model.network.extractor import Extractor
+    from precis.model.network.selector import Selector
 
 # Of the paths of all weights.
 PREFIX = "extractor/"
@@ -65,20 +65,20 @@ class SelectorNetwork(NamedTuple):
 
     Attributes:
       config: its shape.
-      weights: float32, by their path in `Extractor`.
+      weights: float32, by their path in `Selector`.
     """
 
-    config: ExtractorConfig
+    config: SelectorConfig
     weights: Mapping[str, np.ndarray]
 
     @classmethod
-    def of(cls, extractor: "Extractor") -> "SelectorNetwork":
-        """The network with the weights that an extractor has now."""
-        weights = {weight.path: weight.numpy() for weight in extractor.weights}
-        return cls(extractor.config, weights)
+    def of(cls, selector: "Selector") -> "SelectorNetwork":
+        """The network with the weights that a selector has now."""
+        weights = {weight.path: weight.numpy() for weight in selector.weights}
+        return cls(selector.config, weights)
 
     def logits(self, inputs: SelectorInputs) -> np.ndarray:
-        """The logit of each sentence, float32 [B, N], as `Extractor.call` gives it."""
+        """The logit of each sentence, float32 [B, N], as `Selector.call` gives it."""
         config, activation = self.config, _ACTIVATIONS[self.config.activation]
         features = inputs.features - self._weight("feature_mean")
         features *= self._weight("feature_scale")

@@ -45,13 +45,13 @@ class SentenceWindow(NamedTuple):
 
 
 def cut_windows(
-    lengths: Sequence[int], *, limit: int, overlap: int
+    lengths: Sequence[int], *, max_tokens: int, overlap: int
 ) -> list[SentenceWindow]:
     """Cuts a document into windows.
 
     Args:
-      lengths: tokens of each sentence, each at most `limit`.
-      limit: the largest number of tokens in a window.
+      lengths: tokens of each sentence, each at most `max_tokens`.
+      max_tokens: the largest number of tokens in a window.
       overlap: the largest number of tokens that a window reads again before its first
         new sentence.
     """
@@ -60,13 +60,13 @@ def cut_windows(
     while new < len(lengths):
         first = new
         repeated = 0
-        most_repeated = min(overlap, limit - lengths[new])
+        most_repeated = min(overlap, max_tokens - lengths[new])
         while first and repeated + lengths[first - 1] <= most_repeated:
             first -= 1
             repeated += lengths[first]
         last = new + 1
         total = repeated + lengths[new]
-        while last < len(lengths) and total + lengths[last] <= limit:
+        while last < len(lengths) and total + lengths[last] <= max_tokens:
             total += lengths[last]
             last += 1
         windows.append(SentenceWindow(first, new, last))
@@ -102,8 +102,8 @@ class SentenceEncoder:
         self._tokenizer = tokenizer
         self._before, self._behind = tokenizer.surrounding_ids
         self._special_tokens = len(self._before) + len(self._behind)
-        self._limit = encoder.config.max_source_tokens - self._special_tokens
-        self._overlap = min(overlap_tokens, self._limit // 2)
+        self._max_tokens = encoder.config.max_source_tokens - self._special_tokens
+        self._overlap = min(overlap_tokens, self._max_tokens // 2)
         signature = [
             tf.TensorSpec([None, None], tf.int32),
             tf.TensorSpec([None, None], tf.int32),
@@ -124,7 +124,7 @@ class SentenceEncoder:
         """
         encoded = iter(self._tokenizer.encode_parts(list(chain(*documents))))
         ids_of_all = [
-            [ids[: self._limit] for ids in islice(encoded, len(document))]
+            [ids[: self._max_tokens] for ids in islice(encoded, len(document))]
             for document in documents
         ]
         vectors = [np.zeros((len(ids), self.width), np.float32) for ids in ids_of_all]
@@ -132,7 +132,7 @@ class SentenceEncoder:
             (number, window, ids[window.first : window.last])
             for number, ids in enumerate(ids_of_all)
             for window in cut_windows(
-                list(map(len, ids)), limit=self._limit, overlap=self._overlap
+                list(map(len, ids)), max_tokens=self._max_tokens, overlap=self._overlap
             )
         ]
         lengths = [self._length(ids) for _, _, ids in windows]

@@ -26,8 +26,8 @@ from precis.model.errors import UsageError
 from precis.model.network.generator import ALLOWED, Generator, Memory
 from precis.model.network.layers import MASKED, LinearWeights
 from precis.model.search.config import SpecialTokens
+from precis.model.search.copy_constraint import PieceTable
 from precis.model.search.hypotheses import Hypotheses
-from precis.model.search.supported import PieceTable
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.wordpiece import JOINER, SPACE
 

@@ -17,7 +17,12 @@ from precis.model.search.config import (
 from precis.model.search.special import special_tokens
 from precis.model.text.answer import summary_text
 from precis.model.text.language import ENGLISH, language_of
-from precis.model.text.limit import NO_LIMIT, Limit, ends_sentence, is_closed
+from precis.model.text.length_limit import (
+    NO_LENGTH_LIMIT,
+    LengthLimit,
+    ends_sentence,
+    is_closed,
+)
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.folder import AnyTokenizer
 
@@ -26,8 +31,8 @@ if TYPE_CHECKING:
     from precis.model.network.generator import Generator
 
 
-class LineSupport(NamedTuple):
-    """The sentence that a line of a summary was written of.
+class LineOrigin(NamedTuple):
+    """The sentence from which a line of a summary was written.
 
     Attributes:
       start, end: of the sentence, in the article.
@@ -53,7 +58,7 @@ class Summary(NamedTuple):
       margin: its score minus the score of the next hypothesis in the beam; None for
         the last one.
       min_log_prob: the log-probability of its least likely token; NaN as above.
-      support: of each line; None where the network wrote of more than a sentence.
+      origins: of each line; None if the network read more than a sentence at once.
       is_finished: False where it was cut at the maximum length.
       has_read_all: False where a server has cut the source.
     """
@@ -63,7 +68,7 @@ class Summary(NamedTuple):
     mean_log_prob: float
     margin: float | None
     min_log_prob: float = 0.0
-    support: tuple[LineSupport, ...] | None = None
+    origins: tuple[LineOrigin, ...] | None = None
     is_finished: bool = True
     has_read_all: bool = True
 
@@ -71,7 +76,7 @@ class Summary(NamedTuple):
 def join_summaries(
     text: str,
     parts: Sequence[Summary],
-    support: tuple[LineSupport, ...] | None = None,
+    origins: tuple[LineOrigin, ...] | None = None,
 ) -> Summary:
     """A summary made of parts of others: with the means of their scores and mean
     log-probabilities, and the smallest margin and log-probability of a token.
@@ -83,7 +88,7 @@ def join_summaries(
         sum(part.mean_log_prob for part in parts) / count,
         min((part.margin for part in parts if part.margin is not None), default=None),
         min((part.min_log_prob for part in parts), default=0.0),
-        support,
+        origins,
         is_finished=all(part.is_finished for part in parts),
     )
 
@@ -94,7 +99,7 @@ def make_searcher(
     config: SearchConfig,
     special: SpecialTokens | None = None,
     source_tokenizer: AnyTokenizer | None = None,
-    limit: Limit = NO_LIMIT,
+    limit: LengthLimit = NO_LENGTH_LIMIT,
 ) -> "TensorFlowSearcher":
     """What searches the token ids of summaries.
 
@@ -121,7 +126,7 @@ def make_searcher(
     is_one = tokenizer.fingerprint == reader.fingerprint
     check_vocabularies(config, has_one_vocabulary=is_one)
     before, behind = map(len, reader.surrounding_ids)
-    kinds = config.supported_kinds
+    kinds = config.copied_kinds
     config, shorter = search_within(limit, tokenizer, config)
     return TensorFlowSearcher(
         network,
@@ -135,7 +140,7 @@ def make_searcher(
 
 
 def search_within(
-    limit: Limit, tokenizer: AnyTokenizer, config: SearchConfig
+    limit: LengthLimit, tokenizer: AnyTokenizer, config: SearchConfig
 ) -> tuple[SearchConfig, Shorter | None]:
     """A search whose summaries are to be within a limit, and what says which of its
     results are too long. A greedy search would find nothing else.
@@ -147,7 +152,7 @@ def search_within(
 
 
 def _fitting_tokens(
-    tokenizer: AnyTokenizer, limit: Limit, ranked: Sequence[Hypothesis]
+    tokenizer: AnyTokenizer, limit: LengthLimit, ranked: Sequence[Hypothesis]
 ) -> int:
     """How many tokens of a document's best hypothesis fill the limit; 0 where any
     hypothesis or its beginning is within it.
@@ -190,7 +195,7 @@ def distinct_summaries(
 
 
 def shorten(
-    ranked: Sequence[Summary], limit: Limit, language: str = ENGLISH
+    ranked: Sequence[Summary], limit: LengthLimit, language: str = ENGLISH
 ) -> list[Summary]:
     """The summaries of a document that are within a limit, best first.
 

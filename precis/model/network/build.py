@@ -8,13 +8,13 @@ import keras
 from precis.model.network.config import (
     DecoderOnlyConfig,
     EncoderConfig,
-    ExtractorConfig,
     RecurrentConfig,
+    SelectorConfig,
     TransformerConfig,
 )
 from precis.model.network.decoder_only import DecoderOnly
-from precis.model.network.extractor import Extractor
 from precis.model.network.recurrent import Recurrent
+from precis.model.network.selector import Selector
 from precis.model.network.transformer import Encoder, Transformer
 
 # The network of each configuration and its name, with which the paths of its weights
@@ -24,7 +24,7 @@ _NETWORKS: Mapping[type[Any], tuple[Callable[..., Any], str]] = {
     DecoderOnlyConfig: (DecoderOnly, "decoder_only"),
     RecurrentConfig: (Recurrent, "recurrent"),
     EncoderConfig: (Encoder, "encoder"),
-    ExtractorConfig: (Extractor, "extractor"),
+    SelectorConfig: (Selector, "extractor"),
 }
 
 
@@ -38,7 +38,7 @@ def build_network(config: Any, *, seed: int = 0, precision: str = "float32") -> 
           Weights, softmax, norms and logits are float32.
 
     Returns:
-      A `Generator` of a `NetworkConfig`, an `Encoder` or an `Extractor`.
+      A `Generator` of a `NetworkConfig`, an `Encoder` or an `Selector`.
     """
     make, name = _NETWORKS[type(config)]
     policy_before = keras.config.dtype_policy()

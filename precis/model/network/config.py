@@ -2,7 +2,7 @@
 
 `StackConfig` describes a stack of Transformer blocks; `EncoderConfig`,
 `TransformerConfig` and `DecoderOnlyConfig` add their layers to it. `RecurrentConfig`
-and `ExtractorConfig` stand alone. `architectures.py` has the names of architectures and
+and `SelectorConfig` stand alone. `architectures.py` has the names of architectures and
 sizes.
 """
 
@@ -224,7 +224,7 @@ class RecurrentConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExtractorConfig:
+class SelectorConfig:
     """The shape of the network that scores sentences."""
 
     vector_width: int = 0  # D of the sentence vectors; 0 reads the features alone

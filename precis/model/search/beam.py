@@ -13,6 +13,12 @@ from precis.model.backend import Tensor, ops, tree, with_unknown_size
 from precis.model.cache import Cache, grow, reorder_beams, select_documents
 from precis.model.search.config import SearchConfig, SpecialTokens
 from precis.model.search.constraints import score_next
+from precis.model.search.copy_constraint import (
+    FactSource,
+    follow_facts,
+    keep_facts,
+    start_facts,
+)
 from precis.model.search.hypotheses import (
     BeamState,
     Hypotheses,
@@ -22,12 +28,6 @@ from precis.model.search.hypotheses import (
     keep_live,
     rank_hypotheses,
     start_state,
-)
-from precis.model.search.supported import (
-    Support,
-    follow_facts,
-    keep_facts,
-    start_facts,
 )
 
 # The number of steps in a segment.
@@ -52,7 +52,7 @@ def beam_search(
     batch: Any,
     config: SearchConfig,
     special: SpecialTokens,
-    support: Support | None = None,
+    fact_source: FactSource | None = None,
     longest: Tensor | None = None,
 ) -> Hypotheses:
     """Finds the K most likely summaries of each document.
@@ -63,8 +63,8 @@ def beam_search(
       batch: B, a number or a scalar tensor.
       config: width, penalties and bounds.
       special: the ids of special tokens.
-      support: the sources whose numbers and names may be written; None where a search
-          may write all.
+      fact_source: the sources whose numbers and names may be written; None where a
+          search may write all.
       longest: int32 [B], the tokens of a hypothesis, at most; those that have not ended
         then rank last. None where `config` alone sets a bound.
 
@@ -93,7 +93,7 @@ def beam_search(
         return state._replace(cache=cache), documents, results
 
     cache = network.start(memory, config.beam_width, min(SEGMENT, length))
-    cache = start_facts(cache, support, config.beam_width)
+    cache = start_facts(cache, fact_source, config.beam_width)
     if longest is not None:
         bound = {_LONGEST: longest}
         cache = cache._replace(per_document=cache.per_document | bound)

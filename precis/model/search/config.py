@@ -141,7 +141,7 @@ class SearchConfig(Options):
                 f"repetition_penalty must be above 0, not {self.repetition_penalty}; "
                 "1 turns it off"
             )
-        for name in self.supported_kinds:
+        for name in self.copied_kinds:
             if name not in (NUMBERS, NAMES):
                 raise UsageError(
                     f"`supported=`: there are no facts {name!r}; there are "
@@ -149,7 +149,7 @@ class SearchConfig(Options):
                 )
 
     @property
-    def supported_kinds(self) -> tuple[str, ...]:
+    def copied_kinds(self) -> tuple[str, ...]:
         """The names in `supported`, in order."""
         return comma_list(self.supported)
 
@@ -192,7 +192,7 @@ def check_vocabularies(config: SearchConfig, *, has_one_vocabulary: bool) -> Non
       UsageError: source and summary have a vocabulary each.
     """
     name = "common_pieces" if config.common_pieces else "`supported=`"
-    if (config.common_pieces or config.supported_kinds) and not has_one_vocabulary:
+    if (config.common_pieces or config.copied_kinds) and not has_one_vocabulary:
         raise UsageError(
             f"{name} compares the pieces of summary and source, and this network has a "
             "vocabulary for each; leave it out"

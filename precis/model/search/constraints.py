@@ -6,8 +6,8 @@ from precis.model.backend import Tensor, after, ops
 from precis.model.cache import PROMPT, Cache
 from precis.model.logits import log_norm, lower_chosen, reduce_logits
 from precis.model.search.config import SearchConfig, SpecialTokens
+from precis.model.search.copy_constraint import lower_new_facts, must_continue
 from precis.model.search.scores import LOWEST_SCORE, NextTokenScores
-from precis.model.search.supported import lower_unsupported, must_continue
 
 
 def score_next(
@@ -34,7 +34,7 @@ def score_next(
     text, place = _behind_prompt(tokens, index, cache)
     if config.repetition_penalty != 1.0:
         logits = _penalise_repetition(logits, norm, text, place, config)
-    logits = lower_unsupported(logits, cache)
+    logits = lower_new_facts(logits, cache)
     logits = _lower_forbidden(logits, text, place, index, cache, config, special)
     return _force_token(NextTokenScores(logits, norm), index, config, special)
 

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from precis.model.text.attribution import attributing_words
-from precis.model.text.limit import is_closed
+from precis.model.text.length_limit import is_closed
 from precis.model.text.sentence_confidence import has_verb
 
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"

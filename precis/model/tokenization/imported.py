@@ -149,17 +149,17 @@ class ImportedTokenizer:
         stop = len(mask) - mask[::-1].index(0)
         return tuple(encoding.ids[:start]), tuple(encoding.ids[stop:])
 
-    def cut(self, ids: np.ndarray, limit: int) -> np.ndarray:
-        """The first ids of a text, at most `limit`.
+    def cut(self, ids: np.ndarray, max_tokens: int) -> np.ndarray:
+        """The first ids of a text, at most `max_tokens`.
 
         The special tokens at the end of the text stay at its end:
 
             <s> Rain Ġfell . </s>  cut to 4  ->  <s> Rain Ġfell </s>
         """
-        if len(ids) <= limit:
+        if len(ids) <= max_tokens:
             return ids
-        kept = min(len(self.surrounding_ids[1]), limit)
-        return np.concatenate([ids[: limit - kept], ids[len(ids) - kept :]])
+        kept = min(len(self.surrounding_ids[1]), max_tokens)
+        return np.concatenate([ids[: max_tokens - kept], ids[len(ids) - kept :]])
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
         """The texts of rows of token ids.

@@ -145,9 +145,9 @@ class Tokenizer:
         """
         return self.encode([text.strip(" ") for text in texts])
 
-    def cut(self, ids: np.ndarray, limit: int) -> np.ndarray:
-        """The first ids of a text, at most `limit`."""
-        return ids[:limit]
+    def cut(self, ids: np.ndarray, max_tokens: int) -> np.ndarray:
+        """The first ids of a text, at most `max_tokens`."""
+        return ids[:max_tokens]
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
         """The texts of rows of token ids.

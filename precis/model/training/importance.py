@@ -1,5 +1,5 @@
 """Training of the importance of words and pairs: articles with references and with the
-scores of an extractor -> `ImportanceModel`.
+scores of a selector -> `ImportanceModel`.
 
 Every article is left out of the lexicon while its own features are computed: a word
 that stands in no other article tells nothing.
@@ -39,7 +39,7 @@ class ScoredArticle(NamedTuple):
 
     Attributes:
       sentences: the words of each sentence, as ROUGE reads them.
-      scores: float64 [N], of the extractor.
+      scores: float64 [N], of the selector.
       reference: the words of the reference summary.
     """
 

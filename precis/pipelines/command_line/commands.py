@@ -20,8 +20,8 @@ from precis.pipelines.report.options import REPORT
 from precis.pipelines.summarize.options import SUMMARIZE, OneDocumentOptions
 from precis.pipelines.training.options import (
     TRAIN,
-    TRAIN_EXTRACTOR,
     TRAIN_KEYPHRASES,
+    TRAIN_SELECTOR,
     TRAIN_SUMMARIZER,
 )
 from precis.pipelines.verify.options import DIGEST, VERIFY
@@ -66,8 +66,8 @@ def load_function(name: str) -> Callable[..., Any]:
             from precis.pipelines.prepare.prepare import prepare as function
         case "train":
             from precis.pipelines.training.train import train as function
-        case "train_extractor":
-            from precis.pipelines.training.train import train_extractor as function
+        case "train_selector":
+            from precis.pipelines.training.train import train_selector as function
         case "train_keyphrases":
             from precis.pipelines.training.train import train_keyphrases as function
         case "train_summarizer":
@@ -126,14 +126,14 @@ COMMANDS = {
         ("--records records --output bundle --network small",),
         uses_tensorflow=True,
     ),
-    "train-extractor": Command(
+    "train-selector": Command(
         "Train a network that picks sentences.",
-        TRAIN_EXTRACTOR,
+        TRAIN_SELECTOR,
         functools.partial(
             results.show_training,
             flags=("--extractive", "neural,lead", "--extractive_bundle"),
         ),
-        ("--records records --output extractor",),
+        ("--records records --output selector",),
         uses_tensorflow=True,
     ),
     "train-keyphrases": Command(
@@ -144,7 +144,7 @@ COMMANDS = {
         uses_tensorflow=True,
     ),
     "train-summarizer": Command(
-        "Train an extractor and a network that shortens what it chooses.",
+        "Train a selector, and a writer that shortens the sentences it selects.",
         TRAIN_SUMMARIZER,
         results.show_training,
         ("--corpus 'jsonl:news/*.jsonl.gz' --output summarizer",),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from precis.pipelines.bundles.attention import AttentionResult
     from precis.pipelines.evaluate.evaluate import Scores
     from precis.pipelines.report.report import ReportResult
-    from precis.pipelines.summarize.run_parts import RunManifest
+    from precis.pipelines.summarize.run_output import RunManifest
     from precis.pipelines.verify.verify import Verification
     from precis.pipelines.warehouse.load import TableResult
     from precis.pipelines.warehouse.loaders import LoaderFiles
@@ -127,7 +127,7 @@ def show_run(manifest: "RunManifest", values: Values) -> None:
     )
     models = {
         "model": manifest["model_id"],
-        "extractor": manifest["extractive_model_id"],
+        "selector": manifest["extractive_model_id"],
         "keyphrases": manifest["keyphrase_model_id"],
         "checker": manifest["checker_model_id"],
     }
@@ -240,8 +240,8 @@ def show_imported(model_id: str, values: Values) -> None:
     stored = open_stored(output, ENCODER, ABSTRACTIVE)
     name = hub_name(output)
     if stored.kind == ENCODER and "checker" not in stored.config:
-        flags = ("train-extractor", "--records", "records", "--encoder", name)
-        end_with(output, *flags, "--output", "extractor")
+        flags = ("train-selector", "--records", "records", "--encoder", name)
+        end_with(output, *flags, "--output", "selector")
     else:
         flag = "--checker" if "checker" in stored.config else "--bundle"
         flags = ("summarize", "--corpus", "jsonl:news/*.jsonl", flag, name)

@@ -76,7 +76,7 @@ def decompressed(
       file: the file, open.
       path: its path.
       begin: the position of the first byte to return.
-      version: as in `SourceFile`; with it the file is checked first, once a process.
+      version: as in `CorpusFile`; with it the file is checked first, once a process.
 
     Raises:
       BrokenFile: the file is damaged.

@@ -25,10 +25,10 @@ from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
     TOO_LARGE,
+    CorpusFile,
     KeptField,
     Place,
     ReadRecord,
-    SourceFile,
     Task,
     unread,
 )
@@ -94,7 +94,9 @@ class _Dialect(NamedTuple):
         return rf'(?s:(?<![^{re.escape(self.delimiter)}])"(?:{inner})*+)'
 
 
-def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
+def list_tasks(
+    corpus_files: Sequence[CorpusFile], options: CorpusOptions
+) -> list[Task]:
     """Whole files, and ranges of rows of plain files larger than `task_bytes`.
 
     Such large files are read once from end to end, to find where rows begin.
@@ -103,7 +105,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
       UsageError: the first header lacks a field that is needed, or a file has no header
         or one that names a column twice.
     """
-    source = [file for file in source if file.size_bytes]
+    corpus_files = [file for file in corpus_files if file.size_bytes]
     # A cell of type json is JSON already.
     kinds = {"": "string", "json": "json_text"}
     kept = (
@@ -112,7 +114,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     fields = options.fields._replace(kept=tuple(kept))
     tasks: list[Task] = []
     lost = []
-    for file in source:
+    for file in corpus_files:
         try:
             dialect = _dialect_of(file, options)
             names = _column_names(file, dialect, options)
@@ -134,7 +136,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
 
 
 def _row_starts(
-    file: SourceFile, dialect: _Dialect, options: CorpusOptions
+    file: CorpusFile, dialect: _Dialect, options: CorpusOptions
 ) -> list[int]:
     """Where the tasks of a file begin: the first row of each of its equal pieces."""
     is_one_task = codec_of(file.path) or options.encoding == UTF_16
@@ -149,7 +151,7 @@ def _row_starts(
     return starts
 
 
-def _dialect_of(file: SourceFile, options: CorpusOptions) -> _Dialect:
+def _dialect_of(file: CorpusFile, options: CorpusOptions) -> _Dialect:
     """The dialect that is named, or fits the header and the rows of a file best."""
     given = options.delimiter.replace("\\t", "\t")
     needed = {*options.required_fields} - records.folder_values(file.path).keys()
@@ -172,7 +174,7 @@ def _dialect_of(file: SourceFile, options: CorpusOptions) -> _Dialect:
     return _find_dialect(file, best, options)
 
 
-def _find_dialect(file: SourceFile, delimiter: str, options: CorpusOptions) -> _Dialect:
+def _find_dialect(file: CorpusFile, delimiter: str, options: CorpusOptions) -> _Dialect:
     """The first dialect that fits the most rows at the beginning of a file."""
     dialects = _dialects(delimiter, options)
     hint = re.compile(rb'\\|"' if delimiter == "\t" else rb"\\\W")
@@ -202,7 +204,7 @@ def _dialects(delimiter: str, options: CorpusOptions) -> list[_Dialect]:
 
 
 @functools.lru_cache(_KEPT_HEADERS)
-def _doubts(file: SourceFile, dialect: _Dialect, options: CorpusOptions) -> float:
+def _doubts(file: CorpusFile, dialect: _Dialect, options: CorpusOptions) -> float:
     """How many rows at the beginning of a file are written in another dialect."""
     escaped = re.compile(dialect.escaped)
     is_everywhere, is_tab = dialect.escape == _EVERYWHERE, dialect.delimiter == "\t"
@@ -234,7 +236,7 @@ def _doubts(file: SourceFile, dialect: _Dialect, options: CorpusOptions) -> floa
 
 @functools.lru_cache(_KEPT_HEADERS)
 def _column_names(
-    file: SourceFile, dialect: _Dialect, options: CorpusOptions
+    file: CorpusFile, dialect: _Dialect, options: CorpusOptions
 ) -> tuple[str, ...]:
     rows = _rows(file, dialect, options)
     missing: tuple[Line, list[str]] = Line(0, b"", detail="it has no rows"), []
@@ -405,7 +407,7 @@ def _hidden(escaped: re.Match[str]) -> str:
 
 
 def _rows(
-    file: SourceFile,
+    file: CorpusFile,
     dialect: _Dialect,
     options: CorpusOptions,
     start: int = 0,

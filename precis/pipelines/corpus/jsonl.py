@@ -18,7 +18,7 @@ from precis.pipelines.corpus.formats import OTHER_FORMAT, describe_file
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.task import Place, ReadRecord, SourceFile, Task, unread
+from precis.pipelines.corpus.task import CorpusFile, Place, ReadRecord, Task, unread
 
 # So many records are read before the work begins, for their fields and types.
 _FIRST_RECORDS = 20
@@ -27,7 +27,9 @@ _MAX_GZIP_TASKS = 16
 _MOST_SHRINKING = 10
 
 
-def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
+def list_tasks(
+    corpus_files: Sequence[CorpusFile], options: CorpusOptions
+) -> list[Task]:
     """Byte ranges of the files, each about `task_bytes` long.
 
     The ranges of a compressed file count its uncompressed bytes.
@@ -36,11 +38,11 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
       UsageError: the first records lack a field that is needed, or there are none and
         the first file has another format.
     """
-    source = [file for file in source if file.size_bytes]
-    first = _first_records(source, options)
+    corpus_files = [file for file in corpus_files if file.size_bytes]
+    first = _first_records(corpus_files, options)
     fields = options.typed_fields(lambda name: kept_fields.found_kind(first, name))
     tasks = []
-    for file in source:
+    for file in corpus_files:
         edges = _edges(file, options)
         # The uncompressed size of a gzip file is a guess, so the last range is open.
         stops = [*edges[1:-1], -1]
@@ -52,7 +54,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     return tasks
 
 
-def _edges(file: SourceFile, options: CorpusOptions) -> list[int]:
+def _edges(file: CorpusFile, options: CorpusOptions) -> list[int]:
     """Where the tasks of a file begin, and its end."""
     size = most = file.size_bytes
     codec = codec_of(file.path)
@@ -72,13 +74,13 @@ def _edges(file: SourceFile, options: CorpusOptions) -> list[int]:
 
 
 def _first_records(
-    source: Sequence[SourceFile], options: CorpusOptions
+    corpus_files: Sequence[CorpusFile], options: CorpusOptions
 ) -> list[dict[str, Any]]:
     """The first records, with their fields checked; any of them may have a field.
 
     A file that begins with broken lines is not looked at: they become dead letters.
     """
-    for file in source:
+    for file in corpus_files:
         lines = [*itertools.islice(_records(file, options), _FIRST_RECORDS)]
         parsed = [_parse(line, file.path, options) for line in lines]
         folders = dict.fromkeys(records.folder_values(file.path), "")
@@ -89,7 +91,7 @@ def _first_records(
             )
             records.check_fields(names, options.required_fields, file.path)
             return first
-    for file in source[:1]:
+    for file in corpus_files[:1]:
         if other := describe_file(file.path, options.encoding):
             raise UsageError(f"{file.path} holds no JSON lines: it is {other}")
     return []
@@ -130,7 +132,7 @@ def _file_problem(first: Sequence[Line], task: Task, options: CorpusOptions) -> 
 
 
 def _records(
-    file: SourceFile,
+    file: CorpusFile,
     options: CorpusOptions,
     start: int = 0,
     stop: int = -1,

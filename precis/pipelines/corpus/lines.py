@@ -64,7 +64,7 @@ def read_lines(
       start, stop: the range; a `stop` of -1 is the end of the file.
       max_bytes: a longer line has the problem `record_too_large`.
       spaces_are_blank: whether lines of white space are blank, too.
-      version: of the file, as in `SourceFile`. With it a compressed file is checked
+      version: of the file, as in `CorpusFile`. With it a compressed file is checked
         first, and no line of a damaged part is read.
       encoding: of the file. UTF-16 is read from the beginning, as UTF-8, whose bytes
         the positions count.

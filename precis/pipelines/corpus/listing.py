@@ -32,7 +32,7 @@ from precis.pipelines.corpus import opening
 from precis.pipelines.corpus.opening import local_name, written_name
 from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
 from precis.pipelines.corpus.schemes import SCHEMES
-from precis.pipelines.corpus.task import UNREADABLE_SCHEME, Fields, SourceFile, Task
+from precis.pipelines.corpus.task import UNREADABLE_SCHEME, CorpusFile, Fields, Task
 
 ItemT = TypeVar("ItemT")
 ANY_FOLDERS = "**"
@@ -44,7 +44,7 @@ _UNREADABLE_FILES = 1000  # of one task
 _DANGLING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
-def list_files(pattern: str) -> list[SourceFile]:
+def list_files(pattern: str) -> list[CorpusFile]:
     """The files that a glob matches, sorted by path.
 
     Links to files are files. What is neither a file nor a folder, and files that cannot
@@ -60,7 +60,7 @@ def list_files(pattern: str) -> list[SourceFile]:
         is_name = fs.isfile(name) and not _matches_itself(name)
         infos = [fs.info(name)] if is_name else fs.glob(name, detail=True).values()
         source_files = [
-            SourceFile(
+            CorpusFile(
                 fs.unstrip_protocol(info["name"]),
                 info["size"],
                 opening.object_version(info),
@@ -126,7 +126,7 @@ def _matches_itself(name: str) -> bool:
         return False
 
 
-def _local_files(pattern: str) -> list[SourceFile]:
+def _local_files(pattern: str) -> list[CorpusFile]:
     """The local files that a pattern matches, with their checksums or problems."""
     name = absolute_path(pattern)
     errors: list[OSError] = []
@@ -140,7 +140,7 @@ def _local_files(pattern: str) -> list[SourceFile]:
         except ValueError as error:
             raise UsageError(f"{pattern}: {error}; write **/ for folders") from error
     states = [
-        SourceFile(
+        CorpusFile(
             written_name(error.filename),
             0,
             "",
@@ -201,7 +201,7 @@ def _leads_back(folder: str, name: str, root: str) -> bool:
     return True
 
 
-def _read_state(name: str) -> SourceFile:
+def _read_state(name: str) -> CorpusFile:
     """A file with its checksum or its problem."""
     path = written_name(name)
     try:
@@ -215,25 +215,25 @@ def _read_state(name: str) -> SourceFile:
             detail = f"the link leads to {written_name(os.readlink(name))}: {detail}"
         elif error.errno == errno.EINVAL:
             problem = "not_a_file"
-    return SourceFile(path, 0, "", problem=problem, detail=detail)
+    return CorpusFile(path, 0, "", problem=problem, detail=detail)
 
 
 def range_task(
-    file: SourceFile, start: int, stop: int, size_bytes: int, fields: Fields
+    file: CorpusFile, start: int, stop: int, size_bytes: int, fields: Fields
 ) -> Task:
     """The task that reads the range [start, stop) of one file."""
     task = Task(files=(file,), start=start, stop=stop, fields=fields)
     return task._replace(version=file.version, size_bytes=size_bytes)
 
 
-def files_task(group: Sequence[SourceFile], scheme: str = "") -> Task:
+def files_task(group: Sequence[CorpusFile], scheme: str = "") -> Task:
     """The task that reads some files as a whole."""
     version = combined_version(file.version or file.problem for file in group)
     size_bytes = sum(file.size_bytes for file in group)
     return Task(0, scheme, tuple(group), version=version, size_bytes=size_bytes)
 
 
-def unreadable_tasks(source_files: Sequence[SourceFile]) -> list[Task]:
+def unreadable_tasks(source_files: Sequence[CorpusFile]) -> list[Task]:
     """Tasks whose records are files with a problem, each one lost record."""
     return [
         files_task(source_files[start : start + _UNREADABLE_FILES], UNREADABLE_SCHEME)

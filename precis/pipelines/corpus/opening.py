@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
 from precis.model import files
-from precis.pipelines.corpus.task import FileError, SourceFile, unread_file
+from precis.pipelines.corpus.task import CorpusFile, FileError, unread_file
 
 # What `written_name` writes; a name that holds it already has its backslash escaped.
 _ESCAPE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
@@ -80,7 +80,7 @@ def open_source(path: str) -> IO[bytes]:
     file might wait for ever.
 
     Args:
-      path: as in `SourceFile`.
+      path: as in `CorpusFile`.
 
     Raises:
       OSError: the file is gone, is no file or cannot be opened.
@@ -101,7 +101,7 @@ def _open_local(path: str) -> io.BufferedReader:
     return open(descriptor, "rb")
 
 
-def read_state(path: str) -> SourceFile:
+def read_state(path: str) -> CorpusFile:
     """The size, checksum and stamp of a local file, which is read for it.
 
     Raises:
@@ -111,7 +111,7 @@ def read_state(path: str) -> SourceFile:
         # Taken before the content is read: what is written meanwhile changes it.
         status = os.fstat(file.fileno())
         checksum = hashlib.file_digest(file, "sha256").hexdigest()
-    return SourceFile(path, status.st_size, f"sha256:{checksum}", _stamp(status))
+    return CorpusFile(path, status.st_size, f"sha256:{checksum}", _stamp(status))
 
 
 def _stamp(status: os.stat_result) -> str:
@@ -137,7 +137,7 @@ def object_version(info: Mapping[str, Any]) -> str:
     return f"{info['size']}:{version}"
 
 
-def check_unchanged(source_files: Sequence[SourceFile]) -> None:
+def check_unchanged(source_files: Sequence[CorpusFile]) -> None:
     """Compares files with what they were when the corpus was listed.
 
     Raises:
@@ -152,7 +152,7 @@ def check_unchanged(source_files: Sequence[SourceFile]) -> None:
             raise FileError(unread_file(file.path, CHANGED, detail))
 
 
-def _change(file: SourceFile) -> str:
+def _change(file: CorpusFile) -> str:
     """What happened to a file, in words; "" if its content is the same."""
     try:
         if files.is_local(file.path):
@@ -167,7 +167,7 @@ def _change(file: SourceFile) -> str:
     return "" if is_same else "its content changed after the corpus was listed"
 
 
-def _local_change(file: SourceFile) -> str:
+def _local_change(file: CorpusFile) -> str:
     status = os.stat(local_name(file.path))
     if not stat.S_ISREG(status.st_mode):
         return "it was replaced by what is not a file after the corpus was listed"
@@ -193,7 +193,7 @@ def _version_at(path: str, stamp: str) -> str:
     return read_state(path).version
 
 
-def file_error(error: OSError, source_files: Sequence[SourceFile]) -> FileError:
+def file_error(error: OSError, source_files: Sequence[CorpusFile]) -> FileError:
     """The failure of a task while it read one of its files."""
     path = source_files[0].path
     among = ""

@@ -20,11 +20,11 @@ from precis.pipelines.corpus.formats import describe_file
 from precis.pipelines.corpus.opening import UNREADABLE, open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
+    CorpusFile,
     DeadLetter,
     Fields,
     Place,
     ReadRecord,
-    SourceFile,
     Task,
     unread,
 )
@@ -41,7 +41,9 @@ _KINDS = {
 }
 
 
-def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
+def list_tasks(
+    corpus_files: Sequence[CorpusFile], options: CorpusOptions
+) -> list[Task]:
     """Runs of row groups of about `task_bytes` each, uncompressed, and the files whose
     footer cannot be read.
 
@@ -50,7 +52,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
     """
     tasks: list[Task] = []
     unreadable = []
-    for file in source:
+    for file in corpus_files:
         try:
             with open_source(file.path) as opened:
                 metadata = pq.read_metadata(opened)
@@ -64,7 +66,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
             unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
             continue
         tasks += _group_tasks(file, metadata, _fields(file, metadata, options), options)
-    if unreadable and len(unreadable) == len(source):
+    if unreadable and len(unreadable) == len(corpus_files):
         file = unreadable[0]
         raise UsageError(
             f"{file.path} is no Parquet file that can be read ({file.detail}); "
@@ -74,7 +76,7 @@ def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Tas
 
 
 def _fields(
-    file: SourceFile, metadata: pq.FileMetaData, options: CorpusOptions
+    file: CorpusFile, metadata: pq.FileMetaData, options: CorpusOptions
 ) -> Fields:
     """The fields to read of a file, with the types of those that are kept.
 
@@ -109,7 +111,7 @@ def _kind_of(kind: pa.DataType) -> str:
 
 
 def _group_tasks(
-    file: SourceFile, metadata: pq.FileMetaData, fields: Fields, options: CorpusOptions
+    file: CorpusFile, metadata: pq.FileMetaData, fields: Fields, options: CorpusOptions
 ) -> Iterator[Task]:
     def size_of(group: int) -> int:
         return int(metadata.row_group(group).total_byte_size)

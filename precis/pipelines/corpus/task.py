@@ -53,7 +53,7 @@ class Fields(NamedTuple):
         return frozenset(filter(None, (*self[:4], *kept)))
 
 
-class SourceFile(NamedTuple):
+class CorpusFile(NamedTuple):
     """A file of a corpus as it was when the corpus was listed.
 
     Attributes:
@@ -118,7 +118,7 @@ class Task(NamedTuple):
 
     number: int = 0
     scheme: str = ""
-    files: tuple[SourceFile, ...] = ()
+    files: tuple[CorpusFile, ...] = ()
     start: int = 0
     stop: int = -1
     split: str = ""

@@ -12,18 +12,22 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import undecodable
 from precis.pipelines.corpus.task import (
     TOO_LARGE,
+    CorpusFile,
     DeadLetter,
     Place,
     ReadRecord,
-    SourceFile,
     Task,
     unread,
 )
 
 
-def list_tasks(source: Sequence[SourceFile], options: CorpusOptions) -> list[Task]:
+def list_tasks(
+    corpus_files: Sequence[CorpusFile], options: CorpusOptions
+) -> list[Task]:
     """Runs of files of about `task_bytes` each."""
-    groups = listing.groups_of(source, lambda file: file.size_bytes, options.task_bytes)
+    groups = listing.groups_of(
+        corpus_files, lambda file: file.size_bytes, options.task_bytes
+    )
     return [listing.files_task(group) for group in groups]
 
 

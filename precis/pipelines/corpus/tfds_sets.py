@@ -26,18 +26,18 @@ _KINDS = dict(
 )
 
 
-def list_tasks(source: str, options: CorpusOptions) -> list[Task]:
+def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
     """Ranges of records of the shards, about `task_bytes` each.
 
     Args:
-      source: `cnn_dailymail`, `cnn_dailymail:test` or `cnn_dailymail/3.4.0:test`.
+      where: `cnn_dailymail`, `cnn_dailymail:test` or `cnn_dailymail/3.4.0:test`.
       options: how it is read.
 
     Raises:
       UsageError: the data set, the split or a feature is not there, or the files have a
           format other than TFRecord.
     """
-    name, _, split = source.partition(":")
+    name, _, split = where.partition(":")
     builder = _builder(name, options.data_dir)
     features, folder = builder.info.features, str(builder.data_dir)
     records.check_fields(sorted(features), options.required_fields, folder)

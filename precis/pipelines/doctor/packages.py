@@ -14,7 +14,7 @@ from precis.model.config import DISTRIBUTION, install_command
 COMMAND_EXTRAS = {
     **dict.fromkeys(("prepare", "summarize", "evaluate"), ("beam",)),
     "train-summarizer": ("beam", "train"),
-    **dict.fromkeys(("train", "train-extractor", "train-keyphrases"), ("train",)),
+    **dict.fromkeys(("train", "train-selector", "train-keyphrases"), ("train",)),
     **dict.fromkeys(("import", "export"), ("train",)),
     "attention": ("train", "report"),
     "load": ("tables",),

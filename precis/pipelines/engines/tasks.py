@@ -8,7 +8,7 @@ A job has one step or several, and each step its tasks. The receipt
 files that it describes are in place, so a task with a receipt need not run again.
 
     task            3
-    sources         {"a.jsonl": {read: 900, written: 897, failed: 2, empty: 1}}
+    file_counts         {"a.jsonl": {read: 900, written: 897, failed: 2, empty: 1}}
     counts          further counts of the task, such as truncated
     files           [{file, rows, bytes, sha256}]
     dead_letters    the same, of the file of dead letters if there is one
@@ -40,10 +40,10 @@ from precis.model.progress.counters import count_earlier, enter_step
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import DeadLetter, FileError
 from precis.pipelines.run.accounts import (
-    SourceCounts,
-    check_sources,
-    source_counts,
-    sum_sources,
+    FileCounts,
+    check_file_counts,
+    count_by_file,
+    sum_file_counts,
     total_counts,
 )
 from precis.pipelines.run.job import TASKS_FOLDER, Job
@@ -70,13 +70,13 @@ class TaskReport:
     A worker returns the first four; `RunTasks` adds the others.
 
     Attributes:
-      sources: records by what became of them, for each source file; `read` is counted
-          by the reader, the others where the results are written. `RunTasks` adds
-          those that became dead letters, and `accounts` has the equation.
+      file_counts: records by outcome, for each corpus file. The reader counts `read`,
+          the code that writes results counts the others, and `RunTasks` adds the dead
+          letters; `accounts` has the equation.
       files: what it published, without the dead letters.
       figures: what only this kind of job reports, as JSON where the step has receipts;
           empty where a file failed the task. `documents` are the task's part of the
-          progress where its sources account for no records; `flagged` are the rows
+          progress where its file_counts account for no records; `flagged` are the rows
           with a quality flag.
       counts: further counts, which need not add up to anything.
       task: its number.
@@ -84,7 +84,7 @@ class TaskReport:
       failures: lost records by `stage/reason`.
     """
 
-    sources: SourceCounts
+    file_counts: FileCounts
     files: Sequence[PublishedFile]
     figures: Any
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -277,7 +277,7 @@ def _report_failure(
     others = [path for path in getattr(task, "paths", ()) if path != failed]
     for each in [letter, *(beside._replace(source_file=path) for path in others)]:
         dead_letters.write(each)
-    return TaskReport(source_counts(read=dict.fromkeys([failed, *others], 1)), [], {})
+    return TaskReport(count_by_file(read=dict.fromkeys([failed, *others], 1)), [], {})
 
 
 def publish_report(
@@ -300,9 +300,9 @@ def publish_report(
     Raises:
       JobError: a record of the task is not accounted for.
     """
-    lost = source_counts(failed=dead_letters.failed, empty=dead_letters.empty)
-    sources = sum_sources([result.sources, lost])
-    check_sources(sources, what=f"task {number}")
+    lost = count_by_file(failed=dead_letters.failed, empty=dead_letters.empty)
+    file_counts = sum_file_counts([result.file_counts, lost])
+    check_file_counts(file_counts, what=f"task {number}")
     published: list[PublishedFile] = []
     if step and dead_letters.rows:
         name = dead_letters.path.removeprefix(files.join(step.job.output, ""))
@@ -311,7 +311,7 @@ def publish_report(
     report = dataclasses.replace(
         result,
         task=number,
-        sources=sources,
+        file_counts=file_counts,
         dead_letters=published,
         failures=dict(dead_letters.reasons),
     )
@@ -361,11 +361,11 @@ def _count_metric(name: str, count: int) -> None:
 
 def _shown_documents(report: TaskReport) -> int:
     """The documents of a finished task that its worker has counted."""
-    counts = total_counts(report.sources)
+    counts = total_counts(report.file_counts)
     return int(report.figures.get("documents", counts["read"] - counts["other_split"]))
 
 
 def _lost_records(report: TaskReport) -> int:
     """How many records of a task became dead letters, those without a text included."""
-    counts = total_counts(report.sources)
+    counts = total_counts(report.file_counts)
     return counts["failed"] + counts["empty"]

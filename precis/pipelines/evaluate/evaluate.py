@@ -49,7 +49,7 @@ from precis.pipelines.run.options import flag_names, read_flags, recorded_flags
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import GROUPS_FOLDER, check_apart
 from precis.pipelines.tables.finished_run import parquet_files
-from precis.pipelines.tables.part_files import (
+from precis.pipelines.tables.output_files import (
     RowRange,
     has_reference,
     is_pattern,
@@ -127,7 +127,7 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> Scores:
 
 @dataclasses.dataclass
 class ScoreWorker(TaskWorker):
-    """Scores one range of rows -> its part of `scores/`; its figures are `RangeScores`.
+    """Scores one range of rows -> a file of `scores/`; its figures are `RangeScores`.
 
     Attributes:
       options: of the evaluation.
@@ -154,8 +154,8 @@ class ScoreWorker(TaskWorker):
         table, scores = score_rows(rows, number=task.number, split_sentences=is_split)
         scored = scores.counts["scored"]
         if scored:
-            part = f"part-{task.number:05d}-of-{self.tasks:05d}.parquet"
-            path = files.join(self.folder, SCORES_FOLDER, part)
+            output_file = f"part-{task.number:05d}-of-{self.tasks:05d}.parquet"
+            path = files.join(self.folder, SCORES_FOLDER, output_file)
             write_parquet(path, [table], table.schema)
         progress.advance_to(Position(records=len(rows), share=1.0))
         outcomes = {"read": len(rows), "written": scored, "skipped": len(rows) - scored}
@@ -208,7 +208,7 @@ def publish(
       UsageError: no row has a reference.
     """
     scores = [report.figures for report in reports]
-    if not any(part.counts["scored"] for part in scores):
+    if not any(output_file.counts["scored"] for output_file in scores):
         if missing:
             given, other, *_ = (each["first"] for each in missing.values())
             raise UsageError(

@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from precis.model.errors import DataError, UsageError
 from precis.model.text.document import Document
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import MISSING_FIELD
 from precis.pipelines.corpus.task_reader import read_records
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database, publish_keys
-from precis.pipelines.tables.part_files import list_ranges, read_part
+from precis.pipelines.tables.output_files import list_ranges, read_output_file
 
 # In the folder of an evaluation while it runs.
 JOINED_FILE = "groups.parquet"
@@ -49,13 +49,15 @@ _MISSING = {
 }
 
 
-def join_references(source: str, parts: Sequence[str], folder: str) -> dict[str, Any]:
+def join_references(
+    source: str, output_files: Sequence[str], folder: str
+) -> dict[str, Any]:
     """Writes the rows of groups with their references to `JOINED_FILE`, with the
     columns that `score_rows` reads.
 
     Args:
       source: of the references, as in `--corpus`.
-      parts: the Parquet files with the rows.
+      output_files: the Parquet files with the rows.
       folder: of the evaluation.
 
     Returns:
@@ -65,8 +67,8 @@ def join_references(source: str, parts: Sequence[str], folder: str) -> dict[str,
       UsageError: the source cannot be read, or lacks a field.
       DataError: a reference is damaged, or one does not name its group.
     """
-    list_ranges(parts, needed=_COLUMNS)  # It names what has no rows of groups.
-    rows = (rows for path in parts for rows in read_part(path, _COLUMNS))
+    list_ranges(output_files, needed=_COLUMNS)  # It names what has no rows of groups.
+    rows = (rows for path in output_files for rows in read_output_file(path, _COLUMNS))
     with open_database() as connection:
         connection.execute(_TABLES)
         for table, batches in ("groups", rows), ("given", _read_references(source)):

@@ -19,7 +19,7 @@ from precis.model.text.normalization import normalise
 from precis.model.text.sentences import split_sentences
 from precis.model.text.wrapping import shown_line
 from precis.model.tokenization.imported import PEGASUS_BREAK
-from precis.pipelines.tables.part_files import has_reference
+from precis.pipelines.tables.output_files import has_reference
 from precis.pipelines.tables.schema import GROUP_SCORES_SCHEMA, SCORES_SCHEMA
 
 REFERENCE = "reference"

@@ -20,13 +20,13 @@ from precis.model.records.example import Example, LabelledSentences, frame, seri
 from precis.model.text.article import Article
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources, encode_targets
+from precis.pipelines.corpus.corpus import read_task
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
-from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, Task
 from precis.pipelines.engines.tasks import TaskReport
 from precis.pipelines.prepare.training_pairs import TrainingPair, read_pairs
 from precis.pipelines.prepare.vocabulary_pass import PassWorker, read_duplicates
-from precis.pipelines.run.accounts import source_counts
+from precis.pipelines.run.accounts import count_by_file
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile, describe_file
 
@@ -88,7 +88,7 @@ class EncodeWorker(PassWorker):
                     write_window()
             write_window()
         return TaskReport(
-            sources=source_counts(
+            file_counts=count_by_file(
                 read=reader.read,
                 other_split=reader.other_split,
                 not_selected=reader.not_selected,

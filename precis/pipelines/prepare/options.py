@@ -73,7 +73,7 @@ class PrepareOptions(Options):
     oracle_sentences: int = flag(
         0,
         "also keep each article's sentences and which of them, at most so many, make "
-        "its best extractive summary; train-extractor and train-keyphrases need them, "
+        "its best extractive summary; train-selector and train-keyphrases need them, "
         "5 is usual",
         metavar="SENTENCES",
         is_common=True,

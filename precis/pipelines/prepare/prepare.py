@@ -56,7 +56,7 @@ from precis.pipelines.prepare.vocabulary_pass import (
     describe_tokenizers,
     join_scanned,
 )
-from precis.pipelines.run.accounts import sum_counts, sum_sources, total_counts
+from precis.pipelines.run.accounts import sum_counts, sum_file_counts, total_counts
 from precis.pipelines.run.hub import local_bundle
 from precis.pipelines.run.job import (
     Job,
@@ -210,7 +210,7 @@ def publish_dataset(
 ) -> None:
     """Writes dataset.json from the reports of all tasks, where it is checked first."""
     reports = sorted(reports, key=lambda report: report.task)
-    sources = sum_sources(report.sources for report in reports)
+    sources = sum_file_counts(report.file_counts for report in reports)
     tokenizers = load_tokenizers(options.output)
     target, source = tokenizers.target.fingerprint, tokenizers.source.fingerprint
     info = DatasetInfo(

@@ -27,7 +27,7 @@ from precis.pipelines.prepare.options import PrepareOptions
 _UPDATE_LABEL = re.compile(r"^new ?: *", re.IGNORECASE | re.MULTILINE)
 # Lines of the highlights are left out if their sentence has a smaller share of their
 # words, without stop words.
-_MIN_SUPPORT = 0.6
+_MIN_SHARE = 0.6
 
 
 class TrainingPair(NamedTuple):
@@ -77,7 +77,7 @@ def _sentence_pairs(
     pairs = []
     for aligned in align_lines(sentences, _UPDATE_LABEL.sub("", highlights)):
         line, sentence = aligned.line, sentences[aligned.place]
-        is_said = aligned.support >= _MIN_SUPPORT and len(line) <= len(sentence)
+        is_said = aligned.share >= _MIN_SHARE and len(line) <= len(sentence)
         if is_said and options.target == "cuts":
             is_said = is_cut(line, tokenize(line), sentence, tokenize(sentence))
         if is_said:

@@ -32,13 +32,13 @@ from precis.model.tokenization.folder import (
     tokenizer_files,
 )
 from precis.model.tokenization.wordpiece import Tokenizer
+from precis.pipelines.corpus.corpus import read_task
 from precis.pipelines.corpus.dead_letters import (
     NAMED_LETTERS,
     DeadLetterWriter,
     name_first,
 )
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, FileError, Task
 from precis.pipelines.engines.tasks import TaskReport, TaskWorker
 from precis.pipelines.prepare.options import PrepareOptions

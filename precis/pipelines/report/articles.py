@@ -10,8 +10,8 @@ from typing import Any
 
 from precis.model.errors import PrecisError
 from precis.model.text.article import Article
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import (
     UNREADABLE_SCHEME,
     Place,

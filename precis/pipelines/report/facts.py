@@ -14,7 +14,7 @@ from precis.pipelines.evaluate.scoring import SCORES_FOLDER, SUMMARY
 from precis.pipelines.report.rows import SCORE_SCHEMA
 from precis.pipelines.run.accounts import OUTCOMES
 from precis.pipelines.tables.finished_run import FinishedRun
-from precis.pipelines.tables.part_files import read_part
+from precis.pipelines.tables.output_files import read_output_file
 
 _MOST_SOURCES = 100
 _SHOWN_LETTERS = 3  # of each reason
@@ -39,7 +39,7 @@ class Evaluation(NamedTuple):
     def scores(self) -> Iterator[pa.Table]:
         """The scores of the rows, a table for each row group."""
         for path in self.score_files:
-            yield from read_part(path, SCORE_SCHEMA.names)
+            yield from read_output_file(path, SCORE_SCHEMA.names)
 
 
 def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation:
@@ -78,7 +78,7 @@ def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation
 
 def _run_of(path: str) -> str:
     """The run of the first row that was scored in a file."""
-    return str(next(read_part(path, ["run_id"])).column("run_id")[0])
+    return str(next(read_output_file(path, ["run_id"])).column("run_id")[0])
 
 
 def headline_cards(

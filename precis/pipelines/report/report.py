@@ -1,8 +1,8 @@
 """`precis report`: a finished run -> one HTML page: the template, the style sheet, the
 script and the data in one file.
 
-The parts are read twice: once for the numbers of all rows, once for the rows that are
-on the page. In memory are a row group, the rows on the page and their articles.
+The output files are read twice: once for the numbers of all rows, once for the rows on
+the page. In memory are a row group, the rows on the page and their articles.
 
 Documents lie in the page in blocks of some dozens, each compressed and in base64, so
 that nothing in them is read as HTML and a block is unpacked when a document of it is
@@ -123,7 +123,9 @@ def report(**flags: Any) -> ReportResult:
             "judged_by": _ORDERS.get(value, _BY_ROUGE),
             "missing": missing.most_common(3),
             "groups": groups,
-            "group_count": sum(part.rows for part in run.group_parts),
+            "group_count": sum(
+                output_file.rows for output_file in run.group_output_files
+            ),
             "evaluation": evaluation,
             "of_groups": of_groups,
             "flag_counts": run.manifest["quality_flags"],
@@ -152,7 +154,7 @@ def _open_run(folder: str) -> FinishedRun:
       DataError: a file of the run is damaged.
     """
     run = open_run(folder)
-    run.check_parts()
+    run.check_output_files()
     version = run.manifest["schema_version"]
     if version != SCHEMA_VERSION:
         raise UsageError(

@@ -1,7 +1,7 @@
 """The rows of documents and groups that are on the page, chosen in a database.
 
 The worst rows are on the page, and a random sample of the others. Rows are numbered in
-the order of the parts, and judged by a value of each: the ROUGE-2 that the shown
+the order of the output files, and judged by a value of each: the ROUGE-2 that the shown
 summary is expected to have, where the run says it; else of a run with a network
 the log-probability per token of that summary, and of other runs ROUGE-1 where they have
 been evaluated. Among about equal values the number of quality flags decides. Of groups
@@ -187,7 +187,7 @@ def sample_groups(
       Each row as it is in the run, with the `line` of each sentence in the summary,
       and the `place` of its document, None where it is not on the page.
     """
-    if not run.group_parts:
+    if not run.group_output_files:
         return []
     tables = run.tables(["group_id", "members"], of_groups=True)
     for table in numbered(tables, "number"):

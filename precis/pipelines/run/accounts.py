@@ -1,4 +1,4 @@
-"""What became of every record, by source file.
+"""What became of every record, by corpus file.
 
     read = written + reused + duplicates + empty + failed + other_split + skipped
            + not_selected
@@ -31,53 +31,53 @@ OUTCOMES = (
     "skipped",
     "not_selected",
 )
-# Counts of records by outcome, and `read`, for each source file.
-SourceCounts = Mapping[str, Mapping[str, int]]
+# Counts of records by outcome, and `read`, for each corpus file.
+FileCounts = Mapping[str, Mapping[str, int]]
 
 
-def source_counts(**counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Joins counts by source file: `source_counts(read={"a": 2}, written={"a": 2})`."""
-    sources: dict[str, dict[str, int]] = {}
-    for name, by_source in counts.items():
-        for source, number in by_source.items():
+def count_by_file(**counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Joins counts by corpus file: `count_by_file(read={"a": 2}, written={"a": 2})`."""
+    by_file: dict[str, dict[str, int]] = {}
+    for name, numbers in counts.items():
+        for file, number in numbers.items():
             if number:
-                sources.setdefault(source, {})[name] = number
-    return sources
+                by_file.setdefault(file, {})[name] = number
+    return by_file
 
 
-def sum_sources(parts: Iterable[SourceCounts]) -> dict[str, dict[str, int]]:
-    """The sums by source file, sorted by file."""
+def sum_file_counts(parts: Iterable[FileCounts]) -> dict[str, dict[str, int]]:
+    """The sums by corpus file, sorted by file."""
     total: dict[str, Counter[str]] = {}
     for part in parts:
-        for source, counts in part.items():
-            total.setdefault(source, Counter()).update(counts)
-    return {source: dict(total[source]) for source in sorted(total)}
+        for file, counts in part.items():
+            total.setdefault(file, Counter()).update(counts)
+    return {file: dict(total[file]) for file in sorted(total)}
 
 
-def total_counts(sources: SourceCounts) -> dict[str, int]:
-    """The sums over all source files: `read` and every outcome."""
+def total_counts(file_counts: FileCounts) -> dict[str, int]:
+    """The sums over all corpus files: `read` and every outcome."""
     total: Counter[str] = Counter()
-    for counts in sources.values():
+    for counts in file_counts.values():
         total.update(counts)
     return {name: total[name] for name in ("read", *OUTCOMES)}
 
 
-def check_sources(sources: SourceCounts, *, what: str) -> None:
-    """Checks the equation for every source file.
+def check_file_counts(file_counts: FileCounts, *, what: str) -> None:
+    """Checks the equation for every corpus file.
 
     Args:
-      sources: the counts.
+      file_counts: the counts.
       what: whose they are, for the message.
 
     Raises:
       JobError: a record is not accounted for.
     """
-    for source, counts in sources.items():
+    for file, counts in file_counts.items():
         ends = {name: counts[name] for name in OUTCOMES if counts.get(name)}
         if counts.get("read", 0) != sum(ends.values()):
             listed = ", ".join(f"{name} {count}" for name, count in ends.items())
             raise JobError(
-                f"{what} read {counts.get('read', 0)} records of {source or 'a corpus'}"
+                f"{what} read {counts.get('read', 0)} records of {file or 'a corpus'}"
                 f", which are not those it accounts for: {listed or 'none'}; this is a "
                 "defect of precis, please report it"
             )

@@ -39,7 +39,7 @@ _PASSED_ON = {signal.SIGINT: signal.SIGUSR1, signal.SIGTERM: signal.SIGTERM}
 _RECEIVED = {passed: number for number, passed in _PASSED_ON.items()}
 _PR_SET_PDEATHSIG = 1
 # The commands that go on where they were stopped; the others begin again.
-_RESUMED = ("prepare", "summarize", "train", "train-extractor", "train-summarizer")
+_RESUMED = ("prepare", "summarize", "train", "train-selector", "train-summarizer")
 
 
 def print_error(text: str) -> None:

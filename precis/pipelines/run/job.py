@@ -42,10 +42,10 @@ from precis.model.finished import (
     success_content,
 )
 from precis.model.progress.stages import say, stage
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.dead_letters import check_failures
 from precis.pipelines.corpus.listing import check_output_apart
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.run.options import option_fields, option_names, recorded_flags
 from precis.pipelines.run.output_lock import own_output

@@ -1,7 +1,7 @@
 """Parquet files of a job: keys of documents, and the database that joins them.
 
-A key has the place of its document: a number with the task, or the part of a run, in
-its upper bits and the record in the lower 32.
+A key has the place of its document: the number of the task, or of the output file of an
+earlier run, in its upper bits, and the number of the record in the lower 32.
 """
 
 import contextlib

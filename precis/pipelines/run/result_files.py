@@ -25,8 +25,8 @@ DESCRIPTION_FILES = {"records": "dataset.json", "summaries": "manifest.json"}
 class PublishedFile(TypedDict):
     """A file as receipts and manifests describe it.
 
-    `file` is its name in the output folder; only a shard of records has a `split`, only
-    a part in a folder of --partition_by a `partition`: the values of its columns.
+    `file` is its name in the output folder. Only a shard of records has a `split`. Only
+    an output file of `--partition_by` has a `partition`, the values of its columns.
     """
 
     file: str

@@ -7,7 +7,7 @@ head                 1         the beginning             as it writes it
 write=sentences      several   the best long sentences   the best of what it writes
 
 The last one extracts, writes and puts together (Chen and Bansal 2018; Gehrmann et al.
-2018): the extractor scores all sentences of a document, however long it is.
+2018): the selector scores all sentences of a document, however long it is.
 """
 
 import dataclasses

@@ -26,11 +26,11 @@ from precis.pipelines.run.result_files import (
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.finished_run import (
     MANIFEST_FILE,
-    RunPart,
+    OutputFile,
     open_run,
     read_run,
 )
-from precis.pipelines.tables.part_files import read_part, read_row_group
+from precis.pipelines.tables.output_files import read_output_file, read_row_group
 
 EARLIER_FILE = "earlier.json"
 _OPEN_GROUPS = 4  # row groups that are held in memory
@@ -40,8 +40,8 @@ PLACE = pa.struct(dict.fromkeys(("part", "row_group", "row"), pa.int64()))
 
 def find_earlier_runs(
     job: Job, folders: Sequence[str], settings: SummarySettings
-) -> tuple[RunPart, ...]:
-    """The parts of runs that a job may take rows from, the preferred ones first.
+) -> tuple[OutputFile, ...]:
+    """The output files of runs that a job may take rows from, the preferred ones first.
 
     They are looked for when the job begins and written down, so that the job goes on
     with the same ones after an interruption. A job that repairs its own result takes
@@ -63,36 +63,42 @@ def find_earlier_runs(
             if not job.damaged:
                 clear_tasks(job.output)
             raise
-        parts = [
-            *_own_parts(job),
-            *(part for folder in runs for part in _usable_parts(folder, settings)),
+        output_files = [
+            *_kept_files(job),
+            *(
+                output_file
+                for folder in runs
+                for output_file in _usable_files(folder, settings)
+            ),
         ]
-        write_checksummed(path, {"parts": [part._asdict() for part in parts]})
+        write_checksummed(
+            path, {"parts": [output_file._asdict() for output_file in output_files]}
+        )
     content = read_checksummed(path, way_out=WAY_OUT, fields={"parts": list})
-    return tuple(RunPart(**part) for part in content["parts"])
+    return tuple(OutputFile(**output_file) for output_file in content["parts"])
 
 
-def _own_parts(job: Job) -> list[RunPart]:
-    """The parts of a damaged result that are whole.
+def _kept_files(job: Job) -> list[OutputFile]:
+    """The output files of a damaged result that are whole.
 
     They are moved, as their names are needed again.
     """
     if not job.damaged or MANIFEST_FILE in job.damaged:
         return []
     kept = []
-    for number, part in enumerate(read_run(job.output).parts):
-        if part.name not in job.damaged:
+    for number, output_file in enumerate(read_run(job.output).output_files):
+        if output_file.name not in job.damaged:
             path = files.join(job.output, TASKS_FOLDER, "whole", f"{number:05d}.rows")
-            files.move(part.path, path)
-            kept.append(part._replace(path=path))
+            files.move(output_file.path, path)
+            kept.append(output_file._replace(path=path))
     return kept
 
 
-def _usable_parts(folder: str, settings: SummarySettings) -> list[RunPart]:
-    """The parts of a run; none where its settings differ, which is said."""
+def _usable_files(folder: str, settings: SummarySettings) -> list[OutputFile]:
+    """The output files of a run; none where its settings differ, which is said."""
     run = open_run(folder)
     if run.manifest.get("settings_id") == settings.settings_id:
-        return [*run.parts, *run.group_parts]
+        return [*run.output_files, *run.group_output_files]
     described = run.manifest.get("settings", {})
     differences = describe_differences(described, settings.described)
     say(
@@ -134,24 +140,30 @@ def _is_finished(folder: str) -> bool:
     return all(files.exists(files.join(folder, name)) for name in names)
 
 
-def placed_rows(parts: Sequence[RunPart], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """The rows of parts, each with its place as `earlier`, which `EarlierRows.read`
-    takes; a table for each row group.
+def placed_rows(
+    output_files: Sequence[OutputFile], columns: Sequence[str]
+) -> Iterator[pa.Table]:
+    """The rows of output files, a table for each row group.
+
+    The column `earlier` has the place of each row, as `EarlierRows.read` takes it.
 
     Args:
-      parts: of earlier runs.
+      output_files: of earlier runs.
       columns: the columns to read.
 
     Raises:
-      DataError: a part is missing, or its checksum is another one.
+      DataError: an output file is missing, or its checksum is another one.
     """
-    for number, part in enumerate(parts):
-        if not files.exists(part.path) or files.sha256_file(part.path) != part.sha256:
+    for number, output_file in enumerate(output_files):
+        if (
+            not files.exists(output_file.path)
+            or files.sha256_file(output_file.path) != output_file.sha256
+        ):
             raise DataError(
-                f"--reuse: {part.path} is missing or damaged: its checksum is not that "
-                "of its manifest; repair that run by its own command, or reuse another"
+                f"--reuse: {output_file.path} is missing, or its checksum is not the one "
+                "in the manifest; repair that run by its own command, or reuse another"
             )
-        for group, rows in enumerate(read_part(part.path, columns)):
+        for group, rows in enumerate(read_output_file(output_file.path, columns)):
             size = len(rows)
             place = [pa.repeat(number, size), pa.repeat(group, size)]
             place.append(pa.array(range(size), pa.int64()))
@@ -160,28 +172,28 @@ def placed_rows(parts: Sequence[RunPart], columns: Sequence[str]) -> Iterator[pa
 
 
 class EarlierRows:
-    """Reads rows of the parts of earlier runs, mostly in the order of the parts."""
+    """Reads rows of the output files of earlier runs, mostly in their order."""
 
-    def __init__(self, parts: Sequence[RunPart]) -> None:
-        self._parts = parts
+    def __init__(self, output_files: Sequence[OutputFile]) -> None:
+        self._output_files = output_files
         self._group = functools.lru_cache(_OPEN_GROUPS)(self._read_group)
 
-    def read(self, part: int, row_group: int, row: int) -> dict[str, Any]:
-        """A row as a dict, without columns that the folder of its part names.
+    def read(self, output_file: int, row_group: int, row: int) -> dict[str, Any]:
+        """A row as a dict, without columns that the folder of its output file names.
 
         Args:
-          part: the number of the part.
+          output_file: the number of the output file.
           row_group: the number of the row group in it.
           row: its place in that.
 
         Raises:
-          DataError: the part was damaged since its keys were read.
+          DataError: the output file was damaged since its keys were read.
         """
-        (values,) = self._group(part, row_group).slice(row, 1).to_pylist()
+        (values,) = self._group(output_file, row_group).slice(row, 1).to_pylist()
         return dict(values)
 
-    def _read_group(self, part: int, row_group: int) -> pa.Table:
-        path = self._parts[part].path
+    def _read_group(self, output_file: int, row_group: int) -> pa.Table:
+        path = self._output_files[output_file].path
         try:
             with files.open_read(path) as opened:
                 parquet = pq.ParquetFile(

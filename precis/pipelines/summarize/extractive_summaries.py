@@ -14,12 +14,12 @@ from precis.model.extractive.selection import Extract, extract
 from precis.model.extractive.terms import Terms, find_terms
 from precis.model.rouge import reads
 from precis.model.text.article import Article
-from precis.model.text.limit import line_size
+from precis.model.text.length_limit import line_size
 from precis.model.text.words import join_words, split_chunks
 from precis.pipelines.tables.columns import round_score
 
 if TYPE_CHECKING:  # It imports TensorFlow.
-    from precis.model.inference.sentence_scorer import SentenceScorer
+    from precis.model.inference.selector_bundle import SelectorBundle
 
 # The stage of a failure to choose sentences.
 EXTRACT = "extract"
@@ -27,7 +27,7 @@ EXTRACT = "extract"
 
 def neural_scores(
     articles: Sequence[Article],
-    scorer: "SentenceScorer",
+    selector: "SelectorBundle",
     terms: Sequence[Terms | None],
 ) -> list[np.ndarray]:
     """The scores of the method `neural` for the sentences of documents, float64 [N]
@@ -35,7 +35,7 @@ def neural_scores(
 
     Args:
       articles: the documents.
-      scorer: scores their sentences.
+      selector: scores their sentences.
       terms: of the articles; None where they are not known.
     """
     sentences = [article.sentence_texts for article in articles]
@@ -51,7 +51,7 @@ def neural_scores(
     of_all = [known[n] for n in range(len(articles))]
     return [
         np.array([round_score(score) for score in scores.tolist()])
-        for scores in scorer.score(sentences, of_all)
+        for scores in selector.score(sentences, of_all)
     ]
 
 

@@ -1,6 +1,6 @@
 """One summary of each group of documents, made of the rows of its documents.
 
-    join     the rows of all parts -> _tasks/candidates.parquet   sentences by group
+    join     the rows of all tasks -> _tasks/candidates.parquet   sentences by group
     groups   tasks, a range of groups each -> groups/part-*.parquet
 
 The candidates of a group are the sentences that were chosen of its documents, so the
@@ -31,7 +31,7 @@ from precis.model.text.wrapping import shown_line
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.engines.tasks import TaskReport, TaskWorker
-from precis.pipelines.run.accounts import source_counts
+from precis.pipelines.run.accounts import count_by_file
 from precis.pipelines.run.job import TASKS_FOLDER
 from precis.pipelines.run.key_tables import (
     ROWS_AT_ONCE,
@@ -46,17 +46,17 @@ from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import GROUPS_FOLDER, describe_file
 from precis.pipelines.summarize.earlier_runs import PLACE, EarlierRows, placed_rows
 from precis.pipelines.summarize.options import GroupOptions
-from precis.pipelines.summarize.run_parts import (
+from precis.pipelines.summarize.run_output import (
     SummaryRun,
     data_files,
     group_settings_id,
 )
 from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.columns import round_score
-from precis.pipelines.tables.finished_run import RunPart
+from precis.pipelines.tables.finished_run import OutputFile
 from precis.pipelines.tables.flat_columns import flatten
 from precis.pipelines.tables.group_field import OF_A_ROW
-from precis.pipelines.tables.part_files import read_part
+from precis.pipelines.tables.output_files import read_output_file
 from precis.pipelines.tables.schema import (
     GROUP_SCHEMA,
     GROUP_SCHEMA_VERSION,
@@ -223,14 +223,14 @@ def _methods(settings: SummarySettings) -> Sequence[str]:
 
 
 def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Table]:
-    """The rows of all parts with their groups, a table for each row group, behind one
-    without rows.
+    """The rows of all output files with their groups, a table for each row group, after
+    one table without rows.
     """
     names = member_columns(run.groups)
     yield as_members(run.layout.schema.empty_table().select(names), run.groups)
     for report in reports:
         for file in data_files(report.files):
-            for rows in read_part(
+            for rows in read_output_file(
                 files.join(run.job.output, file["file"]),
                 names,
                 partition=file.get("partition", {}),
@@ -267,7 +267,7 @@ def group_rows(
     settings: SummarySettings,
     groups: GroupOptions,
     run_id: str,
-    earlier: Sequence[RunPart] = (),
+    earlier: Sequence[OutputFile] = (),
 ) -> Iterator[dict[str, Any]]:
     """The rows of groups.
 
@@ -276,7 +276,7 @@ def group_rows(
       settings: of the documents' rows.
       groups: how they are made.
       run_id: the column `run_id`.
-      earlier: parts with the rows of groups that have not changed.
+      earlier: output files with the rows of groups that have not changed.
     """
     settings_id = group_settings_id(settings, groups)
     earlier_rows = EarlierRows(earlier)
@@ -363,7 +363,7 @@ class GroupWorker(TaskWorker):
         name = files.join(GROUPS_FOLDER, file)
         write_parquet(files.join(output, name), [table], table.schema)
         return TaskReport(
-            source_counts(),
+            count_by_file(),
             [describe_file(output, name, rows=len(rows))],
             {"group_members": sum(row["members"] for row in rows)},
         )

@@ -4,7 +4,7 @@
     duplicates   an equal text stands before it in the corpus, and has the row
 
     keys   tasks of the corpus -> _tasks/keys/00003.parquet   the keys of its documents
-    join   all keys, parts of earlier runs
+    join   all keys, output files of earlier runs
                                -> _tasks/links.parquet   what is known of documents
     copy   _tasks/duplicates/00003.parquet -> the rows of duplicates
 
@@ -32,11 +32,11 @@ from precis.model import files
 from precis.model.errors import DataError
 from precis.model.progress.counters import enter_step
 from precis.model.text.article import Article
+from precis.pipelines.corpus.corpus import read_task
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
-from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import DeadLetter, FileError, Task
 from precis.pipelines.engines.tasks import TaskReport, TaskWorker, receipt_path
-from precis.pipelines.run.accounts import source_counts
+from precis.pipelines.run.accounts import count_by_file
 from precis.pipelines.run.job import TASKS_FOLDER
 from precis.pipelines.run.key_tables import (
     ROWS_AT_ONCE,
@@ -52,12 +52,12 @@ from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile
 from precis.pipelines.summarize.earlier_runs import PLACE, EarlierRows, placed_rows
 from precis.pipelines.summarize.options import GROUPS
-from precis.pipelines.summarize.run_parts import RowWriter, SummaryRun, data_files
+from precis.pipelines.summarize.run_output import RowWriter, SummaryRun, data_files
 from precis.pipelines.summarize.summary_rows import (
     document_columns,
     quality_of_own_reference,
 )
-from precis.pipelines.tables.part_files import read_part
+from precis.pipelines.tables.output_files import read_output_file
 from precis.pipelines.tables.schema import summary_table
 
 COPY = "copy"
@@ -155,7 +155,7 @@ class KeyWorker(TaskWorker):
         table = pa.Table.from_pylist(keys, DOCUMENT_KEYS)
         name = _task_file("keys", task.number)
         described = publish_keys(self.summary_run.job.output, name, table.to_reader())
-        return TaskReport(source_counts(), [described], {"documents": len(keys)})
+        return TaskReport(count_by_file(), [described], {"documents": len(keys)})
 
     def _keys(self, task: Task, progress: TaskProgress) -> Iterator[dict[str, Any]]:
         reader = read_task(task, self.summary_run.corpus)
@@ -186,8 +186,8 @@ def join_keys(run: SummaryRun) -> None:
     """Writes the links of all documents.
 
     Raises:
-      DataError: several documents have one id, which the run does not allow; or a part
-          is not what its run has written.
+      DataError: several documents have one id, which the run does not allow; or an
+          output file of an earlier run was changed.
     """
     enter_step("join")
     job, uses_references = run.job, run.settings.uses_references
@@ -248,16 +248,16 @@ def _task_file(step: str, task: int) -> str:
 class KnownDocuments:
     """Takes the documents of a task that are not new out of what is summarized."""
 
-    def __init__(self, run: SummaryRun, task: int, part: RowWriter) -> None:
+    def __init__(self, run: SummaryRun, task: int, output_file: RowWriter) -> None:
         """Reads what is known of the documents of a task.
 
         Args:
           run: the run.
           task: the number of the task.
-          part: takes rows of earlier runs.
+          output_file: takes rows of earlier runs.
         """
         self._run = run
-        self._part = part
+        self._part = output_file
         self._links = read_links(run.job.output, task) if run.has_keys else {}
         self._reused: list[dict[str, Any]] = []
         self._duplicates: list[dict[str, Any]] = []
@@ -348,7 +348,7 @@ class CopyWorker(TaskWorker):
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskReport:
-        """Writes the part with the rows of the duplicates of a task."""
+        """Writes the output file with the rows of the duplicates of a task."""
         run = self.summary_run
         path = files.join(run.job.output, _task_file("duplicates", task.number))
         with files.open_read(path) as file:
@@ -360,7 +360,7 @@ class CopyWorker(TaskWorker):
             tasks.add(first["task"])
             key = (*_place(first), columns["content_sha256"])
             waiting.setdefault(key, []).append(columns)
-        with RowWriter(run, f"{task.number:05d}-copies", progress) as part:
+        with RowWriter(run, f"{task.number:05d}-copies", progress) as output_file:
             for rows in self._rows(sorted(tasks)):
                 keys = zip(*(rows[name].to_pylist() for name in _FIRST), strict=True)
                 wanted = {
@@ -370,17 +370,19 @@ class CopyWorker(TaskWorker):
                 }
                 taken = rows.take(pa.array(list(wanted), pa.int64())).to_pylist()
                 of_rows = zip(taken, wanted.values(), strict=True)
-                part.add_rows([{**row, **own} for row, new in of_rows for own in new])
-            published = part.finish()
+                output_file.add_rows(
+                    [{**row, **own} for row, new in of_rows for own in new]
+                )
+            published = output_file.finish()
         moved: Counter[str] = Counter()
         for columns in itertools.chain(*waiting.values()):
             moved[columns["source_file"]] -= 1
             dead_letters.write(_lost_letter(columns))
         return TaskReport(
-            sources=source_counts(duplicates=moved),
-            counts={"truncated": part.truncated},
+            file_counts=count_by_file(duplicates=moved),
+            counts={"truncated": output_file.truncated},
             files=published,
-            figures=part.figures(is_copy=True),
+            figures=output_file.figures(is_copy=True),
         )
 
     def _rows(self, tasks: Iterable[int]) -> Iterator[pa.Table]:
@@ -388,7 +390,7 @@ class CopyWorker(TaskWorker):
         run = self.summary_run
         for path in filter(files.exists, (receipt_path(run.step, n) for n in tasks)):
             for file in data_files(files.read_json(path)["files"]):
-                yield from read_part(files.join(run.job.output, file["file"]))
+                yield from read_output_file(files.join(run.job.output, file["file"]))
 
 
 def forget_copies(run: SummaryRun, tasks: Sequence[Task]) -> None:

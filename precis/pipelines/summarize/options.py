@@ -127,7 +127,7 @@ class SummarizeOptions(Options):
     )
     extractive_bundle: str = flag(
         "",
-        "selector of the method neural, the --output of `precis train-extractor`; "
+        "selector of the method neural, the --output of `precis train-selector`; "
         "builtin:news-en is included: it reads English news, and other documents get "
         "lead",
         is_common=True,
@@ -184,7 +184,7 @@ class SummarizeOptions(Options):
     write: str = setting(
         WRITE_ARTICLE,
         "what the network writes of: the article, or sentences: each of the "
-        "written_sentences that the extractor finds best, and the best of what it "
+        "written_sentences that the selector scores best, and the best of what it "
         "wrote is put together, however long the article is; for a network of `precis "
         "prepare --target sentences`. The bundle of `precis train-summarizer` says "
         "sentences",

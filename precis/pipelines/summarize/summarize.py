@@ -1,18 +1,18 @@
 """`precis summarize`: corpus (+ bundles) -> Parquet with an extractive and an
 abstractive summary of every document, and the text to show.
 
-    summarize   a task of the corpus -> its part, its dead letters, its receipt
+    summarize   a task of the corpus -> its output file, its dead letters, its receipt
                 all receipts -> manifest.json, _SUCCESS
 
 A run with --reuse or --deduplicate does not compute the rows of all documents:
 
-    keys, join  tasks, parts of earlier runs -> which document has a row already
+    keys, join  tasks, output files of earlier runs -> which document has a row already
     summarize   as above, for new documents
     copy        the rows of documents that repeat others
 
 With --group_by, the rows of groups follow from those of documents:
 
-    groups      all parts -> sentences by group -> tasks of groups
+    groups      all output files -> sentences by group -> tasks of groups
 
 Documents are never shuffled; keys are.
 """
@@ -39,8 +39,8 @@ from precis.model.processes import (
     start_fork_server,
 )
 from precis.model.progress.stages import Stage
+from precis.pipelines.corpus.corpus import read_task
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
-from precis.pipelines.corpus.source import read_task
 from precis.pipelines.corpus.task import Position, Task
 from precis.pipelines.engines.beam_runner import (
     check_tensorflow,
@@ -51,7 +51,7 @@ from precis.pipelines.engines.beam_runner import (
 )
 from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport, TaskWorker
-from precis.pipelines.run.accounts import source_counts
+from precis.pipelines.run.accounts import count_by_file
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.job import (
     Job,
@@ -85,7 +85,7 @@ from precis.pipelines.summarize.known_documents import (
     join_keys,
 )
 from precis.pipelines.summarize.options import FAIL, GROUPS, SUMMARIZE
-from precis.pipelines.summarize.run_parts import (
+from precis.pipelines.summarize.run_output import (
     MANIFEST_FILE,
     RowWriter,
     RunManifest,
@@ -99,7 +99,7 @@ from precis.pipelines.summarize.summary_settings import (
     summary_settings,
 )
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
-from precis.pipelines.tables.partitions import part_layout
+from precis.pipelines.tables.partitions import output_layout
 
 # With fewer the search is done before further processes can begin.
 _LEAST_BYTES_OF_SEARCH = 1 << 20
@@ -150,7 +150,7 @@ def plan(
         check_tensorflow(beam_options)
     output = settings.options.output
     tasks = list_corpus(corpus, output)
-    layout = part_layout(tasks, partitions=result.partitions, is_flat=result.flat)
+    layout = output_layout(tasks, partitions=result.partitions, is_flat=result.flat)
     if groups.group_by:
         groups.field.check(layout.schema, groups.order_by)
     others = (corpus, earlier, result, groups)
@@ -158,7 +158,7 @@ def plan(
     provenance = job_provenance("summarize", recorded, inputs)
 
     def run(job: Job) -> None:
-        parts = find_earlier_runs(job, earlier.reused_folders, settings)
+        output_files = find_earlier_runs(job, earlier.reused_folders, settings)
         summary_run = SummaryRun(
             job=job,
             corpus=corpus,
@@ -166,11 +166,11 @@ def plan(
             layout=layout,
             provenance=provenance,
             columns=run_columns(settings, run_id=job.run_id),
-            earlier=tuple(part for part in parts if not part.is_of_groups),
+            earlier=tuple(each for each in output_files if not each.is_of_groups),
             deduplicates=earlier.deduplicate or bool(earlier.reused_folders),
             unique_ids=result.on_duplicate_id == FAIL,
             groups=groups,
-            earlier_groups=tuple(part for part in parts if part.is_of_groups),
+            earlier_groups=tuple(each for each in output_files if each.is_of_groups),
         )
         run_steps(summary_run, tasks, beam_options, workers=workers.workers)
 
@@ -190,7 +190,7 @@ def plan(
 
 
 class SummarizeWorker(TaskWorker):
-    """Turns one task into a part of the run."""
+    """Turns one task into an output file of the run."""
 
     def __init__(self, run: SummaryRun, share: Callable[..., Any]) -> None:
         """Takes what is made, and how; and what shares models, `Shared.acquire`."""
@@ -214,17 +214,17 @@ class SummarizeWorker(TaskWorker):
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskReport:
-        """Writes the part of a task."""
+        """Writes the output file of a task."""
         run = self._run
         reader = read_task(task, run.corpus)
         search = SearchCost() if run.settings.options.bundle else None
 
-        def count_batch(position: Position, part: float, batch: SearchedBatch) -> None:
+        def count_batch(position: Position, share: float, batch: SearchedBatch) -> None:
             progress.add("tokens", batch.source_tokens + summary_tokens(batch))
-            progress.advance_to(position, part)
+            progress.advance_to(position, share)
 
-        with RowWriter(run, f"{task.number:05d}", progress) as part:
-            known = KnownDocuments(run, task.number, part)
+        with RowWriter(run, f"{task.number:05d}", progress) as writer:
+            known = KnownDocuments(run, task.number, writer)
             for window in self._summarizer.summarize(
                 known.new_articles(reader, dead_letters),
                 lambda: reader.position,
@@ -233,7 +233,7 @@ class SummarizeWorker(TaskWorker):
                 for row in window.documents:
                     row.columns |= known.further_columns(row.article)
                 table = self._summarizer.table(window, run.layout.schema)
-                part.add(table, window.rows)
+                writer.add(table, window.rows)
                 for letter in window.dead_letters:
                     dead_letters.write(letter)
                 searched = sum(row["chunks"] is not None for row in window.rows)
@@ -241,18 +241,18 @@ class SummarizeWorker(TaskWorker):
                     search.add(window.batches, documents=searched)
                 progress.advance_to(window.position)
             waiting = known.finish()
-            published = part.finish()
+            published = writer.finish()
             progress.advance_to(reader.position)  # New documents need not be the last.
         return TaskReport(
-            sources=source_counts(
+            file_counts=count_by_file(
                 read=reader.read,
                 other_split=reader.other_split,
                 not_selected=reader.not_selected,
-                **part.outcomes,
+                **writer.outcomes,
             ),
-            counts={"truncated": part.truncated},
+            counts={"truncated": writer.truncated},
             files=[*published, *waiting],
-            figures=part.figures(
+            figures=writer.figures(
                 search=search.sums if search else {},
                 has_duplicates=bool(waiting),
                 share=reader.share if run.corpus.limit else 0.0,

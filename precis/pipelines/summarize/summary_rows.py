@@ -31,7 +31,7 @@ from precis.model.rouge import reads
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.language import ENGLISH
-from precis.model.text.limit import Limit
+from precis.model.text.length_limit import LengthLimit
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
@@ -42,9 +42,9 @@ from precis.pipelines.tables.columns import known_score, round_margin, round_sco
 from precis.pipelines.tables.schema import SCHEMA_VERSION, SUMMARY_SCHEMA
 
 if TYPE_CHECKING:  # They import TensorFlow.
-    from precis.model.inference.sentence_scorer import SentenceScorer
+    from precis.model.inference.claim_checker import ClaimChecker
+    from precis.model.inference.selector_bundle import SelectorBundle
     from precis.model.inference.summarizer import Summary
-    from precis.model.inference.support import SupportChecker
     from precis.model.inference.writer import Writer
     from precis.model.keyphrases.classifier import KeyphraseModel
 
@@ -65,15 +65,15 @@ class Models:
 
     Attributes:
       bulk: writes summaries.
-      scorer: scores the sentences of the method `neural`.
+      selector: scores the sentences of the method `neural`.
       keyphrases: scores phrases.
       checker: scores summaries by their support.
     """
 
     bulk: "Writer | None" = None
-    scorer: "SentenceScorer | None" = None
+    selector: "SelectorBundle | None" = None
     keyphrases: "KeyphraseModel | None" = None
-    checker: "SupportChecker | None" = None
+    checker: "ClaimChecker | None" = None
 
 
 @dataclasses.dataclass(eq=False)
@@ -113,7 +113,7 @@ class SummaryRow:
     _expected: ExpectedReference | None = None
 
     @property
-    def _limit(self) -> Limit:
+    def _limit(self) -> LengthLimit:
         return self.settings.selection.limit
 
     @functools.cached_property
@@ -168,9 +168,9 @@ class SummaryRow:
 
     def extract(self) -> None:
         """Makes the columns that need no summary of the network."""
-        article, settings, scorer = self.article, self.settings, self.models.scorer
-        if self.scores is not None and scorer and scorer.importance is not None:
-            importance, texts = scorer.importance, article.sentence_texts
+        article, settings, selector = self.article, self.settings, self.models.selector
+        if self.scores is not None and selector and selector.importance is not None:
+            importance, texts = selector.importance, article.sentence_texts
             self._expected = importance.expect_reference(texts, self.scores)
         methods = self.methods
         extracts = choose_sentences(
@@ -232,9 +232,9 @@ class SummaryRow:
         if shown.method == SOURCE:
             item = {**self._compared(SOURCE, shown.text), "flags": shown.flags}
             self.columns["other_quality"].append(item)
-        scorer = self.models.scorer
-        if self._expected is not None and scorer and scorer.importance:
-            expected = scorer.importance.expect_rouge2(shown.text, self._expected)
+        selector = self.models.selector
+        if self._expected is not None and selector and selector.importance:
+            expected = selector.importance.expect_rouge2(shown.text, self._expected)
             self.columns["expected_rouge2"] = round_score(expected)
         self.columns |= {
             "summary": shown.text,
@@ -373,8 +373,8 @@ class SummaryRow:
         is_endpoint = self.settings.options.is_endpoint
         rounded = known_score if is_endpoint else round_score
         mean_log_prob, confidence = rounded(best.mean_log_prob), None
-        if best.support:
-            confidence = round_score(min(each.confidence for each in best.support))
+        if best.origins:
+            confidence = round_score(min(each.confidence for each in best.origins))
         fallback = self.settings.fallback
         has_read_all = all(each.has_read_all for ways in self.passages for each in ways)
         quality = measure(
@@ -497,9 +497,9 @@ def _extract_items(
 def _abstractive_item(rank: int, summary: "Summary") -> dict[str, Any]:
     """An item of the column `abstractive`."""
     support = None
-    if summary.support is not None:
+    if summary.origins is not None:
         support = [
             {**each._asdict(), "confidence": round_score(each.confidence)}
-            for each in summary.support
+            for each in summary.origins
         ]
     return {"rank": rank, "text": summary.text, "support": support}

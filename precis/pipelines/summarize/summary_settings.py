@@ -36,7 +36,7 @@ from precis.model.errors import PrecisError, UsageError
 from precis.model.extractive.config import NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.inference.bulk_summarizer import ModelSearch
-from precis.model.inference.support import open_checker
+from precis.model.inference.claim_checker import open_checker
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
 from precis.model.records.dataset import SENTENCE_PAIRS
@@ -46,7 +46,7 @@ from precis.model.search.config import (
     check_vocabularies,
 )
 from precis.model.text.article import CLEANINGS
-from precis.model.text.limit import NO_LIMIT
+from precis.model.text.length_limit import NO_LENGTH_LIMIT
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.options import check_effects, read_flags, result_settings
 from precis.pipelines.summarize.options import (
@@ -151,7 +151,7 @@ class SummarySettings(NamedTuple):
         if self.options.write == WRITE_SENTENCES:
             # A summary is put together from all that the beam holds of a sentence.
             decoding = dataclasses.replace(decoding, n_best=decoding.beam_width)
-            limit = NO_LIMIT
+            limit = NO_LENGTH_LIMIT
         return ModelSearch(
             self.options.bundle,
             str(self.model_ids["model_id"]),
@@ -254,8 +254,8 @@ def check_methods(options: SummarizeOptions) -> None:
         way_out = suggestion(name, names) or f"known are {known}"
         raise UsageError(f"--extractive: there is no method {name!r}; {way_out}")
     bundle_folder(options.selector)
-    needs_extractor = NEURAL in methods or options.write == WRITE_SENTENCES
-    if options.extractive_bundle and not needs_extractor:
+    needs_selector = NEURAL in methods or options.write == WRITE_SENTENCES
+    if options.extractive_bundle and not needs_selector:
         raise UsageError(
             "--extractive_bundle is for the method neural, and --extractive is "
             f"{options.extractive}; name neural there too"
@@ -273,7 +273,7 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
     that learned from single sentences.
 
     Raises:
-      UsageError: a bundle is missing or learned from sentences, the extractor does not
+      UsageError: a bundle is missing or learned from sentences, the selector does not
         know the importance of words, or several summaries of a document are asked for.
     """
     if options.write != WRITE_SENTENCES:
@@ -294,7 +294,7 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
         raise UsageError(
             "write=sentences needs --bundle, the --output of `precis train` on records "
             "of `--target sentences`, and --extractive_bundle, that of `precis "
-            "train-extractor`; name both"
+            "train-selector`; name both"
         )
     folder = bundle_folder(options.extractive_bundle)
     contents = open_stored(folder, EXTRACTIVE)

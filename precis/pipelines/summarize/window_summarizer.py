@@ -48,7 +48,7 @@ from precis.pipelines.summarize.extractive_summaries import (
 from precis.pipelines.summarize.options import WRITE_SENTENCES
 from precis.pipelines.summarize.summary_rows import Models, SummaryRow, run_columns
 from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.tables.part_writing import WRITE, isolated_table
+from precis.pipelines.tables.output_writing import WRITE, isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 if TYPE_CHECKING:  # Of the extra `endpoint`.
@@ -204,12 +204,12 @@ class WindowSummarizer:
 
     def _score(self, rows: Sequence[SummaryRow]) -> None:
         """Takes the scores of sentences, where the selector reads their document."""
-        if (scorer := self._models.scorer) is None:
+        if (selector := self._models.selector) is None:
             return
 
         def score(rows: Sequence[SummaryRow]) -> Sequence[np.ndarray]:
             articles = [row.article for row in rows]
-            return neural_scores(articles, scorer, [row.terms for row in rows])
+            return neural_scores(articles, selector, [row.terms for row in rows])
 
         is_rewritten = self._settings.options.write == WRITE_SENTENCES
         read = [row for row in rows if is_rewritten or NEURAL in row.methods]
@@ -374,7 +374,7 @@ def open_models(settings: SummarySettings) -> Models:
     """
     options, ids = settings.options, settings.model_ids
     bulk: Writer | None = None
-    scorer = keyphrases = checker = None
+    selector = keyphrases = checker = None
     if settings.reads_vectors or options.checker:
         import_tensorflow()  # Search processes import their own.
     if options.is_endpoint:
@@ -383,11 +383,11 @@ def open_models(settings: SummarySettings) -> Models:
         processes = count_processes(options.search_processes)
         bulk = BulkSummarizer(settings.search, processes=processes)
     if options.selector:
-        from precis.model.inference.sentence_scorer import load_scorer
+        from precis.model.inference.selector_bundle import load_selector
 
         folder = bundle_folder(options.selector)
-        scorer = load_scorer(folder)
-        check_model(folder, scorer.model_id, ids["extractive_model_id"])
+        selector = load_selector(folder)
+        check_model(folder, selector.model_id, ids["extractive_model_id"])
     if options.keyphrase_bundle:
         from precis.model.keyphrases.classifier import KeyphraseModel
 
@@ -395,11 +395,11 @@ def open_models(settings: SummarySettings) -> Models:
         expected = ids["keyphrase_model_id"]
         check_model(options.keyphrase_bundle, keyphrases.model_id, expected)
     if options.checker:
-        from precis.model.inference.support import SupportChecker
+        from precis.model.inference.claim_checker import ClaimChecker
 
-        checker = SupportChecker(options.checker)
+        checker = ClaimChecker(options.checker)
         check_model(options.checker, checker.model_id, ids["checker_model_id"])
-    return Models(bulk, scorer, keyphrases, checker)
+    return Models(bulk, selector, keyphrases, checker)
 
 
 def cut_windows(articles: Iterable[Article], most: int) -> Iterator[list[Article]]:

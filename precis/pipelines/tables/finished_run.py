@@ -32,7 +32,7 @@ from precis.pipelines.run.result_files import (
     DESCRIPTION_FILES,
     GROUPS_FOLDER,
 )
-from precis.pipelines.tables.part_files import is_pattern, read_part
+from precis.pipelines.tables.output_files import is_pattern, read_output_file
 from precis.pipelines.tables.partitions import with_partition
 from precis.pipelines.tables.schema import described
 
@@ -50,7 +50,7 @@ _WAY_OUT = (
 )
 
 
-class RunPart(NamedTuple):
+class OutputFile(NamedTuple):
     """A Parquet file of a run.
 
     Attributes:
@@ -79,14 +79,14 @@ class FinishedRun:
     Attributes:
       folder: where it lies.
       manifest: the content of manifest.json.
-      parts: its Parquet files.
-      group_parts: those with the rows of groups; none without --group_by.
+      output_files: its Parquet files.
+      group_output_files: those with the rows of groups; none without --group_by.
     """
 
     folder: str
     manifest: Mapping[str, Any]
-    parts: Sequence[RunPart]
-    group_parts: Sequence[RunPart]
+    output_files: Sequence[OutputFile]
+    group_output_files: Sequence[OutputFile]
 
     @property
     def run_id(self) -> str:
@@ -95,32 +95,34 @@ class FinishedRun:
 
     @property
     def rows(self) -> int:
-        """The rows of all parts."""
-        return sum(part.rows for part in self.parts)
+        """The rows of all output files."""
+        return sum(output_file.rows for output_file in self.output_files)
 
     @property
     def files_sha256(self) -> str:
-        """One checksum of all parts: runs with the same one have the same rows."""
-        return files.sha256_json(sorted(part.sha256 for part in self.parts))
+        """One checksum of all output files; runs with equal rows have the same."""
+        return files.sha256_json(
+            sorted(output_file.sha256 for output_file in self.output_files)
+        )
 
     @property
     def partition_columns(self) -> list[str]:
         """The columns in the names of folders."""
-        return list(self.parts[0].partition) if self.parts else []
+        return list(self.output_files[0].partition) if self.output_files else []
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
-        """The columns of all parts as they are stored, those of the folders last."""
-        if not self.parts:
+        """The columns as they are stored, the columns of the folders last."""
+        if not self.output_files:
             return pa.schema([])
-        part = self.parts[0]
-        with files.open_read(part.path) as file:
+        output_file = self.output_files[0]
+        with files.open_read(output_file.path) as file:
             rows = pq.ParquetFile(file).schema_arrow.empty_table()
-        rows = with_partition(rows, part.partition, self._partition_types)
+        rows = with_partition(rows, output_file.partition, self._partition_types)
         return described(rows.schema.remove_metadata())
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows as they are stored, in the order of the parts.
+        """The rows as they are stored, in the order of the output files.
 
         Args:
           columns: the columns to read; all of them if None.
@@ -128,13 +130,15 @@ class FinishedRun:
         names = list(self.schema.names if columns is None else columns)
         schema = pa.schema([self.schema.field(name) for name in names])
         types = self._partition_types
-        for part in self.parts:
-            with files.open_read(part.path) as file:
+        for output_file in self.output_files:
+            with files.open_read(output_file.path) as file:
                 parquet = pq.ParquetFile(file, buffer_size=_READ_AHEAD_BYTES)
                 own = [name for name in names if name in parquet.schema_arrow.names]
                 for batch in parquet.iter_batches(_BATCH_ROWS, columns=own):
                     stored = pa.Table.from_batches([batch])
-                    rows = with_partition(stored, part.partition, types).select(names)
+                    rows = with_partition(stored, output_file.partition, types).select(
+                        names
+                    )
                     yield from pa.table(rows.columns, schema=schema).to_batches()
 
     def tables(
@@ -143,12 +147,15 @@ class FinishedRun:
         """The rows with nested columns, a table for each row group.
 
         Args:
-          columns: as in `part_files.read_part`.
+          columns: as in `output_files.read_output_file`.
           of_groups: whether the rows of groups are asked for.
         """
-        for part in self.group_parts if of_groups else self.parts:
-            of_part = {"partition": part.partition, "types": self._partition_types}
-            yield from read_part(part.path, columns, **of_part)
+        for output_file in self.group_output_files if of_groups else self.output_files:
+            of_file = {
+                "partition": output_file.partition,
+                "types": self._partition_types,
+            }
+            yield from read_output_file(output_file.path, columns, **of_file)
 
     def dead_letters(self) -> Iterator[dict[str, Any]]:
         """The dead letters in the order of their files.
@@ -160,13 +167,13 @@ class FinishedRun:
             self._check(file)
             yield from read_dead_letters(files.join(self.folder, file["file"]))
 
-    def check_parts(self) -> None:
-        """Compares every part with its size and checksum in the manifest.
+    def check_output_files(self) -> None:
+        """Compares every output file with its size and checksum in the manifest.
 
         Raises:
-          DataError: a part is missing or was changed.
+          DataError: an output file is missing or was changed.
         """
-        for file in _part_files(self.manifest):
+        for file in _listed_files(self.manifest):
             self._check(file)
 
     def _check(self, file: Mapping[str, Any]) -> None:
@@ -208,19 +215,27 @@ def read_run(folder: str) -> FinishedRun:
     """
     path = files.join(folder, MANIFEST_FILE)
     manifest = files.read_object(path, way_out=_WAY_OUT, fields=_FIELDS)
-    parts = []
+    output_files = []
     with files.naming_damage(path, way_out=_WAY_OUT):
         listed_files(path, manifest)
-        for file in _part_files(manifest):
+        for file in _listed_files(manifest):
             # The order of the columns is that of the folders.
             folders = [name.partition("=") for name in file["file"].split("/")[:-1]]
             values = {
                 name: file["partition"][name] for name, sign, _ in folders if sign
             }
-            part = (file["file"], files.join(folder, file["file"]), int(file["rows"]))
-            parts.append(RunPart(*part, file["sha256"], values))
-    of_documents = [part for part in parts if not part.is_of_groups]
-    of_groups = [part for part in parts if part.is_of_groups]
+            output_file = (
+                file["file"],
+                files.join(folder, file["file"]),
+                int(file["rows"]),
+            )
+            output_files.append(OutputFile(*output_file, file["sha256"], values))
+    of_documents = [
+        output_file for output_file in output_files if not output_file.is_of_groups
+    ]
+    of_groups = [
+        output_file for output_file in output_files if output_file.is_of_groups
+    ]
     return FinishedRun(folder, manifest, of_documents, of_groups)
 
 
@@ -239,8 +254,8 @@ def corpus_of_run(
     return corpus
 
 
-def _part_files(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The parts of a run, of documents and of groups, as its manifest lists them."""
+def _listed_files(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The output files of documents and of groups, as the manifest lists them."""
     return [*manifest["files"], *manifest.get("groups", {}).get("files", ())]
 
 
@@ -261,9 +276,9 @@ def parquet_files(source: str, *, of_groups: bool = False) -> list[str]:
             raise UsageError(f"no file matches {source}")
         return paths
     run = open_run(source)
-    run.check_parts()
-    parts = run.group_parts if of_groups else run.parts
-    if not parts:
+    run.check_output_files()
+    output_files = run.group_output_files if of_groups else run.output_files
+    if not output_files:
         way_out = " of groups; run `precis summarize` with --group_by again"
         raise UsageError(f"{source} has no rows{way_out if of_groups else ''}")
-    return sorted(part.path for part in parts)
+    return sorted(output_file.path for output_file in output_files)

@@ -1,4 +1,4 @@
-"""How the rows of a run lie in its parts: columns, partitions, sizes.
+"""How the rows of a run lie in its output files: columns, partitions, sizes.
 
     data/split=test/section=sport/part-1f2e3d4c-00000-of-00002.parquet
 
@@ -24,8 +24,8 @@ from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_schema
 _QUOTED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
-class PartLayout(NamedTuple):
-    """How rows lie in parts.
+class OutputLayout(NamedTuple):
+    """How rows lie in output files.
 
     A partition is named by a key: the values of its columns as JSON, dates as
     text.
@@ -83,9 +83,9 @@ class PartLayout(NamedTuple):
             yield key, rows.take(group["_row_list"])
 
 
-def part_layout(
+def output_layout(
     tasks: Sequence[Task], *, partitions: Sequence[str], is_flat: bool
-) -> PartLayout:
+) -> OutputLayout:
     """The layout that the flags ask for.
 
     Args:
@@ -117,7 +117,7 @@ def part_layout(
                 "integers, dates and true or false"
             )
     columns = tuple(known[name].remove_metadata() for name in partitions)
-    return PartLayout(schema, kept, columns, is_flat=is_flat)
+    return OutputLayout(schema, kept, columns, is_flat=is_flat)
 
 
 def quote_value(value: Any) -> str:
@@ -136,10 +136,10 @@ def quote_value(value: Any) -> str:
 def with_partition(
     rows: pa.Table, partition: Mapping[str, Any], types: Mapping[str, str]
 ) -> pa.Table:
-    """Rows with the columns that the folder of their part names, at the end.
+    """Rows with the columns that the folder of their output file names, at the end.
 
     Args:
-      rows: of a part.
+      rows: of an output file.
       partition: the values, as in the manifest's entry of the part.
       types: of the columns, as in `partition_by` of the manifest; a column that is not
           there is a string.

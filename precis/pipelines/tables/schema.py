@@ -51,8 +51,8 @@ def summary_schema(kept: Iterable[pa.Field] = ()) -> pa.Schema:
 
 
 def described(schema: pa.Schema) -> pa.Schema:
-    """A schema of parts with the descriptions of the columns of the summaries, which
-    are not in the files.
+    """A schema of output files with the descriptions of their columns, which the files
+    do not hold.
     """
     known = {
         field.name: field for field in (*flat_schema(SUMMARY_SCHEMA), *SUMMARY_SCHEMA)

@@ -2,6 +2,6 @@
 
 train             a network that writes, one that scores sentences, or a classifier of
                   phrases
-train_summarizer  an extractor and a writer of lines
+train_summarizer  a selector and a writer of lines
 recipes           named settings
 """

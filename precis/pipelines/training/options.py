@@ -135,7 +135,7 @@ class NetworkOptions(Options):
 TRAIN = (TrainOptions, NetworkOptions, TrainingConfig)
 
 
-TRAIN_EXTRACTOR = (LabelledRecordsOptions, ExtractiveTraining)
+TRAIN_SELECTOR = (LabelledRecordsOptions, ExtractiveTraining)
 
 
 TRAIN_KEYPHRASES = (LabelledRecordsOptions,)

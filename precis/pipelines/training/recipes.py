@@ -36,8 +36,8 @@ class SummarizerRecipe(NamedTuple):
     """The flags of each step, by name.
 
     Attributes:
-      records: of `precis prepare`, for the extractor.
-      extractor: of `precis train-extractor`.
+      records: of `precis prepare`, for the selector.
+      selector: of `precis train-selector`.
       pairs: of `precis prepare`, for the draft: lines of the references with the
           sentences that support them.
       draft: of `precis train`, a network that the writer begins with. The warm-up is
@@ -48,7 +48,7 @@ class SummarizerRecipe(NamedTuple):
     """
 
     records: Mapping[str, Any]
-    extractor: Mapping[str, Any]
+    selector: Mapping[str, Any]
     pairs: Mapping[str, Any]
     draft: Mapping[str, Any]
     cuts: Mapping[str, Any]
@@ -58,7 +58,7 @@ class SummarizerRecipe(NamedTuple):
 # News in English, on the cores of a laptop.
 NEWS = SummarizerRecipe(
     records={"oracle_sentences": 5},
-    extractor={"epochs": 4},
+    selector={"epochs": 4},
     pairs={
         "target": "sentences",
         "max_source_tokens": 96,

@@ -1,4 +1,4 @@
-"""`precis train`, `train-extractor` and `train-keyphrases`: records -> bundle.
+"""`precis train`, `train-selector` and `train-keyphrases`: records -> bundle.
 
 This file turns flags into the shape of a network and its first weights; the training is
 in `precis.model.training`, and no part of it needs Beam.
@@ -24,7 +24,6 @@ from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.model.training.config import TrainingConfig
-from precis.model.training.extractor import ExtractorTraining
 from precis.model.training.generator import GeneratorTraining
 from precis.model.training.initialization import (
     InitialWeights,
@@ -34,14 +33,15 @@ from precis.model.training.initialization import (
 )
 from precis.model.training.loop import TrainResult, run_training
 from precis.model.training.record_sets import RecordSets, check_shards, open_records
+from precis.model.training.selector import SelectorTraining
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.interruption import saving
 from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.training.options import (
     TRAIN,
-    TRAIN_EXTRACTOR,
     TRAIN_KEYPHRASES,
+    TRAIN_SELECTOR,
     NetworkOptions,
 )
 from precis.pipelines.training.recipes import RECIPES
@@ -230,7 +230,7 @@ def _named_network(
     )
 
 
-def train_extractor(**flags: Any) -> TrainResult:
+def train_selector(**flags: Any) -> TrainResult:
     """Trains a network that picks sentences and saves it as a bundle, for the method
     `neural` of `precis summarize`; goes on where an interrupted run stopped.
 
@@ -242,15 +242,15 @@ def train_extractor(**flags: Any) -> TrainResult:
           split `validation`.
       DataError: damaged records, or a loss that is not finite.
     """
-    option_groups = read_flags(TRAIN_EXTRACTOR, with_local_bundles(flags))
+    option_groups = read_flags(TRAIN_SELECTOR, with_local_bundles(flags))
     options, training = option_groups
     refuse_other_kind(options.output, EXTRACTIVE)
-    with shown("train-extractor"):
-        request = {"command": "train-extractor", "flags": recorded_flags(option_groups)}
-        extractor = ExtractorTraining(
+    with shown("train-selector"):
+        request = {"command": "train-selector", "flags": recorded_flags(option_groups)}
+        selector = SelectorTraining(
             options.records, options.output, training=training, request=request
         )
-        return run_training(extractor)
+        return run_training(selector)
 
 
 def train_keyphrases(**flags: Any) -> TrainResult:

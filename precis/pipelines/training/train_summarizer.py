@@ -2,7 +2,7 @@
 
     step        command          output
     records     prepare          DIR/training/records            with oracle labels
-    extractor   train-extractor  DIR/extractor                   trained on them
+    selector    train-selector   DIR/extractor                   trained on them
     pairs       prepare          DIR/training/sentence_records   a line of a reference,
                                                                  and the sentence that
                                                                  supports it
@@ -43,9 +43,9 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.prepare.options import PREPARE
 from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.run.options import read_flags, recorded_flags
-from precis.pipelines.training.options import TRAIN, TRAIN_EXTRACTOR, TRAIN_SUMMARIZER
+from precis.pipelines.training.options import TRAIN, TRAIN_SELECTOR, TRAIN_SUMMARIZER
 from precis.pipelines.training.recipes import NEWS, SummarizerRecipe
-from precis.pipelines.training.train import train, train_extractor
+from precis.pipelines.training.train import train, train_selector
 from precis.pipelines.verify.bundle import check_bundle
 
 _WARMUP_SHARE = 0.1  # of the steps of a training, at most
@@ -60,7 +60,7 @@ _SECONDS_A_STEP, _SECONDS_AN_ARTICLE, _SECONDS_OF_STARTS = 1.0, 0.015, 180
 
 
 def train_summarizer(**flags: Any) -> TrainResult:
-    """Trains an extractor and a writer on a corpus with references and saves them as
+    """Trains a selector and a writer on a corpus with references and saves them as
     one bundle; goes on where an interrupted run of the same flags stopped.
 
     Args:
@@ -82,18 +82,18 @@ def train_summarizer(**flags: Any) -> TrainResult:
     steps = step_flags(option_groups, asked_steps or _MOST_STEPS)
     # What a later step refuses is refused now, and not after an hour.
     for options, each in zip(
-        (PREPARE, TRAIN_EXTRACTOR, PREPARE, TRAIN, PREPARE, TRAIN), steps, strict=True
+        (PREPARE, TRAIN_SELECTOR, PREPARE, TRAIN, PREPARE, TRAIN), steps, strict=True
     ):
         read_flags(options, each)
     refuse_other_kind(output, SUMMARIZER)
     files.remove_leftovers(output)
     _begin(1, "records")
     prepare(**steps.records)
-    if not _is_finished(steps.extractor, TRAIN_EXTRACTOR):
+    if not _is_finished(steps.selector, TRAIN_SELECTOR):
         articles = load_dataset(steps.records["output"]).records("train")
         _say_time(articles, asked_steps or steps_for(_PAIRS_AN_ARTICLE * articles))
-        _begin(2, "extractor")
-        train_extractor(**steps.extractor)
+        _begin(2, "selector")
+        train_selector(**steps.selector)
     _begin(3, "pairs")
     prepare(**steps.pairs)
     pairs = load_dataset(steps.pairs["output"]).records("train")
@@ -104,7 +104,7 @@ def train_summarizer(**flags: Any) -> TrainResult:
                 f"precis train-summarizer: warning: {pairs:,} pairs of a sentence and "
                 "its line are few: the lines of the network will be poor, and hardly "
                 "one is taken; `precis summarize --extractive neural "
-                f"--extractive_bundle {steps.extractor['output']}` needs no network"
+                f"--extractive_bundle {steps.selector['output']}` needs no network"
             )
         _begin(4, "draft")
         train(**steps.draft)
@@ -168,8 +168,8 @@ def step_flags(option_groups: Sequence[Any], writer_steps: int) -> SummarizerRec
 
     return SummarizerRecipe(
         records={**corpus_flags, **NEWS.records, "output": records},
-        extractor={
-            **NEWS.extractor,
+        selector={
+            **NEWS.selector,
             "seed": corpus.seed,
             "records": records,
             "output": files.join(options.output, SUMMARIZER_PARTS[EXTRACTIVE]),

@@ -27,10 +27,10 @@ from precis.model.errors import UsageError
 from precis.model.processes import refuse_within_import
 from precis.model.text.article import Article
 from precis.model.text.document import Document
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.kept_fields import kept_columns, parse_kept_fields
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import check_fields, to_document
-from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import (
     DeadLetter,
     Fields,

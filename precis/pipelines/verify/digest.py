@@ -53,7 +53,7 @@ def digest(**flags: Any) -> str:
     """
     (options,) = read_flags(DIGEST, flags)
     run = open_run(options.run.rstrip("/"))
-    run.check_parts()
+    run.check_output_files()
     total, count = 0, 0
     with stage("read", total=run.rows, unit="rows") as reading:
         for table in itertools.chain(run.tables(), run.tables(of_groups=True)):

@@ -19,14 +19,14 @@ from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
-from precis.model.text.limit import NO_LIMIT, Limit
+from precis.model.text.length_limit import NO_LENGTH_LIMIT, LengthLimit
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import EMPTY_ARTICLE, FileError
 from precis.pipelines.run.key_tables import insert_rows, numbered
 from precis.pipelines.run.options import option_names
-from precis.pipelines.tables.part_files import read_part
+from precis.pipelines.tables.output_files import read_output_file
 from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
 from precis.pipelines.verify.folder import Finding
 
@@ -165,7 +165,7 @@ def read_files(
             if name in damaged:
                 continue
             path = files.join(folder, name)
-            tables = read_part(path, schemas[table].names)
+            tables = read_output_file(path, schemas[table].names)
             if table == "dead_letters":
                 tables = _letter_tables(path)
             try:
@@ -182,11 +182,11 @@ def read_files(
     return findings
 
 
-def _limit_of(manifest: Mapping[str, Any]) -> Limit:
+def _limit_of(manifest: Mapping[str, Any]) -> LengthLimit:
     """The limit of the texts of a run; none where its settings were edited."""
     settings = manifest["settings"]
     if manifest["settings_id"] != files.sha256_json(settings)[:16]:
-        return NO_LIMIT
+        return NO_LENGTH_LIMIT
     names = option_names([SelectionConfig])
     return SelectionConfig(**{name: settings[name] for name in names}).limit
 
@@ -198,7 +198,7 @@ def _letter_tables(path: str) -> Iterator[pa.Table]:
 
 
 def _with_places(
-    tables: Iterable[pa.Table], part: str, limit: Limit
+    tables: Iterable[pa.Table], part: str, limit: LengthLimit
 ) -> Iterator[pa.Table]:
     """The rows of a file with its name, their number in it, and whether one of their
     texts is longer than a limit.

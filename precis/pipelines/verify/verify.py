@@ -12,7 +12,7 @@ from precis.model.errors import DataError, JobError, UsageError
 from precis.model.finished import SUCCESS_FILE
 from precis.model.records.dataset import FORMAT_VERSION, SENTENCE_PAIRS, DatasetInfo
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
-from precis.pipelines.run.accounts import check_sources, total_counts
+from precis.pipelines.run.accounts import check_file_counts, total_counts
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import (
@@ -177,7 +177,7 @@ def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     if manifest["settings_id"] != files.sha256_json(manifest["settings"])[:16]:
         yield Finding(MANIFEST, "its settings_id is not that of its settings")
     try:
-        check_sources(manifest["sources"], what="the run")
+        check_file_counts(manifest["sources"], what="the run")
     except JobError as error:
         yield Finding(MANIFEST, str(error).partition(";")[0])
     for name, total in total_counts(manifest["sources"]).items():

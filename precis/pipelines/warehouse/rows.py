@@ -30,7 +30,7 @@ def open_run_of_documents(folder: str) -> FinishedRun:
       DataError: its manifest is damaged.
     """
     run = open_run(folder)
-    if run.group_parts and not run.parts:
+    if run.group_output_files and not run.output_files:
         raise UsageError(
             f"{run.folder} has rows of groups alone (--rows groups), and a table holds "
             "rows of documents; summarize without --rows, or read its groups/*.parquet"
@@ -97,7 +97,7 @@ def check_keys(
       UsageError: a column that the run does not have.
       DataError: the run is damaged, two rows have the same key, or a key is null.
     """
-    run.check_parts()
+    run.check_output_files()
     for name in key:
         if name not in run.schema.names:
             raise UsageError(

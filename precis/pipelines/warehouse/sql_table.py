@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from precis.model.errors import UsageError
-from precis.pipelines.tables.finished_run import FinishedRun, RunPart
+from precis.pipelines.tables.finished_run import FinishedRun, OutputFile
 from precis.pipelines.warehouse.options import WAREHOUSES
 
 SQL_FOLDER = Path(__file__).parent / "sql"
@@ -185,7 +185,7 @@ def define_table(
         column.view = dialect.quoted(*within, f"{name}_{column.field}")
     staging = f"{name}_staging_{run.run_id[:_RUN_DIGITS]}"
     within_staging = [] if dialect.rules["has_temporary_schema"] else within
-    keys = [columns[part] for part in key]
+    keys = [columns[output_file] for output_file in key]
     return SimpleNamespace(
         name=dialect.quoted(*within, name),
         staging=dialect.quoted(*within_staging, staging),
@@ -197,7 +197,7 @@ def define_table(
         structs=[each for each in columns.values() if each.fields and not each.is_list],
         names=[column.name for column in columns.values()],
         key_names=[column.name for column in keys],
-        groups=group_files(run.parts, location, dialect),
+        groups=group_files(run.output_files, location, dialect),
         copied_rows=copied_rows,
     )
 
@@ -225,7 +225,7 @@ def _column(field: pa.Field, dialect: Dialect, prefix: str = "") -> Column:
 
 
 def group_files(
-    parts: Sequence[RunPart], location: str, dialect: Dialect
+    output_files: Sequence[OutputFile], location: str, dialect: Dialect
 ) -> list[SimpleNamespace]:
     """Files by folder and values of the columns in its name.
 
@@ -234,17 +234,17 @@ def group_files(
     columns in the names of folders are values in the statements, because warehouses
     read them in different ways.
     """
-    groups: dict[str, list[RunPart]] = {}
-    for part in parts:
+    groups: dict[str, list[OutputFile]] = {}
+    for output_file in output_files:
         # An empty text and a null are in one folder.
-        key = repr((posixpath.dirname(part.name), part.partition))
-        groups.setdefault(key, []).append(part)
+        key = repr((posixpath.dirname(output_file.name), output_file.partition))
+        groups.setdefault(key, []).append(output_file)
     return [
         SimpleNamespace(
             place=posixpath.join(location, posixpath.dirname(same[0].name), ""),
             names=[
-                posixpath.basename(part.name)
-                for part in same[start : start + _MOST_FILES]
+                posixpath.basename(output_file.name)
+                for output_file in same[start : start + _MOST_FILES]
             ],
             values={
                 name: _value(value, dialect)

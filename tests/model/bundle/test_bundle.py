@@ -279,7 +279,7 @@ def test_a_bundle_of_any_kind_comes_back(tokenizer, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "taker"),
     [
-        ("encoder", "`encoder=` of `precis train` or `precis train-extractor`"),
+        ("encoder", "`encoder=` of `precis train` or `precis train-selector`"),
         ("extractive", "`extractive_bundle=` of `precis summarize`"),
         ("keyphrases", "`keyphrase_bundle=` of `precis summarize`"),
         ("dreaming", "only a newer precis"),

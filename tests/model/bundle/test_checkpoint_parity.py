@@ -32,8 +32,8 @@ from precis.model.bundle.checkpoints.importer import (
     load_checkpoint,
 )
 from precis.model.bundle.network_bundle import load_bundle, load_encoder_bundle
+from precis.model.inference.claim_checker import ClaimChecker
 from precis.model.inference.searcher import TensorFlowSearcher
-from precis.model.inference.support import SupportChecker
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
@@ -261,7 +261,7 @@ def test_checkers_give_the_probabilities_of_transformers(texts, tmp_path):
     for name, expected in read_folder(tmp_path, "probabilities.json").items():
         bundle = str(tmp_path / f"{name}_bundle")
         import_checkpoint(checkpoint=tmp_path / name, output=bundle)
-        checker = SupportChecker(bundle)
+        checker = ClaimChecker(bundle)
         ours = [checker.score([chunk], line) for chunk, line in pairs]
         np.testing.assert_allclose(ours, expected, atol=1e-4)
         assert len(expected) == 20 and np.ptp(expected) > 0.1

@@ -38,11 +38,11 @@ SEARCH = {
 
 
 @pytest.fixture
-def parts(bundle, scorer_bundle, tmp_path) -> Path:
-    """A folder with an extractor and a writer, neither of them trained."""
+def parts(bundle, selector_bundle, tmp_path) -> Path:
+    """A folder with a selector and a writer, neither of them trained."""
     folder = tmp_path / "summarizer"
     shutil.copytree(bundle, folder / "writer")
-    shutil.copytree(scorer_bundle, folder / "extractor")
+    shutil.copytree(selector_bundle, folder / "extractor")
     return folder
 
 
@@ -177,6 +177,6 @@ def test_a_writer_of_lines_is_not_given_whole_articles(parts):
     for flags in ({"bundle": writer}, {"bundle": parts, "write": "article"}):
         with pytest.raises(UsageError, match=f"{message}name .*, --bundle {parts}$"):
             read_settings(flags, "standard")
-    # Sentences are what it is for; this extractor has learned too little.
+    # Sentences are what it is for; this selector has learned too little.
     with pytest.raises(UsageError, match="does not know the importance of words"):
         read_settings({"bundle": parts}, "standard")

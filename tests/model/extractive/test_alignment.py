@@ -18,10 +18,10 @@ def test_a_line_is_aligned_with_the_sentence_that_has_most_of_it():
 def test_support_is_the_share_of_the_words_that_are_no_stop_words():
     # seized, bridge of seized, burned, bridge
     (aligned,) = align_lines(ARTICLE, "They seized and burned the bridge")
-    assert (aligned.place, aligned.support) == (1, 2 / 3)
+    assert (aligned.place, aligned.share) == (1, 2 / 3)
     # Stop words alone are compared as they are.
     (aligned,) = align_lines(ARTICLE, "for the")
-    assert (aligned.place, aligned.support) == (0, 1.0)
+    assert (aligned.place, aligned.share) == (0, 1.0)
 
 
 def test_of_equal_sentences_the_earlier_is_taken_and_lines_without_words_are_not():

@@ -24,7 +24,7 @@ from precis.model.extractive.importance import (
     ImportanceNetwork,
     Lexicon,
 )
-from precis.model.text.limit import Limit, Size
+from precis.model.text.length_limit import LengthLimit, Size
 
 
 def value(options, chosen, reference):
@@ -142,7 +142,10 @@ def undecided_model():
 def test_headings_questions_and_sentences_about_the_page_are_no_options():
     assert best_sentences(SENTENCES, SCORES, count=9) == [3, 1, 4]
     assert best_sentences(SENTENCES, SCORES, count=2) == [3, 1]
-    assert best_sentences(SENTENCES, SCORES, count=9, limit=Limit(words=9)) == [1, 4]
+    assert best_sentences(SENTENCES, SCORES, count=9, limit=LengthLimit(words=9)) == [
+        1,
+        4,
+    ]
     # There is nothing else.
     assert best_sentences(SENTENCES[:1], SCORES[:1], count=9) == [0]
     in_others = best_sentences(SENTENCES, SCORES, count=9, is_english=False)
@@ -172,7 +175,7 @@ def test_a_limit_of_options_holds():
         return choose_options(options, reference, most=4, **limits)
 
     assert chosen() == [0]
-    assert chosen(limit=Limit(chars=7)) == []
+    assert chosen(limit=LengthLimit(chars=7)) == []
 
 
 def test_words_and_pairs_are_expected_where_half_of_the_sentences_have_words():

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from precis.model.extractive.headlines import find_headline
-from precis.model.text.limit import Limit
+from precis.model.text.length_limit import LengthLimit
 
 
 def line_of(*sentences, words=12):
     """The headline of sentences of which the first has the best score."""
     scores = np.arange(len(sentences), 0.0, -1.0)
-    found = find_headline(sentences, scores, limit=Limit(words))
+    found = find_headline(sentences, scores, limit=LengthLimit(words))
     return found and found.line
 
 

@@ -4,8 +4,8 @@ import multiprocessing
 from collections.abc import Iterator
 
 import pytest
-from support.small_extractor import make_encoder_bundle
 from support.small_search import small_search
+from support.small_selector import make_encoder_bundle
 
 from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.inference.bulk_summarizer import BulkSummarizer, ModelSearch

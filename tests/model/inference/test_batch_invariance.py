@@ -9,13 +9,13 @@ import sys
 
 import pytest
 from support.command_line import write_jsonl
-from support.small_extractor import extractor_config, make_encoder_bundle
+from support.small_selector import make_encoder_bundle, selector_config
 from support.summarize_runs import MAX_SOURCE_TOKENS, rows_of, story
 
 from precis.model.inference.batches import batches_by_length
 from precis.model.inference.bulk_summarizer import POOL_BATCHES
+from precis.model.inference.selector_bundle import save_selector
 from precis.model.inference.selector_network import SelectorNetwork
-from precis.model.inference.sentence_scorer import save_scorer
 from precis.model.network.build import build_network
 
 pytestmark = pytest.mark.slow
@@ -49,13 +49,13 @@ def corpus(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def extractor(tmp_path_factory):
+def selector(tmp_path_factory):
     folder = tmp_path_factory.mktemp("extractor")
     encoder = make_encoder_bundle(folder / "pieces")
-    network = SelectorNetwork.of(build_network(extractor_config()))
+    network = SelectorNetwork.of(build_network(selector_config()))
     networks = {"network": network, "encoder": encoder}
     saved = {"precision": "float32", "provenance": {}}
-    save_scorer(str(folder / "bundle"), **networks, **saved)
+    save_selector(str(folder / "bundle"), **networks, **saved)
     return folder / "bundle"
 
 
@@ -71,7 +71,7 @@ def texts_of(rows):
     }
 
 
-def test_every_way_to_run_gives_the_same_rows(corpus, bundle, extractor, tmp_path):
+def test_every_way_to_run_gives_the_same_rows(corpus, bundle, selector, tmp_path):
     lengths = [MAX_SOURCE_TOKENS] * DOCUMENTS
     batches = batches_by_length(lengths, beams=BEAM_WIDTH, limit=MAX_SOURCE_TOKENS)
     assert len(batches) >= POOL_BATCHES
@@ -80,7 +80,7 @@ def test_every_way_to_run_gives_the_same_rows(corpus, bundle, extractor, tmp_pat
         "beam_width": BEAM_WIDTH,
         "bundle": str(bundle),
         "extractive": "neural,lead,lsa,textrank",
-        "extractive_bundle": str(extractor),
+        "extractive_bundle": str(selector),
         "n_best": 2,
     }
     runs = [{**flags, **RUNS[name], "output": str(tmp_path / name)} for name in RUNS]

@@ -16,7 +16,7 @@ from precis.model.inference.composition import (
 from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
 from precis.model.inference.summarizer import Summary
 from precis.model.rouge import tokenize
-from precis.model.text.limit import Limit
+from precis.model.text.length_limit import LengthLimit
 from precis.model.text.sentence_confidence import sentence_confidence
 from precis.model.text.sentences import Sentence
 
@@ -57,22 +57,22 @@ def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
     ]
     (summary,) = compose_summary(rewritten, EXPECTED, most=3)
     assert summary.text == f"{LINE}\nNobody was hurt."
-    assert [each[:2] for each in summary.support] == [(10, 80), (90, 106)]
+    assert [each[:2] for each in summary.origins] == [(10, 80), (90, 106)]
     # The second line stands as it was, so the first alone has a probability.
     assert summary.mean_log_prob == pytest.approx(-0.4)
     assert (summary.score, summary.margin) == pytest.approx((-0.8, 0.25))
     (summary,) = compose_summary(rewritten, EXPECTED, most=1)
-    assert [each[:2] for each in summary.support] == [(10, 80)]
+    assert [each[:2] for each in summary.origins] == [(10, 80)]
 
 
 @pytest.mark.parametrize(
     ("limit", "text"),
     [
-        (Limit(words=10), f"{LINE}\nNobody was hurt."),
-        (Limit(words=9), LINE),
-        (Limit(words=3), "Nobody was hurt."),
-        (Limit(chars=59), f"{LINE}\nNobody was hurt."),
-        (Limit(chars=58), LINE),
+        (LengthLimit(words=10), f"{LINE}\nNobody was hurt."),
+        (LengthLimit(words=9), LINE),
+        (LengthLimit(words=3), "Nobody was hurt."),
+        (LengthLimit(chars=59), f"{LINE}\nNobody was hurt."),
+        (LengthLimit(chars=58), LINE),
     ],
 )
 def test_lines_are_chosen_within_a_limit(limit, text):
@@ -83,8 +83,10 @@ def test_lines_are_chosen_within_a_limit(limit, text):
     ]
     (summary,) = compose_summary(rewritten, EXPECTED, most=3, limit=limit)
     assert summary.text == text
-    assert len(summary.support) == len(text.split("\n"))
-    assert compose_summary(rewritten, EXPECTED, most=3, limit=Limit(words=2)) == []
+    assert len(summary.origins) == len(text.split("\n"))
+    assert (
+        compose_summary(rewritten, EXPECTED, most=3, limit=LengthLimit(words=2)) == []
+    )
 
 
 def test_a_line_is_less_likely_right_the_more_speaks_against_it():
@@ -119,8 +121,8 @@ def test_lines_that_are_likely_to_be_wrong_are_not_taken():
         ways = [way(best, min_log_prob=of_best), way(other, min_log_prob=of_other)]
         rewritten = [RewrittenSentence(sentence(7, whole), ways)]
         (summary,) = compose_summary(rewritten, EXPECTED, most=1)
-        (support,) = summary.support
-        return summary.text, support.confidence
+        (origin,) = summary.origins
+        return summary.text, origin.confidence
 
     (text, sure), (same, unsure) = composed(-0.1, -1.0), composed(-0.9, -9.0)
     assert text == same == best and sure > unsure >= 0.78
@@ -132,7 +134,7 @@ def test_what_the_network_leaves_as_it_was_is_the_sentence_itself():
     copy = RewrittenSentence(sentence(7, whole), [way(whole.replace(".", " ."))])
     (summary,) = compose_summary([copy], EXPECTED, most=1)
     assert summary.text == whole
-    assert summary.support[0].confidence == sentence_confidence(whole)
+    assert summary.origins[0].confidence == sentence_confidence(whole)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_a_sentence_may_lose_its_clauses():
     (summary,) = compose_summary(rewritten, EXPECTED, most=1)
     assert summary.text == "Troops have seized the old bridge and two villages."
     confidence = CUT_CONFIDENCE * sentence_confidence(summary.text)
-    assert summary.support == ((7, 7 + len(whole), confidence),)
+    assert summary.origins == ((7, 7 + len(whole), confidence),)
     (summary,) = compose_summary(rewritten, EXPECTED, most=1, is_english=False)
     assert summary.text == whole
 
@@ -197,7 +199,7 @@ def test_rules_for_english_apply_to_no_other_language():
     for is_english, text in ((True, whole), (False, ways[1].text)):
         (summary,) = compose_summary(rewritten, EXPECTED, most=1, is_english=is_english)
         assert summary.text == text
-    assert summary.support[0].confidence == pytest.approx(0.93, abs=0.01)
+    assert summary.origins[0].confidence == pytest.approx(0.93, abs=0.01)
 
 
 def test_of_equally_likely_lines_the_one_with_new_pairs_is_chosen():

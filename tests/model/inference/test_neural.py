@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 from support.shared_networks import eagerly
-from support.small_extractor import WIDTH, make_extractor
+from support.small_selector import WIDTH, make_selector
 
 from precis.model.bundle.address import BUILTIN_SELECTOR, bundle_folder
 from precis.model.errors import UsageError
@@ -15,13 +15,13 @@ from precis.model.extractive.features import (
     FEATURE_NAMES,
     features_of_all,
 )
-from precis.model.inference import sentence_scorer
-from precis.model.inference.selector_network import SelectorNetwork
-from precis.model.inference.sentence_scorer import (
-    SentenceScorer,
-    load_scorer,
-    save_scorer,
+from precis.model.inference import selector_bundle
+from precis.model.inference.selector_bundle import (
+    SelectorBundle,
+    load_selector,
+    save_selector,
 )
+from precis.model.inference.selector_network import SelectorNetwork
 from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.network.config import EncoderConfig
 
@@ -36,14 +36,14 @@ DOCUMENTS = [
 
 
 @pytest.fixture(scope="module")
-def extractor():
-    return make_extractor(max_sentences=24)
+def selector():
+    return make_selector(max_sentences=24)
 
 
 @pytest.fixture(scope="module")
-def scorer(extractor, encoder_bundle) -> SentenceScorer:
+def bundle(selector, encoder_bundle) -> SelectorBundle:
     encoder = SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
-    return SentenceScorer(SelectorNetwork.of(extractor), encoder)
+    return SelectorBundle(SelectorNetwork.of(selector), encoder)
 
 
 def sigmoid(values):
@@ -55,80 +55,80 @@ def assert_same_scores(scores, expected, **tolerance):
         np.testing.assert_allclose(document_scores, expected_scores, **tolerance)
 
 
-def test_scores_are_the_sigmoid_of_logits(scorer, extractor, encoder_bundle):
+def test_scores_are_the_sigmoid_of_logits(bundle, selector, encoder_bundle):
     encoder = SentenceEncoder(encoder_bundle.encoder, encoder_bundle.tokenizer)
     (vectors,) = encoder.vectors([STORY])
-    logits = extractor(
+    logits = selector(
         vectors[None],
         features_of_all([STORY])[0][None],
         np.arange(3, dtype="int32")[None],
     )
     # A line break in a sentence is a space.
-    (scores,) = scorer.score([["Rain  fell\non monday. ", *STORY[1:]]])
+    (scores,) = bundle.score([["Rain  fell\non monday. ", *STORY[1:]]])
     np.testing.assert_allclose(scores, sigmoid(logits)[0], atol=1e-6)
     assert scores.dtype == np.float64 and len(set(scores)) == 3
 
 
-def test_scores_do_not_depend_on_the_other_documents(scorer):
-    together = scorer.score(DOCUMENTS)
+def test_scores_do_not_depend_on_the_other_documents(bundle):
+    together = bundle.score(DOCUMENTS)
     assert [len(scores) for scores in together] == [3, 0, 1, 40, 3]
-    alone = [scorer.score([document])[0] for document in DOCUMENTS]
+    alone = [bundle.score([document])[0] for document in DOCUMENTS]
     assert_same_scores(alone, together, atol=1e-6)
     assert np.abs(together[0] - together[-1]).max() > 1e-3
 
 
-def test_each_sentence_has_the_score_of_its_window(extractor, monkeypatch):
-    monkeypatch.setattr(sentence_scorer, "_OVERLAP_SENTENCES", 16)
+def test_each_sentence_has_the_score_of_its_window(selector, monkeypatch):
+    monkeypatch.setattr(selector_bundle, "_OVERLAP_SENTENCES", 16)
     generator = np.random.default_rng(2)
     vectors = generator.normal(size=(45, WIDTH)).astype("float32")
     rows = generator.normal(size=(45, FEATURE_COUNT)).astype("float32")
-    scorer = SentenceScorer(SelectorNetwork.of(extractor))
-    (scores,) = scorer.score_inputs([vectors], [rows])
+    bundle = SelectorBundle(SelectorNetwork.of(selector))
+    (scores,) = bundle.score_inputs([vectors], [rows])
     # The network reads 24 sentences, 16 of them again: 0 to 23, 8 to 31, 16 to 39, 24
     # to 44.
     for first, new, last in ((0, 0, 24), (8, 24, 32), (16, 32, 40), (24, 40, 45)):
         places = np.arange(first, last, dtype="int32")[None]
-        logits = extractor(vectors[None, first:last], rows[None, first:last], places)
+        logits = selector(vectors[None, first:last], rows[None, first:last], places)
         np.testing.assert_allclose(
             scores[new:last], sigmoid(logits)[0, new - first :], atol=1e-6
         )
 
 
-def test_a_bundle_comes_back(scorer, extractor, encoder_bundle, tmp_path):
-    network = SelectorNetwork.of(extractor)
+def test_a_bundle_comes_back(bundle, selector, encoder_bundle, tmp_path):
+    network = SelectorNetwork.of(selector)
     networks = {"network": network, "encoder": encoder_bundle}
     saved = {"precision": "float32", "provenance": {"step": 2}}
-    save_scorer(str(tmp_path / "b"), **networks, **saved)
-    loaded = load_scorer(str(tmp_path / "b"))
+    save_selector(str(tmp_path / "b"), **networks, **saved)
+    loaded = load_selector(str(tmp_path / "b"))
     manifest = json.loads((tmp_path / "b/manifest.json").read_text())
     assert loaded.model_id == manifest["model_id"]
     assert (manifest["kind"], manifest["provenance"]) == ("extractive", {"step": 2})
     with eagerly():
-        assert_same_scores(loaded.score(DOCUMENTS), scorer.score(DOCUMENTS), rtol=0)
+        assert_same_scores(loaded.score(DOCUMENTS), bundle.score(DOCUMENTS), rtol=0)
     config = json.loads((tmp_path / "b/config.json").read_text())
     encoder = EncoderConfig(**config.pop("encoder"))
     assert encoder == encoder_bundle.encoder.config
     assert config == {
         "format_version": 1,
         "kind": "extractive",
-        "extractor": dataclasses.asdict(extractor.config),
+        "extractor": dataclasses.asdict(selector.config),
         "features": list(FEATURE_NAMES),
         "precision": "float32",
     }
 
 
-def test_a_network_of_other_features_is_refused(extractor, tmp_path, monkeypatch):
+def test_a_network_of_other_features_is_refused(selector, tmp_path, monkeypatch):
     folder = str(tmp_path / "b")
     with monkeypatch.context() as patch:
-        patch.setattr(sentence_scorer, "FEATURE_NAMES", ("length", *FEATURE_NAMES[1:]))
-        network = SelectorNetwork.of(extractor)
-        save_scorer(folder, network=network, provenance={})
+        patch.setattr(selector_bundle, "FEATURE_NAMES", ("length", *FEATURE_NAMES[1:]))
+        network = SelectorNetwork.of(selector)
+        save_selector(folder, network=network, provenance={})
     message = (
         r"b: trained on other features \(length, from_end, .*\) than this precis "
         "computes; train it again"
     )
     with pytest.raises(UsageError, match=message):
-        load_scorer(folder)
-    monkeypatch.setattr(sentence_scorer, "WORD_FEATURES", ("letters",))
+        load_selector(folder)
+    monkeypatch.setattr(selector_bundle, "WORD_FEATURES", ("letters",))
     with pytest.raises(UsageError, match=r"trained on other features \(log_count, "):
-        load_scorer(bundle_folder(BUILTIN_SELECTOR))
+        load_selector(bundle_folder(BUILTIN_SELECTOR))

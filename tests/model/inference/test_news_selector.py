@@ -7,12 +7,12 @@ import pytest
 
 from precis.model.bundle.address import BUILTIN_SELECTOR, bundle_folder
 from precis.model.extractive.features import features_of_all
+from precis.model.inference.selector_bundle import load_selector
 from precis.model.inference.selector_network import SelectorNetwork, pad_inputs
-from precis.model.inference.sentence_scorer import load_scorer
 from precis.model.network.build import build_network
 from precis.model.text.normalization import one_line
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
 
 
 def test_it_is_small_and_says_what_it_learned_from():
@@ -24,10 +24,10 @@ def test_it_is_small_and_says_what_it_learned_from():
 
 
 def test_numpy_scores_as_the_network_that_was_trained():
-    scorer = load_scorer(bundle_folder(BUILTIN_SELECTOR))
-    network = build_network(scorer.network.config)
+    selector = load_selector(bundle_folder(BUILTIN_SELECTOR))
+    network = build_network(selector.network.config)
     for weight in network.weights:
-        weight.assign(scorer.network.weights[weight.path])
+        weight.assign(selector.network.weights[weight.path])
     options = CorpusOptions(corpus="sample:200")
     (task,) = list_tasks(options)
     articles = list(read_task(task, options))
@@ -35,7 +35,7 @@ def test_numpy_scores_as_the_network_that_was_trained():
         [one_line(each.text) for each in article.sentences[:48]] for article in articles
     ]
     rows = features_of_all(documents)
-    for features, scores in zip(rows, scorer.score(documents), strict=True):
+    for features, scores in zip(rows, selector.score(documents), strict=True):
         inputs = pad_inputs([np.zeros((len(features), 0))], [features], [0])
         expected = 1 / (1 + np.exp(-np.float64(network(*inputs))[0]))
         np.testing.assert_allclose(scores, expected, atol=1e-5)
@@ -44,9 +44,9 @@ def test_numpy_scores_as_the_network_that_was_trained():
 
 @pytest.mark.parametrize("activation", ["gelu", "relu"])
 def test_bundles_of_either_activation_are_computed(activation):
-    from support.small_extractor import WIDTH, make_extractor
+    from support.small_selector import WIDTH, make_selector
 
-    network = make_extractor(activation=activation)
+    network = make_selector(activation=activation)
     draw = np.random.default_rng(1).normal
     vectors = [draw(size=(count, WIDTH)).astype("float32") for count in (3, 6)]
     features = [draw(size=(count, 78)).astype("float32") for count in (3, 6)]

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from support.plain_network import scramble
-from support.small_extractor import TOKENS
+from support.small_selector import TOKENS
 
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.build import build_network

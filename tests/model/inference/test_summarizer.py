@@ -5,7 +5,7 @@ from support.small_search import TOKENIZER
 
 from precis.model.inference.batches import Hypothesis
 from precis.model.inference.summarizer import Summary, distinct_summaries, shorten
-from precis.model.text.limit import Limit
+from precis.model.text.length_limit import LengthLimit
 
 
 def test_a_summary_that_differs_in_white_space_only_is_left_out():
@@ -42,34 +42,38 @@ TITLE = Summary("Rain all day", -1.0, -0.5, None)
 @pytest.mark.parametrize(
     ("ranked", "limit", "texts"),
     [
-        ([LONG, SHORT], Limit(words=6), [LONG.text, SHORT.text]),
+        ([LONG, SHORT], LengthLimit(words=6), [LONG.text, SHORT.text]),
         # A shorter hypothesis before the beginning of a better one.
-        ([LONG, SHORT], Limit(words=5), [SHORT.text]),
-        ([LONG, LONG], Limit(words=5), ["Rain fell all day."]),
-        ([LONG, SHORT], Limit(words=3), []),
+        ([LONG, SHORT], LengthLimit(words=5), [SHORT.text]),
+        ([LONG, LONG], LengthLimit(words=5), ["Rain fell all day."]),
+        ([LONG, SHORT], LengthLimit(words=3), []),
         # No clause is cut, by the limit or by the search.
-        ([LONG, CUT], Limit(words=5), ["Rain fell all day."]),
-        ([LONG, CUT._replace(is_finished=True)], Limit(words=3), []),
-        ([CUT], Limit(words=9), []),
+        ([LONG, CUT], LengthLimit(words=5), ["Rain fell all day."]),
+        ([LONG, CUT._replace(is_finished=True)], LengthLimit(words=3), []),
+        ([CUT], LengthLimit(words=9), []),
         (
             [LONG._replace(text=f"{LONG.text} It", is_finished=False)],
-            Limit(9),
+            LengthLimit(9),
             [LONG.text],
         ),
-        ([LONG._replace(text=f"{LONG.text} It fell, which")], Limit(9), [LONG.text]),
+        (
+            [LONG._replace(text=f"{LONG.text} It fell, which")],
+            LengthLimit(9),
+            [LONG.text],
+        ),
         # No quotation and no brackets are cut.
-        ([LONG._replace(text='"Go home. Stay there." It rained.')], Limit(3), []),
-        ([LONG._replace(text="Rain (some. Not all.) fell.")], Limit(3), []),
+        ([LONG._replace(text='"Go home. Stay there." It rained.')], LengthLimit(3), []),
+        ([LONG._replace(text="Rain (some. Not all.) fell.")], LengthLimit(3), []),
         # Headlines have no full stop.
         (
             [TITLE._replace(text="Rain all day long"), TITLE],
-            Limit(3, 0, 1),
+            LengthLimit(3, 0, 1),
             [TITLE.text],
         ),
-        ([LONG], Limit(0, 0, 1), ["Rain fell all day."]),
-        ([LONG], Limit(0, 0, 5), ["Rain fell all day.\nNobody came."]),
-        ([SHORT._replace(text=""), LONG], Limit(words=9), [LONG.text]),
-        ([], Limit(1), []),
+        ([LONG], LengthLimit(0, 0, 1), ["Rain fell all day."]),
+        ([LONG], LengthLimit(0, 0, 5), ["Rain fell all day.\nNobody came."]),
+        ([SHORT._replace(text=""), LONG], LengthLimit(words=9), [LONG.text]),
+        ([], LengthLimit(1), []),
     ],
 )
 def test_a_limit_chooses_among_hypotheses(ranked, limit, texts):

@@ -1,4 +1,4 @@
-"""`write=sentences`, end to end: an extractor that has learned the importance of words,
+"""`write=sentences`, end to end: a selector that has learned the importance of words,
 a writer, and a run.
 """
 
@@ -66,13 +66,13 @@ def test_every_line_names_the_sentence_that_it_was_written_of(tmp_path):
     assert exit_code("verify", str(tmp_path / "run")) == 0
 
 
-def test_sentences_need_both_bundles_and_the_importance_of_words(scorer_bundle):
-    extractor = str(scorer_bundle)
+def test_sentences_need_both_bundles_and_the_importance_of_words(selector_bundle):
+    selector = str(selector_bundle)
     for bundles, message in (
         ({"bundle": "b"}, "sentences needs --bundle, .* and --extractive_bundle, "),
         (
-            {"bundle": "b", "extractive_bundle": extractor},
-            f"{extractor}: does not know the importance of words",
+            {"bundle": "b", "extractive_bundle": selector},
+            f"{selector}: does not know the importance of words",
         ),
     ):
         options = SummarizeOptions(output="o", write="sentences", **bundles)

@@ -5,8 +5,8 @@ its words. `test_architectures` has the named sizes.
 import dataclasses
 
 import pytest
-from support.small_extractor import extractor_config
 from support.small_network import VARIANTS, config_of
+from support.small_selector import selector_config
 
 from precis.model.errors import UsageError
 from precis.model.network.architectures import ARCHITECTURES
@@ -102,7 +102,7 @@ RELATIVE = {"positions": "relative"}
         (network, {"width": 10, "heads": 4}, divisible(10, 4, 8)),
         (decoder_only, {"width": 258, "heads": 8}, divisible(258, 8, 256)),
         (stack, {"width": 6, "heads": 8}, divisible(6, 8, 8)),
-        (extractor_config, {"heads": 3}, divisible(8, 3, 6)),
+        (selector_config, {"heads": 3}, divisible(8, 3, 6)),
         (encoder, {"width": 9, "heads": 3}, "even for sinusoidal positions, not 9"),
         (decoder_only, {"width": 9, "heads": 3}, "even for sinusoidal positions, not"),
         (recurrent, {"width": 9}, "^the width must be even, half of it for each dir"),
@@ -138,7 +138,7 @@ RELATIVE = {"positions": "relative"}
         (network, {"dropout": -0.1}, f"{SHARE} -0.1"),
         (encoder, {"dropout": 1.0}, f"{SHARE} 1.0"),
         (recurrent, {"dropout": 1.0}, f"{SHARE} 1.0"),
-        (extractor_config, {"dropout": 1.0}, f"{SHARE} 1.0"),
+        (selector_config, {"dropout": 1.0}, f"{SHARE} 1.0"),
     ],
 )
 def test_an_impossible_shape_is_refused(make, settings, words):
@@ -154,7 +154,7 @@ def test_an_impossible_shape_is_refused(make, settings, words):
         (encoder, "encoder_layers"),
         (decoder_only, "layers"),
         (recurrent, "width encoder_layers max_source_tokens"),
-        (extractor_config, "layers max_sentences heads"),
+        (selector_config, "layers max_sentences heads"),
     ],
 )
 def test_counts_are_positive(make, names):

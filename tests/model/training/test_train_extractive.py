@@ -1,4 +1,4 @@
-"""Training of extractors and of classifiers of keyphrases, from `precis prepare
+"""Training of selectors and of classifiers of keyphrases, from `precis prepare
 --oracle_sentences` to the bundle: what is learned, and what is not computed again after
 a training was broken off.
 """
@@ -20,28 +20,28 @@ from support.small_training import reports
 from precis.model.bundle.network_bundle import load_encoder_bundle, save_bundle
 from precis.model.errors import DataError, UsageError
 from precis.model.extractive.features import features_of_all
-from precis.model.inference.sentence_scorer import load_scorer
+from precis.model.inference.selector_bundle import load_selector
 from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.keyphrases.training import train_classifier
-from precis.model.network.config import ExtractorConfig
+from precis.model.network.config import SelectorConfig
 from precis.model.records.dataset import load_dataset
 from precis.model.records.example import Example, LabelledSentences, read_labelled
 from precis.model.tokenization.wordpiece import Tokenizer
-from precis.model.training import extractor
+from precis.model.training import selector
 from precis.model.training.config import ExtractiveTraining
-from precis.model.training.extractor import ExtractorTraining
 from precis.model.training.loop import run_training
+from precis.model.training.selector import SelectorTraining
 from precis.pipelines.evaluate.evaluate import evaluate
 from precis.pipelines.prepare.prepare import prepare
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.training.train import train
-from precis.pipelines.training.train import train_extractor as run_extractor_training
 from precis.pipelines.training.train import train_keyphrases as run_keyphrase_training
+from precis.pipelines.training.train import train_selector as run_extractor_training
 
 ARTICLES = 84
 STEPS_PER_EPOCH = 2  # of 42 articles
-MAX_SENTENCES = ExtractorConfig().max_sentences
+MAX_SENTENCES = SelectorConfig().max_sentences
 BUNDLE_FILES = """README.md config.json manifest.json
     tokenizer/tokenizer.json tokenizer/vocab.txt weights.safetensors""".split()
 
@@ -53,7 +53,7 @@ def records(tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def encoder(records, tmp_path_factory) -> str:
-    """The bundle of a tiny network that writes; an extractor uses its encoder."""
+    """The bundle of a tiny network that writes; a selector uses its encoder."""
     folder = str(tmp_path_factory.mktemp("encoder"))
     tokenizer = Tokenizer.load(f"{records}/tokenizer")
     network = make_network(
@@ -70,11 +70,11 @@ def undisturbed(records, encoder, tmp_path_factory) -> Path:
     """The output of a training of two epochs."""
     output = tmp_path_factory.mktemp("undisturbed")
     with eagerly():
-        train_extractor(records, str(output), training=extractor_settings(encoder))
+        train_selector(records, str(output), training=selector_settings(encoder))
     return output
 
 
-def extractor_settings(encoder, **changes) -> ExtractiveTraining:
+def selector_settings(encoder, **changes) -> ExtractiveTraining:
     settings = {
         "encoder": encoder,
         "epochs": 2,
@@ -86,12 +86,12 @@ def extractor_settings(encoder, **changes) -> ExtractiveTraining:
     return ExtractiveTraining(**{**settings, **changes})
 
 
-def extractor_training(records, output, settings) -> ExtractorTraining:
-    return ExtractorTraining(records, str(output), training=settings, request={})
+def selector_training(records, output, settings) -> SelectorTraining:
+    return SelectorTraining(records, str(output), training=settings, request={})
 
 
-def train_extractor(records, output, *, training) -> None:
-    run_training(extractor_training(records, output, training))
+def train_selector(records, output, *, training) -> None:
+    run_training(selector_training(records, output, training))
 
 
 def bundle_files(folder) -> dict[str, bytes]:
@@ -143,10 +143,10 @@ def features_of(record) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def training(records, encoder, tmp_path_factory) -> ExtractorTraining:
+def training(records, encoder, tmp_path_factory) -> SelectorTraining:
     """A training of articles with vectors, at step 0, in batches of 16 articles."""
-    settings = extractor_settings(encoder, batch_documents=16)
-    return extractor_training(records, tmp_path_factory.mktemp("training"), settings)
+    settings = selector_settings(encoder, batch_documents=16)
+    return selector_training(records, tmp_path_factory.mktemp("training"), settings)
 
 
 def test_articles_have_the_vectors_features_and_labels_of_their_records(
@@ -186,9 +186,9 @@ def test_only_what_is_needed_of_a_large_corpus_is_kept(records, tmp_path, monkey
     """The first articles of the validation split, and the texts of a sample, which is
     evenly from the whole training split.
     """
-    monkeypatch.setattr(extractor, "VALIDATION_ARTICLES", 1)
-    settings = extractor_settings("", importance_articles=ARTICLES // 4)
-    training = extractor_training(records, tmp_path, settings)
+    monkeypatch.setattr(selector, "VALIDATION_ARTICLES", 1)
+    settings = selector_settings("", importance_articles=ARTICLES // 4)
+    training = selector_training(records, tmp_path, settings)
     assert len(training.validated) == 1
     sample = [bool(article.sentences) for article in training.articles]
     shards = load_dataset(records).splits["train"]
@@ -214,7 +214,7 @@ def test_articles_without_sentences_are_passed_over(records, tmp_path, kind):
     described = tmp_path / "r/dataset.json"
     edit_description(described, lambda content: content["features"].update(oracle="i"))
     if kind == "some":
-        training = extractor_training(folder, tmp_path, extractor_settings(""))
+        training = selector_training(folder, tmp_path, selector_settings(""))
         (article,) = training.validated
         assert article.sentences == labelled.sentences[:MAX_SENTENCES]
     else:
@@ -256,8 +256,8 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
 
 
 def test_the_loss_is_the_mean_over_sentences_without_padding(records, tmp_path):
-    settings = extractor_settings("", dropout=0.0, batch_documents=16)
-    training = extractor_training(records, tmp_path, settings)
+    settings = selector_settings("", dropout=0.0, batch_documents=16)
+    training = selector_training(records, tmp_path, settings)
     batch = next(iter(training.batches(0, 0)))
     *inputs, labels = batch
     is_sentence = inputs[-1].numpy() >= 0
@@ -279,9 +279,9 @@ def test_it_learns_to_choose_better_than_lead_and_chance(tmp_path, capsys):
     flags = {"records": records, "output": bundle, "epochs": 6, "batch_documents": 16}
     # The network alone chooses, without the importance of words.
     flags["importance_articles"] = 0
-    assert precis("train-extractor", **flags) == 0
+    assert precis("train-selector", **flags) == 0
     printed = capsys.readouterr()
-    assert f"model {load_scorer(bundle).model_id} of step " in printed.out
+    assert f"model {load_selector(bundle).model_id} of step " in printed.out
     assert "validation loss 0." in printed.err
     methods = {"extractive": "neural,lead,random", "extractive_bundle": bundle}
     summarize(**corpus, **methods, split="test", output=run)
@@ -302,8 +302,8 @@ def test_a_training_that_broke_off_ends_as_an_undisturbed_one(
     records, encoder, undisturbed, tmp_path, monkeypatch
 ):
     """It broke off in the second epoch."""
-    settings = extractor_settings(encoder)
-    validate, calls = ExtractorTraining.validate, []
+    settings = selector_settings(encoder)
+    validate, calls = SelectorTraining.validate, []
 
     def fail(training):
         calls.append(training)
@@ -312,12 +312,12 @@ def test_a_training_that_broke_off_ends_as_an_undisturbed_one(
         return validate(training)
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(ExtractorTraining, "validate", fail)
-        train_extractor(records, tmp_path, training=settings)
+        patch.setattr(SelectorTraining, "validate", fail)
+        train_selector(records, tmp_path, training=settings)
     assert not (tmp_path / "manifest.json").exists()
     assert [row["step"] for row in reports(tmp_path)] == [1, 2]
     (tmp_path / "training/vectors/x.npy.0a1b2c3d.aside").write_bytes(b"half a file")
-    train_extractor(records, tmp_path, training=settings)
+    train_selector(records, tmp_path, training=settings)
     assert_same_extractor_training(tmp_path, undisturbed)
     assert vector_files(tmp_path) == vector_files(undisturbed)
 
@@ -327,10 +327,10 @@ def test_a_training_with_other_settings_does_not_go_on(
 ):
     output = shutil.copytree(undisturbed, tmp_path / "o")
     for changes in ({"epochs": 4}, {"learning_rate": 0.1}, {"encoder": ""}):
-        training = extractor_settings(**{"encoder": encoder, **changes})
+        training = selector_settings(**{"encoder": encoder, **changes})
         match = f"other settings: .*{[*changes][0]} is .* here; take .*, or remove that"
         with pytest.raises(UsageError, match=match):
-            train_extractor(records, output, training=training)
+            train_selector(records, output, training=training)
 
 
 def test_vectors_are_computed_once(
@@ -346,17 +346,17 @@ def test_vectors_are_computed_once(
     assert [name.rsplit("-", 1)[0] for name in vector_files(undisturbed)] == shards
     output = shutil.copytree(undisturbed, tmp_path / "o")
     monkeypatch.setattr(SentenceEncoder, "vectors", refuse)
-    train_extractor(records, output, training=extractor_settings(encoder))
+    train_selector(records, output, training=selector_settings(encoder))
     assert_same_extractor_training(output, undisturbed)
     # Another network on the same vectors.
     shutil.rmtree(f"{output}/training/checkpoints")
-    other = extractor_settings(encoder, epochs=1, dropout=0.0)
-    train_extractor(records, output, training=other)
+    other = selector_settings(encoder, epochs=1, dropout=0.0)
+    train_selector(records, output, training=other)
     assert len(reports(output)) == STEPS_PER_EPOCH
     # Vectors of another precision are other vectors.
-    other = extractor_settings(encoder, vector_precision="mixed_bfloat16")
+    other = selector_settings(encoder, vector_precision="mixed_bfloat16")
     with pytest.raises(AssertionError, match="computed again"):
-        extractor_training(records, output, other)
+        selector_training(records, output, other)
 
 
 # Keyphrases and object stores

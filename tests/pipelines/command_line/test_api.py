@@ -18,7 +18,7 @@ from precis.model.errors import UsageError
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.command_line.functions import keywords
 from precis.pipelines.evaluate.evaluation_table import Scores
-from precis.pipelines.summarize.run_parts import RunManifest
+from precis.pipelines.summarize.run_output import RunManifest
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 ARTICLE = (

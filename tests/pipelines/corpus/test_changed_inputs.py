@@ -13,9 +13,9 @@ from support.command_line import error_lines, precis
 from support.prepared import scan_corpus
 
 from precis.model.errors import DataError
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.prepare.options import PrepareOptions
 from precis.pipelines.run import job
 from precis.pipelines.transforms.beam_transforms import ReadCorpus

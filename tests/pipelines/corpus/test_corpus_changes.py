@@ -7,8 +7,8 @@ import pytest
 from support.corpus_records import read_corpus
 
 from precis.pipelines.corpus import opening
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import FileError
 from precis.pipelines.run.job import hash_tasks
 

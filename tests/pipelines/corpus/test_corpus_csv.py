@@ -10,8 +10,8 @@ from support.corpus_records import parted, place_and_reason, read_corpus, read_r
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus import task_reader
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 
 # Each row, and its article or the reason why it has none.
 ROWS = [

@@ -12,9 +12,9 @@ import pytest
 from support.corpus_records import parted, read_corpus
 
 from precis.pipelines.corpus import opening
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.opening import local_name, written_name
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 
 
 def texts(corpus):

@@ -18,10 +18,10 @@ from support.corpus_records import read_corpus
 
 import precis
 from precis.model.errors import DataError, UsageError
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.schemes import SCHEMES, Scheme
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.run.job import hash_tasks
 

@@ -9,6 +9,7 @@ from support.command_line import write_jsonl
 from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.kept_fields import (
     KeptField,
     found_kind,
@@ -17,7 +18,6 @@ from precis.pipelines.corpus.kept_fields import (
     parse_kept_fields,
 )
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.corpus.task import DeadLetter
 
 UTC = datetime.UTC

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from support.corpus_records import read_records
 
+from precis.pipelines.corpus.corpus import list_tasks, pack_tasks
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, pack_tasks
 from precis.pipelines.corpus.task import FileError
 from precis.pipelines.run.job import hash_tasks
 

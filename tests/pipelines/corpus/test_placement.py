@@ -7,10 +7,10 @@ import pytest
 from support.command_line import contents, error_lines, precis
 
 from precis.model.errors import UsageError
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.listing import check_output_apart
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
-from precis.pipelines.corpus.task import SourceFile, Task
+from precis.pipelines.corpus.task import CorpusFile, Task
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_an_output_lies_apart_from_the_corpus(folder, corpus, output, message):
 
 def test_places_on_an_object_store_are_compared_too():
     options = CorpusOptions(corpus="jsonl:memory://news/**/*.jsonl")
-    tasks = [Task(0, "jsonl", (SourceFile("memory:///news/a.jsonl", 1, ""),))]
+    tasks = [Task(0, "jsonl", (CorpusFile("memory:///news/a.jsonl", 1, ""),))]
     with pytest.raises(UsageError, match="^--output memory://news/out lies where"):
         check_output_apart("memory://news/out", options, tasks)
     with pytest.raises(UsageError, match="a.jsonl is a file of the corpus and lies in"):

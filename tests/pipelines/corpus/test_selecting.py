@@ -15,8 +15,8 @@ from precis.model.errors import DataError, UsageError
 from precis.model.text.article import Article
 from precis.pipelines.corpus import records as records_module
 from precis.pipelines.corpus import source
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
 from precis.pipelines.corpus.task import FileError, unread_file
 from precis.pipelines.run.accounts import OUTCOMES
 from precis.pipelines.run.job import hash_tasks

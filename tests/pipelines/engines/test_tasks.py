@@ -69,7 +69,7 @@ class PartWorker(TaskWorker):
             progress.add("flagged", 3)
             raise FileError(unread_file("a", "file_unreadable", "it broke off"))
         return TaskReport(
-            sources={"a": {"read": task.rows, "written": task.rows - 1}},
+            file_counts={"a": {"read": task.rows, "written": task.rows - 1}},
             counts={"long": 2},
             files=[describe_file(self.folder, name, rows=task.rows - 1)],
             figures={"longest": 7 + task.number},
@@ -103,7 +103,7 @@ def runs(tmp_path):
 def of_both_tasks(reports):
     first, second = sorted(reports, key=lambda report: report.task)
     assert [first.task, second.task] == [0, 1]
-    assert first.sources == {"a": {"read": 3, "written": 2, "failed": 1}}
+    assert first.file_counts == {"a": {"read": 3, "written": 2, "failed": 1}}
     assert first.counts == {"long": 2}
     assert first.failures == {"read/broken": 1}
     assert first.figures == {"longest": 7} and second.figures == {"longest": 8}
@@ -152,7 +152,7 @@ def test_what_a_failed_task_has_counted_is_given_back(tmp_path, step, counted):
     def of_failed_tasks(reports):
         for report in reports:
             assert report.failures == {"read/file_unreadable": 1}
-            assert report.sources == {"a": {"read": 1, "failed": 1}}
+            assert report.file_counts == {"a": {"read": 1, "failed": 1}}
 
     run(tmp_path, step, of_failed_tasks, fails=True)
     assert counted() == (0, 70, 0, 2, 0, 0)
@@ -185,7 +185,7 @@ def test_a_task_whose_file_or_receipt_is_damaged_is_done_again(tmp_path, step):
 
 def test_without_a_step_every_task_is_run_and_leaves_no_receipt(tmp_path):
     def of_lost_records(reports):
-        assert [each.sources["a"]["failed"] for each in reports] == [1, 1]
+        assert [each.file_counts["a"]["failed"] for each in reports] == [1, 1]
 
     for _ in range(2):
         run(tmp_path, None, of_lost_records)

@@ -79,14 +79,14 @@ def test_each_group_has_the_scores_of_rouge_score(
         if (text or "").strip():
             text = text.replace(". ", ".\n") if is_split else text
             given.setdefault(group and str(group), []).append(text)
-    scorer = rouge_scorer.RougeScorer(list(rouge.MEASURES), use_stemmer=True)
+    selector = rouge_scorer.RougeScorer(list(rouge.MEASURES), use_stemmer=True)
     rows = pq.read_table(output / "scores").to_pylist()
     named = {(row["group_id"], row["system"]) for row in rows}
     # The method of a group is no system: others would be judged by other groups.
     assert named == {(group, "summary") for group in ("storm", "2015", None)}
     for row in rows:
         summary = summaries[row["group_id"]]["summary"]
-        expected = scorer.score_multi(given[row["group_id"]], summary)
+        expected = selector.score_multi(given[row["group_id"]], summary)
         found = [row[name] for name in rouge.MEASURES]
         assert found == [expected[name].fmeasure for name in rouge.MEASURES]
     assert {row["run_id"] for row in rows} == {summaries["storm"]["run_id"]}

@@ -24,9 +24,9 @@ from precis.pipelines.evaluate.scoring import (
     one_sentence_a_line,
     score_rows,
 )
-from precis.pipelines.tables import part_files
+from precis.pipelines.tables import output_files
 from precis.pipelines.tables.finished_run import parquet_files
-from precis.pipelines.tables.part_files import list_ranges, read_rows
+from precis.pipelines.tables.output_files import list_ranges, read_rows
 from precis.pipelines.tables.schema import SCORES_SCHEMA
 
 IDS = ["document_id"]
@@ -34,7 +34,7 @@ IDS = ["document_id"]
 
 def test_ranges_cut_large_row_groups(tmp_path, monkeypatch):
     """A row group is read by eight tasks at most."""
-    monkeypatch.setattr(part_files, "_ROWS_A_TASK", 2)
+    monkeypatch.setattr(output_files, "_ROWS_A_TASK", 2)
     small = [rows_of(range(0, 3)), rows_of(range(3, 5))]
     run = write_run(tmp_path / "run", [small, [rows_of(range(5, 30))], [[]]])
     ranges = list_ranges(parquet_files(run), needed=["document_id"])

@@ -10,8 +10,8 @@ from support.command_line import write_jsonl
 
 from precis.model.text.article import Article
 from precis.pipelines.corpus import source
+from precis.pipelines.corpus.corpus import list_tasks, pack_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, pack_tasks, read_task
 from precis.pipelines.corpus.task import Place
 from precis.pipelines.report import articles as articles_module
 from precis.pipelines.report.articles import (

@@ -11,7 +11,7 @@ from support.command_line import contents, precis
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.corpus.task import Fields, SourceFile, Task
+from precis.pipelines.corpus.task import CorpusFile, Fields, Task
 from precis.pipelines.run.job import finish_job, hash_tasks, open_job
 
 
@@ -165,13 +165,13 @@ def test_a_damaged_description_of_a_job_or_a_result_is_refused(tmp_path, monkeyp
 
 
 def test_everything_a_task_says_is_part_of_the_fingerprint():
-    first = SourceFile("/in/a", 3, "x")
-    sources = (first, SourceFile("/in/b", 4, "y"))
+    first = CorpusFile("/in/a", 3, "x")
+    sources = (first, CorpusFile("/in/b", 4, "y"))
     fields = Fields("text", "summary", "key", "part")
     task = Task(1, "jsonl", sources, 2, 30, "test", fields, "7:9", 28)
     changes = {"start": 3, "stop": 31, "split": "train", "fields": Fields()}
     changes |= {"version": "7:10", "size_bytes": 29}
-    changes |= {"files": (first, SourceFile("/in/c", 4, "y"))}
+    changes |= {"files": (first, CorpusFile("/in/c", 4, "y"))}
     changed = [task, *(task._replace(**{name: changes[name]}) for name in changes)]
     assert len({hash_tasks([each]) for each in changed}) == len(changes) + 1
 
@@ -179,7 +179,7 @@ def test_everything_a_task_says_is_part_of_the_fingerprint():
 def test_a_moved_corpus_and_touched_files_keep_the_fingerprint():
     def hash_below(folder, stamp):
         names = ("2023/a.txt", "2024/b.txt")
-        first, second = (SourceFile(folder + name, 1, "", stamp) for name in names)
+        first, second = (CorpusFile(folder + name, 1, "", stamp) for name in names)
         tasks = [Task(0, "text", (first,)), Task(1, "text", (second,), version="v")]
         return hash_tasks(tasks)
 

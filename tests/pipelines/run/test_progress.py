@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks, read_task
 
 DOCUMENTS = 400
 

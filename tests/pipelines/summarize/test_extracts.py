@@ -33,11 +33,11 @@ class Scorer:
         return [self.scores[: len(document)] for document in documents]
 
 
-def choose(*methods, references=(None, None), scorer=None, **selection):
+def choose(*methods, references=(None, None), selector=None, **selection):
     config = SelectionConfig(**{"sentences": 2, **selection})
     terms_of_all = scores_of_all = read_words(PARSED, methods)
-    if scorer:
-        scores_of_all = neural_scores(PARSED, scorer, terms_of_all)
+    if selector:
+        scores_of_all = neural_scores(PARSED, selector, terms_of_all)
     extracts = [
         choose_sentences(
             Article(article.document._replace(highlights=reference)),
@@ -63,13 +63,13 @@ def test_the_selection_applies_to_the_methods_but_not_to_the_baselines():
     # The fourth sentence repeats the third.
     first, _ = choose("lead", sentences=4)
     assert [place for place, *_ in places(first["lead"])] == [0, 1, 2, 3]
-    first, _ = choose("neural", scorer=Scorer(*range(5)), sentences=3)
+    first, _ = choose("neural", selector=Scorer(*range(5)), sentences=3)
     assert [place for place, *_ in places(first["neural"])] == [1, 3, 4]
 
 
 def test_of_neural_scores_that_are_equal_when_rounded_the_earlier_sentence_wins():
-    scorer = Scorer(0.50001, 0.50003, 0.50002, 0.50061, 0.50004)
-    first, _ = choose("neural", scorer=scorer)
+    selector = Scorer(0.50001, 0.50003, 0.50002, 0.50061, 0.50004)
+    first, _ = choose("neural", selector=selector)
     assert places(first["neural"]) == [(0, 2, 0.5), (3, 1, 0.5006)]
 
 

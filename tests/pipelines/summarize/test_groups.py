@@ -15,7 +15,7 @@ from support.incremental_runs import CountedRuns, without_run
 
 import precis
 from precis.model.errors import JobError, UsageError
-from precis.pipelines.summarize.run_parts import describe_groups
+from precis.pipelines.summarize.run_output import describe_groups
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables.group_field import GroupField
 

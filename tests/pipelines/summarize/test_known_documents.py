@@ -17,10 +17,10 @@ from precis.pipelines.summarize.known_documents import (
     join_keys,
     read_links,
 )
-from precis.pipelines.summarize.run_parts import SummaryRun
+from precis.pipelines.summarize.run_output import SummaryRun
 from precis.pipelines.summarize.summary_settings import read_settings
-from precis.pipelines.tables.finished_run import RunPart
-from precis.pipelines.tables.partitions import PartLayout
+from precis.pipelines.tables.finished_run import OutputFile
+from precis.pipelines.tables.partitions import OutputLayout
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 PART = pa.schema([("content_sha256", pa.string()), ("reference_summary", pa.string())])
@@ -39,7 +39,7 @@ def join_run(folder, tasks, parts, *, uses_references=False):
             settings=read_settings(
                 {"extractive": "lead,oracle" if uses_references else "lead"}, "standard"
             ),
-            layout=PartLayout(SUMMARY_SCHEMA),
+            layout=OutputLayout(SUMMARY_SCHEMA),
             provenance={},
             columns={},
             deduplicates=True,
@@ -63,7 +63,7 @@ def write_part(folder, part, rows):
     table = pa.table([contents, [reference for _, reference in rows]], PART)
     pq.write_table(table, path, row_group_size=2)
     checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-    return RunPart(path.name, str(path), len(rows), checksum, {})
+    return OutputFile(path.name, str(path), len(rows), checksum, {})
 
 
 def place(part, row):

@@ -16,28 +16,30 @@ from precis.model.errors import DataError, JobError
 from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.run.accounts import (
     OUTCOMES,
-    check_sources,
-    source_counts,
-    sum_sources,
+    check_file_counts,
+    count_by_file,
+    sum_file_counts,
     total_counts,
 )
-from precis.pipelines.summarize.run_parts import check_rows
+from precis.pipelines.summarize.run_output import check_rows
 from precis.pipelines.summarize.summary_rows import SummaryRow
 
 
 def test_counts_by_source_are_joined_and_summed():
-    first = source_counts(read={"b": 3, "a": 1}, written={"b": 3, "a": 0})
-    summed = sum_sources([first, {"a": {"empty": 1}}, {"b": {"read": 2, "failed": 2}}])
+    first = count_by_file(read={"b": 3, "a": 1}, written={"b": 3, "a": 0})
+    summed = sum_file_counts(
+        [first, {"a": {"empty": 1}}, {"b": {"read": 2, "failed": 2}}]
+    )
     of_b = {"read": 5, "written": 3, "failed": 2}
     assert list(summed.items()) == [("a", {"read": 1, "empty": 1}), ("b", of_b)]
     totals = {**of_b, "read": 6, "empty": 1}
     assert total_counts(summed) == {**dict.fromkeys(OUTCOMES, 0), **totals}
-    check_sources(summed, what="the run")
+    check_file_counts(summed, what="the run")
     # A surplus in one file does not make up for a lack in another.
     wrong = {"a": {"read": 2, "written": 1}, "b": {"read": 1, "written": 2}}
     for sources in (wrong, {"": {"read": 1}}, {"b": {"written": 1}}):
         with pytest.raises(JobError, match=r"the run read \d records of .*a defect of"):
-            check_sources(sources, what="the run")
+            check_file_counts(sources, what="the run")
 
 
 def test_rows_of_the_parts_are_those_of_the_run():

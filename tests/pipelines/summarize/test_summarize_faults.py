@@ -12,7 +12,7 @@ from precis.model.errors import DataError
 from precis.model.files import ASIDE
 from precis.pipelines.summarize.earlier_runs import EarlierRows
 from precis.pipelines.summarize.summarize import summarize
-from precis.pipelines.tables.finished_run import RunPart
+from precis.pipelines.tables.finished_run import OutputFile
 
 pytestmark = pytest.mark.usefixtures("one_time")
 
@@ -145,7 +145,7 @@ def test_a_reused_part_that_is_damaged_since_its_keys_were_read_is_named(grown):
         with pytest.raises(DataError, match=f"{part} is missing or damaged"):
             grown.run()
     # While the run goes on.
-    rows = EarlierRows([RunPart("", str(part), 0, "", {})])
+    rows = EarlierRows([OutputFile("", str(part), 0, "", {})])
     with pytest.raises(DataError, match=r"parquet cannot be read any more \("):
         rows.read(0, 0, 0)
     part.write_bytes(whole)

@@ -15,8 +15,8 @@ from support.command_line import command_words, results
 from support.summarize_runs import rows_of, settings_of
 from support.waiting import wait_until
 
+from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.source import list_tasks
 from precis.pipelines.run.job import result_inputs
 from precis.pipelines.run.options import result_settings
 from precis.pipelines.summarize.summarize import summarize

@@ -22,8 +22,8 @@ from precis.model import files
 from precis.model.config import Writer
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
-from precis.model.inference.sentence_scorer import load_scorer
-from precis.model.inference.summarizer import LineSupport, Summary
+from precis.model.inference.selector_bundle import load_selector
+from precis.model.inference.summarizer import LineOrigin, Summary
 from precis.model.keyphrases.candidates import frequent_keyphrases
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.keyphrases.references import reference_phrases
@@ -42,7 +42,7 @@ from precis.pipelines.summarize.summary_settings import (
 )
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.columns import round_score
-from precis.pipelines.tables.part_writing import isolated_table
+from precis.pipelines.tables.output_writing import isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
 TEXTS = sentences_of(story(0)["article"])
@@ -57,18 +57,18 @@ def keyphrase_bundle(tmp_path_factory):
     return folder
 
 
-def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
+def test_models_of_sentences_and_of_phrases(selector_bundle, keyphrase_bundle):
     """Both are opened, and the scores of the network choose the sentences."""
     flags = {
         "extractive": "neural,lead",
-        "extractive_bundle": str(scorer_bundle),
+        "extractive_bundle": str(selector_bundle),
         "keyphrase_bundle": str(keyphrase_bundle),
         "keyphrases": 2,
     }
     lines = [story(0), story(1, highlights=None), {"article": "?!", "highlights": "x"}]
     row, without_reference, empty = first_rows(lines, **flags)
-    scorer = load_scorer(str(scorer_bundle))
-    (scores,) = scorer.score([TEXTS])
+    selector = load_selector(str(selector_bundle))
+    (scores,) = selector.score([TEXTS])
     best = sorted(np.argsort(-scores, kind="stable")[:3].tolist())
     chosen = [item for item in row["extractive"] if item["method"] == "neural"]
     assert [item["text"] for item in chosen] == [TEXTS[place] for place in best]
@@ -90,7 +90,7 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
     assert without_reference["reference_keyphrases"] is None
     assert empty["keyphrases"] == [] == empty["reference_keyphrases"]
     ids = settings_of(**flags).model_ids
-    assert ids["extractive_model_id"] == scorer.model_id
+    assert ids["extractive_model_id"] == selector.model_id
     assert ids["keyphrase_model_id"] == model.model_id
     (without_model,) = first_rows([story(0)])
     assert without_model["keyphrases"] is without_model["reference_keyphrases"] is None
@@ -98,9 +98,9 @@ def test_models_of_sentences_and_of_phrases(scorer_bundle, keyphrase_bundle):
 
 @pytest.mark.parametrize("name", ["bundle", "extractive_bundle", "keyphrase_bundle"])
 def test_a_model_that_was_replaced_is_refused(
-    bundle, scorer_bundle, keyphrase_bundle, tmp_path, name
+    bundle, selector_bundle, keyphrase_bundle, tmp_path, name
 ):
-    folders = {"bundle": bundle, "extractive_bundle": scorer_bundle}
+    folders = {"bundle": bundle, "extractive_bundle": selector_bundle}
     folder = folders.get(name, keyphrase_bundle)
     folder = shutil.copytree(folder, tmp_path / "copy")
     flags = {"extractive": "neural" if name == "extractive_bundle" else "lead"}
@@ -115,10 +115,10 @@ def test_a_model_that_was_replaced_is_refused(
 
 
 def test_a_process_reads_a_bundle_once_until_it_is_replaced(
-    bundle, scorer_bundle, keyphrase_bundle, tokenizer, tmp_path, monkeypatch
+    bundle, selector_bundle, keyphrase_bundle, tokenizer, tmp_path, monkeypatch
 ):
     """Large files twice: they are hashed before work begins, and then loaded."""
-    folders = {"bundle": bundle, "extractive_bundle": scorer_bundle}
+    folders = {"bundle": bundle, "extractive_bundle": selector_bundle}
     folders["keyphrase_bundle"] = keyphrase_bundle
     flags = {
         name: shutil.copytree(folder, tmp_path / name)
@@ -196,7 +196,7 @@ def finished(line, summaries, tokenizer, **flags):
 
 
 def test_a_doubtful_line_has_a_flag_and_gives_way_to_the_extract(tokenizer):
-    support = LineSupport(0, 4, 0.9), LineSupport(5, 9, 0.55)
+    support = LineOrigin(0, 4, 0.9), LineOrigin(5, 9, 0.55)
     text = "Rain fell.\nIt was late."
     written = [Summary(text, -1.0, -0.5, None, support=support)]
 

@@ -116,7 +116,7 @@ def test_a_killed_training_goes_on_to_the_same_files(
     def kill(*_, **__):
         raise Killed
 
-    for name in ("train_extractor", "train", "save_summarizer_bundle"):
+    for name in ("train_selector", "train", "save_summarizer_bundle"):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, kill)
             with pytest.raises(Killed):
@@ -159,12 +159,12 @@ def test_the_steps_have_the_flags_of_the_recipe_and_of_the_corpus(tmp_path):
         assert flags["corpus"] == "sample:220" and flags["workers"] == 2
         # The documents of the test split are the same whatever the seed is.
         assert flags["seed"] == CorpusOptions.seed
-    assert steps.extractor["seed"] == steps.writer["seed"] == 5
-    assert steps.extractor["records"] == steps.records["output"]
+    assert steps.selector["seed"] == steps.writer["seed"] == 5
+    assert steps.selector["records"] == steps.records["output"]
     assert steps.draft["records"] == steps.cuts["tokenizer"] == steps.pairs["output"]
     assert steps.writer["records"] == steps.cuts["output"]
     assert steps.writer["init_from"] == steps.draft["output"]
-    parts = {steps.extractor["output"], steps.writer["output"]}
+    parts = {steps.selector["output"], steps.writer["output"]}
     assert parts == {f"{tmp_path}/{name}" for name in SUMMARIZER_PARTS.values()}
     # The warm-up is at most a tenth of fewer steps.
     for count, draft, writer in (

@@ -21,7 +21,7 @@ from support.loader_runs import (
 from support.warehouse_runs import write_run
 
 from precis.model.errors import DataError, UsageError
-from precis.pipelines.tables.finished_run import RunPart
+from precis.pipelines.tables.finished_run import OutputFile
 from precis.pipelines.tables.flat_columns import flat_schema
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 from precis.pipelines.warehouse.loaders import loaders
@@ -321,8 +321,8 @@ def test_the_loads_name_every_file_and_value(tmp_path):
 
 
 def test_files_are_grouped_by_folder_and_values_at_most_a_thousand_at_once():
-    parts = [RunPart(f"data/p{n}", "", 1, "", {}) for n in range(1001)]
-    parts += [RunPart(f"data/s=n/{v}", "", 1, "", {"s": v}) for v in ("", None, "")]
+    parts = [OutputFile(f"data/p{n}", "", 1, "", {}) for n in range(1001)]
+    parts += [OutputFile(f"data/s=n/{v}", "", 1, "", {"s": v}) for v in ("", None, "")]
     groups = group_files(parts, "@news", DIALECTS["snowflake"])
     sizes = [(group.place, len(group.names), group.values) for group in groups]
     # An empty text and a null of one folder are two groups.

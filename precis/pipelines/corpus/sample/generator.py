@@ -157,22 +157,22 @@ class Draw:
         return 100 - int(self.values[name]) - self.between(low, high)
 
 
-def list_tasks(source: str, options: CorpusOptions) -> list[Task]:
+def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
     """Cuts the corpus into tasks of some documents.
 
     Args:
-      source: the number of documents; empty for the default.
+      where: the number of documents; empty for the default.
       options: with `task_bytes`.
 
     Raises:
       UsageError: the source is no positive whole number.
     """
-    if source and not (source.isascii() and source.isdecimal() and int(source) > 0):
+    if where and not (where.isascii() and where.isdecimal() and int(where) > 0):
         raise UsageError(
-            f"sample:{source}: {source!r} is not a positive whole number of documents; "
+            f"sample:{where}: {where!r} is not a positive whole number of documents; "
             "write sample: or sample:20000"
         )
-    documents = int(source) if source else DEFAULT_DOCUMENTS
+    documents = int(where) if where else DEFAULT_DOCUMENTS
     task_documents = max(1, options.task_bytes // _TASK_BYTES_PER_DOCUMENT)
     tasks = []
     for start in range(0, documents, task_documents):

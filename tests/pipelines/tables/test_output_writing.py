@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from test_schema import summary_row
 
-from precis.pipelines.tables.part_writing import SORT_KEY, PartWriter
-from precis.pipelines.tables.partitions import PartLayout
+from precis.pipelines.tables.output_writing import SORT_KEY, OutputWriter
+from precis.pipelines.tables.partitions import OutputLayout
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_schema
 
 BY_SPLIT = (SUMMARY_SCHEMA.field("split"),)
@@ -31,7 +31,7 @@ def table_of(rows, *, splits=("test", "train")):
 
 def write(folder, tables, layout):
     """The parts of tables, by name."""
-    with PartWriter(str(folder), "part-r.parquet", layout, {"run_id": "r"}) as parts:
+    with OutputWriter(str(folder), "part-r.parquet", layout, {"run_id": "r"}) as parts:
         for table in tables:
             parts.write(table)
         return {file["file"]: file for file in parts.finish()}
@@ -41,7 +41,7 @@ def test_row_groups_have_the_target_size_and_are_sorted(tmp_path):
     rows = table_of(200)
     size = rows.nbytes // 5
     tables = [rows.slice(first, 2) for first in range(0, 200, 2)]
-    layout = PartLayout(SUMMARY_SCHEMA, row_group_bytes=size)
+    layout = OutputLayout(SUMMARY_SCHEMA, row_group_bytes=size)
     assert write(tmp_path, tables, layout)["data/part-r.parquet"]["rows"] == 200
     parquet = pq.ParquetFile(tmp_path / "data" / "part-r.parquet")
     assert parquet.metadata.num_row_groups == 5
@@ -63,7 +63,7 @@ def test_row_groups_have_the_target_size_and_are_sorted(tmp_path):
 def test_a_task_writes_a_part_of_each_partition(tmp_path):
     """And the rows of all that wait are one row group in memory."""
     rows = table_of(300, splits=("test", "train", "validation"))
-    layout = PartLayout(
+    layout = OutputLayout(
         SUMMARY_SCHEMA, partition_columns=BY_SPLIT, row_group_bytes=rows.nbytes // 2
     )
     before = pa.default_memory_pool()
@@ -87,10 +87,10 @@ def test_a_task_writes_a_part_of_each_partition(tmp_path):
 
 
 def test_a_task_that_fails_publishes_no_part(tmp_path):
-    layout = PartLayout(SUMMARY_SCHEMA, partition_columns=BY_SPLIT, row_group_bytes=1)
+    layout = OutputLayout(SUMMARY_SCHEMA, partition_columns=BY_SPLIT, row_group_bytes=1)
     with (
         pytest.raises(KeyError),
-        PartWriter(str(tmp_path), "part.parquet", layout, {}) as parts,
+        OutputWriter(str(tmp_path), "part.parquet", layout, {}) as parts,
     ):
         parts.write(table_of(4))
         raise KeyError
@@ -98,7 +98,7 @@ def test_a_task_that_fails_publishes_no_part(tmp_path):
 
 
 def test_a_footer_is_small_and_holds_the_facts_of_the_run(tmp_path):
-    write(tmp_path, [table_of(1), table_of(1).slice(1)], PartLayout(SUMMARY_SCHEMA))
+    write(tmp_path, [table_of(1), table_of(1).slice(1)], OutputLayout(SUMMARY_SCHEMA))
     path = tmp_path / "data" / "part-r.parquet"
     metadata = pq.read_metadata(path)
     assert metadata.serialized_size < 13_000
@@ -106,13 +106,13 @@ def test_a_footer_is_small_and_holds_the_facts_of_the_run(tmp_path):
     assert metadata.metadata.keys() == facts
     assert pq.read_schema(path).remove_metadata().equals(SUMMARY_SCHEMA)
     nothing = [table_of(1).slice(1)]
-    assert write(tmp_path / "none", nothing, PartLayout(SUMMARY_SCHEMA)) == {}
+    assert write(tmp_path / "none", nothing, OutputLayout(SUMMARY_SCHEMA)) == {}
 
 
 def test_a_type_that_parquet_does_not_have_is_kept(tmp_path):
     kind = pa.timestamp("us", "Europe/Berlin")
     schema = summary_schema([pa.field("day", kind)])
     table = table_of(1).append_column(schema.field("day"), pa.array([0], kind))
-    write(tmp_path, [table], PartLayout(schema, ("day",)))
+    write(tmp_path, [table], OutputLayout(schema, ("day",)))
     path = tmp_path / "data" / "part-r.parquet"
     assert pq.read_schema(path).field("day").type == kind

@@ -1,7 +1,7 @@
-"""Reads parts, of documents and of groups: whole, by row group, by ranges of rows.
+"""Reads output files of documents and of groups: whole, or by ranges of rows.
 
-A part of --flat has its nested columns again, and a part in a folder of --partition_by
-the columns of the folder.
+Flat columns of `--flat` become nested again, and the folders of `--partition_by` become
+columns again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,20 +19,20 @@ from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
 _UNPARTITIONED: dict[str, Any] = {}
 
 
-def read_part(
+def read_output_file(
     path: str,
     columns: Sequence[str] | None = None,
     *,
     partition: Mapping[str, Any] = _UNPARTITIONED,
     types: Mapping[str, str] = _UNPARTITIONED,
 ) -> Iterator[pa.Table]:
-    """The rows of a part, a table for each row group.
+    """The rows of an output file, a table for each row group.
 
     Args:
       path: the file.
-      columns: the names of nested and plain columns, in order; those that the part does
-          not have are left out. All columns if None, those of the folders last.
-      partition: the entry of the manifest's description of the part, if it has one.
+      columns: the names of nested and plain columns, in order; columns that the file
+          lacks are left out. If None, all columns, the columns of the folders last.
+      partition: of the file's entry in the manifest, if it has one.
       types: `partition_by` of the manifest.
     """
     with files.open_read(path) as opened:
@@ -48,12 +48,12 @@ def read_part(
 def read_row_group(
     parquet: pq.ParquetFile, group: int, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Rows of an open part, without the columns of its folders.
+    """Rows of an open output file, without the columns of its folders.
 
     Args:
-      parquet: the part.
+      parquet: the output file.
       group: the number of the row group.
-      columns: as in `read_part`.
+      columns: as in `read_output_file`.
     """
     stored = parquet.schema_arrow
     names = {*(stored.names if columns is None else columns)}

@@ -1,4 +1,4 @@
-"""Rows as tables, and tables as the parts of a task.
+"""Rows as tables, and tables as the output files of a task.
 
 A file has statistics of column chunks and pages, an index of the pages, checksums of
 the pages, and facts about the run in its footer. Not in it are the descriptions of the
@@ -20,7 +20,7 @@ from precis.model.errors import JobError, UsageError
 from precis.model.isolation import Failure, isolate
 from precis.pipelines.run.result_files import DATA_FOLDER, PublishedFile, describe_file
 from precis.pipelines.tables.flat_columns import flatten
-from precis.pipelines.tables.partitions import PartLayout
+from precis.pipelines.tables.partitions import OutputLayout
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 
 WRITE = "write"
@@ -55,8 +55,8 @@ SORT_KEY = ("document_id", "source_file", "source_position")
 
 
 @dataclasses.dataclass
-class _Part:
-    """A part that is being written.
+class _OpenFile:
+    """An output file that is being written.
 
     Attributes:
       name: in the folder of the run.
@@ -75,20 +75,20 @@ class _Part:
     rows: int = 0
 
 
-class PartWriter(contextlib.ExitStack):
-    """Writes the rows of a task: one part, or one in the folder of each partition.
+class OutputWriter(contextlib.ExitStack):
+    """Writes the rows of a task: one output file, or one in each partition's folder.
 
-        with PartWriter(output, "part-1f2e3d4c-00003.parquet", layout, facts) as parts:
-            parts.write(table)
-            parts.finish()
+        with OutputWriter(folder, "part-1f2e3d4c-00003.parquet", layout, facts) as out:
+            out.write(table)
+            out.finish()
 
-    A part is published when it is finished, and none where the block raises before.
-    Equal rows give equal bytes. Without rows there is no part. However many partitions
+    Output files are published when all are finished, and none if the block raises.
+    Equal rows give equal bytes. Without rows there is no file. However many partitions
     there are, about one row group is held in memory.
     """
 
     def __init__(
-        self, output: str, name: str, layout: PartLayout, facts: Mapping[str, str]
+        self, output: str, name: str, layout: OutputLayout, facts: Mapping[str, str]
     ) -> None:
         """Stores its arguments.
 
@@ -103,59 +103,63 @@ class PartWriter(contextlib.ExitStack):
         self._name = name
         self._layout = layout
         self._facts = facts
-        self._parts: dict[str, _Part] = {}
+        self._open_files: dict[str, _OpenFile] = {}
 
     def write(self, rows: pa.Table) -> None:
         """Takes rows with all columns."""
         if not rows.num_rows:
             return
         for key, of_partition in self._layout.split(rows):
-            part = self._parts.get(key) or self._begin(key)
-            part.waiting.append(of_partition)
-            part.waiting_bytes += of_partition.nbytes
+            output_file = self._open_files.get(key) or self._begin(key)
+            output_file.waiting.append(of_partition)
+            output_file.waiting_bytes += of_partition.nbytes
         by_size = operator.attrgetter("waiting_bytes")
-        while sum(map(by_size, self._parts.values())) >= self._layout.row_group_bytes:
-            self._write_group(max(self._parts.values(), key=by_size))
+        while (
+            sum(map(by_size, self._open_files.values())) >= self._layout.row_group_bytes
+        ):
+            self._write_group(max(self._open_files.values(), key=by_size))
 
     def finish(self) -> list[PublishedFile]:
-        """Writes the rows that still wait, and publishes the parts."""
+        """Writes the rows that still wait, and publishes the output files."""
         published = []
-        for key, part in self._parts.items():
-            if part.waiting:
-                self._write_group(part)
-            part.block.close()
-            file = describe_file(self._output, part.name, rows=part.rows)
+        for key, output_file in self._open_files.items():
+            if output_file.waiting:
+                self._write_group(output_file)
+            output_file.block.close()
+            file = describe_file(self._output, output_file.name, rows=output_file.rows)
             values = self._layout.values(key)
             if values:
                 file["partition"] = values
             published.append(file)
         return published
 
-    def _begin(self, key: str) -> _Part:
+    def _begin(self, key: str) -> _OpenFile:
         # An empty text and a null have one folder.
         values = self._layout.values(key).values()
         empty = "".join(f"-empty{n}" for n, value in enumerate(values) if value == "")
         file = f"{self._name.removesuffix('.parquet')}{empty}.parquet"
         name = files.join(DATA_FOLDER, self._layout.folder(key), file)
-        part = _Part(name, self.enter_context(contextlib.ExitStack()))
-        self._parts[key] = part
-        return part
+        output_file = _OpenFile(name, self.enter_context(contextlib.ExitStack()))
+        self._open_files[key] = output_file
+        return output_file
 
-    def _write_group(self, part: _Part) -> None:
-        """Writes the rows of a part that wait as one row group, sorted."""
-        table = pa.concat_tables(part.waiting).combine_chunks()
-        part.waiting.clear()
-        part.waiting_bytes = 0
+    def _write_group(self, output_file: _OpenFile) -> None:
+        """Writes the rows of an output file that wait as one row group, sorted."""
+        table = pa.concat_tables(output_file.waiting).combine_chunks()
+        output_file.waiting.clear()
+        output_file.waiting_bytes = 0
         table = table.sort_by([(name, "ascending") for name in SORT_KEY])
         schema = self._layout.file_schema
-        if part.writer is None:
-            path = files.join(self._output, part.name)
-            file = part.block.enter_context(files.write_aside(path))
-            part.writer = part.block.enter_context(self._open(file, schema))
+        if output_file.writer is None:
+            path = files.join(self._output, output_file.name)
+            file = output_file.block.enter_context(files.write_aside(path))
+            output_file.writer = output_file.block.enter_context(
+                self._open(file, schema)
+            )
         stored = table.drop_columns(list(self._layout.partition_types))
         stored = flatten(stored) if self._layout.is_flat else stored
-        part.writer.write_table(stored, row_group_size=table.num_rows)
-        part.rows += table.num_rows
+        output_file.writer.write_table(stored, row_group_size=table.num_rows)
+        output_file.rows += table.num_rows
 
     def _open(self, file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
         plain = [

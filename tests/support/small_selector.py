@@ -1,4 +1,4 @@
-"""A tiny encoder of 24 tokens, its tokenizer, and tiny sentence scorers.
+"""A tiny encoder of 24 tokens, its tokenizer, and tiny selector.
 
 No weight is zero or one, so that every weight changes the output.
 """
@@ -10,8 +10,8 @@ import numpy as np
 from precis.model.bundle.network_bundle import EncoderBundle
 from precis.model.extractive.features import FEATURE_COUNT
 from precis.model.network.build import build_network
-from precis.model.network.config import EncoderConfig, ExtractorConfig
-from precis.model.network.extractor import Extractor
+from precis.model.network.config import EncoderConfig, SelectorConfig
+from precis.model.network.selector import Selector
 from precis.model.network.transformer import Encoder
 from precis.model.tokenization.imported import read_tokenizer
 from support.plain_network import scramble
@@ -43,7 +43,7 @@ def make_encoder_bundle(folder: Path, precision: str = "float32") -> EncoderBund
     return EncoderBundle(encoder.config, tokenizer, "0123456789abcdef", encoder=encoder)
 
 
-def extractor_config(**changes) -> ExtractorConfig:
+def selector_config(**changes) -> SelectorConfig:
     shape = {
         "vector_width": WIDTH,
         "width": 8,
@@ -53,11 +53,11 @@ def extractor_config(**changes) -> ExtractorConfig:
         "max_sentences": 6,
         "dropout": 0.4,
     }
-    return ExtractorConfig(**{**shape, **changes})
+    return SelectorConfig(**{**shape, **changes})
 
 
-def make_extractor(**changes) -> Extractor:
-    network = build_network(extractor_config(**changes))
+def make_selector(**changes) -> Selector:
+    network = build_network(selector_config(**changes))
     scramble(network, seed=7)
     network.feature_mean.assign(np.linspace(-1, 1, FEATURE_COUNT))
     network.feature_scale.assign(np.linspace(0.5, 2, FEATURE_COUNT))

@@ -1,4 +1,4 @@
-"""A run: its parts with their counts, and its manifest, what became of every record.
+"""The output files of a run, their counts, and its manifest.
 
 data/part-1f2e3d4c-00003.parquet          the rows of task 3
 data/part-1f2e3d4c-00003-copies.parquet   those of its documents that repeat others
@@ -22,10 +22,10 @@ from precis.pipelines.corpus.dead_letters import count_unanswered
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.engines.tasks import Step, TaskReport, receipt_path
 from precis.pipelines.run.accounts import (
-    SourceCounts,
-    check_sources,
+    FileCounts,
+    check_file_counts,
     sum_counts,
-    sum_sources,
+    sum_file_counts,
     total_counts,
 )
 from precis.pipelines.run.job import Job, write_description
@@ -40,9 +40,9 @@ from precis.pipelines.run.result_files import (
 )
 from precis.pipelines.summarize.options import GROUPS, GroupOptions
 from precis.pipelines.summarize.summary_settings import SummarySettings
-from precis.pipelines.tables.finished_run import RunPart
-from precis.pipelines.tables.part_writing import PartWriter
-from precis.pipelines.tables.partitions import PartLayout
+from precis.pipelines.tables.finished_run import OutputFile
+from precis.pipelines.tables.output_writing import OutputWriter
+from precis.pipelines.tables.partitions import OutputLayout
 from precis.pipelines.tables.schema import (
     GROUP_SCHEMA_VERSION,
     SCHEMA_VERSION,
@@ -62,27 +62,27 @@ class SummaryRun:
       job: the job.
       corpus: what it reads.
       settings: how documents are summarized.
-      layout: how its rows lie in parts.
+      layout: how its rows lie in output files.
       provenance: of the job.
       columns: those that all rows share.
-      earlier: parts of earlier runs whose rows it takes over.
+      earlier: output files of earlier runs whose rows it takes over.
       deduplicates: whether equal texts are summarized once.
       unique_ids: whether two documents with one id fail it.
       groups: which groups of documents are summarized.
-      earlier_groups: parts of earlier runs whose rows of groups it takes over.
+      earlier_groups: output files of earlier runs whose rows of groups it takes over.
     """
 
     job: Job
     corpus: CorpusOptions
     settings: SummarySettings
-    layout: PartLayout
+    layout: OutputLayout
     provenance: Mapping[str, Any]
     columns: Mapping[str, Any]
-    earlier: tuple[RunPart, ...] = ()
+    earlier: tuple[OutputFile, ...] = ()
     deduplicates: bool = False
     unique_ids: bool = False
     groups: GroupOptions = GroupOptions()
-    earlier_groups: tuple[RunPart, ...] = ()
+    earlier_groups: tuple[OutputFile, ...] = ()
 
     @property
     def step(self) -> Step:
@@ -106,7 +106,7 @@ def group_settings_id(settings: SummarySettings, groups: GroupOptions) -> str:
     return files.sha256_json({**settings.described, **of_groups})[:16]
 
 
-class RowWriter(PartWriter):
+class RowWriter(OutputWriter):
     """Writes the rows of a task, and counts them.
 
     Attributes:
@@ -119,7 +119,7 @@ class RowWriter(PartWriter):
 
         Args:
           run: of the rows.
-          name: of the part among those of the run.
+          name: of the output file among those of the run.
           progress: of the task.
         """
         file = f"part-{run.job.run_id[:8]}-{name}.parquet"
@@ -174,7 +174,7 @@ class RowWriter(PartWriter):
 
 
 def data_files(published: Iterable[PublishedFile]) -> list[PublishedFile]:
-    """The parts among the files of a task."""
+    """The output files among the files of a task."""
     return [file for file in published if file["file"].startswith(f"{DATA_FOLDER}/")]
 
 
@@ -246,9 +246,9 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     def sums(name: str) -> dict[str, int]:
         return sum_counts(report.figures.get(name, {}) for report in reports)
 
-    sources = sum_sources(report.sources for report in reports)
+    sources = sum_file_counts(report.file_counts for report in reports)
     published = data_files(file for report in reports for file in report.files)
-    check_sources(sources, what="the run")
+    check_file_counts(sources, what="the run")
     check_rows(sources, published)
     groups = {}
     if run.groups.group_by:
@@ -353,15 +353,15 @@ def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
                 files.remove(files.join(job.output, path))
 
 
-def check_rows(sources: SourceCounts, published: Sequence[PublishedFile]) -> None:
-    """Compares the rows of the parts with the documents that must have one.
+def check_rows(sources: FileCounts, published: Sequence[PublishedFile]) -> None:
+    """Compares the rows of the output files with the documents that must have one.
 
     Args:
       sources: records by outcome, for each source file.
-      published: the files of the parts.
+      published: the files of the output files.
 
     Raises:
-      JobError: there are more rows or fewer, or two parts have one name.
+      JobError: there are more rows or fewer, or two output files have one name.
     """
     counts = total_counts(sources)
     total = sum(counts[name] for name in _ROWS)

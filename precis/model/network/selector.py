@@ -15,7 +15,7 @@ import keras
 from precis.model.backend import Tensor, ops
 from precis.model.extractive.features import FEATURE_COUNT, LARGEST_FEATURE
 from precis.model.network.blocks import TransformerBlock
-from precis.model.network.config import ExtractorConfig
+from precis.model.network.config import SelectorConfig
 from precis.model.network.layers import (
     ACTIVATION_FUNCTIONS,
     Linear,
@@ -25,7 +25,7 @@ from precis.model.network.layers import (
 )
 
 
-class Extractor(keras.Model):
+class Selector(keras.Model):
     """Maps vectors and features of sentences to a logit per sentence. Always float32.
 
     Attributes:
@@ -34,7 +34,7 @@ class Extractor(keras.Model):
           them. Set once, from the training articles.
     """
 
-    def __init__(self, config: ExtractorConfig, **kwargs: Any) -> None:
+    def __init__(self, config: SelectorConfig, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.config = config
         self.activation = ACTIVATION_FUNCTIONS[config.activation]

@@ -55,7 +55,7 @@ def open_checker(folder: str) -> StoredBundle:
     )
 
 
-class SupportChecker:
+class ClaimChecker:
     """Scores summaries by the support that they have in their documents.
 
     Attributes:
@@ -128,7 +128,7 @@ class SupportChecker:
         room = self._max_tokens - around - special - max(lengths[len(spaced) :])
         room = max(1, room)
         shortened = [min(length, room) for length in lengths[: len(spaced)]]
-        windows = cut_windows(shortened, limit=room, overlap=0)
+        windows = cut_windows(shortened, max_tokens=room, overlap=0)
         return ["".join(spaced[first:last])[1:] for first, _, last in windows]
 
     def _cut(self, ids: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from support.table_network import (
 
 from precis.model.inference.fact_pieces import fact_pieces
 from precis.model.search.config import SearchConfig, SpecialTokens
-from precis.model.search.supported import SCALE, WHOLE, Support
+from precis.model.search.copy_constraint import SCALE, WHOLE, Support
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 DOCUMENTS, SOURCE = 8, 9

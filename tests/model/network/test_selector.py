@@ -4,17 +4,17 @@ dropout.
 
 import numpy as np
 import pytest
-from support.small_extractor import WIDTH, make_extractor
+from support.small_selector import WIDTH, make_selector
 
 from precis.model.extractive.features import FEATURE_COUNT
-from precis.model.network.extractor import Extractor
+from precis.model.network.selector import Selector
 
 SENTENCES = (5, 3)  # of the two documents of a batch
 
 
 @pytest.fixture(scope="module")
-def network() -> Extractor:
-    return make_extractor()
+def network() -> Selector:
+    return make_selector()
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_a_sentence_attends_to_those_of_its_document_alone(network, inputs, part
 
 def test_features_are_clipped(inputs):
     vectors, features, places = inputs
-    network = make_extractor()
+    network = make_selector()
     network.feature_mean.assign(np.zeros(FEATURE_COUNT))
     network.feature_scale.assign(np.ones(FEATURE_COUNT))
 

@@ -1,6 +1,6 @@
 """Scores of sentences by a trained network, and the bundle that holds the network.
 
-config.json            shape of the extractor; shape and precision of the encoder,
+config.json            shape of the selector; shape and precision of the encoder,
                        if there is one
 tokenizer/             the encoder's
 weights.safetensors    weights of both networks, and the importance of words and pairs
@@ -34,7 +34,7 @@ from precis.model.inference.selector_network import (
     pad_inputs,
 )
 from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
-from precis.model.network.config import EncoderConfig, ExtractorConfig
+from precis.model.network.config import EncoderConfig, SelectorConfig
 from precis.model.text.normalization import one_line
 
 # Sentences that the windows of a long document share.
@@ -44,7 +44,7 @@ _BATCH_WINDOWS = 64
 
 
 @dataclasses.dataclass(eq=False)
-class SentenceScorer:
+class SelectorBundle:
     """Scores the sentences of documents with a network.
 
     Attributes:
@@ -69,7 +69,7 @@ class SentenceScorer:
         """Scores the sentences of documents.
 
         The other documents change no more than the last bits of a score. If a document
-        has more sentences than the extractor reads, it is read in windows that overlap
+        has more sentences than the selector reads, it is read in windows that overlap
         by 8 sentences.
 
         Args:
@@ -98,12 +98,12 @@ class SentenceScorer:
           vectors: [N, D], the vectors of each document's sentences.
           feature_rows: [N, F], the features of each document's sentences.
         """
-        limit = self.network.config.max_sentences
+        most = self.network.config.max_sentences
         windows = [
             (number, window)
             for number, rows in enumerate(feature_rows)
             for window in cut_windows(
-                [1] * len(rows), limit=limit, overlap=_OVERLAP_SENTENCES
+                [1] * len(rows), max_tokens=most, overlap=_OVERLAP_SENTENCES
             )
         ]
         # The sort is stable: windows of equal length stay in order.
@@ -127,7 +127,7 @@ class SentenceScorer:
         return scores
 
 
-def save_scorer(
+def save_selector(
     folder: str,
     *,
     network: SelectorNetwork,
@@ -174,11 +174,11 @@ def save_scorer(
     )
 
 
-def load_scorer(folder: str) -> SentenceScorer:
+def load_selector(folder: str) -> SelectorBundle:
     """Reads a bundle of the kind `extractive`.
 
     Raises:
-      UsageError: the folder is no complete bundle of that kind, or the extractor was
+      UsageError: the folder is no complete bundle of that kind, or the selector was
         trained on features that this version does not compute.
       DataError: a file differs from the manifest.
     """
@@ -193,7 +193,7 @@ def load_scorer(folder: str) -> SentenceScorer:
             for name, values in stored.read_weights().items()
         }
         network = SelectorNetwork(
-            ExtractorConfig(**config["extractor"]),
+            SelectorConfig(**config["extractor"]),
             {name: weights[name] for name in weights if name.startswith(PREFIX)},
         )
         if "encoder" in config:
@@ -209,6 +209,6 @@ def load_scorer(folder: str) -> SentenceScorer:
             check_features(folder, learned["word_features"], WORD_FEATURES)
             check_features(folder, learned["pair_features"], PAIR_FEATURES)
             importance = ImportanceModel.of(learned, weights)
-    return SentenceScorer(
+    return SelectorBundle(
         network, encoder, importance=importance, model_id=stored.model_id
     )

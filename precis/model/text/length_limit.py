@@ -31,7 +31,7 @@ class Size(NamedTuple):
     chars: int
 
 
-class Limit(NamedTuple):
+class LengthLimit(NamedTuple):
     """The most that a text may have; 0 sets no limit.
 
     Attributes:
@@ -86,7 +86,7 @@ class Limit(NamedTuple):
         return [text, *(text[: each.end] for each in reversed(sentences[:-1]))]
 
 
-NO_LIMIT = Limit()
+NO_LENGTH_LIMIT = LengthLimit()
 
 
 def count_words(text: str) -> int:

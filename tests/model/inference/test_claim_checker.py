@@ -16,7 +16,7 @@ from support.summarize_runs import manifest_of, rows_of, settings_of
 from precis.model.bundle.checkpoints.bert import read_checker
 from precis.model.bundle.network_bundle import load_bundle, load_encoder_bundle
 from precis.model.errors import UsageError
-from precis.model.inference.support import SupportChecker
+from precis.model.inference.claim_checker import ClaimChecker
 from precis.model.text.article import Article
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.tables.columns import round_score
@@ -58,7 +58,7 @@ def reader(folder: str, kind: str) -> Callable[[str, str], float]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_score_is_the_mean_over_lines_of_their_best_chunk(kind, checkers):
-    checker, probability = SupportChecker(checkers[kind]), reader(checkers[kind], kind)
+    checker, probability = ClaimChecker(checkers[kind]), reader(checkers[kind], kind)
     of_pairs = np.array([[probability(c, line) for c in CHUNKS] for line in LINES])
     assert np.ptp(of_pairs) > 0.1
     expected = of_pairs.max(axis=1).mean()
@@ -75,7 +75,7 @@ def test_a_run_has_the_support_of_both_summaries(checkers, search, tmp_path):
     corpus = write_jsonl(tmp_path / "c.jsonl", lines)
     flags = {"bundle": search.bundle, "checker": folder, "fallback": "always"}
     assert precis("summarize", corpus=corpus, output=output, workers=1, **flags) == 0
-    checker, scores = SupportChecker(folder), set()
+    checker, scores = ClaimChecker(folder), set()
     for row, line in zip(rows_of(output), lines, strict=True):
         sentences = [each.text for each in Article.from_text(line["article"]).sentences]
         shown, written = row["summary"], row["abstractive_summary"]

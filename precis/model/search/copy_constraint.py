@@ -69,7 +69,7 @@ class PieceTable(NamedTuple):
     capitalised: Tensor
 
 
-class Support(NamedTuple):
+class FactSource(NamedTuple):
     """What a search may copy facts from.
 
     Attributes:
@@ -125,12 +125,12 @@ class WrittenUnit(NamedTuple):
     marks: Tensor
 
 
-def start_facts(cache: Cache, support: Support | None, beams: int) -> Cache:
+def start_facts(cache: Cache, fact_source: FactSource | None, beams: int) -> Cache:
     """Adds the units of B sources to the cache of a search of K hypotheses."""
-    if support is None:
+    if fact_source is None:
         return cache
-    table = PieceTable(*(ops.convert_to_tensor(part) for part in support.table))
-    batch, length = ops.shape(support.source)
+    table = PieceTable(*(ops.convert_to_tensor(part) for part in fact_source.table))
+    batch, length = ops.shape(fact_source.source)
     no = ops.zeros((batch, beams), dtype="bool")
     places = ops.zeros((batch, beams, length), dtype="bool")
     marks = ops.full((batch, beams), OPENS, dtype="int32")
@@ -139,7 +139,7 @@ def start_facts(cache: Cache, support: Support | None, beams: int) -> Cache:
         per_beam={**cache.per_beam, FACTS: written},
         per_document={
             **cache.per_document,
-            FACTS: source_units(support.source, table),
+            FACTS: source_units(fact_source.source, table),
         },
         shared={**cache.shared, FACTS: table},
     )
@@ -235,7 +235,7 @@ def must_continue(cache: Cache) -> Tensor:
     return ops.logical_not(cache.per_beam[FACTS].may_end)
 
 
-def lower_unsupported(logits: Tensor, cache: Cache) -> Tensor:
+def lower_new_facts(logits: Tensor, cache: Cache) -> Tensor:
     """Lowers the logits of tokens that would invent a fact.
 
     Args:

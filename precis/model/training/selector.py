@@ -1,4 +1,4 @@
-"""The training of an extractor, which scores sentences: records with oracle labels ->
+"""The training of a selector, which scores sentences: records with oracle labels ->
 bundle of the kind `extractive`.
 
 An encoder, where there is one, is not trained. The vectors of the sentences of each
@@ -28,12 +28,12 @@ from precis.model.extractive.expected import expected_rouge2, select_expected
 from precis.model.extractive.features import FEATURE_COUNT, features_of_all
 from precis.model.extractive.importance import ImportanceModel
 from precis.model.extractive.selection import select
+from precis.model.inference.selector_bundle import SelectorBundle, save_selector
 from precis.model.inference.selector_network import SelectorNetwork, pad_inputs
-from precis.model.inference.sentence_scorer import SentenceScorer, save_scorer
 from precis.model.inference.sentence_vectors import SentenceEncoder
 from precis.model.network.build import build_network
-from precis.model.network.config import ExtractorConfig
-from precis.model.network.extractor import Extractor
+from precis.model.network.config import SelectorConfig
+from precis.model.network.selector import Selector
 from precis.model.progress.stages import stage
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
@@ -58,7 +58,7 @@ _LENGTH_JITTER = 8  # sentences
 
 
 class TrainingArticle(NamedTuple):
-    """An article, cut after the sentences that the extractor reads together.
+    """An article, cut after the sentences that the selector reads together.
 
     Attributes:
       vectors: float16 [N, D]; D is 0 without an encoder.
@@ -75,8 +75,8 @@ class TrainingArticle(NamedTuple):
     highlights: str = ""
 
 
-class ExtractorTraining(Training):
-    """The training of an extractor.
+class SelectorTraining(Training):
+    """The training of a selector.
 
     Args:
       records: folder that `precis prepare` wrote, with oracle_sentences.
@@ -132,7 +132,7 @@ class ExtractorTraining(Training):
             }
         )
         self._read_articles()
-        shape = ExtractorConfig(
+        shape = SelectorConfig(
             vector_width=width,
             dropout=training.dropout,
             max_sentences=training.window_sentences,
@@ -189,7 +189,7 @@ class ExtractorTraining(Training):
                 "method that needs no training"
             )
 
-    def _build_network(self, shape: ExtractorConfig) -> Any:
+    def _build_network(self, shape: SelectorConfig) -> Any:
         """The network, which scales features by their mean and deviation."""
         network = build_network(shape, seed=self.training.seed)
         features = np.concatenate([article.features for article in self.articles])
@@ -287,7 +287,7 @@ class ExtractorTraining(Training):
         if self.training.importance_articles:
             with stage("learn importance"):
                 importance = self.learn_importance()
-        return save_scorer(
+        return save_selector(
             self.output,
             network=SelectorNetwork.of(self.network),
             encoder=self.encoder,
@@ -448,10 +448,10 @@ def _make_optimizer(learning_rate: float, steps: int) -> keras.optimizers.Optimi
     return keras.optimizers.AdamW(schedule, weight_decay=_WEIGHT_DECAY)  # pyright: ignore[reportArgumentType]  # Keras takes schedules.
 
 
-def _score(network: Extractor, articles: Sequence[TrainingArticle]) -> list[np.ndarray]:
+def _score(network: Selector, articles: Sequence[TrainingArticle]) -> list[np.ndarray]:
     """The scores of the sentences of each article, [N] each."""
-    scorer = SentenceScorer(SelectorNetwork.of(network))
-    return scorer.score_inputs(
+    selector = SelectorBundle(SelectorNetwork.of(network))
+    return selector.score_inputs(
         [article.vectors.astype(np.float32) for article in articles],
         [article.features for article in articles],
     )
