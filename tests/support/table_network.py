@@ -24,7 +24,7 @@ from precis.model.search.config import (
     SearchConfig,
     SpecialTokens,
 )
-from precis.model.search.copy_constraint import Support
+from precis.model.search.copy_constraint import FactSource
 from support import plain_search
 
 PRINTS = 7
@@ -225,7 +225,7 @@ def search(
     special: SpecialTokens,
     *,
     network: TableNetwork | None = None,
-    support: Support | None = None,
+    fact_source: FactSource | None = None,
     longest: Any = None,
 ) -> Any:
     """Beam search over tables, as numpy arrays or, within a graph, tensors."""
@@ -236,7 +236,7 @@ def search(
         batch=ops.shape(memory[0])[0],
         config=config,
         special=special,
-        support=support,
+        fact_source=fact_source,
         longest=longest,
     )
 

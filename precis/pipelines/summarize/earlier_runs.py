@@ -160,8 +160,8 @@ def placed_rows(
             or files.sha256_file(output_file.path) != output_file.sha256
         ):
             raise DataError(
-                f"--reuse: {output_file.path} is missing, or its checksum is not the one "
-                "in the manifest; repair that run by its own command, or reuse another"
+                f"--reuse: {output_file.path} is missing, or its checksum is not that "
+                "of its manifest; repair that run by its own command, or reuse another"
             )
         for group, rows in enumerate(read_output_file(output_file.path, columns)):
             size = len(rows)

@@ -73,7 +73,9 @@ def texts_of(rows):
 
 def test_every_way_to_run_gives_the_same_rows(corpus, bundle, selector, tmp_path):
     lengths = [MAX_SOURCE_TOKENS] * DOCUMENTS
-    batches = batches_by_length(lengths, beams=BEAM_WIDTH, limit=MAX_SOURCE_TOKENS)
+    batches = batches_by_length(
+        lengths, beams=BEAM_WIDTH, max_source_tokens=MAX_SOURCE_TOKENS
+    )
     assert len(batches) >= POOL_BATCHES
     flags = {
         "corpus": corpus,

@@ -31,13 +31,15 @@ def test_sources_are_padded_to_a_multiple_of_sixteen(longest, expected):
     ],
 )
 def test_batches_are_about_the_same_work(lengths, given, sizes):
-    batches = batches_by_length(lengths, **{"beams": 4, "limit": 512, **given})
+    batches = batches_by_length(
+        lengths, **{"beams": 4, "max_source_tokens": 512, **given}
+    )
     assert list(map(len, batches)) == sizes
 
 
 def test_batches_hold_every_document_once_longest_first():
     lengths = [5, 900, 0, 5, 9000, 10_000, 1, 300]
-    batches = batches_by_length(lengths, beams=4, limit=10_000)
+    batches = batches_by_length(lengths, beams=4, max_source_tokens=10_000)
     assert batches == [[5], [4], [1, 7, 0, 3, 6, 2]]
 
 

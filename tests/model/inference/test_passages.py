@@ -92,16 +92,16 @@ def test_where_sentences_compose_the_rest_of_the_body_is_one_part():
 def test_windows_are_balanced():
     # Not 9 and 1; the long sentence of the second cannot be shared out.
     even = [SentenceWindow(0, 0, 5), SentenceWindow(5, 5, 10)]
-    assert balanced_windows([1] * 10, limit=9, overlap=0) == even
+    assert balanced_windows([1] * 10, max_tokens=9, overlap=0) == even
     uneven_windows = [(0, 0, 1), (1, 1, 2), (2, 2, 4)]
-    assert balanced_windows([4, 9, 2, 2], limit=9, overlap=0) == uneven_windows
-    assert balanced_windows([], limit=9, overlap=3) == []
+    assert balanced_windows([4, 9, 2, 2], max_tokens=9, overlap=0) == uneven_windows
+    assert balanced_windows([], max_tokens=9, overlap=3) == []
     generator = np.random.default_rng(4)
     uneven = 0
     for _ in range(200):
         limit = int(generator.integers(8, 60))
         lengths = generator.integers(1, limit // 4 + 1, 50).tolist()
-        sizes = {"limit": limit, "overlap": limit // 8}
+        sizes = {"max_tokens": limit, "overlap": limit // 8}
         windows = balanced_windows(lengths, **sizes)
         # As few as without balance, and of similar length but for one sentence.
         assert len(windows) == len(cut_windows(lengths, **sizes))

@@ -34,7 +34,7 @@ def test_windows_of_random_documents_are_full_and_cover_every_sentence_once():
         limit = int(generator.integers(1, 30))
         overlap = int(generator.integers(0, 40))
         lengths = generator.integers(0, limit + 1, generator.integers(1, 40)).tolist()
-        windows = cut_windows(lengths, limit=limit, overlap=overlap)
+        windows = cut_windows(lengths, max_tokens=limit, overlap=overlap)
         covered = [range(window.new, window.last) for window in windows]
         assert [*itertools.chain(*covered)] == list(range(len(lengths)))
         for window in windows:
@@ -80,7 +80,7 @@ def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(
     (vectors,) = sentence_encoder.vectors([LONG])
     ids = encoder_bundle.tokenizer.encode_parts(LONG)
     lengths = [len(sentence_ids) for sentence_ids in ids]
-    windows = cut_windows(lengths, limit=TOKENS - 2, overlap=8)
+    windows = cut_windows(lengths, max_tokens=TOKENS - 2, overlap=8)
     assert len(windows) > 10 and vectors.shape == (40, 8)
     assert any(window.first < window.new for window in windows)
     for window in windows:

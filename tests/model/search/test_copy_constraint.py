@@ -19,7 +19,7 @@ from support.table_network import (
 
 from precis.model.inference.fact_pieces import fact_pieces
 from precis.model.search.config import SearchConfig, SpecialTokens
-from precis.model.search.copy_constraint import SCALE, WHOLE, Support
+from precis.model.search.copy_constraint import SCALE, WHOLE, FactSource
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 DOCUMENTS, SOURCE = 8, 9
@@ -61,7 +61,7 @@ def test_a_search_writes_what_the_rules_allow(case, table):
     config = dataclasses.replace(config, max_summary_tokens=6)
     sources = random_sources(case)
     tables = random_tables(DOCUMENTS, 6, len(VOCABULARY), seed=case)
-    results = search(tables, config, SPECIAL, support=Support(sources, table))
+    results = search(tables, config, SPECIAL, fact_source=FactSource(sources, table))
     for document in range(DOCUMENTS):
         allows = rule(sources[document])
         expected = plain_search_of(tables, document, config, SPECIAL, may_follow=allows)
@@ -74,8 +74,8 @@ def test_a_graph_keeps_the_rules(width, table):
     config = SearchConfig(beam_width=width, max_summary_tokens=20, no_repeat_ngram=0)
     sources = random_sources(77)
     tables = random_tables(DOCUMENTS, 20, len(VOCABULARY), seed=77)
-    support = Support(tf.constant(sources), table)
-    results = compiled_search(tables, config, SPECIAL, support=support)
+    fact_source = FactSource(tf.constant(sources), table)
+    results = compiled_search(tables, config, SPECIAL, fact_source=fact_source)
     for document in range(DOCUMENTS):
         allows = rule(sources[document])
         expected = plain_search_of(tables, document, config, SPECIAL, may_follow=allows)

@@ -129,7 +129,7 @@ def test_a_run_that_is_damaged_or_unfinished_is_not_reused(first, runs, tmp_path
             part.unlink()
         else:
             part.write_bytes(damaged)
-        message = f"--reuse: {part} is missing, or its checksum is not the one in the "
+        message = f"--reuse: {part} is missing, or its checksum is not that of "
         with pytest.raises(DataError, match=message):
             runs.run(**out)
     part.write_bytes(whole)

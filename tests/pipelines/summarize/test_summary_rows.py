@@ -198,7 +198,7 @@ def finished(line, summaries, tokenizer, **flags):
 def test_a_doubtful_line_has_a_flag_and_gives_way_to_the_extract(tokenizer):
     support = LineOrigin(0, 4, 0.9), LineOrigin(5, 9, 0.55)
     text = "Rain fell.\nIt was late."
-    written = [Summary(text, -1.0, -0.5, None, support=support)]
+    written = [Summary(text, -1.0, -0.5, None, origins=support)]
 
     def shown(**flags):
         row = finished(story(0), written, tokenizer, **flags)
