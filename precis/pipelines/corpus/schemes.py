@@ -1,7 +1,7 @@
 """The formats of corpora: one row of `SCHEMES` and one module each.
 
-Listing, reading, help and refusals are made of the rows. docs/CORPORA.md shows how a
-format is added.
+Listing, reading, help and refusals are made of the rows. docs/CONTRIBUTING.md shows how
+a format is added.
 """
 
 import importlib

@@ -7,12 +7,12 @@ import datetime
 import gzip
 import json
 import lzma
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import paragraphs
 from support.command_line import exit_code
 from support.corpus_records import read_corpus
 
@@ -281,12 +281,8 @@ def test_many_records_that_are_lost_for_one_reason_are_one_letter(tmp_path):
 
 
 def test_a_new_format_is_a_module_and_a_row(tmp_path, monkeypatch):
-    """The worked example of docs/CORPORA.md, run."""
-    page = (Path(__file__).parents[3] / "docs/CORPORA.md").read_text()
-    source = page.split("## A new format")[1].split("```python\n")[1].split("```")[0]
-    module = type(pytest)("precis.pipelines.corpus.paragraphs")
-    exec(source, module.__dict__)
-    monkeypatch.setattr(Scheme, "load", lambda self: module)
+    """The example that docs/CONTRIBUTING.md names."""
+    monkeypatch.setattr(Scheme, "load", lambda self: paragraphs)
     monkeypatch.setitem(SCHEMES, "paragraphs", Scheme("paragraphs"))
     (tmp_path / "a.txt").write_text("One fell.\nHere.\n\nTwo rose.\n")
     tasks, records = read_corpus(f"paragraphs:{tmp_path}/*.txt")
