@@ -91,11 +91,12 @@ format: $(INSTALLED) ## Format the code and sort the imports
 	$(BIN)/ruff check --fix --select I .
 	$(BIN)/ruff format .
 
-docs: $(DOCS) ## The documentation as a site that opens from disk: build/site/index.html
+docs: $(DOCS) ## Fills the figures of the pages and builds them as a site that opens from disk: build/site/index.html
+	$(BIN)/python -m docs.site.figures
 	$(BIN)/python -m docs.site.build
 
-bench: $(PARITY) ## One table beside all peers; PEERS=an interpreter that has more of them
-	$(BIN)/python benchmarks/table.py $(PEER_FLAG)
+bench: $(PARITY) ## One table beside all peers, kept in docs/figures.json; PEERS=an interpreter that has more of them
+	$(BIN)/python benchmarks/table.py --record $(PEER_FLAG)
 
 lock: ## Resolve requirements.lock anew from pyproject.toml; needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --extra all --group dev --generate-hashes --no-annotate \

@@ -1,12 +1,16 @@
-"""The machine that a benchmark runs on: its chip, the rate of its matrix products, and
-the interpreters that have the engines to compare.
+"""The machine that a benchmark runs on: its chip, the rate of its matrix products, the
+interpreters that have the engines to compare, and the file of the measured figures.
 """
 
+import datetime
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+
+FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures.json"
 
 # The modules of each engine and library; CTranslate2 needs the others to convert
 # weights.
@@ -90,3 +94,28 @@ def chip() -> str:
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return "unknown"
+
+
+def record(key: str, value: str, unit: str, command: str, path: Path = FIGURES) -> None:
+    """Writes a figure of this machine into docs/figures.json, which pages quote.
+
+    Args:
+      key: its name, in lower case with dots; a marker on a page has the same.
+      value: as it is shown; docs/site/figures.py has the forms.
+      unit: what is counted, "documents/s".
+      command: what measures it.
+      path: the file.
+    """
+    figures = json.loads(path.read_text("utf-8"))
+    figures[key] = {
+        "value": value,
+        "unit": unit,
+        "command": command,
+        "chip": f"{chip()}, {len(os.sched_getaffinity(0))} cores",
+        "date": datetime.date.today().isoformat(),
+    }
+    lines = [
+        f"  {json.dumps(name)}: {json.dumps(figures[name], ensure_ascii=False)}"
+        for name in sorted(figures)
+    ]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

@@ -1,11 +1,12 @@
 """The speed of this project beside everything that it is compared with, as one table.
 
-    python benchmarks/table.py [--peers PYTHON] [--only decode.py,train.py]
+    python benchmarks/table.py [--peers PYTHON] [--only decode.py,train.py] [--record]
 
 runs other scripts of this folder with little work, and prints a row for each job and
 peer. In each script both sides take turns. The figures are its medians, of the fastest
 way of each side where there are several; a ratio above 1 is in favour of ours. A peer
 that is not installed is named in its row. What runs is told on the standard error.
+`--record` writes the rows into docs/figures.json, under `bench.`.
 
 `--peers` is for CTranslate2, transformers and PyTorch, as in `decode.py`; the other
 peers are libraries of this interpreter. The searches write the same tokens but for
@@ -13,7 +14,9 @@ CTranslate2's int8 and our bfloat16; `decode.py` says how many are the same.
 """
 
 import argparse
+import datetime
 import os
+import re
 import subprocess
 import sys
 import time
@@ -21,7 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from decode_workers import ENGINES
-from machine import chip, find_interpreter
+from machine import chip, find_interpreter, record
 
 HEADER = "| job | ours | peer | of | unit | ratio |\n|---|---|---|---|---|---|"
 
@@ -123,6 +126,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         help="an interpreter that has peers; may be given again (default: this one)",
     )
     parser.add_argument("--only", help="some of the scripts (default: all)")
+    parser.add_argument(
+        "--record", action="store_true", help="write the rows into docs/figures.json"
+    )
     options = parser.parse_args(argv)
     names = {script.name for script in SCRIPTS}
     only = set(options.only.split(",")) if options.only else names
@@ -134,8 +140,16 @@ def main(argv: Sequence[str] | None = None) -> None:
         if script.name in only:
             lines = run(script, options.peers)
             failed |= not lines
-            table += [cells(row, lines, options.peers) for row in script.rows]
-    print(f"{chip()}, {len(os.sched_getaffinity(0))} cores\n\n{HEADER}")
+            rows = [cells(row, lines, options.peers) for row in script.rows]
+            table += rows
+            for row, columns in zip(script.rows, rows, strict=True):
+                if options.record and "-" not in columns:
+                    record_row(row, columns)
+    machine = f"{chip()}, {len(os.sched_getaffinity(0))} cores"
+    if options.record:
+        text = f"*{machine}, {datetime.date.today()}*"
+        record("bench.machine", text, "", "make bench")
+    print(f"{machine}\n\n{HEADER}")
     for columns in table:
         print(f"| {' | '.join(columns)} |")
     sys.exit(failed)
@@ -183,9 +197,19 @@ def cells(
     return row.job, figure(ours), figure(theirs), interpreter[1], unit, ratio
 
 
+def record_row(row: Row, columns: Sequence[str]) -> None:
+    """Writes the three numbers of a row into docs/figures.json."""
+    job, ours, theirs, versions, unit, ratio = columns
+    key = re.sub(r"\W+", "_", f"{job} {row.peer}".lower())
+    command = f"make bench ({versions})"
+    record(f"bench.{key}.ours", ours, unit, command)
+    record(f"bench.{key}.peer", theirs, unit, command)
+    record(f"bench.{key}.ratio", ratio, "times", command)
+
+
 def figure(value: float) -> str:
     """A rate, to whole numbers or with two decimals."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
+    return f"{value:,.0f}" if value >= 30 else f"{value:.2f}"
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 """The tables of scripts in `benchmarks/`, with as little work as they take."""
 
+import datetime
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks.machine import record
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,6 +24,18 @@ def table_of(*arguments):
         re.findall(r"\| ([^|]*?) (?=\|)", line) for line in done.stdout.splitlines()
     ]
     return [row for row in rows if row]
+
+
+def test_a_figure_is_recorded_beside_the_others_a_line_each(tmp_path):
+    path = tmp_path / "figures.json"
+    path.write_text('{"rate.b": {"value": "1"}, "rate.a": {"value": "2"}}')
+    record("rate.b", "3", "documents/s", "make bench", path)
+    lines = path.read_text().splitlines()
+    assert lines[1] == '  "rate.a": {"value": "2"},' and len(lines) == 4
+    figure = json.loads(path.read_text())["rate.b"]
+    assert figure.pop("chip").endswith(" cores")
+    assert figure.pop("date") == datetime.date.today().isoformat()
+    assert figure == {"value": "3", "unit": "documents/s", "command": "make bench"}
 
 
 @pytest.mark.slow

@@ -1,9 +1,11 @@
-"""Tests of the documentation site: pages of the commands, links, order, errors."""
+"""Tests of the documentation site: commands, links, figures, order, errors."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from docs.site.figures import filled_pages
 from docs.site.navigation import navigation
 from docs.site.page_links import anchors, broken_links
 from docs.site.reference import INDEX, reference_pages
@@ -58,6 +60,48 @@ def test_a_broken_link_and_a_broken_anchor_are_found(tmp_path):
         "page.md:14: #nothing: no such heading",
         "page.md:15: ../outside.md: leads out of the repository",
         "page.md:16: lost.md: no such file",
+    ]
+
+
+def test_the_pages_show_the_figures_that_were_measured():
+    for page, text in filled_pages().items():
+        assert page.read_text("utf-8") == text, "run: python -m docs.site.figures"
+
+
+def write_figures(folder: Path, page: str, **values: str) -> None:
+    (folder / "docs").mkdir(exist_ok=True)
+    figures = {key: {"value": value} for key, value in values.items()}
+    (folder / "docs/figures.json").write_text(json.dumps(figures))
+    (folder / "README.md").write_text(page)
+
+
+def test_figures_of_every_form_are_filled(tmp_path):
+    page = (
+        "10-20<!-- a --> and 0.5 %<!-- b -->, 1.0 / 2.0<!-- c --> / 7<!-- a -->\n"
+        "| 1 | **9.9 [9.8, 10.0]<!-- d -->** | *one core*<!-- e --> | <!-- a note -->"
+    )
+    values = {"a": "1,420", "b": "12 %", "c": "3.5 / 4.5 / 5.5", "d": "-1 [-2, +3]"}
+    write_figures(tmp_path, page, **values, e="*an EPYC, 2 cores*")
+    assert filled_pages(tmp_path)[tmp_path / "README.md"] == (
+        "10-1,420<!-- a --> and 12 %<!-- b -->, "
+        "3.5 / 4.5 / 5.5<!-- c --> / 1,420<!-- a -->\n"
+        "| 1 | **-1 [-2, +3]<!-- d -->** | *an EPYC, 2 cores*<!-- e --> | "
+        "<!-- a note -->"
+    )
+
+
+def test_a_wrong_marker_and_a_wrong_figure_are_refused_by_name(tmp_path):
+    page = "1<!-- known -->\nfast<!-- known -->, 3<!-- lost.key -->, 1.<!-- known -->"
+    write_figures(tmp_path, page, known="2", unused="3", words="some")
+    with pytest.raises(ValueError) as refusal:
+        filled_pages(tmp_path)
+    assert str(refusal.value).splitlines() == [
+        "README.md:2: known: no value before it",
+        "README.md:2: known: no value before it",
+        "README.md:2: lost.key: not in docs/figures.json",
+        "docs/figures.json: unused: on no page",
+        "docs/figures.json: words: 'some' does not look like a value",
+        "docs/figures.json: words: on no page",
     ]
 
 
