@@ -1,7 +1,7 @@
 """The peak resident memory of a job over a small and a ten times larger corpus, which
 shows that memory does not grow with the corpus.
 
-    python benchmarks/memory.py [--job summarize] [--documents 20000]
+    python benchmarks/memory.py [--job summarize] [--documents 20000] [--record]
 
 prints `name value unit` lines. The peak is that of the command and all processes that
 it starts; what they share counts once. The corpus is written to a file, with stories of
@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Sequence
 
 from command_runs import run_measured
+from machine import record
 
 from precis.pipelines.corpus.sample import generator
 
@@ -37,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         default=20_000,
         help="documents of the smaller corpus (default: 20000)",
     )
+    parser.add_argument(
+        "--record", action="store_true", help="write the figures into docs/figures.json"
+    )
     flags = parser.parse_args(argv)
     peaks = []
     for count in (flags.documents, 10 * flags.documents):
@@ -45,6 +49,11 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"{flags.job}_{count}_documents_peak_memory {peaks[-1] / 2**20:.0f} MiB",
             flush=True,
         )
+        if flags.record:
+            key = f"{flags.job}.memory.docs_{count // 1000}k"
+            command = f"python benchmarks/memory.py --job {flags.job}"
+            command += f" --documents {flags.documents}"
+            record(key, f"{peaks[-1] / 2**20:,.0f}", "MiB", command)
     print(f"ratio_of_ten_times_the_documents {peaks[1] / peaks[0]:.2f} x")
 
 

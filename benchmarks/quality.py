@@ -1,6 +1,6 @@
 """The cost of the quality measures, and their recall on injected errors.
 
-    python benchmarks/quality.py [--corpus sample:4000] [--documents 4000]
+    python benchmarks/quality.py [--corpus sample:4000] [--documents 4000] [--record]
 
 prints `name value unit` lines. Time is that of one core, for what a row of `precis
 summarize` needs with a network: the source once, its first three sentences as the
@@ -17,6 +17,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+
+from machine import record
 
 from precis.model.quality.measures import measure, read_source
 from precis.model.text.article import Article
@@ -60,6 +62,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--documents", type=int, default=4_000, help="documents at most (default: 4000)"
     )
+    parser.add_argument(
+        "--record", action="store_true", help="write the figures into docs/figures.json"
+    )
     flags = parser.parse_args(argv)
     articles = read_articles(flags.corpus, flags.documents)
     print(f"documents {len(articles)} count")
@@ -79,6 +84,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         if hits:
             recall = 100 * sum(hits) / len(hits)
             print(f"recall_of_{flag}_{kind} {recall:.2f} % of {len(hits)}")
+            if flags.record:
+                command = f"python benchmarks/quality.py --corpus '{flags.corpus}'"
+                unit = "% of the summaries"
+                record(f"flags.recall.{kind}", f"{recall:.1f} %", unit, command)
 
 
 def read_articles(corpus: str, count: int) -> list[Article]:

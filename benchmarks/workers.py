@@ -1,6 +1,7 @@
 """The jobs with one worker and with one for each core, in turn.
 
     python benchmarks/workers.py [--documents 20000] [--rounds 3] [--only prepare]
+                                 [--record]
 
 prints for each job the median seconds and the spread of both, their ratio, and the peak
 of resident memory. The corpus is the built-in one, written as JSON lines; a network is
@@ -32,6 +33,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="prepare,extractive,evaluate,network")
+    parser.add_argument(
+        "--record", action="store_true", help="write the figures into docs/figures.json"
+    )
     flags = parser.parse_args(argv)
     workers = len(os.sched_getaffinity(0))
     if workers == 1:
@@ -41,7 +45,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         commands = job_commands(folder, flags.documents, names, workers)
         for name in names:
-            compare(name, commands[name], folder, (1, workers), flags.rounds)
+            figures = compare(name, commands[name], folder, (1, workers), flags.rounds)
+            for key, (value, unit) in figures.items() if flags.record else ():
+                command = f"python benchmarks/workers.py --documents {flags.documents}"
+                command += f" --only {name}"
+                machine.record(f"workers.{name}.{key}", value, unit, command)
 
 
 def job_commands(
@@ -88,8 +96,12 @@ def _write_corpus(path: str, documents: int) -> str:
 
 def compare(
     name: str, command: Sequence[str], folder: str, workers: Sequence[int], rounds: int
-) -> None:
-    """Times a job with each number of workers in turn, and prints the figures."""
+) -> dict[str, tuple[str, str]]:
+    """Times a job with each number of workers in turn, and prints the figures.
+
+    Returns:
+      The values and units of some of them.
+    """
     runs: dict[int, list[CommandRun]] = {count: [] for count in workers}
     for round_number in range(rounds):
         # The first of a round changes, so that neither always follows the other.
@@ -99,7 +111,7 @@ def compare(
             flags = ("--output", output, "--workers", str(count))
             runs[count].append(run_measured(*command, *flags))
             shutil.rmtree(output)
-    medians = {}
+    medians, peak = {}, 0.0
     for count, measured in runs.items():
         seconds = [run.seconds for run in measured]
         medians[count] = statistics.median(seconds)
@@ -111,7 +123,14 @@ def compare(
             flush=True,
         )
     first, last = workers
-    print(f"{name} ratio {medians[first] / medians[last]:.2f} x", flush=True)
+    ratio = f"{medians[first] / medians[last]:.2f}"
+    print(f"{name} ratio {ratio} x", flush=True)
+    return {
+        "one": (f"{medians[first]:.1f} s", "seconds"),
+        "all": (f"{medians[last]:.1f} s", "seconds"),
+        "ratio": (ratio, "times"),
+        "memory": (f"{peak / 2**20:,.0f} MiB", "peak of resident memory"),
+    }
 
 
 if __name__ == "__main__":

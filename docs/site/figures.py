@@ -62,7 +62,12 @@ def filled_pages(root: Path = ROOT) -> dict[Path, str]:
 
 def main() -> int:
     """Writes the pages whose values have changed, and prints their paths."""
-    for page, text in filled_pages().items():
+    try:
+        pages = filled_pages()
+    except ValueError as error:
+        print(error)
+        return 1
+    for page, text in pages.items():
         if text != page.read_text("utf-8"):
             page.write_text(text, "utf-8")
             print(f"new figures: {page.relative_to(ROOT)}")

@@ -23,7 +23,7 @@ SEE_ALSO = {
     "train-summarizer": ("MODELS.md",),
     "import": ("MODELS.md",),
     "summarize": ("CORPORA.md", "RESULTS.md", "QUALITY.md", "SCHEMA.md"),
-    "evaluate": ("FIGURES.md", "SCHEMA.md"),
+    "evaluate": ("FIGURES.md", "METHODS.md", "SCHEMA.md"),
     "report": ("RESULTS.md",),
     "load": ("RESULTS.md",),
     "loaders": ("RESULTS.md",),

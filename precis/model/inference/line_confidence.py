@@ -13,7 +13,7 @@ logarithm of the words of the sentence.
 
 The weights are those of 665 lines by one summarizer of news that were read one by one
 against their sentences, of which 73 % were right; every summarizer has them. How the
-probabilities agree with readers stands in docs/QUALITY.md.
+probabilities agree with readers stands in docs/METHODS.md.
 """
 
 import itertools

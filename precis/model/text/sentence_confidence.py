@@ -4,7 +4,7 @@ Captions, headings, links to other pages, openers such as "It starts with buildi
 and sentences that are broken in the article do not. The probability is the logistic
 regression of what can be seen in the sentence. Its weights are those of 1,600 judged
 sentences of summaries, of which 9 % told nothing or were broken; how well it finds them
-stands in docs/QUALITY.md.
+stands in docs/METHODS.md.
 
     sentence                                              confidence
     Troops seized the old bridge and two villages.        0.82
