@@ -1,19 +1,30 @@
 """Tests of the documentation site: commands, links, figures, order, errors."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from docs.site.figures import filled_pages
+from docs.site.figures import MARKED, filled_pages
 from docs.site.navigation import navigation
-from docs.site.page_links import anchors, broken_links
+from docs.site.page_links import anchors, broken_links, prose_lines
 from docs.site.reference import INDEX, reference_pages
 from precis.model.config import flag_name
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.run.options import flag_fields
 
 ROOT = Path(__file__).parents[1]
+# A speed, a size or ROUGE; in a table one of the words in its head. A table of costs is
+# computed, not measured.
+MEASURED = re.compile(
+    r"\d (?:\w+/s\b|\w+ (?:a|per) second|[MG]i?B\b)|\d\.\d+ / \d+\.\d"
+)
+MEASURED_HEAD = re.compile(r"^(?!.*\bcost\b).*(?:\w/s\b|ROUGE-\d|\bratio\b|\bmemory\b)")
+# The sizes of settings, which nobody measured.
+SIZES = re.compile(
+    r"\b(?:1|8|16|64|128) MiB|\b(?:8|512) MB|\b(?:64) KiB|\b0\.5 GB|2\.9 GiB"
+)
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +77,36 @@ def test_a_broken_link_and_a_broken_anchor_are_found(tmp_path):
 def test_the_pages_show_the_figures_that_were_measured():
     for page, text in filled_pages().items():
         assert page.read_text("utf-8") == text, "run: python -m docs.site.figures"
+
+
+def unmarked_lines(text: str) -> list[int]:
+    """The lines of a page that state a measured figure without a marker."""
+    numbers, is_measured, in_table = [], False, False
+    for number, line in prose_lines(text):
+        is_head = line.startswith("|") and not in_table
+        in_table = line.startswith("|")
+        if is_head:
+            is_measured = MEASURED_HEAD.search(line) is not None
+        rest = SIZES.sub("", MARKED.sub("", line))
+        is_row = (
+            in_table
+            and is_measured
+            and not is_head
+            and re.search(r"\| *[+-]?\d[\d.,]* ", rest)
+        )
+        if MEASURED.search(rest) or is_row:
+            numbers.append(number)
+    return numbers
+
+
+def test_a_line_with_a_measured_figure_has_a_marker():
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    unmarked = [
+        f"{page.relative_to(ROOT)}:{number}"
+        for page in pages
+        for number in unmarked_lines(page.read_text("utf-8"))
+    ]
+    assert not unmarked
 
 
 def write_figures(folder: Path, page: str, **values: str) -> None:

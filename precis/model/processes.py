@@ -275,7 +275,7 @@ def refuse_within_import() -> None:
 def count_processes(asked: int) -> int:
     """The number of search processes.
 
-    The rule is what `benchmarks/decode.py` measured; docs/FIGURES.md has the figures.
+    The rule is what `benchmarks/decode.py` measured to be fastest.
 
     Args:
       asked: the number that the user asks for; 0 is one for each core that this process
