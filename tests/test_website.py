@@ -15,15 +15,15 @@ from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.run.options import flag_fields
 
 ROOT = Path(__file__).parents[1]
-# A speed, a size or ROUGE; in a table one of the words in its head. A table of costs is
-# computed, not measured.
+# A speed, a size, a time or ROUGE; in a table one of the words in its head.
 MEASURED = re.compile(
-    r"\d (?:\w+/s\b|\w+ (?:a|per) second|[MG]i?B\b)|\d\.\d+ / \d+\.\d"
+    r"\d (?:\w+/s\b|\w+ (?:a|per) second|[MG]i?B\b|m?s\b|minutes\b|hours\b|times as\b)"
+    r"|\d\.\d+ / \d+\.\d"
 )
-MEASURED_HEAD = re.compile(r"^(?!.*\bcost\b).*(?:\w/s\b|ROUGE-\d|\bratio\b|\bmemory\b)")
-# The sizes of settings, which nobody measured.
-SIZES = re.compile(
-    r"\b(?:1|8|16|64|128) MiB|\b(?:8|512) MB|\b(?:64) KiB|\b0\.5 GB|2\.9 GiB"
+MEASURED_HEAD = re.compile(r"\w/s\b|ROUGE-\d|\bratio\b|\bmemory\b|\bminutes\b")
+# Defaults and maxima, which nobody measured.
+SETTINGS = re.compile(
+    r"\b(?:1|8|16|64|128) MiB|\b(?:8|512) MB|\b64 KiB|\b0\.5 GB|\b120 s\b"
 )
 
 
@@ -87,7 +87,7 @@ def unmarked_lines(text: str) -> list[int]:
         in_table = line.startswith("|")
         if is_head:
             is_measured = MEASURED_HEAD.search(line) is not None
-        rest = SIZES.sub("", MARKED.sub("", line))
+        rest = SETTINGS.sub("", MARKED.sub("", line))
         is_row = (
             in_table
             and is_measured
