@@ -81,11 +81,12 @@ test-engines-short: $(DATAFLOW) ## One job on each engine, with a kill in its mi
 
 test-all: test test-slow ## All tests but those of engines and services; installs PyTorch beside the locked versions
 
-check: $(INSTALLED) ## Formatter, linter, type checker, and the links between pages
+check: $(INSTALLED) ## Formatter, linter, type checker, the links between pages; counts long sentences
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 	$(BIN)/python -m docs.site.page_links
+	$(BIN)/python -m docs.site.plain_words
 
 format: $(INSTALLED) ## Format the code and sort the imports
 	$(BIN)/ruff check --fix --select I .

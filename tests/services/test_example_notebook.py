@@ -41,7 +41,7 @@ def test_the_cells_show_what_they_say(tmp_path):
     version, summarize, evaluate, table, document, text = (
         printed(cell) for cell in notebook.cells if cell.cell_type == "code"
     )
-    assert version == "'0.2.0.dev0'"
+    assert version == "'0.2.0'"
     assert "'failed': 0" in summarize and "'written': 0" not in summarize
     table_rows = re.findall(r"^(\S+) +\d+ +(\d+\.\d) ", evaluate, re.MULTILINE)
     means = {system: float(rouge1) for system, rouge1 in table_rows}
