@@ -17,6 +17,7 @@ import yaml
 from docs.site.navigation import navigation
 from docs.site.page_links import broken_links, prose_lines
 from docs.site.reference import reference_pages
+from docs.site.report_picture import draw_report
 
 ROOT = Path(__file__).resolve().parents[2]
 WEBSITE = ROOT / "docs" / "site"
@@ -100,6 +101,8 @@ def _site_name(source: str) -> str:
     for name, root_page in ROOT_PAGES.items():
         if source == root_page:
             return name
+    if source.startswith("docs/site/assets/"):
+        return source.removeprefix("docs/site/")
     is_page = source.startswith("docs/") and source.endswith(".md")
     return source.removeprefix("docs/") if is_page else ""
 
@@ -126,7 +129,8 @@ def build_site(folder: Path) -> Path:
 
 
 def main() -> int:
-    """Builds the site and prints the path of its first page."""
+    """Draws the picture of a report, builds the site and prints its first page."""
+    draw_report(WEBSITE / "assets" / "report.png")
     print(f"the site: {build_site(ROOT / 'build')}")
     return 0
 
