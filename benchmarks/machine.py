@@ -5,6 +5,7 @@ interpreters that have the engines to compare, and the file of the measured figu
 import datetime
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -88,12 +89,11 @@ def matrix_rate(precision: str, threads: int) -> float:
 
 
 def chip() -> str:
-    """The model name of the processor."""
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return "unknown"
+    """The model name of the processor, and whether it has AVX-512."""
+    text = Path("/proc/cpuinfo").read_text("utf-8")
+    name = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    with_or_without = "with" if "avx512f" in text else "without"
+    return f"{name[1] if name else 'unknown'} {with_or_without} AVX-512"
 
 
 def record(key: str, value: str, unit: str, command: str, path: Path = FIGURES) -> None:

@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 if options.record and "-" not in columns:
                     record_row(row, columns)
     machine = f"{chip()}, {len(os.sched_getaffinity(0))} cores"
-    if options.record:
+    if options.record and not options.only:
         text = f"*{machine}, {datetime.date.today()}*"
         record("bench.machine", text, "", "make bench")
     print(f"{machine}\n\n{HEADER}")
