@@ -8,7 +8,7 @@ A job has one step or several, and each step its tasks. The receipt
 files that it describes are in place, so a task with a receipt need not run again.
 
     task            3
-    file_counts         {"a.jsonl": {read: 900, written: 897, failed: 2, empty: 1}}
+    file_counts     {"a.jsonl": {read: 900, written: 897, failed: 2, empty: 1}}
     counts          further counts of the task, such as truncated
     files           [{file, rows, bytes, sha256}]
     dead_letters    the same, of the file of dead letters if there is one
@@ -57,7 +57,7 @@ from precis.pipelines.run.result_files import (
 )
 
 # The keys of a receipt that every kind of job has; the others are its figures.
-_COMMON_KEYS = ("task", "sources", "counts", "files", "dead_letters", "failures")
+_COMMON_KEYS = ("task", "file_counts", "counts", "files", "dead_letters", "failures")
 _JOB_KEY = "job_fingerprint"
 # What the fork server of worker processes imports.
 _IMPORTS = "precis.pipelines.engines.task_imports"
@@ -76,7 +76,7 @@ class TaskReport:
       files: what it published, without the dead letters.
       figures: what only this kind of job reports, as JSON where the step has receipts;
           empty where a file failed the task. `documents` are the task's part of the
-          progress where its file_counts account for no records; `flagged` are the rows
+          progress where it reads no records; `flagged` are the rows
           with a quality flag.
       counts: further counts, which need not add up to anything.
       task: its number.
@@ -337,7 +337,7 @@ def read_receipt(step: Step, number: int) -> TaskReport | None:
         content = read_checksummed(
             receipt_path(step, number),
             way_out="the task is done again",
-            fields=dict.fromkeys(("sources", "counts", "failures"), dict),
+            fields=dict.fromkeys(("file_counts", "counts", "failures"), dict),
         )
         # Late lists of an object store may have kept receipts of another job.
         if content.pop(_JOB_KEY, "") != step.job.fingerprint:

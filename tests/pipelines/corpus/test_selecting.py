@@ -14,7 +14,7 @@ import precis
 from precis.model.errors import DataError, UsageError
 from precis.model.text.article import Article
 from precis.pipelines.corpus import records as records_module
-from precis.pipelines.corpus import source
+from precis.pipelines.corpus import corpus as corpus_tasks
 from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import FileError, unread_file
@@ -123,7 +123,7 @@ def test_a_file_that_fails_while_documents_are_drawn_ends_the_command(
     def failing(task, options):
         raise FileError(unread_file(*task.paths, "file_unreadable", "no disk"))
 
-    monkeypatch.setattr(source, "read_records", failing)
+    monkeypatch.setattr(corpus_tasks, "read_records", failing)
     with pytest.raises(DataError, match="a.jsonl: no disk; --sample draws from every"):
         list_tasks(CorpusOptions(corpus=corpus, sample=12))
 

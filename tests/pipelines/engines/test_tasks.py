@@ -136,9 +136,9 @@ def test_every_task_is_run_once_and_counted(tmp_path, step, counted, processes):
     assert runs(tmp_path) == ["0", "1"]
     assert ((tmp_path / "pid").read_text() == str(os.getpid())) == (processes == 1)
     receipt = json.loads((tmp_path / "_tasks" / "infer" / "00001.json").read_bytes())
-    assert receipt["longest"] == 8 and receipt["sources"]["a"]["failed"] == 1
+    assert receipt["longest"] == 8 and receipt["file_counts"]["a"]["failed"] == 1
     assert set(receipt) == {
-        *("job_fingerprint", "task", "sources", "counts", "files", "dead_letters"),
+        *("job_fingerprint", "task", "file_counts", "counts", "files", "dead_letters"),
         *("failures", "longest", "content_sha256"),
     }
     run(tmp_path, step, of_both_tasks, processes=processes)

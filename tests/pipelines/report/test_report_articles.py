@@ -9,7 +9,7 @@ import pytest
 from support.command_line import write_jsonl
 
 from precis.model.text.article import Article
-from precis.pipelines.corpus import source
+from precis.pipelines.corpus import corpus as corpus_tasks
 from precis.pipelines.corpus.corpus import list_tasks, pack_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import Place
@@ -92,7 +92,9 @@ def corpora(folder: Path):
 @pytest.mark.parametrize("scheme", ["jsonl", "csv", "parquet", "text", "sample"])
 def test_articles_are_found_at_their_places(scheme, tmp_path, monkeypatch):
     # Small tasks are joined, and read piece by piece.
-    monkeypatch.setattr(source, "pack_tasks", lambda tasks: pack_tasks(tasks, most=2))
+    monkeypatch.setattr(
+        corpus_tasks, "pack_tasks", lambda tasks: pack_tasks(tasks, most=2)
+    )
     corpus = CorpusOptions(corpus=corpora(tmp_path)[scheme], task_bytes=300)
     tasks = list_tasks(corpus)
     articles = [record for task in tasks for record in read_task(task, corpus)]
