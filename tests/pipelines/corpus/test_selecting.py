@@ -13,8 +13,8 @@ from support.summarize_runs import rows_of
 import precis
 from precis.model.errors import DataError, UsageError
 from precis.model.text.article import Article
-from precis.pipelines.corpus import records as records_module
 from precis.pipelines.corpus import corpus as corpus_tasks
+from precis.pipelines.corpus import records as records_module
 from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import FileError, unread_file
