@@ -1,14 +1,14 @@
-"""Text: cleaned, cut into sentences and words, and kept as an article.
+"""Text: cleaning, sentences, words, and the article that holds them.
 
-document       a document as its source holds it
-article        a document with all that is derived from its text
+document       a document as read from a corpus
+article        a document with the values derived from its text
 normalization  the normal form of a text
 language       the language of a text
 boilerplate    the dateline before a story, and sentences about the web page
 wrapping       lines of wrapped paragraphs
 sentences      sentences with their offsets
-clause_cuts    sentences without the clauses that they can do without
-answer         the summary in what a language model wrote
+clause_cuts    sentences shortened by leaving out clauses
+answer         the summary in the output of a language model
 words          words of a text, and of many texts at once
 porter         stems
 stop_words     English stop words

@@ -1,5 +1,5 @@
-"""The summary in what a language model wrote: without its thoughts, the marks of turns,
-the words around the summary, the sentences that it was told, and what Markdown adds.
+"""Extracts the summary from the output of a language model: removes thoughts, marks of
+turns, words around the summary, repeated instructions, and Markdown.
 
     <think>Short.</think>Sure! Here is a summary:    **Rain fell.**<|im_end|>
                                                        Rain fell.
@@ -12,21 +12,21 @@ from precis.model.text.sentences import split_sentences
 _THOUGHT = "(?:thinking|think|thoughts?|reasoning|analysis|scratchpad|reflection)"
 _OPEN = rf"(?:<\|?(?:\w+[:_])?{_THOUGHT}\|?>|<\|channel>|\[think\]|◁think▷)"
 _CLOSE = rf"(?:<(?:/|\|end_)(?:\w+[:_])?{_THOUGHT}\|?>|<channel\|>|\[/think\]|◁/think▷)"
-# A mark of a turn, such as `<|im_end|>`, or one that encloses the whole answer.
+# A mark of a turn, such as `<|im_end|>`, or a mark that encloses the whole answer.
 _MARK = (
     r"(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|</?s>|<(?:eos|bos|pad|(?:start|end)_of_turn)>"
     rf"|\[/?INST\]|</?(?:answer|summary|response|output)>|{_CLOSE})"
 )
-# What is removed from an answer. The name of a mark in running text stays.
+# The patterns removed from an answer. The name of a mark in running text stays.
 _AROUND_ANSWERS = (
     # The channels of gpt-oss before the last one, with and without their marks.
     r"\A(?:(?:.*<\|channel\|>)?final\b.{0,40}?<\|message\|>|.*assistantfinal)",
     r"\A(?:(?:<\|start\|>assistant)?<\|channel\|>|(?-i:analysis(?=[A-Z]))).*",
-    # Thoughts. The prompt may hold the first mark, and the last one may be cut off.
+    # Thoughts. The opening mark may be in the prompt, the closing mark cut off.
     rf"\A(?:\s*{_OPEN}.*?{_CLOSE})+",
     rf"\A(?:(?!{_OPEN}).)*?{_CLOSE}(?=.*\w)",
     rf"^[ \t]*{_OPEN}.*",
-    # The marks in front, and all behind the first other one.
+    # The marks at the beginning, and everything after the first mark that follows.
     rf"\A(?:{_MARK}\s*(?-i:assistant|model)?\s*)+",
     rf"(?:(?<![\s\"'“‘(`])|^[ \t]*){_MARK}.*|{_MARK}\s*(?:\Z|\n|{_MARK}).*",
 )
@@ -42,7 +42,7 @@ _NOUN = (
 _OF = r"(?: [^\n.!?:]{0,60}\b(?:document|article|text|passage|story|words|sentences?))?"
 _SURE = r"\A(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright|yes)"
 _HELP = r",? (?:i can|i['’]\w+|let me)\b[^\n.!:]{0,60}?\b(?:help|summar)[^\n.!:]{0,60}"
-# What is removed around a summary, with a colon or on a line of its own.
+# Phrases removed around a summary: with a colon, or on a separate line.
 _AROUND_SUMMARIES = (
     rf"{_SURE}(?:(?:{_HELP})?[!,.:]\s*(?={_HERE})|! |[!.]\s*\n|{_HELP}[.!:]\s)",
     rf"\A{_HERE}[^\n.!?:：]{{0,40}}?(?:{_NOUN}|points)"
@@ -56,23 +56,23 @@ _AROUND_SUMMARIES = (
 
 
 def answer_text(written: str) -> str:
-    """What was written without thoughts and marks of turns."""
+    """The output without thoughts and marks of turns."""
     return _without(_AROUND_ANSWERS, written)
 
 
 def summary_text(written: str, instruction: str) -> str:
-    """The summary in what was written.
+    """Extracts the summary from the output of a model.
 
     Args:
-      written: all of it.
-      instruction: what the model was told, of which the summary holds no sentence, nor
-        the beginning of one.
+      written: the whole output.
+      instruction: the instruction to the model; its sentences, and their beginnings,
+        are removed from the output.
     """
     text = re.sub(_MARKDOWN, "", answer_text(written))
     told = [_plain(each.text) for each in split_sentences(instruction)]
     for each in reversed(split_sentences(text)):
         is_told = any(known.startswith(_plain(each.text)) for known in told)
-        # Shorter ones may be sentences of a summary.
+        # Shorter sentences may belong to the summary.
         if is_told and each.text.count(" ") > 1:
             text = text[: each.start].rstrip(" \t") + text[each.end :]
     return _without(_AROUND_SUMMARIES, text)

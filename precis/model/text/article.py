@@ -1,4 +1,4 @@
-"""An article: a document and everything that is derived from its text."""
+"""An article: a document and the values derived from its text."""
 
 import copy
 import functools
@@ -14,16 +14,15 @@ from precis.model.text.sentences import Sentence, split_sentences
 from precis.model.text.words import join_words, split_chunks
 from precis.model.text.wrapping import shown_line, unwrapped_lines
 
-# What is done to an article before a network reads it: `standard` cleans it, with
-# `none` the network reads it as it stands.
+# `standard` cleans an article before a network reads it; `none` leaves it unchanged.
 CLEANINGS = ("standard", "none")
 
 
 class Article:
-    """A document with the values that are derived from its text.
+    """A document with the values derived from its text.
 
-    A job makes one article of each document and passes it on. A derived value is
-    computed when it is first used, and once.
+    Each value is computed once, when it is first used; so a job makes one article per
+    document and passes it on.
 
     document.article  "(CNN) -- Rain fell.  It was cold.\\r\\nNobody came."
     normalised        "(CNN) -- Rain fell. It was cold.\\nNobody came."
@@ -49,7 +48,7 @@ class Article:
 
     @classmethod
     def from_text(cls, text: str, *, clean: str = "standard") -> "Article":
-        """The article of a text that belongs to no corpus."""
+        """Makes an article from a text that is not in a corpus."""
         document = Document("", "", text, None, {})
         return cls(document, clean=clean)
 
@@ -71,11 +70,10 @@ class Article:
 
     @functools.cached_property
     def body(self) -> str:
-        """The input of a network: the story on one line, normalised, no boilerplate.
+        """The input of a network: the normalised story on one line, no boilerplate.
 
-        Without cleaning it is the text as it was read, except that lone surrogates,
-        which no encoding can write, are left out. It is empty if there is only white
-        space.
+        Without cleaning it is the text as it was read, without lone surrogates, which
+        cannot be encoded. It is empty if there is only white space.
         """
         if self._is_raw:
             return self._raw if self.normalised else ""
@@ -84,14 +82,14 @@ class Article:
         text = self.normalised.replace("\n", " ")
         if self.story_start == 0:
             return text
-        # Boilerplate ends with a bracket or with white space. No character composes
-        # with these, so the normalised boilerplate begins the normalised text.
+        # Boilerplate ends with a bracket or white space, which compose with no other
+        # character. So the normalised text begins with the normalised boilerplate.
         boilerplate = one_line(self.document.article[: self.story_start])
         return text[len(boilerplate) :].lstrip(" ")
 
     @functools.cached_property
     def language(self) -> str | None:
-        """The language of the body, as `language_of` tells it."""
+        """The language of the body; see `language_of`."""
         return language_of(self.body)
 
     @property
@@ -124,18 +122,17 @@ class Article:
 
     @functools.cached_property
     def joined_words(self) -> str:
-        """The words of the text as it was read, boilerplate included, with a space
-        between them.
+        """The words of the text as it was read, boilerplate included, joined by spaces.
 
-        Where a sentence ends within a word (`the U.` `S.`), the word is divided there,
-        so that every word of a sentence is a word of the article.
+        If a sentence ends within a word (`the U.` `S.`), the word is divided there, so
+        that every word of a sentence is a word of the article.
         """
         *sentences, head = self._words_by_piece
         return " ".join(filter(None, [head, *sentences]))
 
     @functools.cached_property
     def words_by_sentence(self) -> dict[str, str]:
-        """The words of each sentence, with a space between them, by its text."""
+        """The words of each sentence, joined by spaces, by the text of the sentence."""
         return dict(zip(self.sentence_texts, self._words_by_piece, strict=False))
 
     @functools.cached_property
@@ -143,17 +140,17 @@ class Article:
         return join_words(split_chunks(self.pieces))
 
     def keep_words(self, words: Sequence[str]) -> None:
-        """Takes the words of `pieces` from a caller that read many articles together.
+        """Stores the words of `pieces`, for callers that read many articles together.
 
         Args:
-          words: `join_words` of each piece.
+          words: the words of each piece, from `join_words`.
         """
         self._words_by_piece = words
 
     @property
     def pieces(self) -> list[str]:
-        """Each sentence with the text up to the next one, in which there is no word;
-        last the text before the first sentence.
+        """Each sentence with the text, without words, up to the next sentence; and last
+        the text before the first sentence.
         """
         text = self.document.article
         starts = [sentence.start for sentence in self.sentences]
@@ -173,10 +170,8 @@ class Article:
 
     @functools.cached_property
     def content_sha256(self) -> str:
-        """The sha256 of `normalised` in hexadecimal.
-
-        Without cleaning it is that of the text as it was read, because a network then
-        reads texts of one normal form differently.
+        """The sha256 of `normalised` in hexadecimal; without cleaning, the sha256 of
+        the text as it was read, because then a network sees every difference.
         """
         text = self._raw if self._is_raw else self.normalised
         return hashlib.sha256(text.encode()).hexdigest()
@@ -188,16 +183,16 @@ class Article:
 
 
 def body_parts(article: Article) -> list[str]:
-    """The body of an article cut at the borders of its sentences; the parts joined are
-    the body.
+    """Cuts the body of an article at the borders of its sentences; the joined parts
+    are the body.
 
     article.body   "Rain fell. It was cold. Nobody came. --"
     body_parts     "Rain fell."  " It was cold."  " Nobody came. --"
 
-    A part is a sentence with the space before it, and with the marks without words
-    behind it. Sentences are offsets into the text as it was read. Where normalising a
-    part gives other text than the body has there, because characters of two sentences
-    compose, the rest of the body is one part.
+    A part is a sentence with the space before it and the marks without words after it.
+    Sentences are offsets into the text as it was read. If a normalised part differs
+    from the body, because characters of two sentences compose, the rest of the body is
+    one part.
     """
     body = article.body
     *pieces, head = article.pieces

@@ -1,4 +1,4 @@
-"""Whether a line keeps who says what it says: rules for English, cased or not.
+"""Whether a line lost its attribution: rules for English, in any case.
 
     sentence   The man, 35, shot a guard and fled, police said on Monday.
     clauses    The man | 35 | shot a guard and fled | police said on Monday
@@ -6,8 +6,9 @@
     lost       The man shot a guard.
     kept       The man shot a guard, according to police.
 
-A line lost it if it has words that its sentence has within a claim alone, and no word
-that attributes. Its sentence is the one of the article that it shares most words with.
+A line has lost its attribution if it states words that its sentence has only within a
+claim, and has no attributing word. Its sentence is the sentence of the article that
+shares most words with the line.
 """
 
 import functools
@@ -21,14 +22,14 @@ from precis.model.text.sentence_confidence import has_verb
 from precis.model.text.stop_words import STOP_WORDS
 from precis.model.text.words import words
 
-# They hardly do anything else than tell what somebody says or thinks.
+# Verbs that nearly always tell what somebody says or thinks.
 _SAYING = frozenset(
     "said say says saying told tells telling alleges alleging believed believe "
     "believes believing thought think thinks thinking insisted insist insists "
     "insisting argued argue argues arguing contended contend contends testified "
     "tweeted claiming warning suggesting adding reporting denying stating".split()
 )
-# They do so as a clause of their own or before `that` or a pronoun: `claimed he`.
+# Verbs that do so as a separate clause, or before `that` or a pronoun: `claimed he`.
 _TELLING = frozenset(
     "added adds announced announces reported report reports warned warn warns stated "
     "denied deny denies admitted admit admits "
@@ -37,14 +38,14 @@ _TELLING = frozenset(
     "predicts feared heard hears expect expects concluded complained found "
     "ruled".split()
 )
-# They do so before a name and a verb too: `claims Oslo owes it`.
+# Verbs that do so before a name and a verb too: `claims Oslo owes it`.
 _SUSPECTING = frozenset(
     "alleged allege claimed claim claims fear fears suspect suspects".split()
 )
 _ADMITTING = frozenset("admitted admit admits acknowledged".split())
-# They do so before somebody and `of`: `accused Smith of theft`.
+# Verbs that do so before a person and `of`: `accused Smith of theft`.
 _ACCUSING = frozenset("accused accuse accuses suspected suspect suspects".split())
-# They do so before `to`, `of` or `with`.
+# Participles that do so before `to`, `of` or `with`.
 _PASSIVE = frozenset(
     "believed thought alleged claimed reported feared expected accused suspected "
     "rumored rumoured charged".split()
@@ -66,26 +67,26 @@ _SUBORDINATE = _RELATIVES.union("while and but because after before if as".split
 _SPEAKERS = frozenset("he she it they we i".split())
 _PRONOUNS = _SPEAKERS.union("that there his her their".split())
 _DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
-# What may follow a verb whose claim stands before it: `said on Monday`.
+# Words that may follow a verb after its claim: `said on Monday`.
 _ASIDES = _DAYS.union("in on at to of by during after via late early as".split())
 _MOST_ASIDE = 8  # words
 _MOST_NAME = 6
 _NO_NAMES = frozenset("and lead lives".split())  # `claimed two lives and left`
 _SPEAKER = re.compile(r"[^:\"“]{2,40}:\s")
 _BREAK = re.compile(r",(?!\d)|[;:?!\"“”()]|\s[-–—]+\s|``|''|(?:^|\s)['‘]|['’](?:\s|$)")
-# Least share of the words of a line, without stop words, that its sentence has; and of
-# the most that any sentence has.
+# A sentence supports a line if it has these shares: of the line's words, without stop
+# words, and of the most words that any sentence has.
 _LEAST_SHARED = 0.7
 _NEAR_MOST = 0.9
 
 
 class _Claim(NamedTuple):
-    """What a sentence attributes to somebody.
+    """A claim that a sentence attributes to somebody.
 
     Attributes:
-      verb: the word that does so.
-      words: of the claim, without stop words.
-      others: those of the sentence around it.
+      verb: the attributing word.
+      words: the stems of the claim's words, without stop words.
+      others: the stems of the words around the claim.
     """
 
     verb: str
@@ -94,14 +95,15 @@ class _Claim(NamedTuple):
 
 
 def loses_attribution(lines: Sequence[str], sentences: Mapping[str, str]) -> bool:
-    """Whether a line says as a fact what the article only says that somebody says.
+    """Whether a line states as a fact what the article attributes to somebody.
 
-    A line may leave it to the line before it, if that is of the same sentence. If
-    several sentences support a line, all must attribute what it says.
+    The line before it may hold the attribution, if both are from the same sentence. If
+    several sentences support a line, all of them must attribute what it states.
 
     Args:
-      lines: of a summary.
-      sentences: the words of each sentence of the article, with a space between them.
+      lines: the lines of a summary.
+      sentences: the words of each sentence of the article, joined by spaces, by its
+        text.
     """
     contents = {
         text: frozenset(map(_stem, each.split())) for text, each in sentences.items()
@@ -122,15 +124,15 @@ def loses_attribution(lines: Sequence[str], sentences: Mapping[str, str]) -> boo
 
 
 def attributes(line: str) -> bool:
-    """Whether a line says that somebody says or thinks something; one that begins with
-    a speaker and a colon does.
+    """Whether a line says that somebody says or thinks something, or begins with a
+    speaker and a colon.
     """
     return _SPEAKER.match(line) is not None or bool(attributing_words(line))
 
 
 def attributing_words(line: str) -> list[str]:
-    """The words that say that somebody says or thinks something; an adjective as in
-    `the reported theft` does not.
+    """The words of a line that say that somebody says or thinks something, without
+    adjectives as in `the reported theft`.
     """
     return [
         token
@@ -150,11 +152,11 @@ def _supporting(content: set[str], contents: Mapping[str, frozenset[str]]) -> se
 
 
 def _states_claim(content: set[str], sentence: str) -> bool:
-    """Whether a line that attributes nothing states a claim of a sentence.
+    """Whether a line without attribution states a claim of a sentence.
 
     Args:
-      content: the words of the line that are no stop words.
-      sentence: its text.
+      content: the stems of the line's words, without stop words.
+      sentence: the text of the sentence.
     """
     for claim in _claims(sentence):
         stated = len(content & (claim.words - claim.others))
@@ -175,7 +177,7 @@ def _claims(sentence: str) -> Iterator[_Claim]:
         for place, word in enumerate(clause):
             head, rest = clause[:place], clause[place + 1 :]
             around = before | behind | _content(head)
-            if _is_hedge(word, head, rest):  # of the next word, or the one before it
+            if _is_hedge(word, head, rest):  # of the next word, or else the previous
                 near = [each for each in rest if each not in STOP_WORDS] or head[-1:]
                 yield _Claim(word, _content(near[:1]), set())
             elif _is_charge(word, head, rest):
@@ -196,7 +198,7 @@ def _claims(sentence: str) -> Iterator[_Claim]:
 
 
 def _content(*clauses: Iterable[str]) -> set[str]:
-    """The stems of words that are no stop words."""
+    """The stems of words, without stop words."""
     return {
         _stem(each) for clause in clauses for each in clause if each not in STOP_WORDS
     }
@@ -214,7 +216,7 @@ def _goes_on(clause: list[str]) -> bool:
 
 
 def _is_hedge(word: str, head: list[str], rest: list[str]) -> bool:
-    """Whether a word says of the next one that it is only alleged."""
+    """Whether a word says that the next word is only alleged."""
     is_noun_behind = not _PRONOUNS.union(("to", "of")).isdisjoint(rest[:1])
     return word in _ADVERBS or (
         word in _ADJECTIVES
@@ -234,7 +236,7 @@ def _is_charge(word: str, head: list[str], rest: list[str]) -> bool:
 
 
 def _charge_end(head: list[str], rest: list[str]) -> int:
-    """Where `to be the oldest in Oslo` ends: at `and`, or at the verb that goes on."""
+    """Where `to be the oldest in Oslo` ends: at `and`, or at the next verb."""
     may_go_on = _BE.isdisjoint(head[-2:])  # `The man believed to be the oldest died`
     start = next(n for n, each in enumerate(rest) if each in ("to", "of", "with"))
     for place, each in enumerate(rest):
@@ -244,7 +246,7 @@ def _charge_end(head: list[str], rest: list[str]) -> int:
 
 
 def _is_alone(clause: list[str], place: int, count: int) -> bool:
-    """Whether a clause with a verb of saying only says who says the rest."""
+    """Whether a clause with a verb of saying only attributes the other clauses."""
     rest = clause[place + 1 :]
     if clause[0] in _SUBORDINATE or clause[place].endswith("ing"):
         return False
@@ -255,7 +257,7 @@ def _is_alone(clause: list[str], place: int, count: int) -> bool:
 
 
 def _opens_claim(word: str, head: list[str], rest: list[str]) -> bool:
-    """Whether what stands behind a verb is what somebody says."""
+    """Whether the words after a verb are what somebody says."""
     if word in ("told", "tells"):
         return "to" not in rest[:4]  # but an order
     if not _NO_CLAIMS.isdisjoint(rest[:1]):

@@ -1,21 +1,22 @@
-"""Text of a news site that belongs to no story.
+"""Boilerplate: text of a news site that is not part of the story.
 
-Before the story stand agency, dateline, byline, times of publication:
+Agency, dateline, byline and times of publication come before the story:
 
     article      "(CNN) -- Rain fell.  It was cold.\\r\\nNobody came."
     boilerplate   ^^^^^^^^^
     body         "Rain fell. It was cold. Nobody came."
 
-Between its paragraphs and below it stand sentences about the web page, as in "Scroll
-down for video". The patterns fit cased text, and lower-cased and tokenised text. They
-are narrow, because a sentence of the story must not match: each names the first words,
-the last words or the whole of a sentence. Some sentences about the page are missed.
+Sentences about the web page, such as "Scroll down for video", come between its
+paragraphs and after it. The patterns match cased text, and lower-cased, tokenised text.
+They are narrow, so that no sentence of the story matches: each describes the first
+words, the last words or the whole of a sentence. Some sentences about the page are
+missed.
 """
 
 import re
 
-# The boilerplate that CNN and the Daily Mail print before the story, cased as in TFDS
-# and lower-cased as See et al. (2017) tokenised it.
+# Boilerplate of CNN and the Daily Mail: cased as in TFDS, and lower-cased and tokenised
+# as by See et al. (2017).
 _AGENCY = r"\( ?~? ?(?:CNN|Reuters|AP|CNN Student News) ?\)"
 _PUBLISHER = (
     r"\( ?(?:CNN ?Money(?:\.com)?|CNNGo|Wired|Mashable(?:\.com)?"
@@ -42,8 +43,8 @@ _TOKENISED_PLACE = (
     rf"(?: (?!{_NO_PLACE})(?:- )?[^\W\d_][\w.'’-]*){{0,4}}"
 )
 _TIME = r"\d{1,2}[:.]\d\d [A-Z]{2,4} ?, \d{1,2} [A-Z]+ \d{4}"
-# Kinds of boilerplate in the order in which they are tried, from the first character of
-# the text on. After a match all are tried again.
+# Kinds of boilerplate in the order in which they are tried, at the first character of
+# the text. After a match, all are tried again at its end.
 BOILERPLATE = {
     # "(CNN) -- ", "(CNN)", "( ~ cnn ) -- ", "(The Hollywood Reporter)"
     "credit": rf"(?i:{_AGENCY}|{_PUBLISHER})(?:\s?{_DASH}(?=\s))?",
@@ -137,8 +138,8 @@ _ENDINGS = "|".join(
 _PAGE_SENTENCE = re.compile(
     rf"\W*?(?:(?<!\w)(?:{_BEGINNINGS})|.*(?:{_ENDINGS}))", re.DOTALL
 )
-# A sentence that matches contains one of these strings. They are searched for first,
-# because that is much faster.
+# A sentence that matches contains one of these strings. To search for them first is
+# much faster.
 _HINTS = (
     "scroll down|click here|facebook|twitter|instagram|google|youtube|pinterest"
     "|snapchat|read more|»|to a friend|all rights|copyright|©|share your|subscribe"
@@ -149,9 +150,7 @@ _HINTS = (
 
 
 def is_page_sentence(sentence: str) -> bool:
-    """Whether a sentence is an invitation, a credit, a caption or a notice of the web
-    page.
-    """
+    """Whether a sentence is about the web page: an invitation, credit, caption..."""
     text = " ".join(sentence.lower().split())
     for hint in _HINTS:  # faster than `any`
         if hint in text:

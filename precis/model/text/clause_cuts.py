@@ -1,15 +1,16 @@
-"""Sentences without the parts that they can do without, by rules for English.
+"""Shortens English sentences: rules find parts that can be left out.
 
     sentence   But the mayor, 61, left the old town, which is in Ohio.
     parts      But | , 61, | , which is in Ohio
     cuts       The mayor left the old town.
                The mayor, 61, left the old town.   and so on
 
-A part stands between two marks or a mark and an end of the sentence, so that what is
-left is a sentence: conjunctions, weekdays and weeks before the main clause; words of
-captions in brackets, ages, relative clauses and appositions within it, where a verb
-goes on behind them; relative clauses and weekdays at its end. No part says who claims
-something, denies or limits anything, or has the verbs that most often are the news.
+A part lies between two marks, or between a mark and an end of the sentence, so that the
+rest is a sentence. At the beginning, parts are conjunctions, weekdays and weeks; at the
+end, relative clauses and weekdays. In the middle they are words of captions in brackets
+and, if a verb follows, ages, relative clauses and appositions. A part is kept if it
+says who claims something, denies or limits something, or has a verb that often is the
+news.
 """
 
 import itertools
@@ -24,16 +25,16 @@ from precis.model.text.sentence_confidence import has_verb
 _DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _WORD = r"[\w'’.$-]+"
 _WEEKDAY = re.compile(_DAY, re.IGNORECASE)
-_PLAIN = r"[^,;:\"“”()\[\]–—]"  # no mark that could begin or end another part
-# What goes on behind a part that stood between a subject and its verb.
+_PLAIN = r"[^,;:\"“”()\[\]–—]"  # not a mark that could begin or end another part
+# The verb that must follow a part between a subject and its verb.
 _VERB = (
     r"(?=\s+(?:is|are|was|were|has|had|have|will|would|can|could|may|might|should|must|"
     r"did|does|do|said|says|told|became|died|won|made|took|came|went|got|began|"
     r"left(?!\s*-)|led|fled|ran|fell|gave|saw|lost|met|held|spent|face|remain|also|"
     r"[a-z]{3,}ed)\b)"
 )
-# Words of what denies, limits or contradicts something, and of what most often is the
-# news of a sentence: they are not left out.
+# A part with one of these words is kept: the word denies, limits or contradicts
+# something, or often is the news of a sentence.
 _KEPT = re.compile(
     r"\b(?:not?|never|nor|none|nobody|nothing|neither|cannot|without|hardly|barely|"
     r"rarely|only|except|unless|if|until|whether|but|although|though|while|whereas|"
@@ -79,7 +80,7 @@ _BEGINNING = re.compile("|".join(_BEGINNINGS), re.IGNORECASE)
 _MIDDLE = re.compile("|".join(_MIDDLES), re.IGNORECASE)
 _END = re.compile("|".join(_ENDS), re.IGNORECASE)
 
-# What begins so needs another clause.
+# A text that begins so needs another clause.
 _OPENING = re.compile(
     r"(?:(?:but|and|so|yet|just|even|only|perhaps)\s+,?\s*|"
     r"[^,]{1,40},\s+(?=when\b|while\b|as\b|if\b|after\b))?"
@@ -88,7 +89,7 @@ _OPENING = re.compile(
     r"during)\b[^,]*$",
     re.IGNORECASE,
 )
-# A comma behind what begins so belongs to it.
+# If a sentence begins so, its first comma ends this phrase.
 _INTRODUCES = re.compile(
     r"(?:according|in|on|at|by|with|for|from|to|of|as|after|before|when|while|if|since|"
     r"despite|during|under|over|like|among|amid|\w+ing|\w+ly)\b",
@@ -103,7 +104,7 @@ _HALF = re.compile(
     r"\bnot (?:only|just|merely|simply)\b(?!.*\bbut\b)|\bboth\b(?!.*\band\b)",
     re.IGNORECASE,
 )
-# A word or mark at which no sentence ends.
+# A word or mark that cannot end a sentence.
 _OPEN_END = re.compile(
     r"(?:,|\b(?:a|an|the|and|or|to|on|until|till|next|by|from|between|black|good|"
     r"easter|super|boxing|every|each|for|before|after|since|through|of|in|than|as|this|"
@@ -113,15 +114,15 @@ _OPEN_END = re.compile(
     re.IGNORECASE,
 )
 _MIN_WORDS = 6
-_MOST_PARTS = 6  # of a sentence, that are left out
-_MOST_TOGETHER = 3
+_MOST_PARTS = 6  # parts of a sentence that are tried
+_MOST_TOGETHER = 3  # parts left out at once
 
 
 def cut_sentence(sentence: str) -> list[str]:
-    """The sentence without one or several of its parts, each text once.
+    """Returns the distinct shorter sentences, without one or several parts.
 
     Args:
-      sentence: of English, in the normal form of `one_line`.
+      sentence: an English sentence in the normal form of `one_line`.
     """
     parts = sorted(set(_parts(sentence)))[:_MOST_PARTS]
     cuts: dict[str, None] = {}
@@ -135,13 +136,13 @@ def cut_sentence(sentence: str) -> list[str]:
 
 
 def _parts(sentence: str) -> Iterator[tuple[int, int]]:
-    """Where each part begins and ends."""
+    """Yields where each part begins and ends."""
     start = 0
     while found := _BEGINNING.match(sentence, start):
         yield found.span()
         start = found.end()
     for found in _MIDDLE.finditer(sentence, start):
-        # A comma before it may belong to it or to a list.
+        # After an earlier comma, this part may be an item of a list.
         before = sentence[start : found.start()]
         is_first = "," not in before and _INTRODUCES.match(before) is None
         is_one_of_many = "(" in found[0] and sentence.count("(") > 1
@@ -153,15 +154,15 @@ def _parts(sentence: str) -> Iterator[tuple[int, int]]:
         text = sentence[:-1].rstrip()
         for found in _END.finditer(text, start):
             before = text[: found.start()]
-            # Of two weekdays neither is left out: they may be compared.
+            # If there are two weekdays, both are kept: the sentence may compare them.
             needs = _CLEFT if "," in found[0] else _WEEKDAY
             if needs.search(before) is None and not qualifiers(found[0]):
                 yield found.start(), len(text)
 
 
 def qualifiers(text: str) -> Counter[str]:
-    """How often a text says who claims something, counted as `said`, and has each word
-    that denies or limits it or is the news, but for the `But` that it begins with.
+    """Counts the words of a text that must be kept, except a `But` at its beginning.
+    Words that say who claims something are counted as `said`.
     """
     start = match.end() if (match := _OPENING_BUT.match(text)) else 0
     found = map(str.lower, _KEPT.findall(text, start))
@@ -181,7 +182,7 @@ def is_half(text: str) -> bool:
 
 
 def _without(sentence: str, parts: Sequence[tuple[int, int]]) -> str:
-    """A sentence without parts that do not overlap, in their order."""
+    """The sentence without these parts, which are in order and do not overlap."""
     bounds = [0, *itertools.chain.from_iterable(parts), len(sentence)]
     kept = zip(bounds[::2], bounds[1::2], strict=True)
     text = "".join(sentence[start:end] for start, end in kept).strip()
@@ -189,8 +190,8 @@ def _without(sentence: str, parts: Sequence[tuple[int, int]]) -> str:
 
 
 def _is_sentence(text: str, sentence: str) -> bool:
-    """Whether what is left of a sentence has words enough, a verb, both marks of each
-    quotation, no clause that needs another one, and no open end but the sentence's.
+    """Whether the rest of a sentence is a sentence: long enough, with a verb and closed
+    quotations, no clause that needs another clause, and no new open end.
     """
     return (
         len(text.split()) >= _MIN_WORDS

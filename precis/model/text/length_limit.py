@@ -1,4 +1,4 @@
-"""How long a summary may be: its words, counted by `count_words`, and its characters.
+"""The length limit of a summary: words, as counted by `count_words`, and characters.
 
 limit of 6 words    Rain fell.  Nobody came on Monday.      within it
                     Rain fell.  Nobody came here on Monday. cut to `Rain fell.`
@@ -20,11 +20,11 @@ _END = re.compile(r"[.!?…。！？][\s\"'”’»)\]]*\Z")
 
 
 class Size(NamedTuple):
-    """The length of a line; those of the lines of a text add up.
+    """The length of a line; the size of a text is the sum over its lines.
 
     Attributes:
-      words: its words.
-      chars: its characters and a line break.
+      words: the number of words.
+      chars: the number of characters, with a line break.
     """
 
     words: int
@@ -32,11 +32,11 @@ class Size(NamedTuple):
 
 
 class LengthLimit(NamedTuple):
-    """The most that a text may have; 0 sets no limit.
+    """The maximum length of a text; 0 sets no limit.
 
     Attributes:
-      words, chars: of the text.
-      lines: its lines, each a sentence.
+      words, chars: the maximum number of words and of characters.
+      lines: the maximum number of lines, each a sentence.
     """
 
     words: int = 0
@@ -44,16 +44,16 @@ class LengthLimit(NamedTuple):
     lines: int = 0
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Whether there is a limit."""
         return any(self)
 
     @property
     def most(self) -> tuple[float, float]:
-        """The words, and the characters with a line break behind each line."""
+        """The maximum of words, and of characters with a break after each line."""
         return self.words or math.inf, self.chars + 1 if self.chars else math.inf
 
     def holds(self, lines: Iterable[Size]) -> bool:
-        """Whether lines of these sizes are within it; their number is not counted."""
+        """Whether lines of these sizes are within the limit; `lines` is not checked."""
         most_words, most_chars = self.most
         for each in lines:
             most_words -= each.words
@@ -61,17 +61,17 @@ class LengthLimit(NamedTuple):
         return most_words >= 0 and most_chars >= 0
 
     def fits(self, text: str) -> bool:
-        """Whether a text is within it."""
+        """Whether a text is within the limit."""
         has_lines = not self.lines or text.count("\n") < self.lines
         return has_lines and self.holds([Size(count_words(text), len(text) + 1)])
 
     def share(self, text: str) -> float:
-        """How much of a text is within it, at most 1 where all is."""
+        """The share of a text that the limit allows; 1 or more if the text fits."""
         most_words, most_chars = self.most
         return min(most_words / max(count_words(text), 1), most_chars / (len(text) + 1))
 
     def beginnings(self, text: str, language: str = ENGLISH) -> list[str]:
-        """The text, and what is left of it without its last sentences, longest first.
+        """The text, then the text without its last sentence, without its last two, ...
 
         With a limit of lines each sentence is a line, without the mark of a list.
         """
@@ -90,7 +90,7 @@ NO_LENGTH_LIMIT = LengthLimit()
 
 
 def count_words(text: str) -> int:
-    """The words of a text by `words` or, where there are more, between white space."""
+    """The number of words by `words` or between white space, whichever is more."""
     return max(len(words(text)), len(text.split()))
 
 
@@ -100,11 +100,11 @@ def line_size(sentence: str) -> Size:
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether a text ends as a sentence does, and not within a clause."""
+    """Whether a text ends like a sentence, and not within a clause."""
     return _END.search(text) is not None
 
 
 def is_closed(text: str) -> bool:
-    """Whether a text ends within no quotation and no brackets."""
+    """Whether all quotations and brackets of a text are closed."""
     is_quoted = sum(map(text.count, '"„“”')) % 2
     return not is_quoted and text.count("(") <= text.count(")")

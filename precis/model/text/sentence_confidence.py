@@ -1,10 +1,9 @@
-"""How likely a sentence of English news tells a reader something by itself.
+"""The probability that a sentence of English news is informative by itself.
 
 Captions, headings, links to other pages, openers such as "It starts with buildings.",
-and sentences that are broken in the article do not. The probability is the logistic
-regression of what can be seen in the sentence. Its weights are those of 1,600 judged
-sentences of summaries, of which 9 % told nothing or were broken; how well it finds them
-stands in docs/METHODS.md.
+and broken sentences are not. The probability is a logistic regression on features of
+the sentence. Its weights were fitted to 1,600 judged sentences of summaries, 9 % of
+which told nothing or were broken; docs/METHODS.md says how well it finds them.
 
     sentence                                              confidence
     Troops seized the old bridge and two villages.        0.82
@@ -40,9 +39,9 @@ _VERBS = frozenset(
 )
 _VERB_TOKEN = re.compile(r"n't\b|'(?:s|re|ve|ll|d)\b|\w+")
 _WORD = re.compile(r"\w+")
-# The weights of 1, of the logarithm of the words, and of what a sentence may have: no
-# verb; a clause that needs another one; a colon; a dash; a verb of the past; an end
-# within a clause; the reader or the writer; a word of a caption or of a link.
+# Weights of the constant 1, the logarithm of the number of words, "no verb", and the
+# patterns: a clause that needs another clause; a colon; a dash; a verb in the past; an
+# end within a clause; the reader or the writer; a word of a caption or of a link.
 _CONSTANT, _LOG_WORDS, _NO_VERB = -4.48, 2.58, -1.89
 _SIGNS = {
     r"^\W*(?:because|unless|why|how|what|when|where|who|if|which)\b[^,]*$": -2.84,
@@ -61,7 +60,7 @@ _MAX_CACHED_CHARACTERS = 1_000
 
 
 def sentence_confidence(sentence: str) -> float:
-    """The probability that a sentence tells something by itself, from 0 to 1."""
+    """The probability that a sentence is informative by itself, from 0 to 1."""
     is_short = len(sentence) <= _MAX_CACHED_CHARACTERS
     return (_cached_confidence if is_short else _confidence)(sentence)
 
@@ -77,18 +76,18 @@ def _confidence(sentence: str) -> float:
     return logistic(_WEIGHTS, features)
 
 
-# The sentences of a document are asked for again and again.
+# Several steps ask for the sentences of the same document.
 _cached_confidence = functools.lru_cache(4096)(_confidence)
 
 
 def logistic(weights: Sequence[float], features: Sequence[float]) -> float:
     """The probability of a logistic regression, from 0 to 1."""
     logit = sum(map(operator.mul, weights, features))
-    return 0.5 * (1.0 + math.tanh(0.5 * logit))  # which does not overflow
+    return 0.5 * (1.0 + math.tanh(0.5 * logit))  # tanh does not overflow
 
 
 def has_verb(text: str) -> bool:
-    """Whether a text of English has a word that looks like a verb."""
+    """Whether an English text has a word that looks like a verb."""
     tokens = (
         match[0] for match in _VERB_TOKEN.finditer(text.lower().replace("’", "'"))
     )

@@ -3,7 +3,7 @@
 article     "(CNN) -- Rain fell.  It was cold.\\r\\nNobody came."
 sentences             [9, 19)     [21, 33)     [35, 47)
 
-Lines of a wrapped paragraph are read as one line (`wrapping`).
+The lines of a wrapped paragraph are read as a single line (`wrapping`).
 """
 
 import re
@@ -17,8 +17,8 @@ from precis.model.text.wrapping import flat, shown_line
 
 
 class Sentence(NamedTuple):
-    """A sentence and its offsets in the article: `article[start:end] == text`, but for
-    the line breaks of a wrapped paragraph, which are spaces in the text.
+    """A sentence and its offsets in the article: `article[start:end] == text`, except
+    that line breaks of a wrapped paragraph are spaces in the text.
     """
 
     start: int
@@ -37,21 +37,20 @@ def split_sentences(
     language: str = ENGLISH,
     lines: Iterable[str] | None = None,
 ) -> list[Sentence]:
-    """The sentences of a text, in order, with their offsets.
+    """Splits a text into sentences, in order, with their offsets.
 
     The end of a line ends a sentence. Within a line sentencex finds the boundaries, and
-    `_cuts` moves them by the rules for quotation marks. Text without a letter or
-    digit is no sentence: it belongs to the sentence before it on its line, or else to
-    the sentence after it. A line of such text has no sentence. A line of more than
-    100,000 characters is first cut at white space, so that the time is proportional to
-    the length of the text.
+    `_cuts` moves them by the rules for quotation marks. Text without a letter or digit
+    belongs to the sentence before it on the line, or else to the sentence after it; a
+    line with no letter or digit has no sentence. A line of more than 100,000 characters
+    is first cut at white space, so that the time stays proportional to the length.
 
     Args:
       article: the text.
-      start: the first character that belongs to a sentence.
-      language: of the text, whose abbreviations end no sentence.
-      lines: of the text from there on, as `unwrapped_lines` gives them; the lines as
-        they stand by default.
+      start: the first character to read.
+      language: the language, whose abbreviations do not end a sentence.
+      lines: the lines of the text after `start`, from `unwrapped_lines`; by default
+        its lines as they are.
     """
     sentences = []
     for line in article[start:].splitlines(keepends=True) if lines is None else lines:
@@ -67,7 +66,7 @@ def split_sentences(
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """Pieces of a line of at most 100,000 characters, cut after white space if any."""
+    """Cuts a line into pieces of at most 100,000 characters, if possible at spaces."""
     start = 0
     while len(line) - start > _MAX_PIECE_CHARACTERS:
         end = start + _MAX_PIECE_CHARACTERS
@@ -79,13 +78,11 @@ def _pieces(line: str) -> Iterator[str]:
 
 
 def _sentences_of_piece(piece: str, language: str) -> list[tuple[int, int]]:
-    """Start and end of each sentence, without the white space around it.
-
-    Each sentence has a letter or digit.
+    """The start and end of each sentence, without the white space around it. Each
+    sentence has a letter or digit.
     """
     bounds: list[tuple[int, int]] = []
-    # Where marks without words begin that belong to the next sentence; -1 if there are
-    # none.
+    # Where the marks begin that belong to the next sentence; -1 if there are none.
     marks_start = -1
     for start, end in _cuts(piece, language):
         chunk = piece[start:end]
@@ -107,28 +104,28 @@ def _sentences_of_piece(piece: str, language: str) -> list[tuple[int, int]]:
 
 _MARKS = "\"'“”„«»‘’`()[]"
 _OPENS = {**dict.fromkeys("“„«‘`([", True), **dict.fromkeys("”»’)]", False)}
-# Each is replaced by itself: `translate` takes a hundred times as long where a text has
-# any character beyond ASCII.
+# For `str.replace`: `translate` takes a hundred times as long if a text has a character
+# beyond ASCII.
 _HIDDEN = {**dict.fromkeys('"“”„«»`()[]\xa0\n\r', " "), **dict.fromkeys("•▪●‣◦", "-")}
-# Before or behind a space. It begins with the mark alone, which is found fast.
+# A mark before or after a space. The pattern begins with the plain mark, for speed.
 _SINGLE_QUOTE = re.compile(r"'(?:(?<!\S.)|(?!\S))")
 _MAX_GAP_CHARACTERS = 32
-# As of a name (`J. Kowalski`). sentencex knows those of few languages but English.
+# The initial of a name (`J. Kowalski`). sentencex knows initials in few languages.
 _INITIAL = re.compile(r"\b[^\W\d_]\.$")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _hide_marks(piece: str) -> str:
-    """The text with other characters for marks, for sentencex; its length is the same.
+    """Replaces marks by other characters, for sentencex; the length stays the same.
 
         He said "Go. Now." Isn't it ? yes
         He said  Go. Now.  Isn-t it . yes
 
-    sentencex takes the text between two quotation marks or between two items of a list
-    for one sentence. But a quotation in the news has several sentences, and a mark that
-    is never closed would join the rest of the article. Quotation marks and brackets
-    become spaces, apostrophes and bullets hyphens. sentencex does not end a sentence at
-    a question mark of tokenised lower-case text either, so ` ? ` becomes ` . `.
+    sentencex treats the text between two quotation marks, or between two items of a
+    list, as one sentence. But a quotation may have several sentences, and a mark that
+    is never closed would join the rest of the article. So quotation marks and brackets
+    become spaces, apostrophes and bullets hyphens. In tokenised lower-case text
+    sentencex does not end a sentence at a question mark, so ` ? ` becomes ` . `.
     """
     hidden = piece
     for mark, other in _HIDDEN.items():
@@ -142,7 +139,7 @@ def _hide_marks(piece: str) -> str:
 
 
 def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
-    """Start and end of the chunks of a piece, one sentence each, without gaps.
+    """The start and end of the chunks of a piece, one sentence each, without gaps.
 
     A closing quotation mark or bracket belongs to the sentence that it ends. After a
     question or exclamation mark in quotation marks, and after a bracket, the sentence
@@ -174,12 +171,12 @@ def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _closing_length(gap: str, position: int, spaced: str) -> int:
-    """How many of the marks and spaces between two sentences belong to the first.
+    """The number of marks and spaces between two sentences that belong to the first.
 
     Args:
-      gap: what stands between them.
-      position: of the gap in the piece.
-      spaced: the piece behind a space.
+      gap: the marks and spaces between the sentences.
+      position: the index of the gap in the piece.
+      spaced: the piece after a space.
 
     text            gap
     gone." She      `" `    the mark touches the first sentence: closing

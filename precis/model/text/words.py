@@ -1,7 +1,7 @@
 """The words of a text, and of many texts at once.
 
-Most chunks of text between spaces occur in a corpus again and again. So Arrow numbers
-the chunks of some hundred documents, and Python looks at each different chunk once.
+Most chunks of text between spaces occur many times in a corpus. So Arrow numbers the
+chunks of some hundred documents, and Python processes each distinct chunk once.
 
     texts         "Rain fell ."  "Mid-May ( rain ) fell"
     distinct      Rain  fell  .  Mid-May  (  rain  )
@@ -17,16 +17,16 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-# Of letters and digits. An apostrophe or hyphen joins two of them, a point or comma
-# digits, a point single letters.
+# A word has letters and digits; between two of them also an apostrophe or a hyphen,
+# between digits a point or comma, between single letters a point.
 _PATTERN = (
     r"{alnum}+(?:['.,-](?:"
     r"(?<=['-]){alnum}+|(?<=\d.)\d{alnum}*|(?<=\b{letter}\.){letter}\b))*"
 )
 WORD = re.compile(_PATTERN.format(alnum=r"[^\W_]", letter=r"[^\W\d_]"))
-# The same, which finds the words of most texts in half the time.
+# The same for ASCII, in half the time.
 _ASCII_WORD = re.compile(_PATTERN.format(alnum="[a-z0-9]", letter="[a-z]"), re.ASCII)
-# They stand between words in texts that otherwise are ASCII.
+# Marks between words, in texts that are otherwise ASCII.
 _TYPOGRAPHIC_MARKS = "“”‘–—…•£€"
 
 
@@ -55,14 +55,14 @@ _BATCH_CHARACTERS = 4 << 20
 
 
 class ChunkCache(Generic[ValueT]):
-    """What a function makes of chunks, computed once for chunks that come again.
+    """Caches the values that a function computes for chunks.
 
-    A full cache makes way for an empty one. Threads share it: what they hold only
+    A full cache is replaced by an empty one. Threads may share it: a dictionary only
     grows, and the value of a chunk is the same in every thread.
     """
 
     def __init__(self, compute: Callable[[Sequence[str]], Iterable[ValueT]]) -> None:
-        """Stores what computes the values of different chunks, in their order."""
+        """Stores the function; it returns the values of chunks in their order."""
         self._compute = compute
         self._known: dict[str, ValueT] = {}
 
@@ -83,8 +83,8 @@ class Chunks(NamedTuple):
     """The chunks of T texts, C in all.
 
     Attributes:
-      distinct: the different chunks.
-      numbers: int32 [C], the place of each chunk in `distinct`.
+      distinct: the distinct chunks.
+      numbers: int32 [C], the index of each chunk in `distinct`.
       offsets: int32 [T + 1], where the chunks of each text begin in `numbers`.
     """
 
@@ -94,16 +94,16 @@ class Chunks(NamedTuple):
 
     @property
     def distinct_words(self) -> list[str]:
-        """The words of each different chunk, with a space between them."""
+        """The words of each distinct chunk, joined by spaces."""
         return _WORDS.values_of(self.distinct)
 
 
 def split_chunks(texts: Sequence[str]) -> Chunks:
-    """The chunks of texts. A chunk has no space, but may have other white space.
+    """Splits texts at spaces into chunks, which may have other white space.
 
-    Lone surrogates, which belong to no word, become question marks.
+    Lone surrogates, which are not part of words, become question marks.
     """
-    import pyarrow as pa  # Here, as the help of a command does without it.
+    import pyarrow as pa  # here, because the help of a command does not need it
     import pyarrow.compute as pc
 
     encodable = [
@@ -120,7 +120,7 @@ def split_chunks(texts: Sequence[str]) -> Chunks:
 
 
 def batches_of_texts(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts, some megabytes at a time."""
+    """Yields the texts in batches of some megabytes."""
     batch: list[str] = []
     characters = 0
     for text in texts:
@@ -135,7 +135,7 @@ def batches_of_texts(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def sums_before(counts: np.ndarray) -> np.ndarray:
-    """The sum of the counts before each place and of all, int64 [N + 1]."""
+    """The sum of the counts before each index, and of all counts, int64 [N + 1]."""
     sums = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=sums[1:])
     return sums
@@ -144,15 +144,16 @@ def sums_before(counts: np.ndarray) -> np.ndarray:
 def in_order_of_texts(
     chunks: Chunks, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the values of the chunks of texts are found, such as the ids of tokens.
+    """Finds the values, such as token ids, of the chunks of texts.
 
     Args:
-      lengths: int64, the number of values of each different chunk. They stand one after
-          the other, in the order of `chunks.distinct`.
+      chunks: the chunks of T texts.
+      lengths: int64, the number of values of each distinct chunk. The values of all
+          distinct chunks follow each other, in the order of `chunks.distinct`.
 
     Returns:
-      The places of the values of all texts, int64 [M], and where those of each text
-      begin among these, int64 [T + 1].
+      The indices of the values of all texts, int64 [M], and where the indices of each
+      text begin, int64 [T + 1].
     """
     counts = lengths[chunks.numbers]
     before = sums_before(counts)
@@ -161,7 +162,7 @@ def in_order_of_texts(
 
 
 def join_words(chunks: Chunks) -> list[str]:
-    """The words of each text, with a space between them."""
+    """The words of each text, joined by spaces."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

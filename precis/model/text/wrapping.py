@@ -1,16 +1,16 @@
-"""Text that was wrapped at a column: which line breaks are within a sentence.
+"""Wrapped text: finds the line breaks that are within a sentence.
 
-    The survey covers the lower valley. It compares twelve    full, and goes on in lower
-    basins of the northern region, and rain fell on all of    case: one paragraph
-    them.
+    The survey covers the lower valley. It compares twelve    full lines that continue
+    basins of the northern region, and rain fell on all of    in lower case: one
+    them.                                                     paragraph
 
-    Lakes of the northern region after the rain               not full, and goes on in
-    Rivers                                                    upper case: three lines
-    Springs of the lower valley
+    Lakes of the northern region after the rain               lines that are not full
+    Rivers                                                    and continue in upper
+    Springs of the lower valley                               case: three lines
 
-A line is full if the first word of the next line would have made it longer than the
-column. In scripts without case all lines of a text must be full. An item of a list, a
-line of a table and what a speaker says begin lines of their own.
+A line is full if the first word of the next line would make it longer than the column.
+In scripts without case all lines of a text must be full. List items, table lines and
+the words of a speaker always begin a new line.
 """
 
 import itertools
@@ -18,20 +18,20 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# Of Thai, Lao, Burmese, Khmer, Chinese and Japanese, which have no space between words.
+# Thai, Lao, Burmese, Khmer, Chinese and Japanese, which have no space between words.
 _UNSPACED = (
     r"[\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\uffef\U00020000-\U0003ffff]"
 )
-# With the marks of a quotation in mail before the next line.
+# A line break, with the quotation marks (`>`) of mail before the next line.
 _BREAK = r"[ \t]*(?:\r\n?|\n)[\s>]*"
-# Without a space: between characters of those scripts, and within a word, but for
-# `pre-` of `pre- and postwar`.
+# Breaks that become no space: between characters of those scripts, and within a word,
+# except after `pre-` in `pre- and postwar`.
 _GLUED = re.compile(
     rf"(?<={_UNSPACED}){_BREAK}(?={_UNSPACED})|\xad{_BREAK}"
     rf"|(?<=[^\W_][-‐]){_BREAK}(?!(?:and|or|to|und|oder|bis|et|ou|y|o)\b)(?=\w)"
 )
 _END = re.compile(r"[.!?…。！？।؟۔][\s'\"”’»)\]」』]*\Z")
-# What begins a line of its own: marks of lists, `2.1`, `(iv)`, `[7]`, `Q.`, `Ms Roe:`.
+# Beginnings of a new line: marks of lists, `2.1`, `(iv)`, `[7]`, `Q.`, `Ms Roe:`.
 _OWN_LINE = re.compile(
     r"(?!--+ [a-z])[^\w\"'“”‘’«»„()[\]「」『』$€£¿¡,.;:!?%&、。，；：？！،؛؟۔।]"
     r"|\d+(?:\.\d+)+\.?\s+[A-ZÀ-ÞΑ-ΩА-Я]|(?:\([ivxIVX]{2,}\)|\[\d+\]|[QA][.:]"
@@ -47,12 +47,12 @@ class _Break(NamedTuple):
     """A line break that may be within a sentence.
 
     Attributes:
-      place: the number of the line before it.
-      width: of the wider one of both lines.
+      place: the index of the line before the break.
+      width: the width of the wider line.
       reach: the width of the first line with the first word of the second.
-      case: lower, upper or other, of the second line; `end` where the first line ends
-          a sentence, or an abbreviation.
-      pauses: whether the first line ends with a comma or the like.
+      case: the case of the second line: lower, upper or other; `end` if the first line
+          ends with a sentence or an abbreviation.
+      pauses: whether the first line ends with a comma, semicolon or dash.
     """
 
     place: int
@@ -63,7 +63,7 @@ class _Break(NamedTuple):
 
 
 def unwrapped_lines(lines: Sequence[str]) -> list[str]:
-    """The lines of a text, with their line breaks; each wrapped paragraph is one."""
+    """The lines of a text, with line breaks; a wrapped paragraph is a single line."""
     joined = _breaks_within(lines)
     starts = [place for place in range(len(lines)) if place - 1 not in joined]
     bounds = itertools.pairwise([*starts, len(lines)])
@@ -71,8 +71,8 @@ def unwrapped_lines(lines: Sequence[str]) -> list[str]:
 
 
 def flat(line: str) -> str:
-    """A line with spaces for the line breaks within it and for marks of quotation
-    (`> `) before it; its length is the same.
+    """Replaces line breaks within a line, and quotation marks (`> `) before it, by as
+    many spaces.
     """
     return re.sub(rf"{_BREAK}|\A[ \t>]+", lambda match: " " * len(match[0]), line)
 
@@ -83,7 +83,7 @@ def shown_line(sentence: str) -> str:
 
 
 def _breaks_within(lines: Sequence[str]) -> set[int]:
-    """The places of the breaks within wrapped paragraphs."""
+    """The indices of the lines before the breaks within wrapped paragraphs."""
     blocks = _find_blocks(lines)
     opens = [each for block in blocks for each in block if each.case != "end"]
     if not opens:
@@ -92,11 +92,11 @@ def _breaks_within(lines: Sequence[str]) -> set[int]:
     column = widths[len(widths) * 9 // 10]
     joined, others = set[int](), list[list[_Break]]()
     for block in blocks:
-        # The lines of verse end where a reader pauses.
+        # Verse: lines end where a reader pauses.
         if sum(each.pauses for each in block) >= max(2, 0.6 * len(block)):
             continue
         width = max(each.width for each in block)
-        # Lines of PDF files are equally wide and not equally long.
+        # Lines of PDF files are equally wide, but differ in characters.
         full = [each for each in block if each.reach > 0.87 * width]
         # The first line may be a heading, the last one a name.
         rest = block[block[0] not in full : len(block) - (block[-1] not in full)]
@@ -123,7 +123,7 @@ def _breaks_within(lines: Sequence[str]) -> set[int]:
 
 
 def _find_blocks(lines: Sequence[str]) -> list[list[_Break]]:
-    """The breaks between the lines of each block. A sentence ends with a block."""
+    """The breaks between the lines of each block; a block ends with a sentence."""
     is_lower = "".join(lines).islower()
     texts = [line.strip(" \t\u3000>\r\n") for line in lines]
     widths = [len(line.expandtabs().rstrip()) for line in lines]
