@@ -22,8 +22,8 @@ MONTH_NAMES = tuple(forms.split()[0] for forms in _MONTHS)
 MONTHS = {form: forms.split()[0] for forms in _MONTHS for form in forms.split()}
 WEEKDAYS = {form: forms.split()[0] for forms in _WEEKDAYS for form in forms.split()}
 
-# These are words of other meanings too. They are months after one of
-# `_WORDS_BEFORE_MONTH` or beside a day.
+# Words with other meanings. They are months after one of `_WORDS_BEFORE_MONTH` or
+# beside a day.
 AMBIGUOUS_MONTHS = frozenset(["may", "march", "mar", "dec", "jan", "jun"])
 _WORDS_BEFORE_MONTH = frozenset(
     (
@@ -33,7 +33,7 @@ _WORDS_BEFORE_MONTH = frozenset(
 )
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _MAX_DAY = 31
-# A day belongs to a month at most so many words away: `between March 3 and 5`, `the
+# The maximum distance, in words, of a day from its month: `between March 3 and 5`, `the
 # 3rd and 4th of March`.
 _MAX_DISTANCE = 4
 
@@ -42,9 +42,9 @@ class StatedDate(NamedTuple):
     """A weekday, a month or a day of a month that a text states.
 
     Attributes:
-      text: `monday`, `march`, `march 3`, `3 march`.
-      form: of the weekday or month.
-      day: of the month.
+      text: the words of the date: `monday`, `march`, `march 3`, `3 march`.
+      form: the word for the weekday or month.
+      day: the day of the month, if there is one.
     """
 
     text: str
@@ -53,7 +53,7 @@ class StatedDate(NamedTuple):
 
 
 def days_of_months(words: Sequence[str]) -> set[tuple[str, int]]:
-    """The pairs of a month and a day that stand close together in a source."""
+    """The pairs of a month and a day that are close together in a source."""
     return {
         (MONTHS[month], day)
         for place, month in enumerate(words)
@@ -77,7 +77,7 @@ def stated_dates(words: Sequence[str]) -> Iterator[StatedDate]:
 
 
 def _stated_month(month: str, before: str, after: str) -> Iterator[StatedDate]:
-    """The date that a form of a month makes with its neighbours, if it is one."""
+    """The date that a form of a month and its neighbours make, if any."""
     is_day_before = _DAY.fullmatch(before) is not None
     is_clear = month not in AMBIGUOUS_MONTHS or before in _WORDS_BEFORE_MONTH
     if not is_clear and not is_day_before:
@@ -95,7 +95,7 @@ def is_supported(
     """Whether a source holds a date that a summary states.
 
     Args:
-      date: that is stated.
+      date: the stated date.
       has: whether the source has a word, in any form.
       days: `days_of_months` of the source.
     """

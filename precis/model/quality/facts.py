@@ -1,13 +1,13 @@
-"""Numbers, dates and names that a summary states and its source does not hold.
+"""Unsupported facts: numbers, dates and names of a summary that its source lacks.
 
-A word, a number or a day of a month that the source does not have is unsupported, and
-so is a name that joins `John` and `Kerry` of two people. In other languages than
-English only numbers in digits are judged: other words are months there, and have
-capitals.
+A word, a number or a day of a month that is not in the source is unsupported. So is a
+name that joins `John` and `Kerry` from the names of two people. In languages other than
+English only numbers in digits are checked, because names of months and the use of
+capitals differ.
 
-A line that is quoted word for word holds no unsupported fact. A quotation may begin or
-end within a number, which is no invention: `a million people came` of a source's `half
-a million people came`. Elsewhere `half a million` does not support `a million`.
+A line quoted word for word has no unsupported fact, even if it begins or ends within a
+number: `a million people came` from `half a million people came`. In other lines, `half
+a million` does not support `a million`.
 """
 
 import functools
@@ -31,14 +31,12 @@ _WITHIN_NUMBERS = frozenset([*SCALES, "half", "quarter"])
 
 
 class SourceFacts:
-    """What a source supports, for all summaries of a document.
-
-    A value is computed when a summary needs it: quotations need the text alone.
+    """The facts of a source, for all summaries of it; computed when first needed.
 
     Attributes:
-      names: the words of its plain text, and what it names.
-      is_english: whether the rules for English apply to it and its summaries.
-      sentences: lines that it supports, because they are its own sentences.
+      names: the words and names of the plain text.
+      is_english: whether the rules for English apply to the source and its summaries.
+      sentences: the sentences of the source, which it supports as lines.
     """
 
     def __init__(
@@ -49,7 +47,7 @@ class SourceFacts:
         self.is_english, self.sentences = is_english, sentences
 
     def has_line(self, line: str) -> bool:
-        """Whether a plain line is quoted from the source. The case must be equal unless
+        """Whether a plain line is quoted from the source. The case must match unless
         the line has no capital letter.
         """
         names = self.names
@@ -60,11 +58,11 @@ class SourceFacts:
         """Whether the source has a number.
 
         Args:
-          words: of the number.
-          values: that it may have.
+          words: the words of the number.
+          values: the values that these words can mean.
         """
-        # Most numbers are in the text as they are. What may begin within another number
-        # is no quotation: `million` and `half a million`.
+        # A fast check first: most numbers are quoted. It does not apply to words that
+        # may be the end of another number, as `million` in `half a million`.
         if words[0] not in _WITHIN_NUMBERS:
             names = (name for name, value in SMALL.items() if value in values)
             for form in itertools.chain([" ".join(words)], map(str, values), names):
@@ -74,12 +72,12 @@ class SourceFacts:
 
     @functools.cached_property
     def values(self) -> set[Value]:
-        """Its numbers."""
+        """The numbers of the source."""
         return all_values(self._words)
 
     @functools.cached_property
     def days(self) -> set[tuple[str, int]]:
-        """Its dates, as pairs of a month and a day."""
+        """The dates of the source, as pairs of a month and a day."""
         return days_of_months(self._words)
 
     @functools.cached_property
@@ -88,15 +86,15 @@ class SourceFacts:
 
 
 class UnsupportedFacts(NamedTuple):
-    """What a summary states and its source does not hold, in the order of the summary.
+    """The facts of a summary that its source does not hold, in the summary's order.
 
     Attributes:
-      numbers: in lower case, without currency and unit: `4.5 million`, `35`, `twenty
-          five`; also those of dates.
+      numbers: numbers in lower case, without currency and unit, including the numbers
+          of dates: `4.5 million`, `35`, `twenty five`.
       dates: weekdays, months and days of a month in lower case: `monday`, `march 3`.
           None if the source is not English.
       names: sequences of capitalised words: `Angela Merkel`. None if the source is not
-          English, or the summary has no capital letter.
+          English, or if the summary has no capital letter.
     """
 
     numbers: list[str]
@@ -105,16 +103,16 @@ class UnsupportedFacts(NamedTuple):
 
 
 def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> UnsupportedFacts:
-    """What a summary states beyond the facts of its source.
+    """Finds the facts of a summary that its source does not hold.
 
     Args:
-      sentences: of the summary.
-      facts: of the source.
+      sentences: the lines of the summary.
+      facts: the facts of the source.
     """
     is_extract = all(sentence in facts.sentences for sentence in sentences)
     lines = [] if is_extract else [readable(normalise(each)) for each in sentences]
     plain_lines = list(map(plain, lines))
-    # A quoted line counts as one without words, as it holds no unsupported fact.
+    # A quoted line has no unsupported fact, so its tokens are left out.
     tokens_by_line = [
         [] if facts.has_line(line) else list(tokens(line)) for line in plain_lines
     ]

@@ -1,11 +1,11 @@
-"""The flags of a summary: short constant names for what its measures warn of.
+"""Quality flags: names of warnings about a summary.
 
 A SQL `WHERE` leaves out the rows with a flag:
 
     SELECT document_id, summary FROM summaries
     WHERE NOT list_contains(quality_flags, 'unsupported_number')
 
-The fallback decides by them which text a row shows as its `summary`.
+The fallback uses them to choose the text that a row shows as its `summary`.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from precis.model.config import Options, Writer, comma_list, flag, setting
 from precis.model.errors import UsageError
 
-# In the order in which a row lists them; docs/SCHEMA.md says what they mean.
+# In the order in which a row lists them; docs/SCHEMA.md explains them.
 FLAGS = tuple(
     (
         "empty too_short longer_than_source barely_shorter repeated unsupported_number "
@@ -26,25 +26,24 @@ FLAGS = tuple(
     ).split()
 )
 MIN_MEAN_LOG_PROB = -2.0
-# A line of a summarizer that is less likely to be right is not taken, unless it is a
-# sentence of the article as it stands; chosen on 600 articles.
+# Least line confidence: below it a summarizer drops a line, unless the line is an
+# unchanged sentence of the article; chosen on 600 articles.
 MIN_TAKEN_CONFIDENCE = 0.78
 ABSTRACTIVE = "abstractive"
 SOURCE = "source"
 # The only flag that an abstractive summary cannot have.
 SHORT_SOURCE = "short_source"
-# A summary with this flag is never shown, even with fallback none: a text that is
-# longer than its source is no summary.
+# A summary with this flag is never shown, not even with fallback none.
 LONGER = "longer_than_source"
 EMPTY = "empty"
-# Nor one with this flag, as long as there is another text within the limit.
+# A summary with this flag is not shown if there is another text within the limit.
 OVER_LIMIT = "over_limit"
-# Nor one with this flag, which the row has all the same.
+# A summary with this flag is not shown; the text that replaces it has the flag too.
 REFUSED = "refused"
 _CANNOT = (
     r"\bI(?:['’]m| am)? (?:can(?:not|['’]t| not)|unable|not able|won['’]t|must decline)"
 )
-# How a line begins in which a model says that it writes no summary.
+# The beginning of a line in which a model refuses to write a summary.
 REFUSAL = re.compile(
     r"(?:(?:I['’]m|I am|we['’]re)? ?(?:\w+ )?sorry|I apologi[sz]e)\b.{0,60}?"
     rf"(?:{_CANNOT}|I don['’]t see)|(?:unfortunately,? |as an? .{{0,50}}? )?{_CANNOT} "
@@ -63,8 +62,8 @@ _ABSTRACTIVE_FLAGS = [name for name in FLAGS if name != SHORT_SOURCE]
 class FallbackConfig(Options):
     """Summary to show"""
 
-    # Whether a flag justifies a fallback depends on the network and the corpus. So by
-    # default the rows report the flags of the abstractive summary and keep it.
+    # Whether a flag justifies a fallback depends on the network and the corpus. So the
+    # default keeps the abstractive summary with its flags.
     fallback: str = flag(
         "none",
         "what `summary` holds where the abstractive summary has one of "
@@ -155,24 +154,24 @@ def choose_summary(
     """Decides which summary of a document is shown.
 
     The shown summary never has more words than the source. It is the first of these
-    that applies, where a source that is over the limit does not count:
+    that applies, where a source over the limit does not count:
 
     1. the source, if the document is short;
     2. the abstractive summary, if there is one, none of its flags rejects it, and
-       fallback always does not reject all;
-    3. the abstractive summary, if the extractive one is empty and the abstractive one
-       is neither empty nor longer than the source;
+       `fallback` is not `always`;
+    3. the abstractive summary, if the extractive summary is empty and the abstractive
+       summary is not empty, longer than the source, or refused;
     4. the source, if the extractive summary is longer than the source;
     5. the extractive summary.
 
-    A text in place of a refusal has its flag.
+    A text that replaces a refusal has the flag `refused`.
 
     Args:
-      source: makes the document its own summary.
+      source: returns the source as a summary.
       extractive: the extractive summary.
       abstractive: the abstractive summary; None if no network read the document.
       is_short: whether the document is short enough to be its own summary.
-      config: which flags reject an abstractive summary.
+      config: says which flags reject an abstractive summary.
     """
     whole = source() if is_short or LONGER in extractive.flags else None
     if whole and OVER_LIMIT in whole.flags:

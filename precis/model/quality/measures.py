@@ -1,10 +1,9 @@
-"""All measures of one summary against its source, and its flags.
+"""All measures of a summary against its source, and the quality flags.
 
-    source = read_source(article)                  once per document
+    source = read_source(article)          once per document
     quality = measure(summary, source)     once per summary
 
-The measures of overlap say what the words of a summary share with those of its source:
-fragments, novel n-grams, repetition.
+Fragments are the longest word sequences that a summary shares with its source:
 
     article     rain fell on the coast on monday
     summary     rain fell on monday
@@ -25,15 +24,13 @@ from precis.model.text.attribution import loses_attribution
 from precis.model.text.words import words
 
 REPEATED_NGRAM = 3
-# Beyond them a summary has the flags too_short, barely_shorter and repeated. The
-# columns hold the measures themselves.
+# Thresholds of the flags too_short, barely_shorter and repeated.
 MIN_WORDS = 3
 MAX_LENGTH_RATIO = 1 / 3
 MAX_REPETITION_RATE = 0.1
-# Beyond this, also where the source repeats itself as often.
+# Above this, a summary is `repeated` even if its source repeats itself as often.
 MAX_QUOTED_REPETITION_RATE = 0.5
-# So many tags are no text that speaks of one.
-_MIN_TAGS = 3
+_MIN_TAGS = 3  # a text with fewer may be about a tag
 _TAG = re.compile(
     r"</?(?:a|b|br|div|em|h[1-6]|html|i|img|li|p|script|span|strong|style|table|td|tr"
     r"|ul)\b[^<>]*>",
@@ -44,19 +41,19 @@ _NO_POSITION = -1
 
 
 class ArticleWords:
-    """The words of an article, with which those of its summaries are compared.
+    """The words of an article, indexed for the comparison with its summaries.
 
         words       rain fell on the coast on monday
         first       rain 0, fell 1, on 2, the 3, coast 4, monday 6
         following   -1 -1 5 -1 -1 -1 -1
 
     Attributes:
-      text: the words with a space before and behind each.
-      count: of the words.
+      text: the words, joined by spaces, with a space at both ends.
+      count: the number of words.
     """
 
     def __init__(self, words: str) -> None:
-        """Stores the words, which have a space between them."""
+        """Stores the words, which are joined by spaces."""
         self.text = f" {words} "
         self.count = words.count(" ") + bool(words)
 
@@ -70,16 +67,16 @@ class ArticleWords:
         return f" {' '.join(words)} " in self.text
 
     def begins_with_first(self, words: Sequence[str]) -> bool:
-        """Whether the words stand in a row where the article first has their first."""
+        """Whether all the words follow the article's first occurrence of words[0]."""
         place = self.text.find(f" {words[0]} ")
         return place >= 0 and self.text.startswith(f"{' '.join(words)} ", place + 1)
 
     @functools.cached_property
     def positions(self) -> tuple[dict[str, int], list[int]]:
-        """The first position of each word, and for each position the next one of the
-        same word, or -1.
+        """The first position of each word, and for each position the next position of
+        the same word, or -1.
 
-        A list for each word would be looked at by every search for garbage.
+        One list of positions per word would slow every garbage collection.
         """
         first: dict[str, int] = {}
         following = [_NO_POSITION] * len(self.words)
@@ -91,22 +88,22 @@ class ArticleWords:
 
 
 def extractive_fragments(summary: Sequence[str], article: ArticleWords) -> list[int]:
-    """The lengths, in words, of the extractive fragments F(A, S): sequences of words of
-    the summary that the article has too, in the order of the summary. They are found by
-    the greedy algorithm of Grusky et al. (2018, Newsroom, figure 3).
+    """The lengths, in words, of the extractive fragments F(A, S): word sequences that
+    the summary shares with the article, in the order of the summary.
 
-    From left to right, the algorithm takes the longest sequence of words of the article
-    that continues the summary. Fragments of one word count, as in the authors' program.
-    As there, the search continues after a match and not within it: of `a a a b` the
-    summary `a a b` shares `a a` and `b`.
+    This is the greedy algorithm of Grusky et al. (2018, Newsroom, figure 3). At each
+    position of the summary it takes the longest sequence that the article has too, and
+    continues after it. As in the authors' program, single words count, and the article
+    is searched after a match and not within it: of the article `a a a b` the summary
+    `a a b` shares `a a` and `b`.
 
     Args:
-      summary: its words.
-      article: its words.
+      summary: the words of the summary.
+      article: the words of the article.
     """
     if summary and article.begins_with_first(summary):
-        return [len(summary)]  # as of the first sentences
-    # Ends that equal no word: a match stops there without counting.
+        return [len(summary)]  # a fast path for extracts of the first sentences
+    # The ends equal no word, so every match stops there.
     summary = [*summary, ""]
     ended_article = [*article.words, None]
     first, following = article.positions
@@ -137,14 +134,14 @@ def novel_ngrams(
     """Novel n-grams (See et al. 2017, figure 6): the percentage of the summary's
     n-grams that the article does not have.
 
-    Occurrences are counted, so a novel n-gram that occurs twice counts twice. N-grams
-    lie within a sentence, because two sentences of the article that meet in a summary
-    are not an invention.
+    Occurrences are counted: a novel n-gram that occurs twice counts twice. N-grams do
+    not cross the ends of sentences, because a summary may join any two sentences of the
+    article.
 
     Args:
       sentences: the words of each sentence of the summary.
-      article: its words.
-      sizes: each n.
+      article: the words of the article.
+      sizes: the values of n.
 
     Returns:
       For each n the percentage, or None if no sentence has n words.
@@ -164,20 +161,20 @@ def _ngrams(words: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
 
 
 def repetition_rate(words: Sequence[str]) -> float:
-    """The share of the summary's trigrams that repeat an earlier one: 1 - distinct
-    trigrams / trigrams; 0 without trigrams.
+    """The share of the summary's trigrams that repeat an earlier trigram:
+    1 - distinct trigrams / trigrams, or 0 without trigrams.
 
-    A search with trigram blocking forbids them (Paulus et al. 2018); See et al. (2017,
-    figure 4) count them to show the effect of coverage. Trigrams cross the ends of
-    sentences, so that repeated short sentences count too.
+    Trigram blocking forbids such repetition (Paulus et al. 2018); See et al. (2017,
+    figure 4) measure it. Trigrams cross the ends of sentences, so that repeated short
+    sentences count too.
     """
     count = len(words) - REPEATED_NGRAM + 1
     return 1 - len(set(_ngrams(words, REPEATED_NGRAM))) / count if count > 0 else 0.0
 
 
 def excess_repetition_rate(words: Sequence[str], article: ArticleWords) -> float:
-    """The share of the summary's trigrams that repeat an earlier one and occur more
-    often than in the article; quoting a refrain is correct.
+    """The share of the summary's trigrams that repeat an earlier trigram and occur more
+    often than in the article: to quote a refrain is not an error.
     """
     counts = Counter(_ngrams(words, REPEATED_NGRAM))
     in_article = Counter(_ngrams(article.words, REPEATED_NGRAM))
@@ -190,13 +187,13 @@ def excess_repetition_rate(words: Sequence[str], article: ArticleWords) -> float
 
 
 class SourceIndex(NamedTuple):
-    """What the summaries of a document are compared with.
+    """An article, prepared for the comparison with its summaries.
 
     Attributes:
-      article: its words.
-      sentences: the words of each of its sentences, with a space between them.
+      article: the words of the article.
+      sentences: the words of each sentence, joined by spaces, by its text.
       facts: the numbers, dates and names that the article supports.
-      has_markup: whether it has tags of HTML.
+      has_markup: whether the article has HTML tags.
     """
 
     article: ArticleWords
@@ -206,23 +203,21 @@ class SourceIndex(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """The measures of a summary, extractive or abstractive.
+    """The measures of an extractive or abstractive summary.
 
-    Words are those of `model.text.words`; facts are compared by `tokens`.
+    Words are counted as by `model.text.words`. Coverage, density and compression are
+    as in Grusky et al. (2018), and None if the summary has no words.
 
     Attributes:
-      words: the length of the summary.
-      novel_1grams_percent, ...: `novel_ngrams`.
-      coverage: the share of its words in a fragment (Grusky et al. 2018); None without
-          words.
-      density: the sum of the squared lengths of its fragments over its words (the
-          same); None without words.
-      compression: words of the source over words of the summary (Grusky et al. 2018);
-          None without words.
-      length_ratio: words of the summary over words of the source; None if the source
-          has none.
-      repetition_rate: `repetition_rate`.
-      unsupported_numbers, unsupported_dates, unsupported_names:
+      words: the number of words of the summary.
+      novel_1grams_percent, ...: see `novel_ngrams`.
+      coverage: the share of the words that are in a fragment.
+      density: the sum of the squared lengths of the fragments / words of the summary.
+      compression: words of the source / words of the summary.
+      length_ratio: words of the summary / words of the source; None if the source has
+          no words.
+      repetition_rate: see `repetition_rate`.
+      unsupported_numbers, unsupported_dates, unsupported_names: see
           `facts.UnsupportedFacts`.
       flags: names from `flags.FLAGS`, in their order.
     """
@@ -244,7 +239,7 @@ class Quality(NamedTuple):
 
 
 class ComparedQuality(NamedTuple):
-    """The measures of a summary that another one is compared with, as in `Quality`."""
+    """The measures of a summary that others are compared with; see `Quality`."""
 
     words: int
     novel_2grams_percent: float | None
@@ -253,12 +248,12 @@ class ComparedQuality(NamedTuple):
 
 
 class _Summary(NamedTuple):
-    """A summary as it is measured.
+    """A summary, cut into sentences and words.
 
     Attributes:
-      sentences: their texts.
-      words_by_sentence: the words of each.
-      words: of all sentences.
+      sentences: the text of each sentence.
+      words_by_sentence: the words of each sentence.
+      words: the words of all sentences.
       repetition: `repetition_rate` of the words.
     """
 
@@ -269,10 +264,10 @@ class _Summary(NamedTuple):
 
 
 def read_source(article: Article) -> SourceIndex:
-    """Prepares an article for the comparison with its summaries, once for all."""
+    """Prepares an article for the comparison with its summaries."""
     text = article.normalised
     if article.has_split_words:
-        # A fact may stand in a word that the end of a sentence splits: `the U.` `S.`
+        # The end of a sentence may split a word that a fact has: `the U.` `S.`
         text = "\n".join([text, *article.sentence_lines])
     has_markup = "<" in text and len(_TAG.findall(text)) >= _MIN_TAGS
     sentences = article.words_by_sentence
@@ -282,12 +277,13 @@ def read_source(article: Article) -> SourceIndex:
 
 
 def measure(summary: str, source: SourceIndex, **is_flagged: bool) -> Quality:
-    """All measures of a summary.
+    """Measures a summary.
 
     Args:
       summary: one sentence per line.
-      source: the document that it summarizes.
-      is_flagged: the flags that do not follow from the texts, by name.
+      source: the article of the summary.
+      is_flagged: whether the summary has a flag that does not depend on the texts, by
+          the name of the flag.
     """
     text = _read_summary(summary, source)
     count = len(text.words)
@@ -316,8 +312,8 @@ def measure(summary: str, source: SourceIndex, **is_flagged: bool) -> Quality:
 
 
 def compare(summary: str, source: SourceIndex) -> ComparedQuality:
-    """Those measures of a summary that another one is compared with. The flag
-    `lost_attribution` is not among them: headlines of editors lose much of it.
+    """Computes the measures of a summary that another summary is compared with. The
+    flag `lost_attribution` is left out: headlines of editors often lose attributions.
 
     Args:
       summary, source: as for `measure`.
@@ -329,7 +325,7 @@ def compare(summary: str, source: SourceIndex) -> ComparedQuality:
 
 
 def _read_summary(summary: str, source: SourceIndex) -> _Summary:
-    """A summary of one sentence per line."""
+    """Cuts a summary, one sentence per line, into words."""
     if not summary.isascii():
         summary = unicodedata.normalize("NFC", summary)
     sentences = summary.splitlines()
@@ -352,7 +348,7 @@ def _flags(
 
     Args:
       summary, source, is_flagged: as for `measure`.
-      unsupported: what the source does not hold.
+      unsupported: the facts of the summary that the source does not hold.
     """
     count, limit = len(summary.words), source.article.count
     is_repeated = summary.repetition > MAX_QUOTED_REPETITION_RATE or (

@@ -1,15 +1,15 @@
 """Capitalised names in a summary that its source does not hold.
 
-That is a word that the source does not have, or two words in a row that the source has,
-but never in the same mention:
+A name is unsupported if the source does not have one of its words, or has two adjacent
+words of it, but never in the same mention:
 
     source      Judge Orlando M. Hudson heard of Craig Hicks.
     supported   Orlando Hudson, Judge Hudson, Craig Hicks
     not         Orlando Hicks
 
-The first word of a sentence has a capital whatever it is. OPENINGS are words of a
-reporter that begin sentences of news without being names, even if the source does not
-have them; others are recognised by the source, by stop words and by their stems.
+The first word of a sentence always has a capital. OPENINGS are words that begin
+sentences of news and are not names, even if the source does not have them. Other such
+words are recognised by the source, by stop words and by their stems.
 """
 
 import functools
@@ -71,11 +71,11 @@ _SENTENCE_START = re.compile(
     r"(?:^|[.!?:;]|--|[-–—] |[\"“”‘`(\[])\W*$|(?:^|\s)['’]\W*$"
 )
 _TITLES = "mr mrs ms miss dr prof sir dame lord lady rev".split()
-# The point behind them ends no mention.
+# The point after these words does not end a mention.
 _SHORTENED = frozenset(["jr", "sr", "st", "gen", "gov", "rep", "sen", "lt", *_TITLES])
 # Units are not compared: `Rs8,000` may be `8,000 rupees` in the source.
 _UNITS = "am pm rs inr usd eur gbp jpy cny rmb aud cad nzd chf hkd sgd krw".split()
-# Capitalised words that are no names, or are checked as numbers or dates.
+# Capitalised words that are not names, or are checked as numbers or dates.
 NO_NAMES = STOP_WORDS.union(
     _TITLES, _UNITS, SMALL, TENS, SCALES, FIRST_OF_SHARES, MONTHS, WEEKDAYS
 )
@@ -83,10 +83,10 @@ NO_NAMES = STOP_WORDS.union(
 # Russians.
 _ENDINGS = ("s", "i", "is", "n", "ns", "an", "ans", "ian", "ians")
 _MIN_STEM_LETTERS = 4
-# Words within a mention. Its names may be turned around: Department of Justice, Justice
-# Department.
+# Words within a mention, around which names may change places: Department of Justice,
+# Justice Department.
 _LINKS = frozenset("of and the for de la le del der da al bin van von".split())
-# What stands in no mention, and between two.
+# Marks that end a mention.
 _BREAK = re.compile(r'[,;:!?"()]')
 # Abbreviated names, and the words of each that a source may have instead.
 _ABBREVIATIONS = {
@@ -98,10 +98,10 @@ _ABBREVIATIONS = {
 
 
 class SourceNames:
-    """The words of a source, and which of them are one name.
+    """The words of a source, and the names that they make.
 
     Attributes:
-      text: of the source, plain.
+      text: the plain text of the source.
     """
 
     def __init__(self, text: str) -> None:
@@ -110,12 +110,12 @@ class SourceNames:
 
     @functools.cached_property
     def lower_text(self) -> str:
-        """The text in lower case, with a space before and behind it."""
+        """The text in lower case, with a space at both ends."""
         return f" {self.text.lower()} "
 
     @functools.cached_property
     def vocabulary(self) -> set[str]:
-        """Its words in all forms in which a summary may name them.
+        """The words of the source, in all forms in which a summary may name them.
 
         obama's   also obama, s
         o'brien   also o, brien, obrien
@@ -123,12 +123,12 @@ class SourceNames:
         """
         is_ascii = self.text.isascii()
         text = self.lower_text if is_ascii else self.text
-        for mark in (". ", ", ", '"'):  # No token has them within it.
+        for mark in (". ", ", ", '"'):  # no token contains them
             text = text.replace(mark, " ")
         chunks = set(text.split(" "))
         vocabulary = set(filter(str.isalpha, chunks))
         others = {each[0] for each in tokens(" ".join(chunks - vocabulary))}
-        if not is_ascii:  # Only now, because some letters become longer.
+        if not is_ascii:  # after the cut, because some letters become longer
             vocabulary = set(map(str.casefold, vocabulary))
             others = set(map(str.casefold, others))
         vocabulary |= others
@@ -139,8 +139,8 @@ class SourceNames:
         return vocabulary
 
     def quotes(self, word: str) -> bool:
-        """Whether the text has a word as it is. Most it has, and so need no vocabulary:
-        that has them too.
+        """Whether the text has a word unchanged: a fast check before `vocabulary`, true
+        for most words.
         """
         text = self.lower_text
         if word.isalpha():
@@ -152,14 +152,14 @@ class SourceNames:
         return self.quotes(word) or word in self.vocabulary
 
     def joins(self, first: str, second: str) -> bool:
-        """Whether two words may stand in a row: in one mention, or without being names
-        both.
+        """Whether two words may be adjacent: the source has them in the same mention,
+        or has one of them in lower case.
 
-        A mention consists of capitalised words with nothing between them but spaces,
-        hyphens, `_LINKS` and the points of initials.
+        A mention consists of capitalised words with only spaces, hyphens, `_LINKS` and
+        the points of initials between them.
 
         Args:
-          first, second: in the form of `_key`.
+          first, second: the words in the form of `_key`.
         """
         mention: list[str] = []
         is_linked = False
@@ -205,18 +205,18 @@ def _is_joined(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
 def joined_names(
     line: str, words: Iterable[re.Match[str]], source: SourceNames
 ) -> list[str]:
-    """The names that a line joins of words from several names of the source.
+    """The names of a line that join words from several names of the source.
 
     Args:
-      line: of the summary, plain.
-      words: its tokens.
-      source: what it summarizes.
+      line: a plain line of the summary.
+      words: the tokens of the line.
+      source: the names of the source.
     """
     names: list[str] = []
     capitalised = [word for word in words if word[0][0].isupper()]
     for before, word in itertools.pairwise(capitalised):
         name = line[before.start() : word.end()]
-        # Most names stand in the text as they are.
+        # A fast check: most names are in the text unchanged.
         if not _is_joined(line, before, word) or name.removesuffix("'s") in source.text:
             continue
         first, second = keys = [_key(each[0].casefold()) for each in (before, word)]
@@ -241,9 +241,9 @@ def unsupported_names(
     writes them: `Angela Merkel`.
 
     Args:
-      lines: of the summary, readable.
+      lines: the readable lines of the summary.
       words_by_line: the tokens of each line.
-      source: what it summarizes.
+      source: the names of the source.
     """
     names: list[str] = []
     for line, words in zip(lines, words_by_line, strict=True):
@@ -291,10 +291,9 @@ def _is_known(key: str, vocabulary: Set[str]) -> bool:
 def _is_ordinary(
     word: str, key: str, lines: Iterable[str], source: SourceNames
 ) -> bool:
-    """Whether the first word of a sentence is capitalised only because it is the first.
-
-    It is if it often begins sentences, if the summary has it in lower case too, or if
-    the source has a word of the same stem.
+    """Whether the first word of a sentence is capitalised only because it is the first:
+    it often begins sentences, the summary has it in lower case too, or the source has a
+    word with the same stem.
     """
     if word[1:] != word[1:].lower():
         return False

@@ -1,4 +1,4 @@
-"""Numbers in a text by their value: `1,200` is `1200`, `$4.5m` is `4.5 million`, `3rd`
+"""The values of numbers in a text: `1,200` is `1200`, `$4.5m` is `4.5 million`, `3rd`
 is `third` and `three` is `3`.
 
 Texts are the words of `tokens`. Units are not compared: any 5 in the source supports
@@ -80,10 +80,10 @@ _DIGITS = re.compile(
 MAX_DIGITS = 100
 # Words in a range whose scale follows the second number: `4 to 5 million`.
 _RANGE_WORDS = frozenset(["to", "and", "or"])
-# These two are mostly no numbers: `one of them`, `for the first time`.
+# Usually these words are not numbers: `one of them`, `for the first time`.
 RARELY_NUMBERS = frozenset(["one", "first"])
 # The longest number in words has 14: `nine hundred ninety nine million nine hundred
-# ninety nine thousand nine hundred ninety nine`. A longer sequence is no number.
+# ninety nine thousand nine hundred ninety nine`. A longer sequence is not a number.
 _MAX_NUMBER_WORDS = 18
 
 
@@ -91,7 +91,7 @@ class Number(NamedTuple):
     """A number that a text states.
 
     Attributes:
-      start, end: its words are those from `start` to before `end`.
+      start, end: the words of the number are words[start:end].
       values: the values that it may have.
     """
 
@@ -110,7 +110,8 @@ def is_number_word(word: str) -> bool:
 def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
     """The numbers that a summary states, from left to right.
 
-    A single `one` or `first` is no number, nor is `second` as a unit (`10 second`).
+    A single `one` or `first` is not a number, and neither is `second` as a unit (`10
+    second`).
     """
     end = 0
     for position in _possible_starts(words):
@@ -129,10 +130,9 @@ def stated_numbers(words: Sequence[str]) -> Iterator[Number]:
 
 
 def all_values(words: Sequence[str]) -> set[Value]:
-    """Every value that a source may state, read from every word and to every length.
+    """Every value that a source may state: all readings, of all lengths, at each word.
 
-    The result contains the values of every part of the source, but a scale that a share
-    divides is no number:
+    Only a scale that a share divides is not read as a number:
 
         two hundred             2, 100, 200
         $4.5m                   4.5, 4500000
@@ -163,7 +163,9 @@ def all_values(words: Sequence[str]) -> set[Value]:
 
 
 def _possible_starts(words: Sequence[str]) -> list[int]:
-    """The words that may begin a number: its names, and all that are not of letters."""
+    """The indices of words that may begin a number: number words, and words that do not
+    consist of letters.
+    """
     return [
         position
         for position, word in enumerate(words)
@@ -174,7 +176,7 @@ def _possible_starts(words: Sequence[str]) -> list[int]:
 def _range_start_values(
     words: Sequence[str], position: int, scale: int
 ) -> Iterator[Value]:
-    """The scaled values of the number before `position`: of `4` in `4 to 5 million`."""
+    """The scaled values of the number before `position`: `4` in `4 to 5 million`."""
     before = position - 1
     if position > 1 and words[before] in _RANGE_WORDS:
         before = position - 2
@@ -183,8 +185,8 @@ def _range_start_values(
 
 
 def _readings(words: Sequence[str], start: int) -> Iterator[Number]:
-    """The numbers that begin with the word `start`, each longer than the one before:
-    `two`, `two hundred`, `two hundred five`.
+    """The numbers that begin at `start`, from short to long: `two`, `two hundred`, `two
+    hundred five`.
     """
     word = words[start]
     value = _WORDS.get(word)
@@ -204,12 +206,11 @@ def _longer_readings(
     """The numbers that continue a number.
 
     Args:
-      words: of the text.
-      start, position: the words of the number are those from `start` to before
-        `position`.
-      value: of the number.
+      words: the words of the text.
+      start, position: the words of the number are words[start:position].
+      value: the value of the number.
     """
-    # `total` is that of the groups before: `two thousand` in `two thousand five`.
+    # `total` is the value of the groups before: `two thousand` in `two thousand five`.
     total = 0 * value
     group = value
     last = words[position - 1]
@@ -245,7 +246,7 @@ def _longer_readings(
 
 
 def _share(words: Sequence[str], start: int) -> Number | None:
-    """The share of a scale that begins with the word `start`: `half a million`."""
+    """The share of a scale that begins at `start`: `half a million`."""
     for share, value in _SHARES.items():
         *before, scale = words[start : start + len(share) + 1]
         if tuple(before) == share and scale in SCALES:
