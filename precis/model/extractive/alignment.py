@@ -1,10 +1,9 @@
-"""Which sentence of an article says what a line of its reference says.
+"""Alignment: finds the sentence of an article that supports a line of its reference.
 
-Pairs of the two are what a writer of single sentences is trained on (Chen and Bansal
-2018, section 3.1; Lebanoff et al. 2019). A line is aligned with the sentence that has
-most of its words and of its pairs of words. Many lines join several sentences or add
-what no sentence says, so the share of the line's words that the sentence has, without
-stop words, tells how far a pair can be trusted.
+A writer of single sentences is trained on such pairs (Chen and Bansal 2018, section
+3.1; Lebanoff et al. 2019). A line is aligned with the sentence that has most of its
+words and pairs of words. Many lines join several sentences or add facts. So each pair
+has a support: the share of the line's words, without stop words, that the sentence has.
 
     line       Troops seized the bridge at dawn .
     sentence   At dawn on Monday , government troops seized the only bridge .
@@ -18,7 +17,7 @@ from typing import NamedTuple
 from precis.model.rouge import tokenize
 from precis.model.text.stop_words import STOP_WORDS
 
-# ROUGE stems words, and so are these.
+# Stemmed, because ROUGE compares stems.
 _STEMMED_STOP_WORDS = frozenset(stem for word in STOP_WORDS for stem in tokenize(word))
 
 
@@ -40,11 +39,11 @@ class AlignedLine(NamedTuple):
 def align_lines(sentences: Sequence[str], reference: str) -> list[AlignedLine]:
     """Aligns each line of a reference that has a word, in order.
 
-    Of equally good sentences the earlier is taken.
+    If sentences are equally good, the first is taken.
 
     Args:
-      sentences: of the article, at least one.
-      reference: one sentence a line.
+      sentences: the sentences of the article, at least one.
+      reference: one sentence per line.
     """
     in_sentences = [
         (frozenset(tokens), frozenset(itertools.pairwise(tokens)))

@@ -1,5 +1,5 @@
-"""The configuration of the selection: how scores become an extractive summary, and how
-long any summary may be.
+"""The configuration of the selection: how scores become an extractive summary, and the
+length limit of all summaries.
 """
 
 import dataclasses
@@ -8,14 +8,14 @@ import functools
 from precis.model.config import Options, flag
 from precis.model.text.length_limit import LengthLimit
 
-# The methods that other methods are measured against. The selection takes their best
-# sentences and does not look for repetitions.
+# Methods that other methods are compared with. The selection takes their best sentences
+# and does not look for repetitions.
 BASELINES = ("lead", "random", "oracle")
-# Two methods beside METHODS: neural has a network, oracle needs the reference.
+# Two methods that are not in METHODS: neural has a network, oracle needs the reference.
 NEURAL = "neural"
 ORACLE = "oracle"
-# Without sentences: those of most methods, and the most of a network that decides how
-# many there are.
+# The number of sentences if none is given, and the maximum of a network that decides
+# the number.
 _USUAL_SENTENCES = 3
 _MOST_SENTENCES = 5
 SUMMARY, HEADLINE, KEY_POINTS = "summary", "headline", "key_points"  # forms
@@ -72,17 +72,17 @@ class SelectionConfig(Options):
 
     @property
     def count(self) -> int:
-        """The sentences that a method takes which does not decide itself."""
+        """The number of sentences, for methods that do not decide it themselves."""
         return self.limit.lines or self.sentences or _USUAL_SENTENCES
 
     @property
     def most(self) -> int:
-        """The sentences that a method takes at most which decides how many."""
+        """The maximum number of sentences, for methods that decide the number."""
         return self.limit.lines or self.sentences or _MOST_SENTENCES
 
     @functools.cached_property
     def limit(self) -> LengthLimit:
-        """The most that a summary of any kind has."""
+        """The length limit of all summaries."""
         limit = LengthLimit(self.max_words, self.max_chars)
         if self.form == HEADLINE and not limit:
             limit = LengthLimit(_HEADLINE_WORDS)

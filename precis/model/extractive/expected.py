@@ -1,17 +1,17 @@
-"""Summaries by their expected ROUGE: which sentences, and how many, are likely to share
-most with the reference.
+"""Selection by expected ROUGE: how many sentences to take, and which ones.
 
-If an n-gram of a document stands in its reference with the probability p, a candidate
-is expected to share the sum of p over its different n-grams, and
+Each n-gram of the document is in the reference with a probability p. The number of
+n-grams that a summary shares with the reference is then expected to be the sum of p
+over its distinct n-grams, for words and for pairs of words:
 
-    expected F1 = 2 x shared / (n-grams of the candidate + n-grams of the reference)
+    expected F1 = 2 x shared / (n-grams of the summary + n-grams of the reference)
 
-for words and for pairs. As in summaries by concepts (Gillick and Favre 2009) an n-gram
-counts once, so that a repetition costs length and brings nothing. F1 falls where a
-sentence is longer than what it brings, which decides how many sentences there are.
+An n-gram counts once, as in Gillick and Favre (2009), so a repetition only adds length.
+A sentence that adds more length than shared n-grams lowers F1; this decides how many
+sentences a summary has.
 
-A candidate takes at most one option of each place: the sentence as it stands, or a way
-to write it. The search adds, removes or exchanges one option at a time, as long as that
+An option is one wording of a sentence of the document; a summary has at most one option
+for each sentence. The search adds, removes or replaces one option at a time while that
 raises the value.
 """
 
@@ -30,24 +30,24 @@ from precis.model.text.length_limit import NO_LENGTH_LIMIT, LengthLimit, Size, l
 from precis.model.text.sentence_confidence import sentence_confidence
 from precis.model.text.words import words
 
-# ROUGE-2 differs less between candidates than ROUGE-1 does.
+# ROUGE-2 differs less between summaries than ROUGE-1 does.
 _PAIR_WEIGHT = 3.0
 _MIN_GAIN = 1e-9  # a smaller gain is a rounding error
-# The sentences with the best scores that a summary is made of.
+# The search is over this many sentences, the ones with the highest scores.
 _OPTIONS = 12
-# A sentence of fewer words is a heading or a remnant, in any language.
+# A sentence with fewer words is a heading or a fragment, in any language.
 _MIN_WORDS = 3
-# A sentence of English that is less likely to tell something is not taken.
+# Least `sentence_confidence` of an English sentence of a summary.
 _MIN_CONFIDENCE = 0.7
 
 
 class ExpectedReference(NamedTuple):
-    """What is expected of the reference of a document.
+    """A prediction of the reference of a document.
 
     Attributes:
-      words: the probability of each word of the document to stand in it.
-      pairs: the same of each pair of words.
-      length: its words.
+      words: the probability that the reference has a word, by word of the document.
+      pairs: the probability that it has a pair of words, by pair.
+      length: the expected number of words of the reference.
     """
 
     words: Mapping[Gram, float]
@@ -56,14 +56,13 @@ class ExpectedReference(NamedTuple):
 
 
 class Option(NamedTuple):
-    """A sentence that a summary may have.
+    """A sentence, or another wording of it, that a summary may have.
 
     Attributes:
-      place: the place in the document that it speaks of; a summary has at most one
-          option of each.
-      words: as ROUGE reads them.
-      size: as a limit counts it.
-      cost: what speaks against it, in F1; a summary costs the mean of its options.
+      place: the index of the sentence; a summary has at most one option per place.
+      words: the words as ROUGE tokenizes them.
+      size: the size that a length limit counts.
+      cost: a penalty in F1; the penalty of a summary is the mean over its options.
     """
 
     place: int
@@ -75,12 +74,11 @@ class Option(NamedTuple):
 def expected_rouge2(summary: str, reference: ExpectedReference) -> float:
     """The expected ROUGE-2 F1 of a summary, from 0 to 1.
 
-    A pair of words that the document does not have counts as one that the reference
-    does not have.
+    Pairs of words that are not in the document count as not in the reference.
 
     Args:
-      summary: one sentence a line.
-      reference: what is expected of it.
+      summary: one sentence per line.
+      reference: the predicted reference.
     """
     pairs = find_pairs([tokenize(summary)])
     shared = sum(reference.pairs.get(pair, 0.0) for pair in pairs.grams)
@@ -96,17 +94,17 @@ def choose_options(
     limit: LengthLimit = NO_LENGTH_LIMIT,
     length_cost: float = 0.0,
 ) -> list[int]:
-    """The options whose summary has the highest expected ROUGE-1 and ROUGE-2 F1.
+    """Chooses the options whose summary has the highest expected ROUGE-1 and ROUGE-2.
 
     Args:
-      options: of a document.
-      reference: what is expected of its reference.
-      most: options that a summary has at most, at least 1.
-      limit: the length of a summary, at most.
-      length_cost: what a summary as long as its reference costs, in F1.
+      options: the options of one document.
+      reference: the predicted reference of the document.
+      most: the maximum number of options in a summary, at least 1.
+      limit: the length limit of the summary.
+      length_cost: the penalty, in F1, of a summary as long as its reference.
 
     Returns:
-      Their positions, ascending; none only where no option is short enough.
+      The indices of the chosen options, ascending; empty if no option fits the limit.
     """
     values_of = _value_function(options, reference, length_cost)
     places = [option.place for option in options]
@@ -131,7 +129,7 @@ def choose_options(
 def _changes(
     chosen: Sequence[int], places: Sequence[int], most: int
 ) -> Iterable[list[int]]:
-    """Every summary that differs by one option that is added, removed or exchanged."""
+    """Yields every summary that adds, removes or replaces one option."""
     taken = {places[option] for option in chosen}
     for option in range(len(places)):
         if option in chosen:
@@ -150,7 +148,7 @@ def _changes(
 def _value_function(
     options: Sequence[Option], reference: ExpectedReference, length_cost: float
 ) -> Callable[[Sequence[Sequence[int]]], np.ndarray]:
-    """What gives the value of each of many sets of options, float64."""
+    """Returns a function from S sets of options to their values, float64 [S]."""
     words = [list(option.words) for option in options]
     pairs = [list(itertools.pairwise(option.words)) for option in options]
     lengths = [np.array(list(map(len, grams)), np.float64) for grams in (words, pairs)]
@@ -184,8 +182,8 @@ def _value_function(
 def _importance(
     options: Sequence[Sequence[Gram]], importance: Mapping[Gram, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The n-grams of O options, G different ones: float32 [O, G], 1 where an option has
-    an n-gram, and the importance of each, float64 [G].
+    """Returns which of O options have which of G n-grams (1 or 0), float32 [O, G], and
+    the importance of each n-gram, float64 [G].
     """
     ngrams = find_ngrams(options)
     members = np.zeros((len(options), len(ngrams.grams)), np.float32)
@@ -201,15 +199,15 @@ def select_expected(
     selection: SelectionConfig,
     is_english: bool = True,
 ) -> list[int]:
-    """The indices of the selected ones of the `best_sentences`, the one with the best
-    score first.
+    """Selects those of the `best_sentences` that have the highest expected ROUGE
+    together; returns their indices, the best score first.
 
     Args:
-      sentences: of the document, at least one.
-      scores: float64 [N], of a selector, from 0 to 1.
-      expected: of the reference, by the same selector.
-      selection: the number of sentences and their length.
-      is_english: as for `best_sentences`.
+      sentences: the sentences of the document, at least one.
+      scores: float64 [N], the scores of a selector, from 0 to 1.
+      expected: the reference that the same selector predicts.
+      selection: the maximum number of sentences and the length limit.
+      is_english: whether the document is English.
     """
     options = [
         Option(place, tokenize(sentences[place]), line_size(sentences[place]))
@@ -235,17 +233,18 @@ def best_sentences(
     limit: LengthLimit = NO_LENGTH_LIMIT,
     is_english: bool = True,
 ) -> list[int]:
-    """The indices of the sentences that a summary may be made of, the best first.
+    """Returns the indices of the sentences to make a summary from, best first.
 
-    Those of one or two words are left out, and in English questions, sentences about
-    the web page and those that tell nothing, unless the document has no others.
+    In English, questions, sentences about the web page and sentences that tell nothing
+    are left out; in other languages, sentences of one or two words. If none is left,
+    all sentences are taken.
 
     Args:
-      sentences: of the document.
+      sentences: the sentences of the document.
       scores: float64 [N].
-      count: how many, at most.
-      limit: the length of a sentence, at most.
-      is_english: the language of the document.
+      count: the maximum number of sentences.
+      limit: the length limit of each sentence.
+      is_english: whether the document is English.
     """
     is_taken = _is_informative if is_english else _has_words
     best_first: list[int] = np.argsort(-scores, kind="stable").tolist()
@@ -258,7 +257,7 @@ def best_sentences(
 
 
 def _is_informative(sentence: str) -> bool:
-    """Whether a sentence of English tells something of a story by itself."""
+    """Whether an English sentence tells part of a story without its neighbours."""
     is_question = sentence.rstrip("\"'”’ \n").endswith("?")
     return (
         not is_question
@@ -268,5 +267,5 @@ def _is_informative(sentence: str) -> bool:
 
 
 def _has_words(sentence: str) -> bool:
-    """Whether a sentence of any language is no heading or remnant."""
+    """Whether a sentence is long enough not to be a heading or a fragment."""
     return len(words(sentence)) >= _MIN_WORDS

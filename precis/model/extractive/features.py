@@ -1,8 +1,8 @@
-"""The input features of selector, besides the sentence vectors: the
-position, the length, the terms, the similarities and the characters of a sentence.
+"""The input features of a selector, besides the sentence vectors: the position, the
+length, the terms, the similarities and the characters of a sentence.
 
-On news these features carry most of what can be learned (Kedzie et al. 2018 show it for
-the position); the vector adds the content. All are computed from the document alone.
+On news these features explain most of the choice (Kedzie et al. 2018 for the position);
+the vector adds the content. All are computed only from the document.
 """
 
 import functools
@@ -15,8 +15,8 @@ import numpy as np
 from precis.model.extractive.terms import READ_TOGETHER, Terms, find_terms
 from precis.model.text.words import ChunkCache, Chunks, split_chunks
 
-# The columns, in order: of the position, the content, the similarities and the
-# characters. As many columns follow with their logarithms, log(1 + x).
+# The columns, in order: position, content, similarities and characters. As many columns
+# follow with their logarithms, log(1 + x).
 FEATURE_NAMES = tuple(
     (
         "position from_end relative_position sentences words relative_words "
@@ -35,8 +35,7 @@ LARGEST_FEATURE = 6.0
 
 _LEAD = 3
 _COUNTED = 7
-# A sentence is compared with at most so many sentences, the first of the document.
-_COMPARED = 250
+_COMPARED = 250  # first sentences that each sentence is compared with
 _SAID = re.compile(r"\b(?:said|says|say|told|added|adds|asked)\b")
 _PERSONAL = re.compile(r"\b(?:i|we|you|my|our|your|me|us)\b")
 _QUOTE = re.compile("``|''|[\"“”]")
@@ -52,11 +51,11 @@ def features_of_all(
     documents: Sequence[Sequence[str]], terms: Sequence[Terms] | None = None
 ) -> list[np.ndarray]:
     """The features of the sentences of many documents, float32 [N, FEATURE_COUNT] for
-    each.
+    each document.
 
     Args:
-      documents: their sentences.
-      terms: of each document; computed here where there are none.
+      documents: the sentences of each document.
+      terms: the terms of each document; computed here by default.
     """
     rows: list[np.ndarray] = []
     for start in range(0, len(documents), READ_TOGETHER):
@@ -75,9 +74,9 @@ def features(sentences: Sequence[str], terms: Terms, counts: np.ndarray) -> np.n
     """The features of a document's sentences, float32 [N, FEATURE_COUNT].
 
     Args:
-      sentences: of the document.
-      terms: of the sentences.
-      counts: int64 [N, 7], as `_counts` gives them.
+      sentences: the sentences of the document.
+      terms: the terms of the sentences.
+      counts: int64 [N, 7], from `_counts`.
     """
     if not sentences:
         return np.zeros((0, FEATURE_COUNT), np.float32)
@@ -129,7 +128,7 @@ def _content_columns(terms: Terms, words: np.ndarray) -> list[np.ndarray]:
     def sum_by_sentence(values: np.ndarray) -> np.ndarray:  # [cells] -> [N]
         return np.bincount(rows, values, terms.sentences)
 
-    # The first cell of a term is that of the first sentence with the term.
+    # The first cell of a term belongs to the first sentence with the term.
     is_new = np.zeros(len(rows))
     is_new[np.unique(columns, return_index=True)[1]] = 1.0
     highest = max(terms.frequencies.max(initial=1), 1)
@@ -148,8 +147,8 @@ def _content_columns(terms: Terms, words: np.ndarray) -> list[np.ndarray]:
 
 
 def _similarity_columns(terms: Terms) -> list[np.ndarray]:
-    """The cosines of each sentence with the centroid, with the other sentences, those
-    after it and before it, with the first ones and with its neighbours.
+    """The cosines of each sentence with the centroid, with all other, later and earlier
+    sentences, with the first sentences and with its neighbours.
 
     In a very long document, a sentence is compared with the first sentences only.
     """
@@ -188,7 +187,7 @@ def _similarity_columns(terms: Terms) -> list[np.ndarray]:
 def _surface_columns(
     sentences: Sequence[str], words: np.ndarray, counts: np.ndarray
 ) -> list[np.ndarray]:
-    """Figures from the characters of each sentence.
+    """Features from the characters of each sentence.
 
     Capital letters are ignored, because a corpus may be in lower case.
     """
@@ -206,8 +205,8 @@ def _surface_columns(
 
 
 def _counts(chunks: Chunks) -> np.ndarray:
-    """What is counted in the chunks of each text: digits, commas, colons, quotation
-    marks, question marks, verbs of saying and personal pronouns; int64 [T, 7].
+    """Counts digits, commas, colons, quotation marks, question marks, verbs of saying
+    and personal pronouns in each text; int64 [T, 7].
     """
     cached = b"".join(_COUNTS.values_of(chunks.distinct))
     of_chunks = np.frombuffer(cached, np.uint8).reshape(-1, _COUNTED)
@@ -222,7 +221,7 @@ def ends_with_mark(sentence: str) -> bool:
 
 
 def _count(chunk: str) -> bytes:
-    """The counts of a chunk, a byte each."""
+    """The counts of a chunk, one byte each, at most 255."""
     lowered = chunk.lower()
     counts = (
         sum(map(str.isdigit, chunk)),

@@ -1,11 +1,11 @@
-"""Scores from the graph of sentences: an edge weighs how similar two sentences are.
+"""Scores from the graph of sentences: the weight of an edge is the similarity of its
+two sentences.
 
-Every function maps the terms of a document to one score per sentence, float64 [N].
+Every method maps the terms of a document to one score per sentence, float64 [N].
 
-The edges of a small document are a matrix [N, N]. Those of a long document are never
-computed: the methods need only products of the edges with a vector, and these follow
-from the sparse matrix [N, V] of terms. So time and memory grow with the number of
-words of the document.
+The edges of a small document are a matrix [N, N]. For a long document only products of
+the edges with a vector are computed, from the sparse matrix [N, V] of terms. So time
+and memory grow with the number of words of the document.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from precis.model.extractive.threads import single_thread
 # The share of the steps that follow edges, in both papers as in Brin and Page (1998).
 _DAMPING = 0.85
 _TOLERANCE = 1e-13
-# 0.85^250 is below 1e-17: after so many steps every random walk has converged.
+# Enough for every random walk to converge: 0.85^250 is below 1e-17.
 _MAX_STEPS = 250
 _LENGTHS_PER_BLOCK = 32
 # lambda1 and lambda2 of PacSum.
@@ -33,9 +33,9 @@ def lexrank(terms: Terms) -> np.ndarray:
 
     The similarity of two sentences is the cosine of their tf-idf vectors. With
     probability 0.85 a step follows an edge, drawn by its weight; else it goes to any
-    sentence. sumy keeps only edges above 0.1 and counts each as 1, does not damp the
-    walk and stops it after few steps (epsilon 0.1). The continuous form keeps all
-    weights; it has no threshold, so it needs no matrix of all pairs.
+    sentence. The continuous form keeps all weights; without a threshold it needs no
+    matrix of all pairs. sumy keeps only edges above 0.1 and counts each as 1, does not
+    damp the walk and stops it after few steps (epsilon 0.1).
     """
     if terms.is_small:
         return _walk(terms.products(terms.unit_values))
@@ -71,7 +71,7 @@ def pacsum(terms: Terms) -> np.ndarray:
     2 x similarity to later sentences - similarity to earlier sentences.
 
     A sentence of a news story matters if later sentences return to its content, and
-    does not if it repeats earlier ones. The similarity is the cosine of LexRank. The
+    less if it repeats earlier sentences. The similarity is the cosine of LexRank. The
     threshold beta is 0, so that sums over pairs of sentences are sums over terms. The
     weights lambda1 = -1 and lambda2 = 2 add up to 1, as in the paper; they were chosen
     on training articles of CNN/DailyMail.
@@ -118,7 +118,7 @@ def _walk(edges: np.ndarray) -> np.ndarray:
 def _walk_by_steps(
     multiply: Callable[[np.ndarray], np.ndarray], count: int
 ) -> np.ndarray:
-    """As `_walk`, by repeated steps until the distribution converges.
+    """Computes `_walk` by repeated steps until the distribution converges.
 
     Args:
       multiply: the product of the edges with a vector [N].
@@ -140,7 +140,7 @@ def _shared_word_edges(
     """The product of the edges of TextRank with a vector [N].
 
     The weight of an edge depends on the lengths of its two sentences, and a document
-    has only L different lengths. With B = `counts` and w(l, m) the weight for the
+    has only L distinct lengths. With B = `counts` and w(l, m) the weight for the
     lengths l and m, the product is a sum over lengths,
 
         y_i = sum_l w(l_i, l) (B (B^T x restricted to the sentences of length l))_i,
@@ -148,9 +148,9 @@ def _shared_word_edges(
     which takes O(L) products with B. They are computed for 32 lengths at a time.
 
     Args:
-      terms: of the document.
+      terms: the terms of the document.
       counts: the occurrences of terms in sentences, sparse float64 [N, V].
-      log_lengths: float64 [N].
+      log_lengths: the logarithms of the numbers of content words, float64 [N].
     """
     lengths, length_index = np.unique(log_lengths, return_inverse=True)
     weights = _inverse(np.add.outer(lengths, lengths))  # [L, L]

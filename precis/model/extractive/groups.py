@@ -1,16 +1,14 @@
-"""The summary of several documents: sentences of all of them, each chosen once.
+"""The summary of several documents.
 
-The candidates are the sentences that were chosen of each document. Nearly equal ones
-(wire copies, quotations) count as one candidate, which weighs more. What remains is
-scored, and sentences are chosen by maximal marginal relevance (Carbonell and Goldstein
+The candidates are the sentences that were chosen from each document. Nearly equal
+sentences (wire copies, quotations) are merged into one candidate with more weight. Then
+candidates are scored and chosen by maximal marginal relevance (Carbonell and Goldstein
 1998):
 
-    centrality   LexRank over the candidates (Erkan and Radev 2004), up to twice as much
-                 for the beginning of a document, as MEAD weighs positions (Radev et al.
-                 2004)
-    salience     with a selector: centrality times its score of the sentence, a
-                 product of the relevance in the document and the centrality in the
-                 group
+    centrality   LexRank over the candidates (Erkan and Radev 2004), up to doubled at
+                 the beginning of a document, as in MEAD (Radev et al. 2004)
+    salience     with a selector: the centrality in the group times the selector's
+                 score, the relevance in the document
 """
 
 import math
@@ -28,12 +26,9 @@ from precis.model.text.length_limit import line_size
 
 CENTRALITY = "centrality"
 SALIENCE = "salience"
-# Two sentences of which the cosine of their sets of terms is so high say the same.
-_NEARLY_EQUAL = 0.8
-# Behind so many characters, the beginning of a document weighs less by a factor of e.
-_BEGINNING = 300.0
-# The weight of relevance beside that of novelty.
-_RELEVANCE = 0.7
+_NEARLY_EQUAL = 0.8  # cosine of the sets of terms of two sentences
+_BEGINNING = 300.0  # characters in which the bonus for a beginning falls to 1/e
+_RELEVANCE = 0.7  # its weight; the rest is the weight of novelty
 
 
 class Candidate(NamedTuple):
@@ -41,10 +36,10 @@ class Candidate(NamedTuple):
 
     Attributes:
       text: the sentence.
-      start: its first character in its document.
-      score: of the selector; None if another method chose it.
-      copies: the documents that have it.
-      moment: what orders the documents; None where its document has none.
+      start: the index of its first character in its document.
+      score: the selector's score; None if another method chose the sentence.
+      copies: the number of documents that have the sentence.
+      moment: the time that orders the documents; None if the document has no time.
     """
 
     text: str
@@ -58,10 +53,10 @@ class GroupChoice(NamedTuple):
     """A sentence of the summary of a group.
 
     Attributes:
-      place: among the candidates.
-      score: its centrality or salience, 1 for the highest of the candidates.
-      copies: the documents that have it or nearly the same, by their candidates.
-      line: the headline that it gives; empty of other summaries.
+      place: the index of the candidate.
+      score: the centrality or salience, scaled to 1 for the best candidate.
+      copies: the number of documents with this or a nearly equal sentence.
+      line: the headline; empty for other summaries.
     """
 
     place: int
@@ -77,16 +72,16 @@ def choose_of_group(
     is_english: bool = True,
     method: str = CENTRALITY,
 ) -> list[GroupChoice]:
-    """The sentences of a group's summary.
+    """Chooses the sentences of a group's summary.
 
-    The sentences come in the order of the moments of their documents, those without one
-    last, and then of their places in them; equal places by score.
+    They are sorted by the moments of their documents, with no moment last, then by
+    their positions in the documents, then by score.
 
     Args:
-      candidates: in an order that depends on nothing but the group, best first.
-      selection: how many sentences and words, at most.
-      is_english: whether English stop words and stems are known.
-      method: `SALIENCE` where the selector scored the candidates.
+      candidates: best first, in an order that depends only on the group.
+      selection: the number of sentences, the length limit and the form.
+      is_english: whether English stop words and stems are used.
+      method: `SALIENCE` if the selector scored the candidates, else `CENTRALITY`.
     """
     texts = [each.text for each in candidates]
     (terms,) = find_terms([texts], is_english=is_english)
@@ -101,7 +96,7 @@ def choose_of_group(
     scores = lexrank(terms) * positions * weights
     if method == SALIENCE:
         scores *= np.array([each.score for each in kept], np.float64)
-    # In units of the largest, to nine digits.
+    # Relative to the largest, with nine digits.
     scores = np.round(scores / (scores.max(initial=0.0) or 1.0), 9)
     if selection.is_headline and is_english:
         found = find_headline(texts, scores, limit=selection.limit, is_text=False)
@@ -123,8 +118,8 @@ def choose_of_group(
 def _merge(
     candidates: Sequence[Candidate], terms: Terms
 ) -> tuple[list[int], np.ndarray]:
-    """The places of the candidates that are like none before them, and the documents
-    that have each of them or one like it, int64.
+    """Merges nearly equal candidates. Returns the indices of the first of each, and how
+    many documents have it or a nearly equal sentence, int64.
     """
     is_left = np.ones(len(candidates), bool)
     firsts, copies = [], []
@@ -140,15 +135,15 @@ def _merge(
 
 
 def _cosines(terms: Terms, place: int) -> np.ndarray:
-    """The cosines of the sets of terms of all sentences with that of one, float64
-    [N].
+    """The cosines of the sets of terms of all sentences with the sentence at `place`,
+    float64 [N].
     """
     rows, columns, _ = terms.cells
     sizes = np.maximum(np.bincount(rows, minlength=terms.sentences), 1)
     is_shared = np.zeros(terms.vocabulary)
     is_shared[columns[rows == place]] = 1.0
     shared = np.bincount(rows, is_shared[columns], terms.sentences)
-    # A rounding error must not decide what is nearly equal.
+    # So that no rounding error decides what is nearly equal.
     return np.round(shared / np.sqrt(sizes * sizes[place]), 9)
 
 
@@ -159,11 +154,11 @@ def _select_marginal(
     selection: SelectionConfig,
     is_english: bool,
 ) -> list[int]:
-    """The sentences with the highest marginal relevance, the first choice first.
+    """Selects the sentences with the highest marginal relevance, first choice first.
 
     Each step takes the sentence with the highest 0.7 relevance - 0.3 similarity, where
-    similarity is the highest cosine with a sentence that was taken before. Of equal
-    ones it takes the first.
+    similarity is the highest cosine with a sentence taken before. If values are equal,
+    it takes the first.
     """
     left = best_sentences(
         texts, scores, count=len(texts), limit=selection.limit, is_english=is_english

@@ -1,14 +1,14 @@
-"""The headline of an English document: the best sentence that says something by itself
-and fits on the line, or can be shortened to it.
+"""The headline of an English document: the best sentence that is informative by itself
+and fits the line, or can be shortened to fit.
 
     sentence   On Monday, the mayor, 61, sold the old mill after a vote, police said.
     headline   The mayor sold the old mill, police said.
 
-What `text.clause_cuts` leaves out goes, and so do a dateline, an opening before the
-main clause and what stands behind that clause. All that `qualifiers` counts stays, such
-as who says it, a condition or a contrast. A line is a main clause that needs no
-sentence before it: no question, thanks or caption, nothing said by `I` or within a
-quotation that began earlier, nothing about `he` or `this`.
+The parts that `text.clause_cuts` finds are left out, and so are a dateline, an opening
+before the main clause and words after that clause. The words that `qualifiers` counts
+are kept, such as who says it, a condition or a contrast. A line is a main clause that
+needs no sentence before it: not a question, thanks or a caption, not said by `I` or
+within a quotation that began earlier, not about `he` or `this`.
 """
 
 import re
@@ -26,9 +26,9 @@ from precis.model.text.sentence_confidence import has_verb, sentence_confidence
 _MIN_CONFIDENCE = 0.7
 _MIN_WORDS = 5
 _MOST_CHARACTERS = 500  # of a sentence; a longer one is a list or a table
-# What begins another clause behind the main one.
+# Words that begin another clause after the main clause.
 _JOINS = "after|amid|as|because|before|following"
-# Who says it, behind the main clause.
+# Who says it, after the main clause.
 _SOURCE = re.compile(
     r"\s*,\s+(?:according to [^,]+|(?:said|says) (?!(?:he|she|it|they|that)\b)[^,]+"
     r"(?:,[^,]+){0,2}|[^,]{2,60}\s(?:told\b[^,]{2,40}|(?:said|says|reported|announced|"
@@ -41,14 +41,14 @@ _OPENING = re.compile(
     r"[^,]+,\s+(?:\d{4}\s*,\s+)?"
     r"(?!\w+ing\b|\S+(?:\s\S+){0,2}\s?,|(?:and|or|but|which|who)\b)"
 )
-# The main clause may end before it; of `, a` the sentence is no list.
+# The main clause may end before this; before `, a` only if the sentence is not a list.
 _TAIL = re.compile(
     rf"\s*,\s+(?=(?:who|whom|whose|which|where|when|since|{_JOINS})\s|"
     r"\w+ing\s(?!(?:and|or)\s)|an?\s(?:(?!\b(?:and|or)\b)[^,])*$)|"
     rf"\s(?:--|–|—|{_JOINS})\s",
     re.IGNORECASE,
 )
-# `seen as` and `such as` are one.
+# Ends of a clause that need the next word: `seen as`, `such as`.
 _NEEDS_MORE = re.compile(
     r"\b(?:be|been|being|is|are|was|were|get|got)(?:\s[\w’'-]+)?$|(?:ed|ing)$|"
     r"\b(?:given|role|same|so|such|taken|well)$",
@@ -60,13 +60,13 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(r",\s+(?:who|whose|which|where|\w+ing|\w+ed)\b[^,]*(?:,|$)")
-# `on the grounds that`; `hours` belong to `before it left`
+# A clause cannot end so: `on the grounds that`.
 _OPEN_END = re.compile(
     r"\b(?:\w+ly|an?|the|and|or|of|to|that|with|for|by|from|is|was|are|were|not|told|"
     r"saying|adding|even|just)$|,\s*\d{1,3}$"
 )
 _TIME = re.compile(r"\b(?:minute|hour|day|week|month|year|just|shortly|soon)s?$")
-# What opens a main clause, which follows a comma;
+# Words before a main clause, which follows a comma.
 _OPENINGS = frozenset(
     "according after also although amid apart as at because before besides by despite "
     "during earlier even following for from hence however if in instead just last "
@@ -74,7 +74,7 @@ _OPENINGS = frozenset(
     "since sometimes still then though thus to too under unless until when where "
     "while with".split()
 )
-# and what speaks of another sentence, asks, or speaks to somebody.
+# First words that refer to another sentence, ask, or address somebody.
 _REFERRING = frozenset(
     "and another both but click congratulations consider do don't except find forget "
     "get give he her here his how i imagine introducing it its let look my or other "
@@ -82,7 +82,7 @@ _REFERRING = frozenset(
     "there these they think this those try turns watch we welcome what whatever which "
     "who why yet you your".split()
 )
-# Which mayor left? What was held in May?
+# Beginnings that assume something known: which mayor left? What was held in May?
 _VAGUE = re.compile(
     r"the(?:\s(?!(?:of|for|in|from|that|to)\b)[a-z'’-]+){3}|[a-z]+ed\b[^,]*,|"
     r"[^,]*\b(?:later|earlier|ago),|some,?\s[a-z]|\w+ of (?:them|these|those)\b"
@@ -100,7 +100,7 @@ class Headline(NamedTuple):
     """The headline of a document.
 
     Attributes:
-      place: of its sentence in the document.
+      place: the index of its sentence in the document.
       line: the sentence on one line, whole or shortened.
     """
 
@@ -115,15 +115,15 @@ def find_headline(
     limit: LengthLimit,
     is_text: bool = True,
 ) -> Headline | None:
-    """The headline of a document; None without a sentence that gives a line.
+    """Finds the headline of a document; None if no sentence gives a line.
 
-    Lines about somebody who was named before are taken where there are no others.
+    A line about somebody who was named earlier is taken only if there is no other.
 
     Args:
-      sentences: all of the document.
+      sentences: all sentences of the document.
       scores: float64 [N], higher is better.
-      limit: the length of the line, at most.
-      is_text: whether a sentence may be within a quotation that began in one before it.
+      limit: the length limit of the line.
+      is_text: whether the sentences are a text, where quotations span sentences.
     """
     quoted = _are_quoted(sentences) if is_text else [False] * len(sentences)
     vague = None
@@ -138,10 +138,10 @@ def find_headline(
 
 
 def _are_quoted(sentences: Sequence[str]) -> list[bool]:
-    """Whether each sentence begins within a quotation of the sentences before it."""
+    """Whether each sentence begins within a quotation that an earlier one opened."""
     quoted, is_open = [], False
     for sentence in sentences:
-        # A paragraph of a quotation begins with a mark, whether or not one is open.
+        # Each paragraph of a quotation begins with a mark.
         is_open = is_open and sentence[0] not in '"“'
         quoted.append(is_open)
         is_open ^= bool(sum(map(sentence.count, '"“”')) % 2)
@@ -172,7 +172,7 @@ def _shorten(sentence: str, limit: LengthLimit) -> str:
 
 
 def _shorter(sentence: str) -> Iterator[str]:
-    """Lines of which a sentence is longer, good or bad."""
+    """Yields shorter forms of a sentence, good or bad."""
     found = _SOURCE.search(sentence)
     body = sentence[: found.start()] if found else sentence.rstrip(" .\"'”’")
     end = " ." if sentence.endswith(" .") else "."
@@ -190,7 +190,7 @@ def _shorter(sentence: str) -> Iterator[str]:
 
 
 def _heads(text: str) -> Iterator[str]:
-    """The text, and what stands before each of its tails."""
+    """Yields the text, and the text before each of its tails."""
     yield text
     for tail in _TAIL.finditer(text):
         head = text[: tail.start()]
@@ -200,7 +200,7 @@ def _heads(text: str) -> Iterator[str]:
 
 
 def _may_end(head: str, mark: str, tail: str) -> bool:
-    """Whether a clause may end before a mark or word of it."""
+    """Whether a clause may end with `head`, before a mark or word and the tail."""
     clause = _CLAUSE.split(head)[-1]
     if (clause != head and not has_verb(clause)) or _OPEN_END.search(head):
         return False

@@ -1,14 +1,15 @@
-"""The importance of words and word pairs: how likely each stands in the reference.
+"""The importance of words and word pairs: the probability that the reference has them.
 
-Hong and Nenkova (2014) learn the importance of words, Li, Qian and Liu (2013) that of
-pairs, from where they stand and how often summaries took them. Here the probability of
-each n-gram of a document is the output of a small network over such features, which
-include the scores that the selector gave the sentences. As tensors of a bundle:
+A small network computes the probability of each n-gram of a document from the places of
+the n-gram, how often references took it, and the selector's scores of its sentences.
+The approach is by Hong and Nenkova (2014) for words and by Li, Qian and Liu (2013) for
+pairs. The tensors in a bundle:
 
 importance/words/mean, scale, kernel_0, bias_0, ...    the network
-importance/words/lexicon_text                          its n-grams, one a line, UTF-8
+importance/words/lexicon_text                          its n-grams, UTF-8, one per line
 importance/words/lexicon_counts                        int32 [n, 2]
-importance/length_weights                              of the reference's length
+importance/pairs/...                                   the same tensors for pairs
+importance/length_weights                              of the length of the reference
 importance/calibration                                 float64 [2, K]
 """
 
@@ -25,7 +26,7 @@ from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.stop_words import STOP_WORDS
 
-# Of each n-gram; of words and pairs alike, then those of the words themselves.
+# Features of words and pairs.
 PLACE_FEATURES = tuple(
     (
         "log_count log_sentences log_first relative_first log_second in_first "
@@ -39,22 +40,20 @@ WORD_FEATURES = (*PLACE_FEATURES, *LEXICON_FEATURES, "stop_word", "letters", "di
 _PAIR_MEMBERS = ("stop_words", "first_word", "second_word", "both_words")
 PAIR_FEATURES = (*PLACE_FEATURES, *LEXICON_FEATURES, *_PAIR_MEMBERS)
 _BEST_SENTENCES = 3
-# The features of an n-gram that stands in one sentence, or in no training article.
-_NO_SECOND = 5.0
-# Documents that a ratio is smoothed by.
-_SMOOTHING = 20.0
+_NO_SECOND = 5.0  # `log_second` of an n-gram of a single sentence
+_SMOOTHING = 20.0  # documents added to the counts of each n-gram
 _LAYERS = 3
-_PREFIX = "importance/"  # of the names of all tensors
+_PREFIX = "importance/"  # begins the names of all tensors
 
 
 class Lexicon(NamedTuple):
-    """How often n-grams stood in training articles, and in their references too.
+    """Counts of n-grams in training articles and in their references.
 
     Attributes:
-      documents: the number of articles.
+      documents: the number of training articles.
       taken_share: the share of all n-grams of articles that references take, above 0.
-      counts: of each n-gram, articles that have it, and articles whose reference has it
-          as well.
+      counts: by n-gram, the number of articles that have it, and the number of articles
+          whose reference has it too.
     """
 
     documents: int
@@ -63,16 +62,15 @@ class Lexicon(NamedTuple):
 
 
 class ImportanceNetwork(NamedTuple):
-    """A network of three layers from features to a probability.
+    """A network of three layers that computes a probability from the features.
 
-    It is small, so that it runs in numpy, without the seconds that TensorFlow takes to
-    start.
+    It runs in numpy, because TensorFlow takes seconds to start.
 
     Attributes:
-      mean, scale: float32 [F]; features are shifted and multiplied by them.
+      mean, scale: float32 [F]; the input is (features - mean) * scale.
       kernels: float32 [F, D], [D, E] and [E, 1].
       biases: float32 [D], [E] and [1].
-      lexicon: of the n-grams that it judges.
+      lexicon: the counts from which the lexicon features are computed.
     """
 
     mean: np.ndarray
@@ -89,7 +87,7 @@ class ImportanceNetwork(NamedTuple):
         documents: int,
         taken_share: float,
     ) -> "ImportanceNetwork":
-        """The network of its `tensors`; the last two are as in `Lexicon`."""
+        """Builds the network from its `tensors`; see `Lexicon` for the last two."""
         numbers = tensors[f"{prefix}lexicon_counts"].tolist()
         text = tensors[f"{prefix}lexicon_text"].tobytes().decode()
         lines = text.split("\n") if numbers else []
@@ -106,7 +104,7 @@ class ImportanceNetwork(NamedTuple):
         )
 
     def tensors(self, prefix: str) -> dict[str, np.ndarray]:
-        """Its arrays and those of the lexicon, by names with this beginning."""
+        """The arrays of the network and of its lexicon, by names with this prefix."""
         counts = self.lexicon.counts
         grams: list[Any] = list(counts)  # A word, or the words of a pair.
         texts = (each if isinstance(each, str) else " ".join(each) for each in grams)
@@ -125,7 +123,7 @@ class ImportanceNetwork(NamedTuple):
         return named
 
     def importance(self, ngrams: Ngrams, features: np.ndarray) -> dict[Gram, float]:
-        """The probability of each n-gram, whose features are float32 [G, F]."""
+        """The probability of each n-gram; `features` is float32 [G, F]."""
         states = (features - self.mean) * self.scale
         for kernel, bias in zip(self.kernels[:-1], self.biases[:-1], strict=True):
             states = np.maximum(states @ kernel + bias, 0.0)
@@ -135,13 +133,13 @@ class ImportanceNetwork(NamedTuple):
 
 
 class ImportanceModel(NamedTuple):
-    """What tells how important the n-grams of a document are.
+    """Predicts which n-grams of a document its reference has.
 
     Attributes:
       words, pairs: the networks.
-      length_weights: float64 [L], of `length_features`.
+      length_weights: float64 [3], the weights of `length_features`.
       calibration: float64 [2, K], values of `expected_rouge2` and the ROUGE-2 that
-          extracts of such a value had, as `np.interp` takes them.
+          extracts with these values had, as `np.interp` takes them.
     """
 
     words: ImportanceNetwork
@@ -153,7 +151,7 @@ class ImportanceModel(NamedTuple):
     def of(
         cls, config: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
     ) -> "ImportanceModel":
-        """The model of what a bundle holds of it: its `config` and its `tensors`."""
+        """Builds the model from its `config` and its `tensors` in a bundle."""
         documents, shares = config["documents"], config["taken_shares"]
         return cls(
             ImportanceNetwork.of(tensors, f"{_PREFIX}words/", documents, shares[0]),
@@ -164,7 +162,7 @@ class ImportanceModel(NamedTuple):
 
     @property
     def config(self) -> dict[str, Any]:
-        """What config.json of a bundle says of it."""
+        """The fields about the model in config.json of a bundle."""
         lexicons = self.words.lexicon, self.pairs.lexicon
         return {
             "word_features": list(WORD_FEATURES),
@@ -174,7 +172,7 @@ class ImportanceModel(NamedTuple):
         }
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Its arrays, by their names in a bundle."""
+        """The arrays of the model, by their names in a bundle."""
         return {
             **self.words.tensors(f"{_PREFIX}words/"),
             **self.pairs.tensors(f"{_PREFIX}pairs/"),
@@ -183,22 +181,22 @@ class ImportanceModel(NamedTuple):
         }
 
     def expect_rouge2(self, summary: str, reference: ExpectedReference) -> float:
-        """`expected_rouge2`, calibrated."""
+        """The calibrated `expected_rouge2` of a summary."""
         value = expected_rouge2(summary, reference)
         return float(np.interp(value, *self.calibration))
 
     def expect_reference(
         self, sentences: Sequence[str], scores: np.ndarray
     ) -> ExpectedReference | None:
-        """What the selector expects of the reference of a document.
+        """Predicts the reference of a document.
 
         Args:
-          sentences: of the document.
-          scores: float64 [N], of the selector, from 0 to 1.
+          sentences: the sentences of the document.
+          scores: float64 [N], the scores of the selector, from 0 to 1.
 
         Returns:
-          None where ROUGE reads no words in most of the sentences, as in other
-          alphabets than the Latin one.
+          The prediction, or None if most sentences have no words for ROUGE, as in
+          alphabets other than Latin.
         """
         tokens = [tokenize(sentence) for sentence in sentences]
         if 2 * sum(map(bool, tokens)) < max(len(tokens), 1):
@@ -229,11 +227,11 @@ def ngram_features(
     [G, PAIR_FEATURES].
 
     Args:
-      ngrams: of a document, at least one.
-      scores: float64 [N], what the selector gave each sentence, from 0 to 1.
-      words: of the document.
-      lexicon: of such n-grams.
-      of_words: the importance of the words, for pairs; None for words.
+      ngrams: the words or the pairs of a document.
+      scores: float64 [N], the selector's scores of the sentences, from 0 to 1.
+      words: the number of words of the document.
+      lexicon: the counts of words or of pairs.
+      of_words: for pairs, the importance of the words; None for words.
       taken: as for `lexicon_features`.
     """
     names = WORD_FEATURES if of_words is None else PAIR_FEATURES
@@ -241,7 +239,7 @@ def ngram_features(
         return np.zeros((0, len(names)), np.float32)
     grams: Any = ngrams.grams
     if of_words is None:
-        # A word of ROUGE has letters and digits only.
+        # Words of ROUGE consist of letters and digits.
         rows = [(word in STOP_WORDS, len(word), not word.isalpha()) for word in grams]
     else:
         stops = [(a in STOP_WORDS) + (b in STOP_WORDS) for a, b in grams]
@@ -256,24 +254,24 @@ def ngram_features(
 
 
 def length_features(sentences: Sequence[Sequence[str]]) -> np.ndarray:
-    """What the length of a reference is estimated from, float64 [3]: 1, and the
-    logarithms of the words and of the sentences of the article.
+    """The features from which the length of a reference is estimated, float64 [3]: 1,
+    and the logarithms of the numbers of words and of sentences of the article.
     """
     words = sum(map(len, sentences))
     return np.array([1.0, math.log(max(words, 1)), math.log(max(len(sentences), 1))])
 
 
 def place_features(ngrams: Ngrams, scores: np.ndarray, words: int) -> np.ndarray:
-    """The features that depend on the document alone, float32 [G, PLACE_FEATURES].
+    """The features that depend only on the document, float32 [G, PLACE_FEATURES].
 
     Args:
-      ngrams: of the document, at least one.
-      scores: float64 [N], what the selector gave each sentence, from 0 to 1.
-      words: of the document.
+      ngrams: the n-grams of the document, at least one.
+      scores: float64 [N], the selector's scores of the sentences, from 0 to 1.
+      words: the number of words of the document.
     """
     rows, members = ngrams.sentences, ngrams.members
     size, sentences = len(ngrams.grams), len(scores)
-    # The cells of an n-gram are in the order of the sentences.
+    # The sort is stable: the cells of an n-gram stay in the order of the sentences.
     order = np.argsort(members, kind="stable")
     starts = np.searchsorted(members[order], np.arange(size))
     in_sentences = np.bincount(members, minlength=size)
@@ -313,13 +311,13 @@ def place_features(ngrams: Ngrams, scores: np.ndarray, words: int) -> np.ndarray
 def lexicon_features(
     grams: Sequence[Gram], lexicon: Lexicon, taken: Sequence[bool] | None = None
 ) -> np.ndarray:
-    """The features that the training articles tell, float32 [G, LEXICON_FEATURES].
+    """The features from training articles, float32 [G, LEXICON_FEATURES].
 
     Args:
-      grams: of a document, at least one.
-      lexicon: counts them.
-      taken: whether the reference has each n-gram, for an article of the lexicon,
-          which is then left out of it; None for other articles.
+      grams: the n-grams of a document, at least one.
+      lexicon: the counts in training articles.
+      taken: for a training article, whether its reference has each n-gram; the
+          article is then subtracted from the counts. None for other articles.
     """
     base = lexicon.taken_share
     rows = map(lexicon.counts.get, grams, itertools.repeat((0, 0)))

@@ -1,9 +1,8 @@
-"""Which texts a selector that was trained on news in English may choose from.
+"""Kinds of text: which documents a selector trained on English news may read.
 
-It knows running prose: sentences that end with a mark, one after another. Other kinds
-of text get the method `lead`:
+It was trained on prose. Other kinds of text get the method `lead`:
 
-    short       fewer than 4 sentences, as a review
+    short       fewer than 4 sentences, such as a review
     dialogue    a quarter of the sentences, and 3, begin with a speaker: `Anna: Hello.`
     list        a third of the sentences begin as items: `- eggs`, `2. Stir.`
     no marks    half of the sentences end without `.`, `!` or `?`
@@ -29,7 +28,7 @@ _ITEM = re.compile(r"(?:[-*•·–—+>]|\(?(?:\d{1,3}|[a-z])[.)])\s")
 
 
 def is_news_like(sentences: Sequence[str]) -> bool:
-    """Whether a document of English sentences is prose, as news are."""
+    """Whether an English document is prose like news."""
     count = len(sentences)
     speakers = sum(map(_has_speaker, sentences))
     items = sum(_ITEM.match(each) is not None for each in sentences)
@@ -43,6 +42,6 @@ def is_news_like(sentences: Sequence[str]) -> bool:
 
 
 def _has_speaker(sentence: str) -> bool:
-    """Whether a sentence begins with the name of who speaks."""
+    """Whether a sentence begins with the name of a speaker."""
     found = _SPEAKER.match(sentence)
     return found is not None and _SAYING.isdisjoint(found[1].lower().split())

@@ -1,8 +1,8 @@
-"""The extractive methods by name: baselines and scores from the frequencies of words
-or from their topics here, those from `graph` beside them.
+"""The extractive methods by name. Baselines and scores from word frequencies or topics
+are here; scores from the graph of sentences are in `graph`.
 
-Each method gives one score per sentence of a document, float64 [N]; higher is better.
-The score depends on nothing but the document: on its sentences, or on their terms.
+Each method returns one score per sentence of a document, float64 [N]; higher is better.
+The scores depend only on the sentences of the document, or on their terms.
 """
 
 import hashlib
@@ -29,17 +29,14 @@ _ITERATIONS = 12
 
 
 def lead(sentences: Sequence[str]) -> np.ndarray:
-    """The first sentences: a baseline that is hard to beat on news.
-
-    The scores fall from N to 1.
-    """
+    """Takes the first sentences, a strong baseline on news: scores from N down to 1."""
     return np.arange(len(sentences), 0, -1, dtype=np.float64)
 
 
 def random(sentences: Sequence[str]) -> np.ndarray:
     """The lower baseline: random numbers between 0 and 1.
 
-    The seed is the sha256 of the text, so that every run draws the same numbers.
+    The seed is the sha256 of the text, so that all runs draw the same numbers.
     """
     text = "\n".join(sentences).encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(text).digest()
@@ -51,9 +48,8 @@ def frequency(terms: Terms) -> np.ndarray:
     """Weighted word frequency: the sum of the weights of a sentence's words.
 
     The weight of a word is the frequency of its stem over the highest frequency in the
-    document. Frequencies are summed as integers and divided once, so that scores are
-    exact: eight words with the weights 1, 2/3 (two words) and 1/3 (five words) have the
-    sum 4.0.
+    document. Frequencies are summed as integers and divided once, so that equal sums
+    are equal scores.
     """
     return terms.sum_words(terms.frequencies) / terms.frequencies.max(initial=1)
 
@@ -77,10 +73,10 @@ def luhn(terms: Terms) -> np.ndarray:
     """Luhn (1958): the score of a sentence's densest cluster of significant words,
     (number of significant words)^2 / (words from the first to the last).
 
-    A word is significant if its stem occurs at least twice in the document and it is no
-    stop word. At most four other words lie between two significant words of a cluster,
-    as in the paper; in sumy four words already end the cluster. sumy gives a cluster of
-    one word the score 0, where the formula gives 1.
+    A word is significant if it is not a stop word and its stem occurs at least twice in
+    the document. At most four other words lie between two significant words of a
+    cluster, as in the paper; in sumy four words end the cluster. sumy scores a cluster
+    of one word 0, where the formula gives 1.
     """
     scores = np.zeros(terms.sentences)
     is_significant = terms.frequencies[terms.content_terms] > 1
@@ -98,16 +94,15 @@ def luhn(terms: Terms) -> np.ndarray:
 
 
 def sumbasic(terms: Terms) -> np.ndarray:
-    """SumBasic (Nenkova and Vanderwende 2005), as ranks: N for the sentence that it
-    selects first, N - 1 for the second, and 0 for sentences without a term.
+    """SumBasic (Nenkova and Vanderwende 2005), as ranks: N for the sentence selected
+    first, N - 1 for the second, and 0 for sentences without a term.
 
     The probability of a word is its share of all words of the document. Each step
 
-    1. takes the most probable word, of equally probable words the first in the
-       document,
-    2. selects, of the sentences that contain it, the one whose words have the highest
-       average probability,
-    3. squares the probability of every word of this sentence, once per occurrence.
+    1. takes the most probable word; if several are equal, the first in the document,
+    2. selects, among the sentences with this word, the sentence whose words have the
+       highest average probability,
+    3. squares the probability of each word of this sentence, once per occurrence.
 
     sumy omits step 1 and compares all sentences.
     """
@@ -138,15 +133,14 @@ def sumbasic(terms: Terms) -> np.ndarray:
 
 
 def lsa(terms: Terms) -> np.ndarray:
-    """Steinberger and Jezek (2004): the length of each sentence's vector in the space
-    of the main topics of the document; float64 [N].
+    """Latent semantic analysis (Steinberger and Jezek 2004): the length of each
+    sentence's vector in the space of the document's main topics.
 
-    The length of the vector of sentence k is sqrt(sum_i v_ki^2 s_i^2), over the
-    dimensions i whose singular value s_i is at least half the highest, 64 at most. The
-    matrix holds the augmented frequencies 0.4 + 0.6 n / (highest n in the sentence) of
-    the terms that a sentence has. sumy differs twice: it also gives 0.4 to the terms
-    that a sentence does not have, and it keeps all dimensions, which makes the score
-    the length of the sentence's column in the matrix.
+    The length of the vector of sentence k is sqrt(sum_i v_ki^2 s_i^2), over the at most
+    64 dimensions i whose singular value s_i is at least half the highest. The matrix
+    holds the augmented frequency 0.4 + 0.6 n / (highest n in the sentence) of each term
+    that a sentence has. sumy also gives 0.4 to the terms that a sentence lacks, and
+    keeps all dimensions, so that its score is the length of the sentence's column.
     """
     if not terms.vocabulary:
         return np.zeros(terms.sentences)
@@ -169,8 +163,8 @@ def _topics_by_iteration(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     """The main topics of a document with too many pairs of sentences.
 
     This is orthogonal iteration (Golub and Van Loan, Matrix Computations, section 8.2):
-    a few more directions than are needed are multiplied by the matrix and
-    orthogonalised, repeatedly. They take the memory of [N + V, 80] numbers.
+    80 directions, more than are needed, are repeatedly multiplied by the matrix and
+    orthogonalised. They take the memory of [N + V, 80] numbers.
 
     Args:
       matrix: sparse float64 [N, V].
@@ -209,12 +203,12 @@ METHODS = (*TEXT_METHODS, *TERM_METHODS)
 def score_sentences(
     method: str, sentences: Sequence[str], terms: Terms | None
 ) -> np.ndarray:
-    """The scores of a document by one of METHODS, float64 [N].
+    """Scores the sentences of a document by one of METHODS, float64 [N].
 
     Args:
-      method: its name.
-      sentences: of the document.
-      terms: of the sentences; None where no method reads terms.
+      method: the name of the method.
+      sentences: the sentences of the document.
+      terms: the terms of the sentences; may be None for TEXT_METHODS.
     """
     if method in TEXT_METHODS:
         return TEXT_METHODS[method](sentences)

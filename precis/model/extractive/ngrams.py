@@ -1,9 +1,8 @@
-"""The words and the pairs of words of a document, numbered, with the places where they
-stand.
+"""The words and the pairs of words of a document, numbered, with their sentences.
 
-    sentences   the flood hit . the town
-    words       the flood hit town             in the order in which they first stand
-    cells       the in sentence 0, flood in 0, hit in 0, the in 1, town in 1
+sentences   the flood hit . the town
+words       the flood hit town             in the order of first occurrence
+cells       the in sentence 0, flood in 0, hit in 0, the in 1, town in 1
 """
 
 import itertools
@@ -17,13 +16,13 @@ Gram = Hashable  # a word, or a pair of words
 
 
 class Ngrams(NamedTuple):
-    """The n-grams of a document of N sentences, G different ones.
+    """The G distinct n-grams of a document of N sentences.
 
-    A cell is an n-gram in a sentence; there are C of them, in the order of the text.
+    A cell is an n-gram in a sentence; there are C cells, in the order of the text.
 
     Attributes:
-      grams: the different n-grams, in the order in which they first stand.
-      counts: int64 [G], how often each stands.
+      grams: the distinct n-grams, in the order of first occurrence.
+      counts: int64 [G], the number of occurrences of each n-gram.
       sentences: int64 [C], the sentence of each cell.
       members: int64 [C], the n-gram of each cell.
     """
@@ -35,7 +34,7 @@ class Ngrams(NamedTuple):
 
 
 def find_ngrams(sentences: Sequence[Sequence[Gram]]) -> Ngrams:
-    """The n-grams of sentences, of which each is given as its n-grams in order."""
+    """Numbers the n-grams of sentences; a sentence is the sequence of its n-grams."""
     counts = Counter(itertools.chain.from_iterable(sentences))
     numbers = {gram: number for number, gram in enumerate(counts)}
     different = list(map(dict.fromkeys, sentences))
@@ -47,5 +46,5 @@ def find_ngrams(sentences: Sequence[Sequence[Gram]]) -> Ngrams:
 
 
 def find_pairs(sentences: Sequence[Sequence[str]]) -> Ngrams:
-    """The pairs of consecutive words within each tokenized sentence."""
+    """Numbers the pairs of consecutive words within each tokenized sentence."""
     return find_ngrams([list(itertools.pairwise(sentence)) for sentence in sentences])

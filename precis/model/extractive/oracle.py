@@ -1,10 +1,9 @@
-"""Oracle labels: the sentences of an article that make the extractive summary closest
-to its reference.
+"""Oracle labels: the sentences of an article that match its reference best.
 
 This is the greedy search of Nallapati et al. (2017) in the form of Liu and Lapata
-(2019): take the sentence that raises ROUGE-1 F1 + ROUGE-2 F1 most, then the next one,
-until no sentence raises it. Only n-grams of the reference count, each as often as the
-reference has it beyond the sentences already taken:
+(2019): take the sentence that raises ROUGE-1 F1 + ROUGE-2 F1 most, and repeat until no
+sentence raises it. Only n-grams of the reference count, each as often as the reference
+has it beyond the sentences already taken:
 
     reference "a flood hit the town"
 
@@ -14,8 +13,8 @@ reference has it beyond the sentences already taken:
     counts     0    1     0    2    1        0         0         0        1
     gains      0    1     0    1    1        0         0         0        1
 
-Only counts above 0 are stored, as cells, so that a step of the search takes time and
-memory in proportion to the words of the article.
+Only counts above 0 are stored, as cells, so that the time and memory of a step are
+proportional to the length of the article.
 """
 
 import itertools
@@ -46,15 +45,15 @@ def oracle_sentences(
     sentences: Sequence[str], reference: str, max_sentences: int
 ) -> list[OracleSentence]:
     """The oracle summary of a document, in the order in which the search takes the
-    sentences; of equally good sentences it takes the earlier.
+    sentences. If sentences are equally good, it takes the earlier.
 
-    Pairs of words count within a sentence only. ROUGE-2 of the joined text also counts
-    the pair at each break between two sentences; that is the only difference.
+    Pairs of words count only within a sentence. ROUGE-2 of the joined text would also
+    count the pair at each break between two sentences.
 
     Args:
       sentences: all sentences of the document.
-      reference: the reference summary.
-      max_sentences: how many sentences are taken at most.
+      reference: the reference.
+      max_sentences: the maximum number of sentences.
     """
     tokens = [tokenize(sentence) for sentence in sentences]
     wanted = Counter(_words_and_pairs(tokenize(reference)))

@@ -1,4 +1,4 @@
-"""Selection: from one score per sentence to the sentences of the summary."""
+"""Selection: chooses the sentences of a summary by their scores."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,21 +14,19 @@ from precis.model.text.length_limit import Size, line_size
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
 
-# Scores are rounded to so many parts of the largest.
-_UNITS = 10**9
-# So many sentences of a document are the best.
-_BEST = 3
+_UNITS = 10**9  # scores are rounded to the largest score divided by this
+_BEST = 3  # a headline from a sentence with a lower rank is doubtful
 
 
 class Extract(NamedTuple):
     """A sentence of an extractive summary.
 
     Attributes:
-      rank: 1 for the first choice.
-      score: of the sentence.
-      sentence: as the article has it.
-      line: what a headline makes of it; empty where it stands as it is.
-      is_doubtful: a headline of a sentence that is not among the best three.
+      rank: the rank of the sentence in the selection, from 1.
+      score: the score of the sentence.
+      sentence: the sentence in the article.
+      line: the sentence shortened to a headline; empty if it is not shortened.
+      is_doubtful: whether this is a headline and not one of the best three sentences.
     """
 
     rank: int
@@ -48,23 +46,23 @@ def extract(
     expected: ExpectedReference | None = None,
     known_words: Mapping[str, str] = {},
 ) -> list[Extract]:
-    """The extractive summary of a document, in document order; in English a headline is
-    that of `find_headline`, and there is none where only other sentences fit.
+    """Returns the extractive summary of a document, in document order.
+
+    An English headline is the result of `find_headline`, and empty if it finds none.
 
     Args:
       sentences: all sentences of the document.
-      scores: float64 [N], of one of `methods.METHODS` or of a network; higher is
-          better.
-      selection: how many sentences are selected.
-      is_baseline: select by score alone; otherwise sentences that repeat others are
-          left out, and those about the web page unless there are no others.
-      is_english: whether sentences about the web page are recognised.
-      expected: of the reference of the document; the sentences are then chosen
-          together, by the expected ROUGE of the summary. None takes the best ones.
-      known_words: the words of sentences, with a space between them, by their text.
+      scores: float64 [N], the scores of a method or a network; higher is better.
+      selection: the number of sentences, the length limit and the form.
+      is_baseline: whether only the score counts. Otherwise sentences that repeat others
+          are left out, and sentences about the web page if there are others.
+      is_english: whether the rules for English apply.
+      expected: the predicted reference; sentences are then chosen together, by the
+          expected ROUGE of the summary. None takes the highest scores.
+      known_words: the words of a sentence, joined by spaces, by its text.
 
     Raises:
-      ValueError: the scores are not one number per sentence.
+      ValueError: there is not one score per sentence.
       FloatingPointError: a score is not finite.
     """
     texts = [sentence.text for sentence in sentences]
@@ -103,22 +101,21 @@ def select(
     is_english: bool = True,
     known_words: Mapping[str, str] = {},
 ) -> list[int]:
-    """The indices of the selected sentences, the first choice first.
+    """Returns the indices of the selected sentences, best first.
 
-    Of equal scores the earlier sentence is better. Scores are equal if they differ by
-    less than a billionth of the largest. The selection depends on nothing but the
-    document.
+    If scores are equal, the earlier sentence comes first. Scores are equal if they
+    differ by less than a billionth of the largest.
 
     With trigram blocking (Paulus et al. 2018), no selected sentence shares three words
-    in a row with a better one. As in Liu and Lapata (2019), a blocked sentence is not
-    reconsidered, even if fewer sentences than asked for are left.
+    in a row with a better one. As in Liu and Lapata (2019), a blocked sentence stays
+    out even if fewer sentences than asked for are left.
 
     Args:
-      sentences, scores, selection, is_baseline, is_english, known_words: as for
-        `extract`.
+      sentences: the texts of all sentences of the document.
+      scores, selection, is_baseline, is_english, known_words: as for `extract`.
 
     Raises:
-      ValueError: the scores are not one number per sentence.
+      ValueError: there is not one score per sentence.
       FloatingPointError: a score is not finite.
     """
     if np.shape(scores) != (len(sentences),):
@@ -126,7 +123,7 @@ def select(
             f"{len(sentences)} sentences need one score each, "
             f"not scores of shape {np.shape(scores)}"
         )
-    # Lists, because arrays of some ten sentences take longer.
+    # For a few sentences lists are faster than arrays.
     values: list[float] = np.asarray(scores, np.float64).tolist()
     for index, value in enumerate(values):
         if not math.isfinite(value):
@@ -137,7 +134,7 @@ def select(
     largest = max(map(abs, values), default=0.0) or 1.0
     keys = [-round(value / largest * _UNITS) for value in values]
     skip_boilerplate = is_english and not is_baseline
-    is_all_boilerplate: bool | None = None  # not known before it is needed
+    is_all_boilerplate: bool | None = None  # computed when it is needed
     selected: list[int] = []
     used_trigrams: set[tuple[str, ...]] = set()
     count, limit, sizes = selection.count, selection.limit, list[Size]()
@@ -154,7 +151,7 @@ def select(
             size = line_size(sentences[index])
             if not limit.holds([*sizes, size]):
                 if is_baseline and selected:
-                    break  # It takes no scraps from the rest of the document.
+                    break  # a baseline does not look for shorter sentences
                 continue
         if not is_baseline:
             text = sentences[index]

@@ -30,14 +30,14 @@ from precis.model.text.words import (
     sums_before,
 )
 
-if TYPE_CHECKING:  # It takes 0.3 s, and only long documents need it.
+if TYPE_CHECKING:  # slow to import, and only long documents need it
     import scipy.sparse
 
-# The matrices of a document up to this size are dense, at most 8 MB each, and every
-# sentence is compared with every other. Larger documents have sparse matrices.
+# Up to this size the matrices of a document are dense, at most 8 MB each, and all pairs
+# of sentences are compared. Larger documents have sparse matrices.
 _SMALL_SENTENCES = 128
 _SMALL_CELLS = 1_000_000
-# Documents whose words are read together: more take more memory and no less time.
+# Documents whose words are read together; more would take memory without saving time.
 READ_TOGETHER = 256
 _NO_TERMS = STOP_WORDS | TOKENISED_FRAGMENTS
 _NO_TERM_HASH = bytes(8)
@@ -47,8 +47,7 @@ _NO_TERM_HASH = bytes(8)
 class Terms:
     """The terms of N sentences.
 
-    The V different terms are numbered from 0, in the order of the hashes of their
-    stems.
+    The V distinct terms are numbered from 0, in the order of the hashes of their stems.
 
     Attributes:
       sentences: N.
@@ -88,9 +87,8 @@ class Terms:
     def idf(self) -> np.ndarray:
         """The inverse sentence frequency of each term, float64 [V].
 
-        It is log(N / (1 + n)) for a term of n sentences, as in sumy: 0 if all
-        sentences but one have the term, and negative if all have it. A cosine squares
-        it.
+        It is log(N / (1 + n)) for a term in n sentences, as in sumy: 0 if all sentences
+        but one have the term, and negative if all have it.
         """
         return np.log(self.sentences / (1.0 + self.sentence_frequencies))
 
@@ -112,7 +110,7 @@ class Terms:
         """The sum of the weights of each sentence's words, float64 [N].
 
         Args:
-          weights: of the terms, [V].
+          weights: the weights of the terms, [V].
         """
         sums = np.bincount(
             self.rows[self.content_positions],
@@ -131,11 +129,7 @@ class Terms:
         )
 
     def matrix(self, values: np.ndarray) -> "scipy.sparse.csr_array":
-        """The sparse matrix of the cells, float64 [N, V].
-
-        Args:
-          values: of the cells.
-        """
+        """The sparse matrix of the cells with these `values`, float64 [N, V]."""
         import scipy.sparse
 
         rows, terms, _ = self.cells
@@ -144,14 +138,14 @@ class Terms:
         )
 
     def products(self, values: np.ndarray) -> np.ndarray:
-        """The inner products of all pairs of sentences, float64 [N, N]; for small
+        """The inner products of all pairs of sentences, float64 [N, N], for small
         documents.
 
         Most terms occur in a single sentence. They change only the product of this
         sentence with itself, so the matrix product leaves them out.
 
         Args:
-          values: of the cells.
+          values: the values of the cells.
         """
         rows, terms, _ = self.cells
         is_shared = self.sentence_frequencies > 1
@@ -174,13 +168,13 @@ def find_terms(
     is_english: bool = True,
     chunks: Chunks | None = None,
 ) -> list[Terms]:
-    """The terms of documents, which together take less time than each alone.
+    """Finds the terms of documents; many at once take less time.
 
     Args:
-      documents: the sentences of each.
-      is_english: whether English stop words are left out and stems taken.
-      chunks: of texts that begin with these sentences, in order; text without words
-          may follow a sentence. None splits the sentences.
+      documents: the sentences of each document.
+      is_english: whether English stop words are left out and words are stemmed.
+      chunks: the chunks of texts that begin with these sentences, in order; text
+          without words may follow a sentence. None splits the sentences.
     """
     sizes = list(map(len, documents))
     if chunks is None:
@@ -194,8 +188,8 @@ def find_terms(
     document_of = np.repeat(
         np.arange(len(sizes)), content_before[1:] - content_before[:-1]
     )
-    # Sorting by document and rank brings the occurrences of a term together, those of a
-    # sentence too. One number holds both and the position, so that numpy sorts fast.
+    # Sorting by document, rank and position brings together the occurrences of a term,
+    # and within them of a sentence. One number holds all three, so that numpy is fast.
     shift = len(positions).bit_length()
     keys = document_of * (ranks.max(initial=0) + 1) + ranks[positions]
     keys = np.sort(keys << shift | np.arange(len(positions)))
@@ -207,7 +201,7 @@ def find_terms(
     is_new_cell = is_new_term.copy()
     is_new_cell[1:] |= sorted_rows[1:] != sorted_rows[:-1]
     terms_before = sums_before(is_new_term)
-    # From here on, sentences, words and terms are numbered within their document.
+    # Below, sentences, words and terms are numbered within their document.
     sorted_terms = terms_before[1:] - 1 - terms_before[content_before][document_of]
     terms = np.empty_like(sorted_terms)
     terms[order] = sorted_terms
@@ -241,11 +235,11 @@ def find_terms(
 def _rank_words(
     chunks: Chunks, texts: int, is_english: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The words of the first texts of `chunks`.
+    """Ranks the words of the first `texts` texts of `chunks`.
 
     Returns:
-      The rank of the hash of each word's term, or -1 where it has none, int64 [words];
-      and the number of words of each text, int64 [texts].
+      The rank of the hash of each word's term, or -1 if it has none, int64 [words]; and
+      the number of words of each text, int64 [texts].
     """
     cached = _HASHES[is_english].values_of(chunks.distinct_words)
     hashes = np.frombuffer(b"".join(cached), np.int64)
@@ -259,23 +253,23 @@ def _rank_words(
 
 
 def _ranges(starts: np.ndarray) -> list[slice]:
-    """The range from each start to the next one."""
+    """The range from each start to the next start."""
     return [slice(start, end) for start, end in itertools.pairwise(starts.tolist())]
 
 
 def _hash_terms(joined: Sequence[str], is_english: bool) -> list[bytes]:
-    """The hashes of the terms of words, the bytes of an int64 for each word.
+    """The hashes of the terms of words, as the bytes of an int64 for each word.
 
-    A term is the stem of a word, or the word itself where the text is not English,
-    which then has no stop words. The hash is 0 for a word that has no term: a stop
-    word, a fragment of one from tokenised text, a number (`12`, `4.5m`, `5th`).
+    A term is the stem of a word; if the text is not English, it is the word itself, and
+    there are no stop words. The hash is 0 for a word without a term: a stop word, a
+    fragment of a stop word from tokenised text, a number (`12`, `4.5m`, `5th`).
 
-    Consecutive numbers would depend on the documents seen before; a hash depends on the
-    word alone. The probability that two of 100,000 stems have the same hash is less
+    Consecutive numbers would depend on the documents seen before; a hash depends only
+    on the word. The probability that two of 100,000 stems have the same hash is less
     than 1 in 10^9.
 
     Args:
-      joined: the words of chunks, with a space between them.
+      joined: the words of each chunk, joined by spaces.
     """
     different = {word for words in joined for word in words.split()}
     content = [word for word in different if not word[0].isdigit()]
@@ -293,7 +287,7 @@ def _hash_terms(joined: Sequence[str], is_english: bool) -> list[bytes]:
     ]
 
 
-# By whether the text is English. `Rain`, `rain` and `rain,` are chunks of equal words.
+# By `is_english`. The chunks `Rain`, `rain` and `rain,` have equal words.
 _HASHES = {
     is_english: ChunkCache(functools.partial(_hash_terms, is_english=is_english))
     for is_english in (True, False)

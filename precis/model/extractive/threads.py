@@ -1,8 +1,8 @@
 """Linear algebra in a single thread.
 
-The matrices of a document are small, and a bulk job runs one process per core. BLAS
-would hand parts of a product to threads that wait for a busy core: the eigenvectors of
-29 sentences then take 30 ms instead of 0.06 ms.
+The matrices of a document are small, and a bulk job runs one process per core. With
+more threads, parts of a product would wait for a busy core: the eigenvectors of 29
+sentences take 30 ms instead of 0.06 ms.
 """
 
 import functools
@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import threadpoolctl
 
-# OpenBLAS uses one thread for products with at most so many multiplications
-# (4 x 65,536).
+# OpenBLAS computes products up to this size in one thread (4 x 65,536).
 SINGLE_THREAD_MULTIPLICATIONS = 1 << 18
 
 
@@ -20,9 +19,9 @@ def single_thread(multiplications: float = math.inf) -> AbstractContextManager[o
     """A context in which BLAS and LAPACK work in the calling thread only.
 
     Args:
-      multiplications: of the product that is computed in the context. OpenBLAS does
-          not split small products, so for these the context does nothing, which saves
-          the 12 microseconds of entering and leaving it.
+      multiplications: the number of multiplications of the product in the context.
+          OpenBLAS does not split small products, so for them the context does nothing,
+          which saves 12 microseconds.
     """
     if multiplications <= SINGLE_THREAD_MULTIPLICATIONS:
         return nullcontext()
@@ -31,6 +30,6 @@ def single_thread(multiplications: float = math.inf) -> AbstractContextManager[o
 
 @functools.cache
 def _controller() -> threadpoolctl.ThreadpoolController:
-    import scipy.linalg  # noqa: F401  # Its own BLAS is limited too.
+    import scipy.linalg  # noqa: F401  # scipy has a second BLAS, which is limited too
 
     return threadpoolctl.ThreadpoolController()
