@@ -1,10 +1,10 @@
-"""Bundles: a trained model as a folder.
+"""Bundles: a bundle is a folder with a trained model.
 
 manifest           the files of a bundle of any kind, and their checksums
-network_bundle     the bundle of a network that writes summaries, or of an encoder
-summarizer_bundle  a selector and a writer together
+network_bundle     the bundle of a writer, or of an encoder
+summarizer_bundle  the bundle of a selector and a writer
 ctranslate2_model  the network of a bundle in the format of CTranslate2
-address            of a model behind an endpoint, in place of a folder
+address            addresses of endpoints and of bundles in the package
 card               the model card of a bundle
-checkpoints        checkpoints of Hugging Face, read as networks and written from them
+checkpoints        imports and exports checkpoints of Hugging Face
 """

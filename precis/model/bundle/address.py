@@ -1,5 +1,5 @@
-"""Addresses that stand in place of the folder of a bundle: a model behind an endpoint,
-and a bundle that comes with the package.
+"""Addresses in place of the folder of a bundle: `openai://...` for a model behind an
+endpoint, and `builtin:...` for a bundle in the package.
 """
 
 import os
@@ -16,18 +16,18 @@ _ADDRESS = re.compile(
 
 
 def is_endpoint(bundle: str) -> bool:
-    """Whether a bundle is a server's, and no folder."""
+    """Whether a bundle is the address of an endpoint, and not a folder."""
     return bundle.startswith((f"{SCHEME}:", f"{SCHEME}+"))
 
 
 def parse_address(bundle: str) -> tuple[str, str]:
-    """The URL up to `/v1` and the name of the model in `openai://HOST:PORT/v1#MODEL`.
+    """Returns the URL, up to `/v1`, and the model of `openai://HOST:PORT/v1#MODEL`.
 
-    It is HTTP where a port other than 443 is named, else HTTPS; `openai+http://` and
-    `openai+https://` say which.
+    The protocol is HTTP if there is a port other than 443, else HTTPS. `openai+http://`
+    and `openai+https://` set it.
 
     Raises:
-      UsageError: it is none.
+      UsageError: `bundle` is not such an address.
     """
     parts = _ADDRESS.fullmatch(bundle)
     if not parts:
@@ -42,15 +42,15 @@ def parse_address(bundle: str) -> tuple[str, str]:
 
 
 def is_builtin(bundle: str) -> bool:
-    """Whether a bundle comes with the package, wherever that is installed."""
+    """Whether a bundle is in the package."""
     return bundle.startswith(_BUILTIN)
 
 
 def bundle_folder(bundle: str) -> str:
-    """The folder of a bundle; for `builtin:NAME`, the one within the package.
+    """The folder of a bundle; for `builtin:NAME`, a folder in the package.
 
     Raises:
-      UsageError: no such bundle comes along.
+      UsageError: the package has no such bundle.
     """
     if not is_builtin(bundle):
         return bundle

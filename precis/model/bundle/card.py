@@ -1,8 +1,8 @@
 """The model card of a bundle: README.md, Markdown for people and for model hubs.
 
-A card is a function of the manifest and of config.json: the same training gives the
-same bytes, wherever and however often it was interrupted. It is no part of the model:
-no model_id depends on it, and people may edit it. Its words are in `card.md.jinja`.
+A card depends only on the manifest and config.json, so the same training gives the same
+bytes, even if it was interrupted. The model_id does not depend on the card, and people
+may edit it. Its template is `card.md.jinja`.
 """
 
 import json
@@ -26,9 +26,9 @@ def card_text(
     Args:
       manifest: the content of manifest.json.
       config: the content of config.json.
-      parts: the manifests of the bundles that a summarizer consists of, by folder.
+      parts: the manifests of the bundles of a summarizer, by folder.
       library: the library that loads the folder of the card.
-      use: Markdown that says how to use that folder; "" takes that of a bundle.
+      use: Markdown that says how to use the folder; "" is the default for bundles.
     """
     import jinja2
 
@@ -39,8 +39,8 @@ def card_text(
         keep_trailing_newline=True,
     )
     environment.filters |= {"cell": _cell, "json": json.dumps}
-    # As their files give them back, with sorted keys: the card that is made while a
-    # bundle is saved so equals one that is made of its files.
+    # As read from their files, with sorted keys: so a card made while a bundle is saved
+    # equals a card made from its files.
     manifest, config = json.loads(json.dumps([manifest, config], sort_keys=True))
     kind, tags = manifest["kind"], ["summarization", "precis"]
     if library == "keras" and kind != "keyphrases":
@@ -59,7 +59,7 @@ def card_text(
 
 
 def _cell(value: Any) -> str:
-    """A value in a cell of a table: on one line, and without a border of the table."""
+    """The text of a value in a table: on one line, with `|` and `<` escaped."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

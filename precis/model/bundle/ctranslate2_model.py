@@ -1,13 +1,13 @@
-"""The network of a bundle in the format of CTranslate2, which computes it in float32 or
-int8.
+"""The network of a bundle in the format of CTranslate2, in float32 or int8.
 
     BUNDLE              a bundle that `precis export` writes
     BUNDLE.ctranslate2/
       MODEL_ID-VERSION-int8/
         model.bin, config.json, shared_vocabulary.json
 
-The folder is made when a search needs it, and later searches read it; each version of
-precis has its own. CTranslate2 has texts for tokens: here the decimal digits of an id.
+The first search makes the folder, and later searches read it; each version of precis
+makes a separate folder. The vocabulary of CTranslate2 consists of texts: here they are
+the decimal digits of token ids.
 """
 
 import contextlib
@@ -29,11 +29,11 @@ from precis.model.errors import UsageError
 from precis.model.network.config import StackConfig
 from precis.model.search.special import special_tokens
 
-# What CTranslate2 calls them.
+# Activations here -> in CTranslate2.
 _ACTIVATIONS = dict(relu="RELU", gelu="GELU", gelu_tanh="GELUTanh", silu="SWISH")
-# Our weights of a layer, and its weights there.
+# Weights of a layer here -> in CTranslate2.
 _LEAVES = dict(kernel="weight", bias="bias", scale="gamma", gamma="gamma", beta="beta")
-# The layers of a block there, and ours that they hold. Encoders have no `attention`.
+# Layers of a block in CTranslate2 -> layers here. Encoders have no `attention`.
 _LAYERS = {
     "self_attention/linear_0": "self_attention/query self_attention/key "
     "self_attention/value",
@@ -51,10 +51,10 @@ _LAYERS = {
 
 
 def check_network(bundle: Bundle) -> None:
-    """Refuses a network that is no BART, PEGASUS or T5.
+    """Refuses a network that does not compute BART, PEGASUS or T5.
 
     Raises:
-      UsageError: naming what is different.
+      UsageError: the network differs; the message names the differences.
     """
     try:
         special = special_tokens(bundle.tokenizer, bundle.special)
@@ -69,15 +69,15 @@ def check_network(bundle: Bundle) -> None:
 
 @contextlib.contextmanager
 def converted_bundle(folder: str, bundle: Bundle, precision: str) -> Iterator[str]:
-    """The folder of a bundle's network in the format of CTranslate2.
+    """Yields the folder of a bundle's network in the format of CTranslate2.
 
-    It is made by the first of several processes. Where nothing can be written beside
-    the bundle, each makes its own, which is removed when the block ends.
+    The first of several processes makes the folder. If the folder next to the bundle is
+    not writable, each process makes a temporary one, removed when the block ends.
 
     Args:
-      folder: of the bundle.
-      bundle: its content, without weights.
-      precision: float32, or int8 in a quarter of the size.
+      folder: the folder of the bundle.
+      bundle: the content of the bundle, without weights.
+      precision: float32, or int8, which takes a quarter of the size.
 
     Raises:
       DataError: the weights differ from the manifest.
@@ -106,17 +106,17 @@ def converted_bundle(folder: str, bundle: Bundle, precision: str) -> Iterator[st
 
 
 def _describe(stored: Mapping[str, np.ndarray], bundle: Bundle) -> Any:
-    """A network as CTranslate2 describes it.
+    """Builds the specification of a network for CTranslate2.
 
     Args:
       stored: the weights of the bundle, by path.
-      bundle: its content, with a network that `check_network` lets pass.
+      bundle: the content of the bundle; its network passed `check_network`.
     """
     from ctranslate2.specs import transformer_spec as specs  # pyright: ignore[reportMissingImports]  # Not in the lock.
 
     config: Any = bundle.config
     weights = {path.split("/", 1)[1]: stored[path] for path in stored}
-    for path in list(weights):  # As those of a decoder.
+    for path in list(weights):  # under the names that a decoder has
         name = path.replace("/attention/", "/self_attention/")
         name = name.replace("/attention_residual/", "/self_residual/")
         weights[name] = weights[path]
@@ -148,7 +148,7 @@ def _describe(stored: Mapping[str, np.ndarray], bundle: Bundle) -> Any:
 
 
 def _shape(stack: StackConfig) -> dict[str, Any]:
-    """What the description of a side is made from."""
+    """The arguments of the specification of an encoder or decoder."""
     from ctranslate2.specs.common_spec import Activation  # pyright: ignore[reportMissingImports]  # Not in the lock.
 
     return {
@@ -170,14 +170,14 @@ def _fill_side(
     stack: StackConfig,
     longest: int,
 ) -> None:
-    """Fills the description of a side.
+    """Fills the specification of the encoder or the decoder.
 
     Args:
-      spec: the description.
+      spec: the specification.
       side: encoder or decoder.
-      weights: of the network, by path.
-      stack: of the side.
-      longest: tokens that it reads, at most.
+      weights: the weights of the network, by path.
+      stack: the configuration of the side.
+      longest: the maximum number of tokens that the side reads.
     """
     from ctranslate2.specs.model_spec import index_spec  # pyright: ignore[reportMissingImports]  # Not in the lock.
 
@@ -211,7 +211,7 @@ def _fill_side(
 
 
 def _fill(spec: Any, weights: Mapping[str, np.ndarray], *paths: str) -> None:
-    """Fills a layer with those at paths, whose outputs stand behind each other."""
+    """Fills a layer with the layers at `paths`, whose outputs are concatenated."""
     for leaf, name in _LEAVES.items():
         # CTranslate2 stores linear layers as [out, in].
         present = [f"{path}/{leaf}" for path in paths if f"{path}/{leaf}" in weights]

@@ -1,19 +1,18 @@
 """The files of a bundle: a trained model of any kind as a folder.
 
-A bundle loads without a network connection and holds no pickle:
+A bundle loads without a network connection and without pickle:
 
     config.json           the kind of the bundle and the configuration of its model
     tokenizer/            the tokenizer of summaries: vocab.txt and tokenizer.json,
-                          or tokenizers.json where it was imported
-    source_tokenizer/     the tokenizer of sources, where it is a different one
+                          or tokenizers.json if it was imported
+    source_tokenizer/     the tokenizer of sources, if they have a different tokenizer
     weights.safetensors   one tensor per weight, named by its path in the network
-    README.md             the model card, which no model_id covers
-    manifest.json         checksums, of which the model_id is computed, and provenance;
+    README.md             the model card; not part of the model_id
+    manifest.json         checksums, the model_id computed from them, and provenance;
                           written last
 
-The kind of a bundle says what kind of model it holds and which command takes it. A
-summarizer is two bundles in one folder, without weights itself (`summarizer_bundle`).
-`save_bundle_files` writes a bundle of any kind, and `open_stored` opens it.
+The kind says which model a bundle holds and which command takes it. A summarizer is two
+bundles in one folder, and has no weights itself (`summarizer_bundle`).
 """
 
 import dataclasses
@@ -40,15 +39,13 @@ FORMAT_VERSION = 1
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "weights.safetensors"
 MANIFEST_FILE = "manifest.json"
-# The state of a training lies beside its bundle, and is no part of it.
+# The training state in the folder of a bundle; not part of the bundle.
 TRAINING_FOLDER = "training"
-# As facebook/bart-large-cnn.
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")  # such as facebook/bart-large-cnn
 BUNDLE_WAY_OUT = "copy the bundle again or train it again"
-# What every manifest of a bundle holds.
+# The required fields of a manifest.
 _FIELDS = {"kind": str, "model_id": str, "sha256": dict, "provenance": dict}
-# So many bundles stay open in a process, without their weights.
-_MOST_OPEN = 16
+_MOST_OPEN = 16  # bundles cached in a process, without their weights
 
 ABSTRACTIVE = "abstractive"
 ENCODER = "encoder"
@@ -69,11 +66,11 @@ TAKEN_BY: Mapping[str, str] = {
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StoredBundle:
-    """A bundle of any kind; its files are compared with the manifest before their
-    content is returned.
+    """A bundle of any kind, which compares each file with the manifest when it reads
+    the file.
 
     Attributes:
-      folder: where it lies.
+      folder: the folder of the bundle.
       manifest: the content of manifest.json.
     """
 
@@ -88,7 +85,7 @@ class StoredBundle:
     @property
     def model_id(self) -> str:
         """The first 16 hexadecimal digits of the sha256 of the checksums of the files.
-        Every row that the model writes carries it.
+        Every row that the model writes has it.
         """
         return str(self.manifest["model_id"])
 
@@ -97,7 +94,7 @@ class StoredBundle:
         """The content of config.json.
 
         Raises:
-          DataError: it differs from the manifest.
+          DataError: the file differs from the manifest.
         """
         self.check(CONFIG_FILE)
         path = files.join(self.folder, CONFIG_FILE)
@@ -108,7 +105,7 @@ class StoredBundle:
         """The tokenizers of sources and summaries.
 
         Raises:
-          DataError: as `open_tokenizers`.
+          DataError: as for `open_tokenizers`.
         """
         way_out = "copy the bundle again"
         return open_tokenizers(self.folder, self.manifest, way_out=way_out)
@@ -117,7 +114,7 @@ class StoredBundle:
         """Reads the weights, by name.
 
         Raises:
-          DataError: they differ from the manifest, are damaged or not finite.
+          DataError: the weights differ from the manifest, are damaged or not finite.
         """
         import safetensors
         import safetensors.numpy
@@ -135,7 +132,7 @@ class StoredBundle:
         """Compares the checksum of a file with the manifest.
 
         Raises:
-          DataError: the file is missing or another one.
+          DataError: the file is missing, or its checksum differs.
         """
         path = files.join(self.folder, name)
         stamp = files.stamp(path)
@@ -146,29 +143,27 @@ class StoredBundle:
             )
 
     def naming_config(self) -> AbstractContextManager[None]:
-        """Turns the errors of a block that builds what config.json describes into one
-        line, as `files.naming_damage` does.
-        """
+        """`files.naming_damage` for a block that reads the values of config.json."""
         path = files.join(self.folder, CONFIG_FILE)
         return files.naming_damage(path, way_out=BUNDLE_WAY_OUT)
 
 
 @functools.lru_cache
 def _sha256(path: str, stamp: str) -> str:
-    """The checksum of a file while it has a stamp."""
+    """The checksum of a file, cached until its stamp changes."""
     return files.sha256_file(path)
 
 
 def open_stored(folder: str, *kinds: str) -> StoredBundle:
-    """Opens a bundle. A process reads it once, until another one is written there.
+    """Opens a bundle. A process caches it until another bundle is written there.
 
     Args:
-      folder: the bundle.
-      *kinds: those that it may be of; any if there is none.
+      folder: the folder of the bundle.
+      *kinds: the kinds that are allowed; none means any kind.
 
     Raises:
-      UsageError: the folder is no complete bundle, a bundle of another kind, or has
-        another format version.
+      UsageError: the folder is not a complete bundle, or has another kind or another
+        format version.
       DataError: the manifest is damaged.
     """
     stamp = files.stamp(files.join(folder, MANIFEST_FILE))
@@ -195,7 +190,7 @@ def open_stored(folder: str, *kinds: str) -> StoredBundle:
 
 @functools.lru_cache(maxsize=_MOST_OPEN)
 def _read_manifest(folder: str, stamp: str) -> StoredBundle:
-    """A bundle whose manifest has a stamp."""
+    """Reads and checks the manifest of a bundle, cached until its stamp changes."""
     path = files.join(folder, MANIFEST_FILE)
     manifest = files.read_object(path, way_out=BUNDLE_WAY_OUT)
     version = manifest.get("format_version")
@@ -208,7 +203,7 @@ def _read_manifest(folder: str, stamp: str) -> StoredBundle:
     with files.naming_damage(path, way_out=BUNDLE_WAY_OUT):
         files.check_fields(manifest, _FIELDS)
     computed = content_model_id(manifest)
-    # The id of a bundle of keyphrases is that of the values in its files, and
+    # A keyphrase bundle computes its model_id from the values in its files;
     # `KeyphraseModel` checks it.
     if manifest["kind"] != KEYPHRASES and manifest["model_id"] != computed:
         raise DataError(
@@ -232,14 +227,14 @@ def save_bundle_files(
     """Writes a bundle of any kind.
 
     Args:
-      folder: the bundle; files of the same names are replaced.
+      folder: the folder of the bundle; files of the same names are replaced.
       kind: one of TAKEN_BY.
-      config: the further fields of config.json.
-      weights: the tensors by name; None where the bundle consists of others.
+      config: the other fields of config.json.
+      weights: the tensors by name; None if the bundle consists of other bundles.
       provenance: what the model was made from and how, for the manifest.
-      tokenizer: of summaries; None where models of this kind have no tokenizer.
-      source_tokenizer: of sources, where it is a different one.
-      parts: the folders of the bundles that it consists of, which are there already.
+      tokenizer: the tokenizer of summaries; None if this kind has no tokenizer.
+      source_tokenizer: the tokenizer of sources; None if it is the same.
+      parts: the names of folders in `folder` that hold the bundles of a summarizer.
 
     Returns:
       The model_id.
@@ -252,7 +247,7 @@ def save_bundle_files(
     path = files.join(folder, WEIGHTS_FILE)
     way_out = "no bundle is written; train from weights that are finite"
     check_finite(path, (weights or {}).items(), way_out=way_out)
-    # Without a manifest the folder is no bundle while its files are replaced.
+    # While its files are replaced, the folder has no manifest and is not a bundle.
     files.remove(files.join(folder, MANIFEST_FILE))
     content = {"format_version": FORMAT_VERSION, "kind": kind, **config}
     files.write_json(files.join(folder, CONFIG_FILE), content)
@@ -286,12 +281,12 @@ def publish_manifest(
     *,
     parts: Sequence[str] = (),
 ) -> None:
-    """Writes the card, and the manifest last, which makes a bundle of the folder.
+    """Writes the model card, then the manifest, which makes the folder a bundle.
 
     Args:
-      folder: the bundle.
-      manifest, config: as in `card_text`.
-      parts: as in `save_bundle_files`.
+      folder: the folder of the bundle.
+      manifest, config: as for `card_text`.
+      parts: as for `save_bundle_files`.
     """
     of_parts = {name: open_stored(files.join(folder, name)).manifest for name in parts}
     card = card_text(manifest, config, parts=of_parts)
@@ -300,7 +295,7 @@ def publish_manifest(
 
 
 def content_model_id(manifest: Mapping[str, Any]) -> str:
-    """The model_id of the files that a manifest describes."""
+    """Computes the model_id from the checksums in a manifest."""
     fingerprints = {
         name: manifest[f"{name}_fingerprint"]
         for name in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER)
@@ -310,16 +305,16 @@ def content_model_id(manifest: Mapping[str, Any]) -> str:
 
 
 def _is_bundle(manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest is that of a bundle, and not of a run or an export."""
+    """Whether a manifest describes a bundle, and not a run or an export."""
     return {"sha256", "model_id"} <= set(manifest) and "decode_id" not in manifest
 
 
 def refuse_other_kind(folder: str, kind: str) -> None:
-    """Refuses an output that holds a bundle of another kind, whose files would be mixed
-    with the new ones.
+    """Refuses an output folder that holds a bundle of another kind, because the files
+    of both would be mixed.
 
     Raises:
-      UsageError: naming the kind that is there.
+      UsageError: the folder holds another kind, which the message names.
     """
     if not files.exists(files.join(folder, MANIFEST_FILE)):
         return
@@ -337,10 +332,10 @@ def refuse_other_kind(folder: str, kind: str) -> None:
 
 
 def check_features(folder: str, stored: Sequence[str], known: Sequence[str]) -> None:
-    """Compares the features that a model was trained on with those that are computed.
+    """Compares the features that a model was trained on with the features of precis.
 
     Raises:
-      UsageError: they are others.
+      UsageError: the features differ.
     """
     if list(stored) != list(known):
         raise UsageError(
@@ -352,15 +347,15 @@ def check_features(folder: str, stored: Sequence[str], known: Sequence[str]) -> 
 def check_finite(
     path: str, tensors: Iterable[tuple[str, np.ndarray]], *, way_out: str
 ) -> None:
-    """Refuses weights with NaN or infinity, which would end every search in NaN.
+    """Refuses weights with NaN or infinity, which would make every score NaN.
 
     Args:
       path: the file of the weights, for the message.
       tensors: names and values.
-      way_out: what to do about the file.
+      way_out: what the user can do, for the message.
 
     Raises:
-      DataError: naming the file and the first such tensor.
+      DataError: a tensor is not finite; the message names the file and the tensor.
     """
     for name, values in tensors:
         if not np.isfinite(values).all():

@@ -1,23 +1,23 @@
-"""The bundle of a network that writes summaries, and that of an encoder alone, which
-other networks are trained from.
+"""The bundle of a writer, and the bundle of an encoder, from which other networks are
+trained.
 
-The files are those of every bundle (`manifest`). config.json of a network that writes
-holds further fields:
+A bundle has the files that `manifest` describes. The config.json of a writer has these
+fields too:
 
-    architecture     transformer, decoder_only or recurrent
-    network          the configuration of the network
-    decoding         how to search, of an imported network
-    min_mean_log_prob  of a network that was validated: few of its summaries are below
-    special          the special tokens, of an imported network
-    task_prefixes    the task prefixes that the network was trained with, if any
-    chat             of a language model, what `read_chat` says of its checkpoint
+    architecture       transformer, decoder_only or recurrent
+    network            the configuration of the network
+    decoding           the search settings of an imported network
+    min_mean_log_prob  a threshold from validation: few summaries are below
+    special            the special tokens of an imported network
+    task_prefixes      the task prefixes that the network was trained with, if any
+    chat               the result of `read_chat`, for a language model
 
-That of an encoder holds its configuration under `encoder`, and under `checker` what
-`read_checker` says of its head, if it has one. The bundle of an encoder-decoder can be
-opened in its place: then its encoder is taken.
+The config.json of an encoder has the configuration as `encoder` and, if the encoder has
+a head, the result of `read_checker` as `checker`. The bundle of an encoder-decoder can
+be opened in place of an encoder: then its encoder is read.
 
-`open_bundle` and `open_encoder` need no TensorFlow. `load_bundle` and
-`load_encoder_bundle` also build the layers.
+`open_bundle` and `open_encoder` do not import TensorFlow. `load_bundle` and
+`load_encoder_bundle` build the layers and do.
 """
 
 import dataclasses
@@ -50,24 +50,24 @@ if TYPE_CHECKING:
 
 # The only architecture that has a separate encoder.
 _ENCODER_DECODER = "transformer"
-# The field of config.json with the log-probability below which a summary is flagged.
+# The field of config.json: a summary with a lower mean log-probability is flagged.
 _LIMIT = "min_mean_log_prob"
 
 
 class Bundle(NamedTuple):
-    """A network that writes summaries.
+    """The bundle of a writer.
 
     Attributes:
       config: the configuration of the network.
       tokenizer: the tokenizer of summaries.
-      source_tokenizer: the tokenizer of sources; most often the same object.
+      source_tokenizer: the tokenizer of sources; usually the same object.
       model_id: as in `StoredBundle`.
-      special: the special tokens of an imported network; None where the tokenizer
-          defines them.
-      task_prefixes: the texts that name the task, each put in front of a document. The
-          first is the default.
-      network: the `Generator` with its weights; None where `open_bundle` read it.
-      chat: of a language model, what `read_chat` says; None of other networks.
+      special: the special tokens of an imported network; None if the tokenizer defines
+          them.
+      task_prefixes: texts that name the task, to put before a document; the first is
+          the default.
+      network: the `Generator` with its weights; None from `open_bundle`.
+      chat: the result of `read_chat` for a language model; None for other networks.
     """
 
     config: NetworkConfig
@@ -80,7 +80,7 @@ class Bundle(NamedTuple):
     chat: Mapping[str, Any] | None = None
 
     def reader(self, instruction: str) -> AnyTokenizer:
-        """The tokenizer of articles: a language model reads an instruction too."""
+        """The tokenizer of articles; for a language model it adds the instruction."""
         if self.chat is None:
             return self.source_tokenizer
         tokenizer = cast(ImportedTokenizer, self.source_tokenizer)
@@ -93,11 +93,10 @@ class EncoderBundle(NamedTuple):
     Attributes:
       config: the configuration of the encoder.
       tokenizer: the tokenizer of its text.
-      model_id: names the bundle, as in `StoredBundle`.
-      weights: by path, without the network's name; those of the bundle, as
-          `open_encoder` read them. The bundle of an encoder-decoder also holds decoder
-          weights.
-      encoder: the encoder with its weights; None where `open_encoder` read it.
+      model_id: as in `StoredBundle`.
+      weights: all weights of the bundle, by path without the network's name; those of
+          a decoder are included. Empty from `load_encoder_bundle`.
+      encoder: the encoder with its weights; None from `open_encoder`.
     """
 
     config: EncoderConfig
@@ -121,21 +120,21 @@ def save_bundle(
     checker: Mapping[str, Any] | None = None,
     chat: Mapping[str, Any] | None = None,
 ) -> str:
-    """Writes the bundle of a network that writes summaries, or of an encoder.
+    """Writes the bundle of a writer or of an encoder.
 
     Args:
-      folder: the bundle; files of the same names are replaced.
-      network: the network; of the last six arguments an encoder has `checker` alone.
+      folder: the folder of the bundle; files of the same names are replaced.
+      network: the network; for an encoder, only `checker` of the last six arguments
+          applies.
       tokenizer: the tokenizer of summaries, and of sources unless `source_tokenizer`
           is given.
       provenance: what the network was trained on and how, for the manifest.
-      source_tokenizer: the tokenizer of sources, where it is a different one.
-      decoding: how to search an imported network.
+      source_tokenizer: the tokenizer of sources, if it differs.
+      decoding: the search settings of an imported network.
       special: the special tokens of an imported network.
       task_prefixes: as in `Bundle`.
-      min_mean_log_prob: below it, in nats for each token, summaries of the network have
-          the flag `low_confidence`.
-      checker: what `read_checker` says of the head of an imported encoder.
+      min_mean_log_prob: the threshold, in nats per token, of the flag `low_confidence`.
+      checker: the result of `read_checker` for an imported encoder.
       chat: as in `Bundle`.
 
     Returns:
@@ -145,7 +144,7 @@ def save_bundle(
     fields = stored_fields(shape)
     config: dict[str, Any]
     if isinstance(shape, EncoderConfig):
-        fields.pop("labels", None)  # `checker` has it.
+        fields.pop("labels", None)  # stored in `checker`
         kind, config = ENCODER, {"encoder": fields}
     else:
         kind = ABSTRACTIVE
@@ -171,10 +170,10 @@ def save_bundle(
 
 
 def open_bundle(folder: str) -> Bundle:
-    """Reads the bundle of a network, without its weights.
+    """Reads the bundle of a writer, without its weights.
 
     Raises:
-      UsageError: the folder is no complete bundle of a network.
+      UsageError: the folder is not a complete bundle of a writer.
       DataError: a file differs from the manifest.
     """
     stored = open_stored(folder, ABSTRACTIVE)
@@ -182,7 +181,7 @@ def open_bundle(folder: str) -> Bundle:
     with stored.naming_config():
         files.check_fields(config, {"network": dict, "architecture": str})
         network = read_config(config["architecture"], config["network"])
-        special: dict[str, Any] = {  # The tuples are lists in JSON.
+        special: dict[str, Any] = {  # JSON has lists for the tuples
             name: tuple(value) if isinstance(value, list) else value
             for name, value in config.get("special", {}).items()
         }
@@ -198,14 +197,14 @@ def open_bundle(folder: str) -> Bundle:
 
 
 def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
-    """Reads the bundle of a network and checks it against its manifest.
+    """Reads the bundle of a writer and checks it against its manifest.
 
     Args:
-      folder: the bundle.
-      precision: what the layers compute in, as in `build_network`.
+      folder: the folder of the bundle.
+      precision: the precision in which layers compute, as for `build_network`.
 
     Raises:
-      UsageError: the folder is no complete bundle of a network.
+      UsageError: the folder is not a complete bundle of a writer.
       DataError: a file differs from the manifest.
     """
     bundle, stored = open_bundle(folder), open_stored(folder)
@@ -220,12 +219,11 @@ def load_bundle(folder: str, *, precision: str = "float32") -> Bundle:
 
 
 def read_summary_flags(folder: str) -> dict[str, Any]:
-    """Reads the flags of `precis summarize` that a bundle sets itself: the search of an
-    imported network, the default task prefix, and the log-probability below which a
-    summary is flagged.
+    """Reads the flags of `precis summarize` that a bundle sets: the search settings of
+    an imported network, the default task prefix, and `min_mean_log_prob`.
 
     Raises:
-      UsageError: the folder is no complete bundle of a network.
+      UsageError: the folder is not a complete bundle of a writer.
       DataError: config.json differs from the manifest.
     """
     stored = open_stored(folder, ABSTRACTIVE)
@@ -240,15 +238,15 @@ def read_summary_flags(folder: str) -> dict[str, Any]:
 
 
 def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags, and for those that are not given the search of the bundle.
+    """Adds the search settings of the bundle to flags that are not given.
 
-    An imported network brings the search that its checkpoint recommends.
+    An imported network has the search settings of its checkpoint.
 
     Raises:
-      UsageError: `bundle` names no complete bundle of a network.
+      UsageError: `bundle` is not a complete bundle of a writer.
     """
     bundle = flags.get("bundle")
-    # A value of another type is refused where the flags are read.
+    # Values of other types are refused later, where the flags are read.
     if not bundle or not isinstance(bundle, str | os.PathLike):
         return dict(flags)
     own = read_summary_flags(os.fspath(bundle))
@@ -257,10 +255,10 @@ def with_decoding_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_flags(own: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags, and for those that are not given what a bundle says.
+    """Adds the flags of a bundle, `own`, to flags that are not given.
 
     Raises:
-      UsageError: with these flags no summary could end, and with its own one could.
+      UsageError: because of the given flags, no summary could end.
     """
     merged = {**own, **flags}
     shortest, longest = (merged.get(f"{end}_summary_tokens") for end in ("min", "max"))
@@ -275,7 +273,7 @@ def merge_flags(own: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, A
 def check_prefix(prefix: str, bundle: Bundle) -> None:
     """Refuses a task prefix that a network was not trained with.
 
-    An imported network takes any prefix: its checkpoint does not list all of them.
+    An imported network accepts any prefix, because its checkpoint does not list all.
 
     Raises:
       UsageError: the network does not know the prefix.
@@ -291,10 +289,10 @@ def check_prefix(prefix: str, bundle: Bundle) -> None:
 
 
 def check_instruction(instruction: str, bundle: Bundle) -> None:
-    """Refuses an instruction that leaves less than half of a source to the article.
+    """Refuses an instruction that takes more than half of the source tokens.
 
     Raises:
-      UsageError: saying how long it is.
+      UsageError: the instruction is too long; the message says how long.
     """
     length = sum(map(len, bundle.reader(instruction).surrounding_ids))
     if 2 * length > bundle.config.max_source_tokens:
@@ -306,10 +304,10 @@ def check_instruction(instruction: str, bundle: Bundle) -> None:
 
 
 def open_encoder(folder: str) -> EncoderBundle:
-    """Reads the encoder of a bundle: of an encoder alone, or of an encoder-decoder.
+    """Reads the encoder in the bundle of an encoder or of an encoder-decoder.
 
     Raises:
-      UsageError: the folder is no complete bundle of either kind.
+      UsageError: the folder is not a complete bundle of either kind.
       DataError: a file differs from the manifest.
     """
     stored = open_stored(folder, ENCODER, ABSTRACTIVE)
@@ -334,8 +332,8 @@ def open_encoder(folder: str) -> EncoderBundle:
 
 
 def below_network(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Weights without the name of their network, which differs between the bundle of an
-    encoder and that of an encoder-decoder: `transformer/a/b` becomes `a/b`.
+    """Weights by path without the network's name, which differs between encoders and
+    encoder-decoders: `transformer/a/b` becomes `a/b`.
     """
     return {path.split("/", 1)[1]: value for path, value in weights.items()}
 
@@ -346,12 +344,12 @@ def load_encoder_bundle(
     """Reads the encoder of a bundle and builds its layers.
 
     Args:
-      folder: the bundle, as in `open_encoder`.
-      precision: what the layers compute in, as in `build_network`.
-      labels: those of the head, which is built too; 0 leaves it out.
+      folder: the folder of the bundle, as for `open_encoder`.
+      precision: the precision in which layers compute, as for `build_network`.
+      labels: the number of labels of the head, which is built too; 0 leaves it out.
 
     Raises:
-      UsageError, DataError: as `open_encoder`.
+      UsageError, DataError: as for `open_encoder`.
     """
     stored = open_encoder(folder)
     from precis.model.network.build import build_network

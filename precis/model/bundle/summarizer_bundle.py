@@ -1,10 +1,10 @@
-"""The bundle of a summarizer: a selector, which chooses sentences, and a writer,
-which shortens them, in one folder.
+"""The bundle of a summarizer: a selector, which chooses sentences, and a writer, which
+shortens them, in one folder.
 
     extractor/       bundle of the kind extractive
     writer/          bundle of the kind abstractive
     config.json      the kind summarizer, and the names of the two folders
-    README.md        the model card, which covers both
+    README.md        the model card of both
     manifest.json    checksums of config.json and of the manifests of both bundles,
                      model_id, provenance; written last
 
@@ -29,9 +29,8 @@ from precis.model.bundle.manifest import (
 )
 from precis.model.bundle.network_bundle import merge_flags, read_summary_flags
 
-# What `precis summarize` does with a summarizer. Lines of a sentence need few pieces
-# beside those of the sentence, the best of them is found early and with few hypotheses,
-# and they repeat nothing that their sentence does not.
+# The flags of `precis summarize` with a summarizer. A line needs few pieces that are
+# not in its sentence and repeats only what the sentence repeats. A small beam finds it.
 _FLAGS: Mapping[str, Any] = {
     "write": "sentences",
     "extractive": "neural,lead",
@@ -47,17 +46,17 @@ _ENDPOINT_TOKENS = 256
 
 
 def save_summarizer_bundle(folder: str, *, provenance: Mapping[str, Any]) -> str:
-    """Makes a summarizer of the two bundles that lie in a folder.
+    """Makes a summarizer from the two bundles in a folder.
 
     Args:
-      folder: holds the folders `SUMMARIZER_PARTS`.
-      provenance: how it was made, for the manifest.
+      folder: the folder that holds the two folders of `SUMMARIZER_PARTS`.
+      provenance: how the summarizer was made, for the manifest.
 
     Returns:
       The model_id.
 
     Raises:
-      UsageError: one of the two is no complete bundle of its kind.
+      UsageError: one of the two is not a complete bundle of its kind.
       DataError: one of the two is damaged.
     """
     for kind, name in SUMMARIZER_PARTS.items():
@@ -73,12 +72,12 @@ def save_summarizer_bundle(folder: str, *, provenance: Mapping[str, Any]) -> str
 
 
 def open_summarizer_bundle(folder: str) -> dict[str, str]:
-    """The folders of the bundles that a summarizer consists of, by their kind; their
-    manifests are checked.
+    """Checks the manifests of a summarizer and returns the folders of its two bundles,
+    by kind.
 
     Raises:
-      UsageError: the folder is no complete bundle of a summarizer.
-      DataError: config.json or one of the two manifests is missing or another one.
+      UsageError: the folder is not a complete bundle of a summarizer.
+      DataError: config.json or one of the two manifests is missing or differs.
     """
     stored = open_stored(folder, SUMMARIZER)
     stored.check(CONFIG_FILE)
@@ -88,18 +87,18 @@ def open_summarizer_bundle(folder: str) -> dict[str, str]:
 
 
 def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags of `precis summarize`, and for those that are not given what the bundle
-    says.
+    """Adds the flags of the bundle to the flags of `precis summarize` that are not
+    given.
 
-    A summarizer stands for the flags that name its two bundles and how they work
-    together. The search is that of the network's bundle.
+    A summarizer sets the flags that name its two bundles and how they work together.
+    The search settings are those of its writer.
 
     Raises:
-      UsageError: `bundle` names no complete bundle of a network or a summarizer.
+      UsageError: `bundle` is not a complete bundle of a writer or a summarizer.
       DataError: the bundle is damaged.
     """
     bundle = flags.get("bundle")
-    # A value of another type is refused where the flags are read.
+    # Values of other types are refused later, where the flags are read.
     folder = os.fspath(bundle) if isinstance(bundle, str | os.PathLike) else ""
     if not folder:
         return dict(flags)
