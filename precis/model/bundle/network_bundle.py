@@ -94,8 +94,8 @@ class EncoderBundle(NamedTuple):
       config: the configuration of the encoder.
       tokenizer: the tokenizer of its text.
       model_id: as in `StoredBundle`.
-      weights: all weights of the bundle, by path without the network's name; those of
-          a decoder are included. Empty from `load_encoder_bundle`.
+      weights: all weights of the bundle, with the weights of a decoder, by path without
+          the network's name. Empty from `load_encoder_bundle`.
       encoder: the encoder with its weights; None from `open_encoder`.
     """
 

@@ -8,7 +8,7 @@ shortens them, in one folder.
     manifest.json    checksums of config.json and of the manifests of both bundles,
                      model_id, provenance; written last
 
-The folder may be moved as a whole. Each bundle in it can be used alone.
+The folder may be moved as a whole. Each bundle in it can be used by itself.
 """
 
 import os
@@ -91,7 +91,7 @@ def with_flags_of_bundle(flags: Mapping[str, Any]) -> dict[str, Any]:
     given.
 
     A summarizer sets the flags that name its two bundles and how they work together.
-    The search settings are those of its writer.
+    The search settings come from its writer.
 
     Raises:
       UsageError: `bundle` is not a complete bundle of a writer or a summarizer.

@@ -199,8 +199,8 @@ def select_expected(
     selection: SelectionConfig,
     is_english: bool = True,
 ) -> list[int]:
-    """Selects those of the `best_sentences` that have the highest expected ROUGE
-    together; returns their indices, the best score first.
+    """Selects the `best_sentences` that together have the highest expected ROUGE, and
+    returns their indices, the best score first.
 
     Args:
       sentences: the sentences of the document, at least one.

@@ -5,16 +5,14 @@
     city, city council, city council of Leeds, council, council of Leeds,
     council of Leeds met, Leeds, Leeds met, met, Friday
 
-A candidate has one to four words of one sentence, without punctuation between them. At
-least one word is neither a number nor a stop word, and a candidate neither begins nor
-ends with a stop word. Within it, the only stop words are those that link the words of a
-name (`Bank of the West`): of the candidates with another (`moved to Leeds`) about 2 in
-100 are in the reference of a news article, and they read badly.
+A candidate has one to four words of a sentence, without punctuation between them. At
+least one word is neither a number nor a stop word, and the first and the last word are
+not stop words. The only stop words within a candidate are words that link the words of
+a name (`Bank of the West`). Candidates with other stop words (`moved to Leeds`) are
+rarely in a reference, and read badly.
 
-The normalised form of a candidate is the stems of its words (Porter 1980) with spaces
-between them: `city councils` and `City Council` are one candidate.
-
-Ranking goes from one score per candidate to the best candidates of a document.
+The normalised form of a candidate is the stems of its words (Porter 1980), joined by
+spaces: `city councils` and `City Council` are the same candidate.
 """
 
 import functools
@@ -34,8 +32,8 @@ MAX_WORDS = 4
 # Words that link the words of a name. `the` is a link only after another link: `end of
 # the war`, but not `end the war`.
 LINKS = frozenset(["of", "for", "and", "the"])
-# Words that are too common to be topics and no stop words of the Snowball list: modal
-# verbs, adverbs, verbs of saying.
+# Words that are too common to be topics, but not on the Snowball list: modal verbs,
+# adverbs, verbs of saying.
 _COMMON = frozenset(
     (
         "can will may might must shall also just now well even still yet much many "
@@ -45,7 +43,7 @@ _COMMON = frozenset(
 _STOPS = (STOP_WORDS | TOKENISED_FRAGMENTS | _COMMON) - LINKS
 
 # The kinds of tokens. A break is punctuation, a stop word or the end of a sentence; a
-# topic is any other word that is no link and no number.
+# topic is any other word that is neither a link nor a number.
 BREAK, LINK, NUMBER, TOPIC = range(4)
 
 _TOKEN = re.compile(rf"{WORD.pattern}|[^\w\s]+|_+")
@@ -58,11 +56,11 @@ class Tokens(NamedTuple):
     punctuation and each end of a sentence.
 
     Attributes:
-      surface: T strings as the text has them, a possessive without its `'s`.
+      surface: the T tokens as in the text; a possessive without its `'s`.
       stems: the distinct stems, in the order of their first occurrence.
       stem: int64 [T], indices into `stems`.
       kind: int8 [T], each BREAK, LINK, NUMBER or TOPIC.
-      capital: bool [T], whether it is a capitalised word that does not begin a
+      capital: bool [T], whether a token is a capitalised word that does not begin a
           sentence.
     """
 
@@ -77,11 +75,11 @@ class PhraseCandidates(NamedTuple):
     """The C candidates of a document and their O occurrences.
 
     Attributes:
-      tokens: of the document.
+      tokens: the tokens of the document.
       start: int64 [C], the first token of the first occurrence.
-      length: int64 [C], in words.
-      occurrence: int64 [O], the first token of each occurrence; those of one candidate
-          are in document order.
+      length: int64 [C], the number of words.
+      occurrence: int64 [O], the first token of each occurrence; the occurrences of a
+          candidate are in document order.
       candidate: int64 [O], the candidate of each occurrence.
     """
 
@@ -98,8 +96,8 @@ class PhraseCandidates(NamedTuple):
         return [" ".join(stems[start : start + length]) for start, length in ranges]
 
     def surface(self, index: int) -> str:
-        """The most frequent written form of a candidate; of equally frequent forms the
-        first in the document.
+        """The most frequent written form of a candidate, or the first in the document
+        if several are equally frequent.
         """
         length = int(self.length[index])
         starts = self.occurrence[self.candidate == index].tolist()
@@ -110,7 +108,7 @@ class PhraseCandidates(NamedTuple):
 
 
 def find_candidates(sentences: Sequence[str]) -> PhraseCandidates:
-    """All candidates of a document, the shorter first."""
+    """Finds all candidates of a document, shorter candidates first."""
     tokens = find_tokens(sentences)
     may_be_edge = tokens.kind >= NUMBER
     breaks_before = np.concatenate([[0], np.cumsum(tokens.kind == BREAK)])
@@ -140,7 +138,7 @@ def find_candidates(sentences: Sequence[str]) -> PhraseCandidates:
 
 
 def find_tokens(sentences: Sequence[str]) -> Tokens:
-    """The tokens of a document."""
+    """Finds the tokens of a document."""
     numbers: dict[str, int] = {}
     surfaces: list[str] = []
     rows: list[tuple[int, int, bool]] = []  # stem, kind, capital
@@ -185,7 +183,7 @@ def _plain(text: str) -> str:
 def analyse(token: str) -> tuple[int, str, bool]:
     """The kind of a token, its stem, and whether it is a possessive.
 
-    A phrase ends after a possessive. In tokenised text `'s` is a token of its own.
+    A phrase ends after a possessive. In tokenised text `'s` is a separate token.
     """
     word = token.lower()
     if word in LINKS:
@@ -201,16 +199,16 @@ def analyse(token: str) -> tuple[int, str, bool]:
 def best_candidates(
     candidates: PhraseCandidates, scores: np.ndarray, count: int
 ) -> list[int]:
-    """The indices of the `count` best candidates, best first.
+    """Returns the indices of the `count` best candidates, best first, or of fewer if
+    there are not enough.
 
-    Of equal scores the candidate that is earlier in the document is better, then the
-    longer one. A candidate whose words are part of a better one is left out. There are
-    fewer than `count` if the document does not have enough candidates.
+    If scores are equal, the candidate that is earlier in the document is better, then
+    the longer candidate. A candidate that is part of a better candidate is left out.
 
     Args:
-      candidates: of the document.
+      candidates: the candidates of the document.
       scores: float [C], higher is better.
-      count: at least 1.
+      count: the number of candidates, at least 1.
     """
     names = candidates.normalised()
     best: dict[int, str] = {}

@@ -1,11 +1,10 @@
-"""The classifier of candidates, and the model with it as a bundle of JSON files.
+"""The classifier of candidates, and its bundle of JSON files.
 
 config.json      the kind of the bundle, the names of the features, the edges of
-                 their bins, and the pairs of features with bins of their own
-weights.json     the bias, a weight for every bin of a feature or a pair, and the
+                 their bins, and the pairs of features that have bins too
+weights.json     the bias, a weight for each bin of a feature or a pair, and the
                  document frequencies of words in the training corpus
-manifest.json    checksums of the files, model_id, what it was trained on; written
-                 last
+manifest.json    checksums of the files, model_id, provenance; written last
 """
 
 import dataclasses
@@ -37,7 +36,7 @@ from precis.model.keyphrases.features import (
 )
 
 WEIGHTS_FILE = "weights.json"
-# The fields of that file.
+# The fields of weights.json.
 _WEIGHTS = {"bias": float, "bins": list, "documents": int, "document_frequencies": dict}
 
 
@@ -53,9 +52,9 @@ class Bins(NamedTuple):
         the pair                     1 x 2 + 0 = 2 of 3 x 2
 
     Attributes:
-      edges: of each feature, ascending; a value that equals an edge is in the bin above
-          it.
-      pairs: the indices of two features each.
+      edges: the edges of each feature, ascending; a value equal to an edge is in the
+          bin above it.
+      pairs: the indices of the two features of each pair.
     """
 
     edges: Sequence[Sequence[float]]
@@ -63,19 +62,19 @@ class Bins(NamedTuple):
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> "Bins":
-        """The bins that a config.json describes by the names of features."""
+        """Reads the bins from a config.json."""
         edges = [config["edges"][name] for name in FEATURES]
         places = {name: place for place, name in enumerate(FEATURES)}
         return cls(edges, [(places[one], places[two]) for one, two in config["pairs"]])
 
     @property
     def sizes(self) -> list[int]:
-        """The numbers of bins: of every feature, then of every pair."""
+        """The number of bins of each feature, then of each pair."""
         sizes = [len(edges) + 1 for edges in self.edges]
         return sizes + [sizes[first] * sizes[second] for first, second in self.pairs]
 
     def columns(self, features: np.ndarray) -> np.ndarray:
-        """The column of each candidate's bin, for every feature and pair.
+        """The column of each candidate's bin, for each feature and pair.
 
         Args:
           features: float64 [C, features].
@@ -99,7 +98,7 @@ class KeyphraseModel:
     and of pairs of features.
 
     Attributes:
-      config: the content of config.json: `edges` by feature, `pairs` of names.
+      config: the content of config.json, with `edges` by feature and `pairs` of names.
       weights: the content of weights.json.
       provenance: the data and the settings of the training.
     """
@@ -110,12 +109,12 @@ class KeyphraseModel:
 
     @functools.cached_property
     def bins(self) -> Bins:
-        """Of the features."""
+        """The bins of the features."""
         return Bins.of(self.config)
 
     @functools.cached_property
     def bin_weights(self) -> np.ndarray:
-        """Of the bins of all features and pairs, float64 [columns]."""
+        """The weights of the bins of all features and pairs, float64 [columns]."""
         return np.array(self.weights["bins"], np.float64)
 
     @property
@@ -127,19 +126,19 @@ class KeyphraseModel:
 
     @functools.cached_property
     def model_id(self) -> str:
-        """The name of the model in the rows with its keyphrases: the first 16
-        hexadecimal digits of the sha256 of its configuration and weights.
+        """The first 16 hexadecimal digits of the sha256 of configuration and weights.
+        Rows with keyphrases have it.
         """
         return files.sha256_json([self.config, self.weights])[:16]
 
     def keyphrases(
         self, sentences: Sequence[str], count: int
     ) -> list[tuple[str, float]]:
-        """The `count` best keyphrases of a document, best first: the form of each that
-        is most frequent in the document, and the probability that a summary names it.
+        """The `count` best keyphrases of a document, best first, each with the
+        probability that a summary names it; fewer if there are not enough candidates.
 
-        A keyphrase within a better one is left out. There are fewer than `count` if the
-        document does not have enough candidates.
+        A keyphrase has its most frequent form in the document. A keyphrase that is part
+        of a better keyphrase is left out.
         """
         candidates = find_candidates(sentences)
         features = candidate_features(candidates, self.frequencies)
@@ -162,13 +161,13 @@ class KeyphraseModel:
         """Refuses weights that are not finite.
 
         Raises:
-          DataError: naming the file in the folder.
+          DataError: a weight is not finite; the message names the file.
         """
         values = {"bias": np.array(self.weights["bias"]), "bins": self.bin_weights}
         check_finite(files.join(folder, WEIGHTS_FILE), values.items(), way_out=way_out)
 
     def save(self, folder: str) -> str:
-        """Writes the model as a bundle and replaces files of the same names.
+        """Writes the model as a bundle; files of the same names are replaced.
 
         Returns:
           The model_id.
@@ -198,8 +197,8 @@ class KeyphraseModel:
         """Reads a model and checks it against its manifest.
 
         Raises:
-          UsageError: the folder is no complete bundle, the bundle is of another kind,
-              or it was trained on features that this version does not compute.
+          UsageError: the folder is not a complete bundle, has another kind, or was
+              trained on features that this version does not compute.
           DataError: a file differs from the manifest.
         """
         stored = open_stored(folder, KEYPHRASES)
@@ -209,7 +208,7 @@ class KeyphraseModel:
 
 @functools.lru_cache(maxsize=1)
 def _load(stored: StoredBundle) -> KeyphraseModel:
-    """The model of a bundle whose weights are those of the manifest."""
+    """Reads the model of a bundle after the check of its weights file."""
     folder = stored.folder
     with stored.naming_config():
         check_features(folder, stored.config["features"], FEATURES)

@@ -21,13 +21,13 @@ FEATURES = (
     "links",  # number of link words
     "characters",  # length in characters, without spaces
     "frequency",
-    "relative_frequency",  # over the frequency of the most frequent candidate
+    "relative_frequency",  # frequency / frequency of the most frequent candidate
     "word_frequency",  # of the most frequent of its words
-    "relative_word_frequency",  # over that of the most frequent word in the document
+    "relative_word_frequency",  # word_frequency / the highest in the document
     "rarest_word_frequency",  # of the least frequent of its words
     "position",  # of the first occurrence
     "spread",  # share of the document between the first and the last occurrence
-    # Share of the occurrences whose words are all capitalised, none of them the first
+    # Share of the occurrences whose words are all capitalised, without the first word
     # of a sentence.
     "capitalised",
     "idf",  # inverse document frequency, mean of the words
@@ -36,8 +36,8 @@ FEATURES = (
     "open_left",  # share of the occurrences after a break
     "open_right",  # share of the occurrences before a break
     "whole",  # share of the occurrences between two breaks
-    # Share of the occurrences within one longer candidate, the one with most of them
-    # (after C-value, Frantzi et al. 2000).
+    # Share of the occurrences within the longer candidate that has most of them (after
+    # C-value, Frantzi et al. 2000).
     "nested",
 )
 
@@ -47,14 +47,14 @@ class DocumentFrequencies(NamedTuple):
 
     Attributes:
       documents: the number of documents in the corpus.
-      counts: the number of documents by stem; for a stem that is missing, it is 0.
+      counts: the number of documents by stem; missing stems count as 0.
     """
 
     documents: int
     counts: Mapping[str, int]
 
     def idf(self, stems: list[str]) -> np.ndarray:
-        """The inverse document frequency (Sparck Jones 1972) of each stem, smoothed:
+        """The smoothed inverse document frequency (Sparck Jones 1972) of each stem:
         log((N + 1) / (n + 1)) for n of N documents; float64 [len(stems)].
         """
         counts = np.array([self.counts.get(stem, 0) for stem in stems], np.float64)
@@ -144,7 +144,7 @@ def _nested(candidates: PhraseCandidates, frequency: np.ndarray) -> np.ndarray:
     start = candidates.start
     length = candidates.length
     count = len(candidates.tokens.surface)
-    # The candidate of each length that begins at each token, -1 for none.
+    # The candidate of each length that begins at each token; -1 if there is none.
     starting = np.full((MAX_WORDS + 1, count), -1)
     starting[length[candidates.candidate], candidates.occurrence] = candidates.candidate
     highest = np.zeros(len(start), np.int64)

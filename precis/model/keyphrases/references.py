@@ -1,4 +1,4 @@
-"""The keyphrases that a reference summary names, and the F1 of predicted ones."""
+"""The keyphrases that a reference names, and the F1 of predicted keyphrases."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,23 +6,23 @@ from precis.model.keyphrases.candidates import find_candidates, normalise_phrase
 
 
 def reference_phrases(sentences: Sequence[str], highlights: str) -> dict[str, str]:
-    """The candidates of a document that its reference names: their normalised forms,
-    each with the form of its first occurrence in the reference, in its order.
+    """Finds the candidates of a document that its reference names. Returns the form of
+    the first occurrence in the reference by normalised form, in the reference's order.
 
     Args:
-      sentences: of the article.
+      sentences: the sentences of the article.
       highlights: the reference, one sentence per line.
     """
     return named_phrases(highlights, set(find_candidates(sentences).normalised()))
 
 
 def named_phrases(highlights: str, names: set[str]) -> dict[str, str]:
-    """The phrases among `names` that a reference names, as `reference_phrases`.
+    """Finds the phrases among `names` that a reference names, as `reference_phrases`.
 
-    Of nested phrases only the longest counts: `Steven Leifman` names neither `Steven`
-    nor `Leifman`, unless the reference has them elsewhere too. If all counted, no name
-    could be more probable than each of its words, and a classifier would have to
-    prefer `Leifman` to the full name.
+    If phrases are nested, only the longest counts: `Steven Leifman` does not name
+    `Steven` and `Leifman`, unless the reference has them elsewhere too. If all counted,
+    a word would always be at least as probable as a name with it, and a classifier
+    would prefer `Leifman` to the full name.
 
     Args:
       highlights: the reference, one sentence per line.
@@ -43,7 +43,7 @@ def named_phrases(highlights: str, names: set[str]) -> dict[str, str]:
     last_end = 0
     for start in sorted(named):
         end = start + int(reference.length[named[start]])
-        # A range that ends no later than an earlier one lies within it.
+        # A range that ends no later than an earlier range is within that range.
         if end > last_end:
             last_end = end
             surface = " ".join(reference.tokens.surface[start:end])
@@ -52,15 +52,13 @@ def named_phrases(highlights: str, names: set[str]) -> dict[str, str]:
 
 
 def f1(predicted: Iterable[str], references: Iterable[str]) -> float:
-    """The F1 of the keyphrases of a document, 0 to 1.
+    """The F1 of the keyphrases of a document, from 0 to 1.
 
-    F1@k is that of the first k keyphrases; the figure of a corpus is the mean over its
-    documents.
+    F1@k is the F1 of the first k keyphrases; for a corpus, the mean over its documents.
 
     Args:
-      predicted: phrases in any written form; two are equal if their normalised forms
-          are.
-      references: normalised forms, those of `reference_phrases`.
+      predicted: phrases in any written form; their normalised forms are compared.
+      references: normalised forms, from `reference_phrases`.
     """
     predicted_names = {normalise_phrase(phrase) for phrase in predicted}
     reference_names = set(references)

@@ -1,8 +1,7 @@
-"""Training: from articles with references to a classifier of keyphrases.
+"""Training: makes a classifier of keyphrases from articles with references.
 
-This is the only file that needs scikit-learn. The same loss, minimised by
-`scipy.optimize`, took 12 times the processor time of its logistic regression (40 s for
-302,000 candidates) and ended at other weights.
+This is the only file that needs scikit-learn. Its logistic regression is much faster
+than `scipy.optimize` with the same loss.
 """
 
 from collections import Counter
@@ -23,8 +22,7 @@ from precis.model.keyphrases.features import (
 )
 from precis.model.keyphrases.references import named_phrases
 
-# Pairs of features that depend on each other. They raise F1@10 on news by 0.5 to 1
-# point.
+# Pairs of features that depend on each other.
 PAIRS = (
     ("nested", "frequency"),
     ("nested", "words"),
@@ -40,7 +38,7 @@ PAIRS = (
 )
 BINS = 8  # per feature, with about equally many keyphrases in each
 REGULARISATION = 0.1  # scikit-learn's C
-# Candidates per document that are no keyphrases. They are weighted to represent all.
+# Candidates per document that are not keyphrases, weighted to represent all of them.
 NEGATIVES = 80
 _DECIMALS = 6  # of a weight
 
@@ -53,17 +51,18 @@ def train_classifier(
     max_entries: int = 20_000,
     provenance: Mapping[str, Any] | None = None,
 ) -> KeyphraseModel:
-    """Trains a model, which is determined by the documents, their order and the seed.
+    """Trains a model. The same documents in the same order, with the same seed, give
+    the same model.
 
     Document frequencies are counted over all documents. The classifier is trained on a
-    random sample of them, so that the sample bounds the memory, not the corpus.
+    random sample, so that memory does not grow with the corpus.
 
     Args:
       documents: the sentences of each article and its reference, one sentence per line.
           They are read once.
-      seed: of the sample and of the negatives.
-      max_documents: the size of the sample.
-      max_entries: how many words keep a document frequency.
+      seed: the seed of the sample and of the negatives.
+      max_documents: the maximum size of the sample.
+      max_entries: the maximum number of words with a document frequency.
       provenance: the origin of the documents, for the manifest.
 
     Raises:
@@ -115,11 +114,11 @@ def read_sample(
     max_entries: int,
     max_counted: int = 1_000_000,
 ) -> tuple[list[tuple[Sequence[str], str]], DocumentFrequencies]:
-    """A uniform sample of the documents, and the document frequencies of the words in
-    most of all documents, at least two; of equal frequencies the first in the alphabet.
+    """Draws a uniform sample of the documents, and counts the document frequencies of
+    the words that are in most documents, at least two; ties in alphabetical order.
 
     The sample is a reservoir (Vitter 1985, algorithm R). When there are more than
-    `max_counted` words, those of a single document are dropped.
+    `max_counted` words, the words of a single document are dropped.
     """
     sample: list[tuple[Sequence[str], str]] = []
     counts: Counter[str] = Counter()
@@ -144,8 +143,8 @@ def _examples(
     frequencies: DocumentFrequencies,
     generator: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The examples that the classifier is trained on: features float64 [N, features],
-    labels bool [N], weights float64 [N].
+    """Makes the training examples: features float64 [N, features], labels bool [N],
+    weights float64 [N].
     """
     features = [np.zeros((0, len(FEATURES)))]
     labels = [np.zeros(0, bool)]
@@ -176,12 +175,12 @@ def _edges(values: np.ndarray) -> list[float]:
 def _fit(
     columns: np.ndarray, labels: np.ndarray, weights: np.ndarray, *, width: int
 ) -> dict[str, Any]:
-    """Logistic regression on indicators: an example is 1 in each of its columns.
+    """Fits a logistic regression on indicators: an example is 1 in each of its columns.
 
     Args:
-      columns: int64 [features + pairs, N], as `Bins.columns` returns them.
+      columns: int64 [features + pairs, N], from `Bins.columns`.
       labels: bool [N].
-      weights: of the examples, float64 [N].
+      weights: the weights of the examples, float64 [N].
       width: the number of columns.
 
     Returns:

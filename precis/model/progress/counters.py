@@ -1,12 +1,12 @@
-"""Counts what a job does, across the threads and processes of this machine.
+"""Counts the work of a job across the threads and processes of this machine.
 
 Every thread of a worker counts into a small memory-mapped file, in a folder that an
-environment variable names, and the process that shows the progress sums the files. The
-name of a file begins with the step of the job that its thread has entered:
+environment variable names. The process that shows the progress sums the files. The name
+of a file begins with the step of the job that its thread has entered:
 
     precis-progress-8f3a/scan-5e1c.counts
 
-Where the variable is not set, as on a remote worker, counting does nothing.
+If the variable is not set, as on a remote worker, counting does nothing.
 """
 
 import contextlib
@@ -23,27 +23,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER_VARIABLE = "PRECIS_PROGRESS_DIR"
-# `step`: the step that the thread works on.
+# `step` is the step that the thread works on.
 _thread = threading.local()
 
 
 class Counts(NamedTuple):
-    """What one thread has done, or all of them.
+    """The work of one thread, or of all threads. Times are in seconds of a clock that
+    all processes of this machine share.
 
     Attributes:
-      documents: finished by this run; where a stage counts something else, such as the
-          steps of a training, so many of these.
-      size: how much of the job is done, in the job's unit, such as bytes on disk.
-          That of an earlier run is included.
-      tokens: that were encoded, read or written for them.
-      dead_letters: records that became dead letters, in this run and in earlier ones.
-      flagged: rows whose summary has a quality flag, in this run and in earlier ones.
-      earlier_documents: finished before the clock started, as by an earlier run. They
-          say nothing of the rate.
-      first_documents: those that were counted first, whose time includes compiling.
-      started: when the first task began, in seconds of a clock that all processes of
-          this machine share; 0 where none has.
-      first: when the first documents were finished; 0 where none are.
+      documents: documents finished in this run, or other units that a stage counts,
+          such as the steps of a training.
+      size: the size of the finished work, in the job's unit, such as bytes on disk;
+          includes earlier runs.
+      tokens: tokens that were encoded, read or written for the documents.
+      dead_letters: records that became dead letters, in this and earlier runs.
+      flagged: rows whose summary has a quality flag, in this and earlier runs.
+      earlier_documents: documents finished before the clock started, such as in an
+          earlier run. They do not count for the rate.
+      first_documents: the documents counted first; their time includes compiling.
+      started: when the first task began; 0 if none has begun.
+      first: when the first documents were finished; 0 if none are.
       ended: when the last document was finished.
     """
 
@@ -64,25 +64,25 @@ _LAYOUT = struct.Struct("<7q3d")  # the fields of `Counts`
 
 @contextlib.contextmanager
 def counting_folder() -> Iterator[str]:
-    """A folder that the workers of this process and of its children count into."""
+    """Yields a folder into which workers of this process and its children count."""
     with tempfile.TemporaryDirectory(prefix="precis-progress-") as folder:
         folder_before = os.environ.get(FOLDER_VARIABLE)
         os.environ[FOLDER_VARIABLE] = folder
         try:
             yield folder
         finally:
-            os.environ.pop(FOLDER_VARIABLE, None)  # Another thread may have done so.
+            os.environ.pop(FOLDER_VARIABLE, None)  # or another thread did
             if folder_before is not None:
                 os.environ[FOLDER_VARIABLE] = folder_before
 
 
 def enter_step(name: str) -> None:
-    """Says which step of the job this thread works on from now on."""
+    """Sets the step of the job that this thread works on."""
     _thread.step = name
 
 
 def count(**done: int) -> None:
-    """Adds what this thread has just done; the first call starts the clock.
+    """Adds work that this thread has just done; the first call starts the clock.
 
     Args:
       **done: `documents`, `size`, `tokens`, `dead_letters` and `flagged` of `Counts`.
@@ -92,7 +92,7 @@ def count(**done: int) -> None:
 
 
 def count_earlier(**done: int) -> None:
-    """Adds what was done before the clock starts, as by an earlier run.
+    """Adds work that was done before the clock starts, such as in an earlier run.
 
     Args:
       **done: `earlier_documents`, `size`, `dead_letters` and `flagged` of `Counts`.
@@ -122,18 +122,18 @@ def _open_file(folder: str, step: str, process: int, thread: int) -> mmap.mmap:
 
 
 def totals(folder: str) -> dict[str, Counts]:
-    """The counts of all workers, by the step that they have entered."""
+    """The counts of all workers, by step."""
     sums: dict[str, Counts] = {}
     for path in Path(folder).glob("*.counts"):
         content, step = path.read_bytes(), path.name.rpartition("-")[0]
-        if len(content) == _LAYOUT.size:  # One that is just being made is shorter.
+        if len(content) == _LAYOUT.size:  # shorter while it is being made
             counts = Counts(*_LAYOUT.unpack(content))
             sums[step] = sum_counts([sums.get(step, Counts()), counts])
     return sums
 
 
 def sum_counts(parts: Iterable[Counts]) -> Counts:
-    """The counts of several workers or steps together."""
+    """Sums the counts of several workers or steps."""
     *counts, started, first, ended = zip(Counts(), *parts, strict=True)
     begun, done = (min(filter(None, times), default=0.0) for times in (started, first))
     sums = Counts(*map(sum, counts))

@@ -1,12 +1,12 @@
-"""The stages of a job, for a display that listens.
+"""The stages of a job, which a display may show.
 
     with stage("train", total=steps, unit="steps") as training:
         for batch in batches:
             step(batch)
             training.advance(tokens=batch.tokens)
 
-The code that works knows no display. A display is a `Listener`, which is told of the
-stages that begin and end, and reads what is done of them from `counters`. Without one,
+Code that works does not know the display. A display is a `Listener`: it is called when
+stages begin and end, and reads their progress from `counters`. Without a listener
 stages are silent, and messages go to stderr.
 """
 
@@ -32,22 +32,21 @@ ResultT = TypeVar("ResultT")
 
 @dataclasses.dataclass(kw_only=True)
 class Stage:
-    """A stage of a job, and what is known of its work.
+    """A stage of a job and its work.
 
     Attributes:
       name: a word or two.
-      total: how many documents, or other units, there are; None where only their size
-          is known, or nothing.
-      is_total_estimated: whether it may be a few percent off.
-      size: the size of all of them, in the unit that workers count, such as bytes;
-          None where it is not known.
-      unit: what `total` counts, in the plural.
-      step: the step that its threads enter, where stages run together.
+      total: the number of documents or other units; None if it is not known.
+      is_total_estimated: whether `total` may be a few percent off.
+      size: the size of all units, in the unit that workers count, such as bytes; None
+          if it is not known.
+      unit: the name of the unit of `total`, in the plural.
+      step: the step that its threads enter, if stages run together.
       is_brief: whether only a live display shows the stage, until it ends.
       note: a few words that change while the stage runs, such as the loss.
-      first_note: of the work before the first unit is done, such as compiling.
-      began: when the first units were done, whose time includes compiling.
-      measured: units that were done after them.
+      first_note: a note on the work before the first unit is done, such as compiling.
+      began: when the first units were done, after compiling.
+      measured: the number of units done after the first.
     """
 
     name: str
@@ -70,12 +69,12 @@ class Stage:
         count(documents=units, tokens=tokens)
 
     def counted(self, result: ResultT) -> ResultT:
-        """Counts a unit, and returns what came of it."""
+        """Counts a unit and returns its result."""
         self.advance()
         return result
 
     def resume(self, units: int) -> None:
-        """Counts units that an earlier run has done."""
+        """Counts units that an earlier run did."""
         count_earlier(earlier_documents=units)
 
 
@@ -84,39 +83,39 @@ class StageGroup:
     """Stages that begin and end together; their work may overlap.
 
     Attributes:
-      stages: in the order of their work.
-      folder: that they count into. Steps of no stage belong to the last one.
+      stages: the stages in the order of their work.
+      folder: the folder that they count into. The last stage gets steps of no stage.
     """
 
     stages: Sequence[Stage]
     folder: str
 
     def counts(self) -> list[Counts]:
-        """What is done of each stage."""
+        """The counts of each stage."""
         by_step = totals(self.folder)
         if len(self.stages) == 1:
             return [sum_counts(by_step.values())]
         counts = [by_step.pop(stage.step, Counts()) for stage in self.stages]
         last = sum_counts([counts[-1], *by_step.values()])
-        # The clock of the last stage is that of its tasks.
+        # The clock of the last stage counts only its own tasks.
         started, ended = counts[-1].started, counts[-1].ended
         return [*counts[:-1], last._replace(started=started, ended=ended)]
 
 
 class Listener(Protocol):
-    """What shows the stages."""
+    """A display of stages."""
 
     def begin(self, group: StageGroup) -> None:
-        """Stages begin; those of an earlier call may still run."""
+        """Stages begin; stages of an earlier call may still run."""
 
     def end(self, *, is_done: bool) -> None:
         """The stages that began last have ended, done or failed."""
 
     def say(self, text: str) -> None:
-        """There is a message of one line, such as a warning."""
+        """Shows a message of one line, such as a warning."""
 
 
-# What shows the stages of this thread; nothing where it is None.
+# The display of the stages of this thread; None shows nothing.
 LISTENER: contextvars.ContextVar[Listener | None] = contextvars.ContextVar(
     "listener", default=None
 )
@@ -127,13 +126,13 @@ def stage(name: str, **settings: Any) -> Iterator[Stage]:
     """Shows a stage while the block does its work.
 
     Args:
-      name: of the stage.
+      name: the name of the stage.
       **settings: `total`, `unit`, `note` or `is_brief` of `Stage`.
     """
     one = Stage(name=name, **settings)
     with stages([one]):
         if one.total is not None:
-            count()  # This thread does the work, from now on.
+            count()  # starts the clock of this thread
         yield one
 
 
@@ -141,7 +140,7 @@ def stage(name: str, **settings: Any) -> Iterator[Stage]:
 def stages(several: Sequence[Stage]) -> Iterator[None]:
     """Shows stages while the block does their work.
 
-    Threads count for the stage whose step they have entered, else for the last one.
+    A thread counts for the stage whose step it has entered, else for the last stage.
     """
     listener = LISTENER.get()
     if listener is None:
@@ -158,7 +157,7 @@ def stages(several: Sequence[Stage]) -> Iterator[None]:
 
 
 def about(seconds: float) -> str:
-    """A time in words, as in about 7 min, about 1 h 5 min or about 1 d 22 h."""
+    """A time in words: about 7 min, about 1 h 5 min, about 1 d 22 h."""
     minutes = max(round(seconds / 60), 1)
     days, hours = divmod(round(minutes / 60), 24)
     if days:
@@ -168,7 +167,7 @@ def about(seconds: float) -> str:
 
 
 def say(text: str) -> None:
-    """Gives a message of one line to the display; without one, to stderr."""
+    """Shows a message of one line on the display, or else on stderr."""
     listener = LISTENER.get()
     if listener is None:
         print(text, file=sys.stderr, flush=True)

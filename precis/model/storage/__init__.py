@@ -1,1 +1,1 @@
-"""Object stores: their clients, and files on them."""
+"""Object stores: their clients, and the files in them."""

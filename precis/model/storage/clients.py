@@ -1,10 +1,9 @@
-"""The clients of object stores, as fsspec has them.
+"""The clients of object stores, from fsspec.
 
-Nothing is kept of what a store has listed, so another process's objects are seen at
-once. The clients repeat a request that fails, or to which nothing is answered for a
-minute, for some minutes.
+Listings are not cached, so objects of other processes are seen at once. For some
+minutes the clients retry a request that fails or gets no answer for a minute.
 
-`STORAGE_EMULATOR_HOST` and `AWS_ENDPOINT_URL` name another service than Google's and
+`STORAGE_EMULATOR_HOST` and `AWS_ENDPOINT_URL` name services other than Google's and
 Amazon's.
 """
 
@@ -21,7 +20,7 @@ from precis.model.errors import UsageError
 
 GOOGLE = ("gs", "gcs")
 AMAZON = ("s3", "s3a")
-# The extras that bring what reads the stores.
+# The extra of precis that installs the client of a store.
 _EXTRAS = {**dict.fromkeys(GOOGLE, "gcs"), **dict.fromkeys(AMAZON, "s3")}
 _AMAZON_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _ENDPOINT_VARIABLES = (
@@ -34,7 +33,7 @@ _CONNECT_SECONDS = 10.0
 
 
 def extra_of(path: str) -> str:
-    """The extra of precis that reads a path; "" where none is needed."""
+    """The extra of precis that a path needs; "" if it needs none."""
     scheme, separator, _ = path.partition("://")
     return _EXTRAS.get(scheme, "") if separator else ""
 
@@ -43,7 +42,7 @@ def open_client(protocol: str) -> Any:
     """The file system of fsspec for a protocol such as `gs`.
 
     Raises:
-      ImportError: the package that reads it is not installed.
+      ImportError: the package for the protocol is not installed.
       ValueError: there is no such protocol.
       UsageError: the store cannot be reached.
     """
@@ -53,7 +52,7 @@ def open_client(protocol: str) -> Any:
 
 @functools.lru_cache
 def _open_client(protocol: str, settings: tuple[str, ...], pid: int) -> Any:
-    """The client of a process, for one setting of the environment."""
+    """The client, cached by process and by the variables of the environment."""
     if protocol in GOOGLE:
         return _google()
     if protocol in AMAZON:
@@ -64,22 +63,22 @@ def _open_client(protocol: str, settings: tuple[str, ...], pid: int) -> Any:
 def _google() -> Any:
     import aiohttp
 
-    # Not the class behind `gs://` in fsspec, which asks by gRPC whether a bucket is a
-    # zonal one: half a minute where an emulator or a proxy speaks HTTP alone.
+    # Not the class of `gs://` in fsspec: it asks by gRPC whether a bucket is zonal,
+    # which takes half a minute if an emulator or a proxy speaks only HTTP.
     from gcsfs.core import GCSFileSystem
 
-    # The search for credentials takes long where there is no network.
+    # Checked first: without a network the search for credentials takes long.
     emulator = os.environ.get("STORAGE_EMULATOR_HOST", "")
     domain = os.environ.get("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "googleapis.com")
     _check_reached(emulator or f"https://storage.{domain}")
     timeout = aiohttp.ClientTimeout(
-        # A stalled upload is noticed by the time of the whole request alone.
+        # Only the time of the whole request detects a stalled upload.
         total=10 * _SILENCE_SECONDS,
         sock_connect=_CONNECT_SECONDS,
         sock_read=_SILENCE_SECONDS,
     )
     return GCSFileSystem(
-        skip_instance_cache=True,  # It knows nothing of the environment.
+        skip_instance_cache=True,  # its key does not include the environment
         token="anon" if emulator else None,
         use_listings_cache=False,
         consistency="md5",
@@ -88,9 +87,9 @@ def _google() -> Any:
 
 
 def _amazon() -> Any:
-    import s3fs  # noqa: F401  # Where it is missing, that is said first.
+    import s3fs  # noqa: F401  # If it is missing, this is the first error.
 
-    # The first of them counts.
+    # The first variable that is set counts.
     if endpoint := next(filter(None, map(os.environ.get, _AMAZON_VARIABLES)), ""):
         _check_reached(endpoint)
     return fsspec.filesystem(
@@ -106,7 +105,7 @@ def _amazon() -> Any:
 
 
 def _check_reached(endpoint: str) -> None:
-    """Connects to a service once, if no proxy stands in between.
+    """Connects to a service once, unless there is a proxy.
 
     Raises:
       UsageError: there is no connection.

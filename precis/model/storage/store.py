@@ -1,6 +1,6 @@
-"""An object store: `gs://`, `s3://` and the other systems of fsspec.
+"""An object store: `gs://`, `s3://` and the other file systems of fsspec.
 
-An object is published whole: a store shows it when its upload is complete.
+A store shows an object only when its upload is complete.
 """
 
 import concurrent.futures
@@ -14,11 +14,11 @@ from typing import IO, Any, TypeVar
 from precis.model.credentials import redact
 from precis.model.storage.clients import open_client
 
-# What is larger is uploaded from the disk, in several requests.
+# Larger files are uploaded from the disk, in several requests.
 _WHOLE_UPLOAD_BYTES = 32 << 20
-_READ_BYTES = 8 << 20  # at least, in one request
+_READ_BYTES = 8 << 20  # minimum in a request
 _REMOVALS = 16  # at once
-# The packages whose errors are those of requests.
+# The packages whose errors are errors of requests.
 _CLIENTS = frozenset(
     "aiobotocore aiohttp asyncio botocore fsspec gcsfs google requests s3fs "
     "urllib3".split()
@@ -28,17 +28,17 @@ T = TypeVar("T")
 
 
 class ObjectStore:
-    """A store, with the names of the methods that fsspec has.
+    """An object store, with the methods of a file system of fsspec.
 
-    Names are those within the store: `bucket/folder/file`. What a request raises is an
-    `OSError` that names the object, the reason and the way out.
+    A name is a path within the store: `bucket/folder/file`. A request that fails raises
+    an `OSError` that names the object, the reason and the way out.
     """
 
     def __init__(self, protocol: str) -> None:
         """Opens the client of a protocol such as `gs`.
 
         Raises:
-          ImportError: the package that reads it is not installed.
+          ImportError: the package for the protocol is not installed.
           ValueError: there is no such protocol.
           UsageError: the store cannot be reached.
         """
@@ -54,10 +54,10 @@ class ObjectStore:
         return str(self._fs.unstrip_protocol(name))
 
     def info(self, name: str) -> dict[str, Any]:
-        """What the store says of an object, or that a name is that of a folder.
+        """The properties of an object or a folder.
 
         Raises:
-          FileNotFoundError: it is neither.
+          FileNotFoundError: there is no object or folder of that name.
         """
         return dict(self._ask(name, lambda: self._fs.info(name)))
 
@@ -70,34 +70,34 @@ class ObjectStore:
         return self._type(name) == "file"
 
     def isdir(self, name: str) -> bool:
-        """Whether there are objects below that name."""
+        """Whether there are objects in a folder of that name."""
         return self._type(name) == "directory"
 
     def _type(self, name: str) -> str:
-        # `exists` and `isfile` of fsspec take any error for an absent object.
+        # `exists` and `isfile` of fsspec treat any error as an absent object.
         try:
             return str(self.info(name)["type"])
         except FileNotFoundError:
             return ""
 
     def ls(self, name: str, detail: bool = False) -> list[Any]:
-        """What is directly in a folder."""
+        """The objects and folders directly in a folder."""
         return list(self._ask(name, lambda: self._fs.ls(name, detail=detail)))
 
     def find(self, name: str, *, detail: bool = False) -> Any:
-        """The objects below a folder; with `detail` a mapping from names to infos."""
+        """The objects below a folder; with `detail`, their properties by name."""
         return self._ask(name, lambda: self._fs.find(name, detail=detail))
 
     def glob(self, pattern: str, *, detail: bool = False) -> Any:
-        """The objects and folders that match a pattern, as `find` gives them."""
+        """The objects and folders that match a pattern, in the form of `find`."""
         return self._ask(pattern, lambda: self._fs.glob(pattern, detail=detail))
 
     def rm(self, name: str, *, recursive: bool = False) -> None:
-        """Removes an object, or all below a folder; what is gone already counts as
-        removed.
+        """Removes an object, or everything below a folder; an absent object is not an
+        error.
         """
 
-        # Not `rm` of fsspec, which takes `*` and `[` in a name for a pattern.
+        # Not `rm` of fsspec, which reads `*` and `[` in a name as a pattern.
         names = {name, *(self.find(name) if recursive else ())}
         with concurrent.futures.ThreadPoolExecutor(_REMOVALS) as pool:
             list(pool.map(self._remove, names))
@@ -111,7 +111,7 @@ class ObjectStore:
         self._ask(source, lambda: self._fs.cp_file(source, target))
 
     def read(self, name: str, start: int, stop: int) -> bytes:
-        """The bytes of an object from `start` to before `stop`."""
+        """Reads the bytes [start, stop) of an object."""
         return bytes(
             self._ask(name, lambda: self._fs.cat_file(name, start=start, end=stop))
         )
@@ -135,14 +135,14 @@ class ObjectStore:
         return io.BufferedReader(_ObjectReader(self, name, info["size"]), _READ_BYTES)
 
     def write(self, name: str, content: bytes) -> None:
-        """Publishes an object."""
+        """Writes an object, or replaces it."""
         self._ask(name, lambda: self._fs.pipe_file(name, content))
 
     def create(self, name: str, content: bytes) -> bool:
-        """Publishes an object where there is none; whether it did.
+        """Writes an object if there is none, and returns whether it did.
 
-        Of several that try at once, one does. An attempt whose answer is lost may
-        return False although the object is its own.
+        If several callers try at once, one of them succeeds. If the answer to its
+        request is lost, it may get False although it wrote the object.
         """
         try:
             self._ask(name, lambda: self._fs.pipe_file(name, content, mode="create"))
@@ -152,9 +152,7 @@ class ObjectStore:
 
     @contextlib.contextmanager
     def write_aside(self, name: str) -> Iterator[IO[bytes]]:
-        """A local file that is uploaded as an object when the block ends without an
-        error.
-        """
+        """Yields a local file, which is uploaded when the block ends without error."""
         with tempfile.NamedTemporaryFile(prefix="precis-upload-") as file:
             yield file
             file.flush()
@@ -165,15 +163,15 @@ class ObjectStore:
             self._ask(name, lambda: self._fs.put_file(file.name, name))
 
     def _ask(self, name: str, request: Callable[[], T]) -> T:
-        """Makes a request, which the client repeats where that may help.
+        """Makes a request, which the client retries if that may help.
 
         Raises:
-          OSError: it failed.
+          OSError: the request failed.
         """
         try:
             return request()
         except Exception as error:
-            # Else it comes from a defect of the program.
+            # Other errors are bugs in this program.
             package = type(error).__module__.partition(".")[0]
             if not isinstance(error, OSError) and package not in _CLIENTS:
                 raise
@@ -204,7 +202,7 @@ class _ObjectReader(io.RawIOBase):
         return self._position
 
     def readall(self) -> bytes:
-        # That of the base class asks for 8 kB at a time.
+        # The method of the base class reads 8 kB at a time.
         blocks = []
         while block := self.read(min(_READ_BYTES, self._size - self._position)):
             blocks.append(block)
@@ -228,9 +226,7 @@ class _ObjectReader(io.RawIOBase):
 
 
 def describe_failure(error: Exception, path: str) -> OSError:
-    """The error of a request, as one line that names the object, the reason and the way
-    out.
-    """
+    """Turns the error of a request into one line: object, reason and way out."""
     if isinstance(error, FileExistsError):
         return FileExistsError(errno.EEXIST, "it exists already", path)
     if isinstance(error, FileNotFoundError):
@@ -246,7 +242,7 @@ def describe_failure(error: Exception, path: str) -> OSError:
     if (
         isinstance(error, PermissionError)
         or str(status) in ("401", "403")
-        # gcsfs has no type of its own for the status 403.
+        # gcsfs has no error type for the status 403.
         or (isinstance(error, OSError) and str(error).startswith("Forbidden"))
         or type(error).__name__ == "NoCredentialsError"
     ):

@@ -1,13 +1,13 @@
 """Checkpoints of Hugging Face transformers: read as networks, and written from them.
 
-family           what the checkpoints of one architecture look like
+family           the names of fields and tensors of one architecture
 encoder_decoder,
-bert, rotary     the families: names of fields and tensors, as data
-generation       generation_config.json as a search, and a search as that file
-importer         a checkpoint as a network or an encoder
-exporter         a network as a checkpoint
+bert, rotary     the families, as data
+generation       reads generation_config.json as search settings, and writes it
+importer         reads a checkpoint as a network or an encoder
+exporter         writes a network as a checkpoint
 
-Importer and exporter read the same tables. A new family is a file of data and its entry
-in `importer.FAMILIES`. Its tokenizer is read by `tokenization.imported` and
-written by `tokenization.exported`. No code of a checkpoint is run, no pickle is read.
+Importer and exporter read the same tables. A new family is a file of data and an entry
+in `importer.FAMILIES`. `tokenization.imported` reads its tokenizer, and
+`tokenization.exported` writes it. No code of a checkpoint is run, no pickle is read.
 """

@@ -2,9 +2,9 @@
 
 These are BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and DistilBERT (Sanh et
 al. 2019): post-norm Transformers with learned positions and a norm after the
-embeddings. BERT and RoBERTa add a vector to every token that says to which of two texts
-it belongs. Here a row is always one text, so the vector of the first text is added to
-the position table.
+embeddings. BERT and RoBERTa add a vector to each token for the first or the second text
+of a pair. Here a row is always a single text, so the vector of the first text is added
+to the position table.
 """
 
 import dataclasses
@@ -21,9 +21,9 @@ from precis.model.bundle.checkpoints.family import (
 )
 
 _ROBERTA_PAD = 1
-# Names of the label that says that the first of two texts supports the second.
+# Names of the label "the first text supports the second".
 _SUPPORT = {"entailment", "aligned", "supported"}
-# Heads for tasks, and a table that is not trained.
+# Heads for other tasks, and a table that is not trained.
 _HEADS = (
     r"(pooler|cls|classifier|qa_outputs|lm_head|pre_classifier"
     r"|vocab_(transform|layer_norm|projector))\.|embeddings\.position_ids"
@@ -32,27 +32,27 @@ _POSITIONS = "embeddings.position_embeddings.weight"
 
 
 def _read_roberta(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The first position of RoBERTa is the id of the padding plus 1. The rows before it
-    are never read.
+    """Reads the number of positions. The first position of RoBERTa is the id of the
+    padding plus 1, and the rows before it are never read.
     """
     return {"max_source_tokens": settings["max_position_embeddings"] - _ROBERTA_PAD - 1}
 
 
 def read_checker(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """How a RoBERTa says whether one text supports another.
+    """Reads how a RoBERTa judges whether one text supports another.
 
-    A checkpoint whose labels have no names is read as those that are published:
+    If the labels have no names, a checkpoint is read like the published checkpoints:
 
         MiniCheck-RoBERTa  0 and 1; 1 supports  <s> DOCUMENT </s> LINE </s>
         AlignScore         3, the first is      <s> DOCUMENT </s></s> LINE </s>
                            ALIGNED
 
     Args:
-      settings: its config.json.
+      settings: the config.json of the checkpoint.
 
     Returns:
-      `labels`, their number; `support`, the label that says so; and `pattern`, the text
-      that is read, with {} for document and line. {} where it has no such head.
+      `labels`, the number of labels; `support`, the label for "supports"; and
+      `pattern`, the input, with {} for document and line. {} if there is no such head.
     """
     stored = settings.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
     is_labelled = settings.get("architectures") == ["RobertaForSequenceClassification"]

@@ -1,9 +1,9 @@
-"""Encoder-decoders that write summaries; `rotary` has one more.
+"""Encoder-decoders that write summaries; `rotary` has another.
 
 - BART (Lewis et al. 2020): a post-norm Transformer with learned positions and a norm
   after the embeddings.
 - PEGASUS (Zhang et al. 2020): a pre-norm Transformer with sinusoidal positions, all
-  sines before all cosines. Its tensors have the names of those of BART.
+  sines before all cosines. Its tensors have the same names as in BART.
 - T5 (Raffel et al. 2020), Flan-T5 (Chung et al. 2022) and mT5 (Xue et al. 2021):
   pre-norm Transformers without biases. Norms only scale and attention scores are not
   scaled. Relative positions add a bias to the scores, which all blocks of the encoder
@@ -29,7 +29,7 @@ from precis.model.errors import DataError
 from precis.model.network.architectures import LAYOUTS
 from precis.model.network.config import TransformerConfig
 
-# The source length of the published checkpoints in training. Positions are relative, so
+# The source length of published checkpoints in training. Positions are relative, so
 # longer sources are possible.
 _T5_TOKENS = 512
 _T5_RELATIVE = "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
@@ -42,7 +42,7 @@ _T5_NAMES = (
 
 def _read_bart(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        # A separate output layer has its own bias.
+        # A separate output layer brings a bias.
         "logits_bias": settings.get("tie_word_embeddings", True),
         # The start token takes a position.
         "max_target_tokens": settings["max_position_embeddings"] - 1,
@@ -53,7 +53,7 @@ def _write_bart(config: TransformerConfig) -> dict[str, Any]:
     return {
         "attention_dropout": 0.0,
         "activation_dropout": 0.0,
-        # Not read by transformers: its converter for CTranslate2 asks for them.
+        # Not read by transformers, but by its converter for CTranslate2.
         "normalize_before": config.norm_first,
         "normalize_embedding": config.embedding_norm,
         "max_position_embeddings": max(
@@ -133,8 +133,8 @@ def _read_t5(settings: Mapping[str, Any]) -> dict[str, Any]:
             f"config.json: feed_forward_proj is {settings['feed_forward_proj']!r}, "
             "and only an activation, or gated- and an activation, can be imported"
         )
-    # Older files do not state whether the output is scaled. It is scaled where the
-    # output layer is the embedding table.
+    # Older files do not state whether the output is scaled. It is scaled if the output
+    # layer is the embedding table.
     is_scaled = settings.get("scale_decoder_outputs")
     if is_scaled is None:
         is_scaled = settings.get("tie_word_embeddings") is not False
@@ -161,15 +161,15 @@ def _read_mt5(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _write_t5(config: TransformerConfig) -> dict[str, Any]:
     name = activation_name(config.activation)
-    # With a gate, "gelu" stands for its approximation.
+    # With a gate, "gelu" means its approximation.
     gated = "gated-gelu" if name == "gelu_new" else f"gated-{name}"
     return {
         "d_kv": config.head_width or config.width // config.heads,
         "num_decoder_layers": config.decoder_layers,
         "feed_forward_proj": gated if config.gated_feed_forward else name,
         "n_positions": config.max_source_tokens,
-        # In T5 this says whether the output is scaled. The exporter writes the output
-        # layer where it is not.
+        # In T5 this says whether the output is scaled. If it is not, the exporter
+        # writes the output layer.
         "tie_word_embeddings": config.scaled_output,
         # The cache of T5 in transformers has as many layers as its encoder.
         "use_cache": config.decoder_layers <= config.encoder_layers,
@@ -177,7 +177,7 @@ def _write_t5(config: TransformerConfig) -> dict[str, Any]:
 
 
 def _t5_names(side: str, last: str) -> dict[str, str]:
-    """Those of a side; `last` is the number of the feed-forward network in a block."""
+    """The names of a side; `last` is the number of the feed-forward network."""
     blocks, stored = f"{side}.block.#.layer.", _T5_NAMES.replace("LAST", last)
     return {
         f"{side}_positions/table": f"{side}.{_T5_RELATIVE}",
@@ -213,8 +213,8 @@ T5 = Family(
         **_t5_names("encoder", "1"),
         **_t5_names("decoder", "2"),
     },
-    # All blocks of a side share the table of the first. Older files repeat it for each
-    # block, and hold tables of the cross-attention that no network reads.
+    # All blocks of a side share the table of the first block. Older files repeat it for
+    # each block, and hold tables of the cross-attention that are not used.
     ignored=(
         r"(en|de)coder\.block\.([1-9]\d*\.layer\.0\.Self|\d+\.layer\.1\.EncDec)"
         r"Attention\.relative_attention_bias"

@@ -1,7 +1,7 @@
-"""The checkpoint of transformers that computes what a network computes.
+"""Writes a network as a checkpoint of transformers that computes the same.
 
-A network equals BART, PEGASUS or T5 if the config.json that is made of it here is read
-as the same network. Lengths, dropout and names may differ.
+A network equals BART, PEGASUS or T5 if the config.json that is written for it is read
+back as the same network. Lengths, dropout and names may differ.
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ _WAY_OUT = (
     "use `precis summarize`, or train a network with `layout=bart` `pointer=False`, or "
     "`layout=t5` `pointer=False`"
 )
-# Fields that do not change what a network computes of a text that it can read, or that
-# a checkpoint states by its tensors.
+# Fields that do not change what a network computes from a text that it can read, or
+# that a checkpoint states by its tensors.
 _FREE_FIELDS = {
     *("decoder_stack", "dropout", "logits_bias", "tied_output"),
     *("max_source_tokens", "max_target_tokens"),
@@ -33,12 +33,12 @@ def checkpoint_settings(
     """The config.json of a network.
 
     Args:
-      config: the shape of the network.
-      special: its special tokens.
-      came_from: the model_type that it was imported from, if it was.
+      config: the configuration of the network.
+      special: the special tokens of the network.
+      came_from: the model_type of an imported network, which is tried first.
 
     Raises:
-      UsageError: the network is none that transformers can compute.
+      UsageError: transformers cannot compute this network.
     """
     if not isinstance(config, TransformerConfig):
         raise UsageError(
@@ -61,7 +61,7 @@ def checkpoint_settings(
             "use_cache": True,
             "eos_token_id": special.end_id,
             "decoder_start_token_id": special.start_id,
-            # Without these lines BART would force its own end token.
+            # Without these lines transformers would force the end token of BART.
             "forced_bos_token_id": None,
             "forced_eos_token_id": None,
             **family.settings(config),
@@ -77,7 +77,7 @@ def checkpoint_settings(
 
 
 def _differences(config: TransformerConfig, settings: Mapping[str, Any]) -> list[str]:
-    """What a network computes otherwise than the network in a config.json."""
+    """The differences between a network and the network in a config.json."""
     try:
         read: Any = FAMILIES[settings["model_type"]].network(settings)
     except (DataError, UsageError) as error:
@@ -90,7 +90,7 @@ def _differences(config: TransformerConfig, settings: Mapping[str, Any]) -> list
         there = _computation(theirs)
         for name, value in _computation(ours).items():
             text = f"{name} is {value} here and {there.get(name)} there"
-            # What holds for both sides is said once.
+            # A difference of both sides is listed once.
             if value != there.get(name) and text not in differences:
                 differences.append(side + text)
     if config.scaled_output and not config.tied_output:
@@ -99,14 +99,14 @@ def _differences(config: TransformerConfig, settings: Mapping[str, Any]) -> list
 
 
 def _computation(stack: StackConfig) -> dict[str, Any]:
-    """The fields that decide what a network or a stack computes."""
+    """The fields that determine what a network or a stack computes."""
     values = {
         field.name: getattr(stack, field.name)
         for field in dataclasses.fields(stack)
         if field.name not in _FREE_FIELDS
     }
     values["head_width"] = stack.head_width or stack.width // stack.heads
-    if stack.positions != "relative":  # Then these have no effect.
+    if stack.positions != "relative":  # then these have no effect
         del values["relative_buckets"], values["relative_distance"]
     return values
 
@@ -119,14 +119,14 @@ def checkpoint_tensors(
     """The tensors of a checkpoint by name.
 
     Args:
-      weights: those of the network, by path.
-      config: the shape of the network.
-      settings: its `checkpoint_settings`.
+      weights: the weights of the network, by path.
+      config: the configuration of the network.
+      settings: the `checkpoint_settings` of the network.
     """
     family = FAMILIES[settings["model_type"]]
     skipped = family.first_position
-    # Both sides have as many positions. The rows that are never read are zero: the
-    # first of BART, and the last of the shorter side.
+    # Both sides have the same number of positions. Rows that are never read are zero:
+    # the first rows of BART, and the last rows of the shorter side.
     rows = settings.get("max_position_embeddings", 0)
     tensors = {}
     for path, values in weights.items():
@@ -145,10 +145,10 @@ def checkpoint_tensors(
         if not config.scaled_output and output not in tensors:
             tensors[output] = tensors[table].copy()
     elif not config.tied_output:
-        # BART then takes its inputs for separate tables too.
+        # BART then expects separate tables for the inputs too.
         tensors |= {name: tensors[table].copy() for name in inputs}
     if config.positions == "sinusoidal_halves":
-        # No weight of a network holds the position codes of PEGASUS.
+        # The position codes of PEGASUS are not weights of a network.
         from precis.model.network.positions import sinusoidal_positions
 
         for side in ("encoder", "decoder"):

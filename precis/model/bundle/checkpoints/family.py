@@ -1,5 +1,5 @@
-"""What the checkpoints of one architecture look like: the names of the fields of
-config.json and of the tensors, beside those of a network.
+"""A family: maps the fields of config.json and the tensors of the checkpoints of one
+architecture to the fields and weights of a network.
 """
 
 import dataclasses
@@ -12,8 +12,8 @@ import numpy as np
 from precis.model.errors import DataError
 from precis.model.network.config import EncoderConfig, StackConfig, TransformerConfig
 
-# The name of an activation in config.json -> its name in a network. Of two names, the
-# first is written.
+# The name of an activation in config.json -> its name in a network. If there are two
+# names, the first is written.
 ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
@@ -45,11 +45,11 @@ class Field(NamedTuple):
     """A field of a network and of config.json.
 
     Attributes:
-      here: its name in the configuration of a network; decoder.heads is that of the
-          decoder's stack.
-      there: its name in config.json.
-      default: what holds where config.json does not have it; without a default, it
-          must be there.
+      here: the name in the configuration of a network; `decoder.heads` is the field
+          `heads` of the decoder's stack.
+      there: the name in config.json.
+      default: the value if config.json does not have the field; without a default the
+          field is required.
     """
 
     here: str
@@ -57,7 +57,7 @@ class Field(NamedTuple):
     default: Any = _NEEDED
 
 
-# As most checkpoints after BERT name them.
+# The names in most checkpoints after BERT.
 HIDDEN = (
     Field("vocabulary_size", "vocab_size"),
     Field("width", "hidden_size"),
@@ -72,36 +72,35 @@ class Family:
 
     Attributes:
       title: the name of the architecture.
-      class_name: the class in transformers that writes; "" for an encoder alone.
-      config: the class of the configuration of a network that writes.
-      is_general: as in `read_generation`.
-      defaults: the special tokens that its class in transformers has where config.json
-          states none, and there is no generation_config.json.
-      fields: what config.json says of a network field by field.
-      fixed: the fields of a network that all its checkpoints share. No checkpoint of
-          a network that writes has a pointer.
-      known: settings and their values, as in `check_known`.
-      read: config.json -> fields of a network that no single field gives. It raises
-          KeyError where a field is missing.
-      write: a network -> fields of config.json that no single field gives.
+      class_name: the class of writers in transformers; "" for an encoder.
+      config: the class of the configuration of a writer.
+      is_general: as for `read_generation`.
+      defaults: the special tokens of the class in transformers, for a config.json that
+          does not state them and has no generation_config.json.
+      fields: the fields of a network that equal a field of config.json.
+      fixed: the fields of a network that are the same in all checkpoints of the family.
+      known: the allowed values of other settings, as for `check_known`.
+      read: config.json -> the other fields of a network. Raises KeyError if a field is
+          missing.
+      write: a network -> the other fields of config.json.
       names: path of a weight -> name of its tensor. Both may leave out their last part;
-          # stands for the number of a layer.
-      prefix: the beginning of tensor names that some checkpoints leave out.
-      without_prefix: the tensors that never have it.
-      embedding: names of the embedding table of an encoder-decoder: the table itself,
-          its copies, and the output layer last. An output layer that differs from the
-          table is a separate one, whatever config.json says. All other copies must be
-          equal to the table; where there is a separate output layer, only to each
-          other, and the table itself is not read.
-      optional: tensors that are zero where they are missing; they are stored as [1, V].
-      omitted: names of others that are zero where they are missing, as a pattern.
-      ignored: the beginnings of names of tensors that no network needs, as a pattern.
+          # means the number of a layer.
+      prefix: the beginning of tensor names, which some checkpoints leave out.
+      without_prefix: the tensors that never have the prefix.
+      embedding: names of the embedding table of an encoder-decoder: the table, its
+          copies, and last the output layer. An output layer that differs from the
+          table is separate, even if config.json does not say so. The copies must equal
+          the table. With a separate output layer they must equal each other, and the
+          table is not read.
+      optional: tensors that are zero if they are missing; stored as [1, V].
+      omitted: a pattern of the names of other tensors that are zero if missing.
+      ignored: a pattern of the beginnings of names of tensors that are not needed.
       first_position: the row of the position table for the first token.
-      norm_offset: what is added to the scales of norms that only scale.
+      norm_offset: the number added to the scales of norms that only scale.
       added: name of a tensor -> name of a tensor whose first row is added to each row.
-      older: ends of tensor names in older checkpoints -> ends in current ones.
-      joined: end of the name of a layer -> what is behind it in the names of those
-          whose rows it stands for, one below the other.
+      older: ends of tensor names in older checkpoints -> ends in current checkpoints.
+      joined: end of the name of a stored layer -> ends of the names of the layers whose
+          rows it holds, one after the other.
     """
 
     title: str
@@ -136,7 +135,7 @@ class Family:
         """The configuration of the network, or of the encoder, in a config.json.
 
         Raises:
-          DataError: no network is like that.
+          DataError: a setting is not supported.
           KeyError: a field is missing.
         """
         check_known(settings, self.known)
@@ -159,7 +158,7 @@ class Family:
         return TransformerConfig(**values)
 
     def settings(self, config: TransformerConfig) -> dict[str, Any]:
-        """The fields of config.json of a network, as if it were of this family."""
+        """The fields of config.json for a network, as a network of this family."""
         settings = {}
         for here, there, _ in self.fields:
             side = config.decoder if here.startswith(_DECODER) else config
@@ -171,7 +170,7 @@ class Family:
         """The name of the tensor of a weight, without the prefix.
 
         Args:
-          path: of the weight in the network. For BART:
+          path: the path of the weight in the network. For BART:
 
             transformer/encoder_3/attention/query/kernel
             ->  encoder.layers.3.self_attn.q_proj.weight
@@ -190,13 +189,11 @@ class Family:
         return name.replace("#", layer[1]) if layer else name
 
     def current_name(self, name: str) -> str:
-        """The name of a tensor without the prefix, and as current checkpoints write
-        it.
-        """
+        """The name of a tensor in current checkpoints, without the prefix."""
         return _with_end(name.removeprefix(self.prefix), self.older)
 
     def parts(self, name: str, values: np.ndarray) -> dict[str, np.ndarray]:
-        """The tensors that a stored one stands for, by current name."""
+        """The tensors that a stored tensor holds, by current name."""
         layer, _, leaf = name.rpartition(".")
         for end, parts in self.joined.items():
             if layer.endswith(end):
@@ -206,8 +203,8 @@ class Family:
         return {name: values}
 
     def stored_name(self, name: str, *, has_gate: bool) -> str:
-        """The name that a checkpoint gives a tensor: `current_name` the other way
-        round. A T5 without a gate has the older names.
+        """The name of a tensor in a checkpoint: the inverse of `current_name`. T5
+        without a gate has the older names.
         """
         if not has_gate:
             name = _with_end(name, {new: old for old, new in self.older.items()})
@@ -220,7 +217,7 @@ def token_ids(**ids: int) -> dict[str, int]:
 
 
 def _with_end(name: str, ends: Mapping[str, str]) -> str:
-    """A name with another end, where it has one of the ends."""
+    """Replaces the end of a name that has one of the ends."""
     for end, other in ends.items():
         if name.endswith(end):
             return name.removesuffix(end) + other
@@ -228,13 +225,13 @@ def _with_end(name: str, ends: Mapping[str, str]) -> str:
 
 
 def block_names(path: str, name: str, layers: str, stored: str) -> dict[str, str]:
-    """The names of the layers of a block, by path. Of the words of two texts each is
-    one layer, or several where it has a list in braces:
+    """The names of the layers of a block, by path. A word of `layers` and `stored` is a
+    layer, or several layers if it has a list in braces:
 
         attention/{query,key}    self_attn.{q,k}_proj
 
     Args:
-      path: the beginning of the paths, with a list where there are several blocks.
+      path: the beginning of the paths; with a list, of several blocks.
       name: the beginning of the names in a checkpoint.
       layers: the paths in the block.
       stored: the names in the block.
@@ -258,7 +255,7 @@ def read_fields(fields: Iterable[Field], settings: Mapping[str, Any]) -> dict[st
     """Fields of a network by name, from the settings in a config.json.
 
     Raises:
-      DataError: no network has such an activation.
+      DataError: the activation is not supported.
       KeyError: a field is missing.
     """
     values = {}
@@ -273,10 +270,10 @@ def check_known(
     known: Mapping[str, Sequence[Any]],
     way_out: str = "take another checkpoint",
 ) -> None:
-    """Refuses settings that no network here computes; the values by name are `known`.
+    """Refuses settings that are not supported; `known` has the allowed values by name.
 
     Raises:
-      DataError: naming the setting.
+      DataError: a setting has another value; the message names it.
     """
     for name, values in known.items():
         if (value := settings.get(name)) not in (None, *values):
@@ -290,7 +287,7 @@ def activation(name: Any, field: str) -> str:
     """The name in a network of an activation in a field of config.json.
 
     Raises:
-      DataError: no network has such an activation.
+      DataError: the activation is not supported.
     """
     if name not in ACTIVATIONS:
         raise DataError(

@@ -1,8 +1,6 @@
-"""generation_config.json, which `generate` of transformers reads, as a search and
-special tokens, and the other way round.
+"""Reads generation_config.json as search settings and special tokens, and writes it.
 
-What is read is the search that transformers does with a checkpoint for summaries when
-the caller sets nothing.
+The result is the search of `generate` in transformers, if the caller sets nothing.
 """
 
 import dataclasses
@@ -13,7 +11,7 @@ from typing import Any
 from precis.model.errors import DataError, UsageError
 from precis.model.search.config import SearchConfig, SpecialTokens
 
-# Field of `SearchConfig`, name in the file, and what holds where the file lacks it.
+# Field of `SearchConfig`, name in the file, and the default of transformers.
 _FIELDS: tuple[tuple[str, str, Any], ...] = (
     ("beam_width", "num_beams", 1),
     ("n_best", "num_return_sequences", 1),
@@ -24,13 +22,12 @@ _FIELDS: tuple[tuple[str, str, Any], ...] = (
 # The value in a checkpoint -> `SearchConfig.early_stopping`.
 _EARLY_STOPPING = {False: "bound", True: "first_k", "never": "never"}
 DEFAULT_NEW_TOKENS = 20  # the default of transformers
-# What every search of transformers does: the search of a bundle that states none, where
-# the defaults here differ.
+# Settings of every search in transformers that differ from the defaults here.
 DEFAULTS: Mapping[str, Any] = {
     "length_penalty_form": "average",
     "unfinished": "compete",
 }
-# Settings that no search here supports. None, 0 and empty values turn them off, and 1
+# Settings that are not supported. None, 0 and empty values turn them off; so does 1 for
 # the last three.
 UNKNOWN_HERE = """
     do_sample diversity_penalty encoder_no_repeat_ngram_size bad_words_ids max_time
@@ -43,10 +40,10 @@ UNKNOWN_HERE = """
 
 def task_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """The settings for summaries in a config.json: a prefix of the source, and
-    generation settings that override all others.
+    generation settings, which override all others.
 
     Raises:
-      DataError: the field does not hold settings.
+      DataError: the field is not a mapping of settings.
     """
     task: Any = (settings.get("task_specific_params") or {}).get("summarization") or {}
     if not isinstance(task, Mapping) or not isinstance(task.get("prefix") or "", str):
@@ -66,19 +63,17 @@ def read_generation(
     """The search settings and the special tokens of a checkpoint.
 
     Args:
-      settings: config.json. It gives the special tokens that `generation` lacks, and
-          all settings where there is no `generation`. Its `task_settings` override
-          both.
+      settings: config.json: the special tokens that `generation` lacks, or all settings
+          if there is no `generation`. Its `task_settings` override both.
       generation: generation_config.json, if there is one.
-      is_general: whether it is a language model for many tasks. Then nothing is drawn
-        by chance, also where the file asks for it, and lengths are those of the
-        summary.
+      is_general: whether it is a language model for many tasks. Then sampling is
+          ignored, and the default length is long enough for summaries.
 
     Raises:
-      DataError: no search here supports a setting, or two settings contradict.
+      DataError: a setting is not supported, or two settings contradict.
     """
     general = settings if generation is None else generation
-    # As BART files of 2020 say it.
+    # The form of BART files of 2020.
     if generation is None and settings.get("force_bos_token_to_be_generated"):
         general = {**settings, "forced_bos_token_id": settings.get("bos_token_id")}
     values = {**general, **task_settings(settings)}
@@ -101,9 +96,9 @@ def read_generation(
 def _for_summaries(
     settings: Mapping[str, Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The generation settings of a language model for many tasks. Where it has no
-    encoder, the lengths of the file include the prompt. Twenty tokens, the default of
-    transformers, are no summary.
+    """The generation settings of a language model for many tasks. Without an encoder,
+    the lengths in the file include the prompt. The default of transformers, 20 tokens,
+    is too short for a summary.
     """
     counts_prompt = not settings.get("is_encoder_decoder")
     if counts_prompt and values.get("min_length"):
@@ -137,7 +132,7 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
             **fields,
             **DEFAULTS,
             max_summary_tokens=longest,
-            # Where it is longer, `generate` never ends a summary before that.
+            # With a longer minimum, `generate` ends every summary at the maximum.
             min_summary_tokens=min(shortest, longest),
             # Greedy search applies the penalty before the softmax.
             repetition_penalty_form=(
@@ -155,12 +150,12 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
 def _special_tokens(
     settings: Mapping[str, Any], values: Mapping[str, Any], *, is_general: bool
 ) -> SpecialTokens:
-    """The special tokens.
+    """Reads the special tokens.
 
     Args:
       settings: config.json, for the tokens that `values` lacks.
       values: the generation settings without None.
-      is_general: as in `read_generation`.
+      is_general: as for `read_generation`.
     """
     stated = {**settings, **values}
     ends: Any = stated.get("eos_token_id")
@@ -171,7 +166,7 @@ def _special_tokens(
     if needed["decoder_start_token_id"] is None:
         needed["decoder_start_token_id"] = stated.get("bos_token_id")
     for name, token in needed.items():
-        if token is None and is_general:  # Behind a prompt it is not read.
+        if token is None and is_general:  # not read after a prompt
             needed[name] = token = ends[0]
         if token is None:
             raise DataError(f"{name} is missing; add it to config.json")
@@ -197,7 +192,7 @@ def _special_tokens(
 
 
 def _single_token(values: Mapping[str, Any], name: str) -> Any:
-    """A token id, which may be given as a list of one id; None where there is none."""
+    """A token id, which may be given as a list of one id; None if it is missing."""
     value = values.get(name)
     if not isinstance(value, list):
         return value
@@ -213,12 +208,12 @@ def generation_settings(config: SearchConfig, special: SpecialTokens) -> dict[st
     """The content of generation_config.json.
 
     Args:
-      config: the search.
+      config: the search settings.
       special: the special tokens of the network.
 
     Raises:
-      UsageError: transformers has no such search: what is written would be read as
-          another one.
+      UsageError: transformers cannot do this search: the settings would be read back
+          as other settings.
     """
     early_stopping = {here: there for there, here in _EARLY_STOPPING.items()}
     first = special.prefix[0] if special.prefix else None

@@ -1,8 +1,8 @@
 """Reads a checkpoint in the layout of Hugging Face as a network or as an encoder.
 
 config.json               the architecture and its sizes
-generation_config.json    how to search; optional
-model.safetensors         the tensors, in one file or in several that an index names
+generation_config.json    the search settings; optional
+model.safetensors         the tensors, in a single file or in files that an index names
 """
 
 import contextlib
@@ -42,7 +42,7 @@ CONFIG_FILE = "config.json"
 GENERATION_FILE = "generation_config.json"
 WEIGHTS_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
-# What is read of a checkpoint beside its weights.
+# The files of a checkpoint that are read, besides its weights.
 DESCRIPTION_FILES = (
     CONFIG_FILE,
     GENERATION_FILE,
@@ -50,7 +50,7 @@ DESCRIPTION_FILES = (
     INDEX_FILE,
     *CHAT_FILES,
 )
-# By model_type.
+# The families by model_type.
 FAMILIES: Mapping[str, Family] = {
     "bart": BART,
     "pegasus": PEGASUS,
@@ -70,7 +70,7 @@ _QUANTIZED = (
     "Quantized weights (GPTQ, AWQ, GGUF) are not read; take the checkpoint that they "
     f"were made of, or {_SERVE}"
 )
-# What to take instead of checkpoints of other types, by patterns of model_type.
+# Advice for checkpoints of other types, by patterns of model_type.
 _INSTEAD: Mapping[str, str] = {
     "led|longt5|bigbird_pegasus": "for long documents take bart, pegasus or t5: "
     "`long_documents=chunk_merge` reads all of an article",
@@ -84,13 +84,13 @@ _WAY_OUT = "download the checkpoint again"
 
 
 class Checkpoint(NamedTuple):
-    """A network of a checkpoint; its tokenizer is not included.
+    """The network of a checkpoint, without its tokenizer.
 
     Attributes:
       network: the network, or the encoder, with the weights of the checkpoint.
-      decoding: the search settings of a network that writes.
-      special: its special tokens.
-      task_prefix: the text that it expects in front of every document, or "".
+      decoding: the search settings of a writer.
+      special: the special tokens of a writer.
+      task_prefix: the text that a writer expects before every document, or "".
     """
 
     network: Any
@@ -103,7 +103,7 @@ def read_settings(folder: str) -> dict[str, Any]:
     """Reads the config.json of a checkpoint.
 
     Raises:
-      UsageError: the folder is no checkpoint, or has an unknown model_type.
+      UsageError: the folder is not a checkpoint, or its model_type is not supported.
       DataError: config.json is damaged.
     """
     if not files.exists(files.join(folder, CONFIG_FILE)):
@@ -113,7 +113,7 @@ def read_settings(folder: str) -> dict[str, Any]:
         )
     settings = files.read_object(files.join(folder, CONFIG_FILE), way_out=_WAY_OUT)
     model_type = settings.get("model_type")
-    if model_type not in list(FAMILIES):  # It may be of any type.
+    if model_type not in list(FAMILIES):  # a list, as it may not be hashable
         kinds = (kind for kind in _INSTEAD if re.fullmatch(kind, str(model_type)))
         instead = _INSTEAD[next(kinds, "")]
         writers = [name for name, family in FAMILIES.items() if family.class_name]
@@ -137,16 +137,16 @@ def load_checkpoint(
     """Reads the network of a checkpoint and its generation settings.
 
     Args:
-      folder: the checkpoint; its tokenizer is not read.
-      precision: what the layers compute in. The weights are float32, whatever the
-          precision of the checkpoint.
-      max_source_tokens: where sources are cut; 0 is the length in config.json.
+      folder: the folder of the checkpoint; its tokenizer is not read.
+      precision: the precision in which layers compute. The weights are always float32.
+      max_source_tokens: the length at which sources are cut off; 0 takes the length in
+          config.json.
 
     Raises:
-      UsageError: the folder is no checkpoint that can be imported, or it has too few
+      UsageError: the folder is not a checkpoint that can be imported, or it has too few
           positions for `max_source_tokens`.
-      DataError: a file is damaged, a tensor is missing, unexpected or of another shape,
-          or a setting is not supported.
+      DataError: a file is damaged, a tensor is missing, unexpected or has another
+          shape, or a setting is not supported.
     """
     settings = read_settings(folder)
     checker = read_checker(settings)
@@ -165,12 +165,12 @@ def load_checkpoint(
             config = dataclasses.replace(config, labels=checker["labels"])
         search = [*_read_search(folder, settings, family)] if is_writer else []
         are_learned = config.positions == "learned"
-        # The number of positions is no limit, except where the prompt counts too.
+        # The number of positions is not a limit, unless the prompt counts too.
         if has_sides and not are_learned:
             longest = max(config.max_target_tokens, search[0].max_summary_tokens)
             config = dataclasses.replace(config, max_target_tokens=longest)
     room = config.max_source_tokens if are_learned else max_source_tokens
-    if family.config is DecoderOnlyConfig:  # The summary stands behind the source.
+    if family.config is DecoderOnlyConfig:  # the summary follows the source
         room = settings.get("max_position_embeddings", 2048) - config.max_target_tokens
     if max_source_tokens > room:
         raise UsageError(
@@ -186,7 +186,7 @@ def load_checkpoint(
         if is_writer:
             is_apart = settings.get("tie_word_embeddings") is False
             config = _with_output(config, tensors, family, is_apart=is_apart)
-        # TensorFlow takes seconds to import. What cannot be read is refused earlier.
+        # After all checks, because TensorFlow takes seconds to import.
         from precis.model.network.build import build_network
 
         with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
@@ -198,7 +198,7 @@ def load_checkpoint(
 def _read_search(
     folder: str, settings: Mapping[str, Any], family: Family
 ) -> tuple[Any, ...]:
-    """The search, the special tokens and the task prefix of a checkpoint."""
+    """Reads the search settings, special tokens and task prefix of a checkpoint."""
     path = files.join(folder, GENERATION_FILE)
     generation, name = None, CONFIG_FILE
     if files.exists(path):
@@ -213,10 +213,9 @@ def _read_search(
 def _cut_positions(
     tensors: dict[str, np.ndarray], family: Family, config: Any, max_source_tokens: int
 ) -> None:
-    """Cuts the table of learned positions at a number of tokens.
+    """Cuts the table of learned positions after `max_source_tokens` tokens.
 
-    A table with another number of rows than config.json says stays as it is, and is
-    refused later.
+    A table whose number of rows differs from config.json is left, and refused later.
     """
     name, first = family.names["source_input/positions"], family.first_position
     if len(tensors.get(name, ())) == config.max_source_tokens + first:
@@ -227,8 +226,8 @@ def weight_files(folder: str) -> list[str]:
     """The names of the files that hold the weights of a checkpoint.
 
     Raises:
-      UsageError: there are none, or only a pickle.
-      DataError: a file that the index names lies elsewhere.
+      UsageError: there are no such files, or only a pickle.
+      DataError: a file that the index names is outside the folder.
     """
     if files.exists(files.join(folder, WEIGHTS_FILE)):
         return [WEIGHTS_FILE]
@@ -251,12 +250,12 @@ def weight_files(folder: str) -> list[str]:
 
 
 def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
-    """The tensors of a checkpoint that a network may need, float32, by current name.
+    """Reads the tensors that a network may need, float32, by current name.
 
     Raises:
-      UsageError: there is no file of weights that may be read.
-      DataError: a file is missing or damaged, or holds a weight that is not finite or
-          of another number format.
+      UsageError: there is no file of weights that can be read.
+      DataError: a file is missing or damaged, or a weight is not finite or has another
+          number format.
     """
     from safetensors import SafetensorError, deserialize
 
@@ -279,7 +278,7 @@ def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
                     "checkpoint in one"
                 )
             values = np.frombuffer(entry["data"], _FORMATS[entry["dtype"]])
-            if entry["dtype"] == "BF16":  # The upper half of a float32.
+            if entry["dtype"] == "BF16":  # the upper half of a float32
                 values = (values.astype("<u4") << 16).view("<f4")
             values = values.reshape(entry["shape"]).astype("float32", copy=False)
             check_finite(path, [(stored_name, values)], way_out=_WAY_OUT)
@@ -290,17 +289,16 @@ def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
 def _with_output(
     config: Any, tensors: dict[str, np.ndarray], family: Family, *, is_apart: bool
 ) -> Any:
-    """The configuration with a separate output layer where the tensors hold one.
+    """Returns the configuration, with a separate output layer if the tensors have one.
 
-    The embedding table in `tensors` is put under its first name, and its copies are
-    removed.
+    The embedding table in `tensors` gets its first name, and its copies are removed.
 
     Args:
-      config: of the network.
-      tensors: of the checkpoint, by current name.
-      family: of the checkpoint.
+      config: the configuration of the network.
+      tensors: the tensors of the checkpoint, by current name.
+      family: the family of the checkpoint.
       is_apart: whether config.json says that the output layer is not the embedding
-          table. Then neither stands for the other where it is missing.
+          table. Then neither replaces the other if it is missing.
 
     Raises:
       DataError: the copies of the table differ, or a separate output would be scaled.
@@ -315,7 +313,7 @@ def _with_output(
             and bool(stored or not is_apart)
             and all(np.array_equal(written, each) for each in stored)
         )
-    # Where there is a separate output, the table itself is not read if it has copies.
+    # With a separate output, the table itself is not read if it has copies.
     copies = [
         name for name in (family.embedding if is_tied else inputs) if name in tensors
     ]
@@ -338,7 +336,7 @@ def _with_output(
             "output as where they are one; if it was trained apart, say so there: "
             "tie_word_embeddings false"
         )
-    # A separate output layer has its own bias.
+    # A separate output layer brings a bias.
     return dataclasses.replace(config, tied_output=is_tied, logits_bias=False)
 
 
@@ -346,7 +344,7 @@ def _assign(network: Any, tensors: Mapping[str, np.ndarray], family: Family) -> 
     """Sets all weights of a network from the tensors of a checkpoint, by current name.
 
     Raises:
-      DataError: a tensor is missing, unexpected or of another shape.
+      DataError: a tensor is missing, unexpected or has another shape.
     """
     names = {weight.path: family.tensor_name(weight.path) for weight in network.weights}
     needed = {*names.values(), *family.added.values()}
@@ -376,8 +374,8 @@ def _weight_values(
 ) -> np.ndarray:
     """The values of a weight, float32, in the shape of the weight.
 
-    A checkpoint stores linear layers as [out, in]. Its position tables may begin with
-    rows that are never read.
+    A checkpoint stores linear layers as [out, in], and its position tables may begin
+    with rows that are never read.
     """
     leaf = weight.path.rsplit("/", 1)[1]
     shape = expected = tuple(weight.shape)
@@ -416,7 +414,7 @@ def _listed(names: Iterable[str]) -> str:
 
 @contextlib.contextmanager
 def _naming(folder: str) -> Iterator[None]:
-    """Puts the folder in front of the messages of errors."""
+    """Adds the folder to the beginning of error messages."""
     try:
         yield
     except (DataError, UsageError) as error:

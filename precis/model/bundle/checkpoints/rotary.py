@@ -2,17 +2,17 @@
 and an encoder-decoder.
 
 - ModernBERT (Warner et al. 2024), and the encoders of Ettin (Weller et al. 2025):
-  without biases. In the published ones every third block attends to the whole text, the
-  others to 64 tokens on either side. The attention of the first block reads the norm of
-  the embeddings.
-- Llama (Dubey et al. 2024), with it SmolLM2, and Qwen2 and Qwen3 (Yang et al. 2025):
+  without biases. In published checkpoints every third block attends to the whole text,
+  the others to 64 tokens on either side. The attention of the first block reads the
+  norm of the embeddings.
+- Llama (Dubey et al. 2024), including SmolLM2, and Qwen2 and Qwen3 (Yang et al. 2025):
   grouped keys and values, norms that only scale. Qwen2 has biases in its attention,
   Qwen3 norms of queries and keys.
 - The text part of T5Gemma 2 (Zhang et al. 2025, arXiv:2512.14856): its decoder reads
-  source and target in one attention. The blocks are those of Gemma 3: norms of queries
-  and keys, norms before and behind each sublayer, blocks that read a window of the
-  text. All scales of norms are stored less 1. The vision tower is not read, nor the
-  embedding of the token behind an image.
+  source and target in a single attention. It has the blocks of Gemma 3: norms of
+  queries and keys, norms before and after each sublayer, blocks that read a window of
+  the text. The scales of norms are stored minus 1. The vision tower and the embedding
+  of the token after an image are not read.
 
 All are pre-norm Transformers with a gated feed-forward network.
 """
@@ -40,8 +40,8 @@ _SETTINGS_FILE, _TEMPLATE_FILE = "tokenizer_config.json", "chat_template.jinja"
 CHAT_FILES = (_SETTINGS_FILE, _TEMPLATE_FILE)
 _GLOBAL, _LOCAL = "full_attention", "sliding_attention"
 _LETTERS = {_GLOBAL: "g", _LOCAL: "l"}
-# At most so much of the positions is read or written: the memory of a source grows with
-# its length, that of a prompt with the square of it.
+# Maximum tokens, even if a checkpoint has more positions: memory grows with the length
+# of a source, and with the square of the length of a prompt.
 _SOURCE_TOKENS, _TARGET_TOKENS = 4096, 1024
 _SERVED = "serve it with vLLM or llama.cpp: `bundle=openai://HOST:PORT/v1#MODEL`"
 _SUBLAYERS = ("self_attn", "feedforward")  # in names of T5Gemma 2
@@ -49,14 +49,14 @@ _SCALING = ("factor", "low_freq_factor", "high_freq_factor")
 _LENGTH = "original_max_position_embeddings"
 _BLOCKS = {"positions": "rotary", "norm_first": True, "gated_feed_forward": True}
 _RMS_BLOCKS = {**_BLOCKS, "rms_norm": True, "dropout": 0.0}
-# The blocks of Llama and of Gemma; their norms stand for %s.
+# The blocks of Llama and of Gemma; %s is for the names of their norms.
 _QK_GATED = GATED + "attention/{query,key}_norm"
 _STORED = "self_attn.{q,k,v,o}_proj %s mlp.{gate,up,down}_proj %s self_attn.{q,k}_norm"
 
 
 def _rotary(settings: Mapping[str, Any], kind: str = "") -> dict[str, Any]:
-    """What is said of rotary positions, of the layers of a kind where they differ.
-    Until transformers 5 it stood in two fields.
+    """The settings of rotary positions, for a kind of layers if kinds differ. Before
+    transformers 5 they were in two fields.
     """
     stored = settings.get("rope_parameters") or {}
     rotary = {**(settings.get("rope_scaling") or {})}
@@ -70,10 +70,10 @@ def _windows(
     """The fields of blocks that read the whole text or a window.
 
     Args:
-      settings: of a stack.
-      default: the kinds of its layers where no file names them.
-      **older: each theta by its field in a network: its name before transformers 5, and
-          what it is where no file has it.
+      settings: the settings of a stack.
+      default: the kinds of its layers if the file does not name them.
+      **older: for each theta, by its field in a network, its name before transformers 5
+          and its default.
     """
     kinds = settings.get("layer_types") or default
     if len(kinds) != len(default) or not {*kinds} <= {*_LETTERS}:
@@ -90,7 +90,7 @@ def _windows(
 
 
 def _read_modernbert(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields as transformers 4.48 wrote them and as version 5 does."""
+    """Reads the fields of transformers 4.48 and of version 5."""
     layers = settings["num_hidden_layers"]
     whole = range(0, layers, settings.get("global_attn_every_n_layers", 3))
     fields = _windows(
@@ -100,7 +100,7 @@ def _read_modernbert(settings: Mapping[str, Any]) -> dict[str, Any]:
         local_rotary_base=("local_rope_theta", 10_000.0),
     )
     theta = float(fields["rotary_base"])
-    # Null was that of the other layers.
+    # Null means the theta of the other layers.
     local_theta = float(fields["local_rotary_base"] or theta)
     return {
         **fields,
@@ -207,7 +207,7 @@ LLAMA = Family(
     prefix="model.",
     without_prefix=("lm_head.weight",),
     embedding=("embed_tokens.weight", "lm_head.weight"),
-    # All linear layers here have biases or none; those that are missing are zero.
+    # Here either all linear layers have biases or none; missing biases are zero.
     omitted=r"(layers\.\d+\.(mlp\.\w+|self_attn\.o_proj)|lm_head)\.bias",
     ignored=r"layers\.\d+\.self_attn\.rotary_emb\.",
 )
@@ -224,7 +224,7 @@ QWEN3 = dataclasses.replace(
     fixed={**LLAMA.fixed, "qk_norm": True},
     fields=(*LLAMA.fields, Field("head_width", "head_dim", 128)),
 )
-# Of one side of T5Gemma 2.
+# The fields of a side of T5Gemma 2.
 _SIDE_FIELDS = (
     *HIDDEN,
     Field("kv_heads", "num_key_value_heads"),
@@ -280,7 +280,7 @@ T5GEMMA2 = Family(
     },
     read=_read_t5gemma2,
     names={
-        "embedding/table": "shared.weight",  # No file has it.
+        "embedding/table": "shared.weight",  # not in the files, which have copies
         "output_layer/kernel": "lm_head.weight",
         **block_names(
             "{encoder,decoder}_#/",
@@ -297,13 +297,13 @@ T5GEMMA2 = Family(
         r"|(en|de)coder\.embed_tokens\.eoi_embedding"
     ),
     norm_offset=1.0,
-    older={"lm_head.out_proj.weight": "lm_head.weight"},  # as all have it
+    older={"lm_head.out_proj.weight": "lm_head.weight"},  # in all checkpoints
 )
 
 
 def read_chat(folder: str) -> dict[str, Any]:
-    """The chat template of a checkpoint and its special tokens, by name; without a
-    template nothing is under `chat_template`.
+    """Reads the special tokens of a checkpoint by name, and its chat template, if any,
+    as `chat_template`.
 
     Raises:
       DataError: a file is damaged, or the template cannot be filled in.
@@ -320,7 +320,7 @@ def read_chat(folder: str) -> dict[str, Any]:
     path = files.join(folder, _TEMPLATE_FILE)
     way_out = "take that part out of the template, or all of it for a plain prompt"
     with files.naming_damage(folder, way_out=way_out):
-        if isinstance(template, list):  # Some checkpoints have several, by name.
+        if isinstance(template, list):  # some checkpoints have several
             template = {each["name"]: each["template"] for each in template}["default"]
         if files.exists(path):
             template = files.read_bytes(path).decode()
