@@ -1,22 +1,22 @@
-"""Running the tasks of a job: count, publish, write a receipt, skip what is done.
+"""Runs the tasks of a job: counts, publishes, writes receipts, skips finished tasks.
 
-    worker.run(task, progress, dead_letters) -> TaskReport   what was read and written
+    worker.run(task, progress, dead_letters) -> TaskReport   counts and files
     RunTasks -> TaskReport                                   checked and published
 
-A job has one step or several, and each step its tasks. The receipt
+A job has one or more steps, and each step has tasks. The receipt
 `_tasks/summarize/00003.json` is a task's report as JSON. It is written when all the
-files that it describes are in place, so a task with a receipt need not run again.
+files that it describes exist, so a task with a receipt is not run again.
 
     task            3
     file_counts     {"a.jsonl": {read: 900, written: 897, failed: 2, empty: 1}}
     counts          further counts of the task, such as truncated
     files           [{file, rows, bytes, sha256}]
-    dead_letters    the same, of the file of dead letters if there is one
-    failures        read/invalid_json 2
-    (figures)       what only this kind of job reports, such as source_lengths
+    dead_letters    [{file, rows, bytes, sha256}], empty without dead letters
+    failures        {"read/invalid_json": 2}
+    (figures)       values that only this kind of job reports, such as source_lengths
 
-A task that one of its files failed has one dead letter, no rows and no receipt: the
-same command tries it again.
+If one of its files fails a task, the task has a dead letter for each file, and neither
+rows nor receipt: the same command tries it again.
 """
 
 import abc
@@ -56,32 +56,32 @@ from precis.pipelines.run.result_files import (
     write_checksummed,
 )
 
-# The keys of a receipt that every kind of job has; the others are its figures.
+# The keys of every receipt; the other keys are figures.
 _COMMON_KEYS = ("task", "file_counts", "counts", "files", "dead_letters", "failures")
 _JOB_KEY = "job_fingerprint"
-# What the fork server of worker processes imports.
+# The module that the fork server of worker processes imports.
 _IMPORTS = "precis.pipelines.engines.task_imports"
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskReport:
-    """What one task read, wrote and could not process.
+    """The records that a task read, the files it wrote and its failures.
 
-    A worker returns the first four; `RunTasks` adds the others.
+    A worker sets the first four attributes; `RunTasks` sets the others.
 
     Attributes:
       file_counts: records by outcome, for each corpus file. The reader counts `read`,
-          the code that writes results counts the others, and `RunTasks` adds the dead
-          letters; `accounts` has the equation.
-      files: what it published, without the dead letters.
-      figures: what only this kind of job reports, as JSON where the step has receipts;
-          empty where a file failed the task. `documents` are the task's part of the
-          progress where it reads no records; `flagged` are the rows
-          with a quality flag.
-      counts: further counts, which need not add up to anything.
-      task: its number.
-      dead_letters: the file of its dead letters; empty where it has none.
-      failures: lost records by `stage/reason`.
+          the code that writes results counts the outcomes, and `RunTasks` adds the dead
+          letters; `accounts` checks that they add up.
+      files: the files that it published, except dead letters.
+      figures: values that only this kind of job reports, as JSON if the step has
+          receipts; empty if a file failed the task. `documents` counts the task's
+          progress if file_counts has no records; `flagged` counts rows with a quality
+          flag.
+      counts: further counts, which need not add up.
+      task: the number of the task.
+      dead_letters: the file of its dead letters; empty if there are none.
+      failures: the number of lost records by `stage/reason`.
     """
 
     file_counts: FileCounts
@@ -94,14 +94,14 @@ class TaskReport:
 
 
 class TaskWorker(abc.ABC):
-    """How one kind of job does its tasks. Each thread of a process has its own copy."""
+    """Does the tasks of one kind of job. Each thread of a process has a copy."""
 
     def progress_size(self, task: Any) -> int:
-        """The size of a task for the display, in the job's unit; 0 shows none."""
+        """The size of a task for progress, in the job's unit; 0 to show no progress."""
         return 0
 
     def load(self) -> None:  # noqa: B027  # Most have nothing to load.
-        """Loads what is heavy; the threads of a process share it."""
+        """Loads models and the like, which the threads of a process share."""
 
     @abc.abstractmethod
     def run(
@@ -110,15 +110,15 @@ class TaskWorker(abc.ABC):
         """Does one task, publishes its files and writes its dead letters."""
 
     def close(self) -> None:  # noqa: B027
-        """Gives back what `load` took."""
+        """Releases everything that `load` acquired."""
 
 
 class Step(NamedTuple):
-    """A step of a job, whose tasks leave receipts.
+    """A step of a job; its finished tasks have receipts.
 
     Attributes:
       job: the job.
-      name: of the step, as in `infer`.
+      name: the name of the step, such as `infer`.
     """
 
     job: Job
@@ -126,14 +126,13 @@ class Step(NamedTuple):
 
 
 class RunTasks(beam.PTransform):
-    """Runs the tasks of a step -> a `TaskReport` of each, in any order.
+    """Runs the tasks of a step and returns their `TaskReport`s, in any order.
 
         reports = tasks | "ScanTasks" >> RunTasks(worker, step, processes=2)
 
-    The tasks are named tuples with a `number`. A task whose receipt stands with all its
-    files is not run again. Without a step, every task is run, there are neither
-    receipts nor files of dead letters, and a file that fails its task fails the
-    pipeline.
+    The tasks are named tuples with a `number`. A task is skipped if its receipt and all
+    its files exist. Without a step, every task is run, there are neither receipts nor
+    files of dead letters, and a file that fails its task fails the pipeline.
     """
 
     def __init__(
@@ -144,18 +143,18 @@ class RunTasks(beam.PTransform):
         Args:
           worker: does one task.
           step: the step that the tasks belong to.
-          processes: how many processes of this machine do the tasks, where the runner
-              has one.
+          processes: how many processes of this machine do the tasks, if the runner uses
+              only this machine.
         """
         super().__init__()
         self._worker, self._step, self._processes = worker, step, processes
 
     def expand(self, tasks: PCollection) -> Any:
-        """Lets Beam call the tasks, or shares them among processes of this machine."""
+        """Spreads the tasks over Beam workers, or over processes of this machine."""
         if self._processes == 1:
             return (
                 tasks
-                # Without it one worker of an engine would do all, one after another.
+                # Otherwise an engine may run all tasks one after another on one worker.
                 | "SpreadTasks" >> beam.Reshuffle()
                 | "RunTask" >> beam.ParDo(_RunTask(self._worker, self._step))
             )
@@ -186,19 +185,19 @@ class _RunTask(beam.DoFn):
 def run_in_processes(
     tasks: Sequence[Any], worker: TaskWorker, step: Step | None, count: int
 ) -> Iterator[TaskReport]:
-    """The reports of tasks that processes of this machine share.
+    """Runs tasks in processes of this machine; yields their reports.
 
-    The largest tasks begin first, and a process that is done takes the next one, so
-    that all processes end at nearly the same time.
+    The largest tasks begin first, and an idle process takes the next task, so that all
+    processes end at nearly the same time.
 
     Args:
-      tasks: where they name files, in `paths`.
+      tasks: the tasks; if they read files, in `paths`, an error names them.
       worker: does one task.
       step: the step that the tasks belong to.
-      count: how many processes there are at most.
+      count: the maximum number of processes.
 
     Raises:
-      PrecisError: as the worker raised it; the other processes are ended.
+      PrecisError: a worker raised it; the other processes are ended.
       JobError: a process died twice with the same task.
     """
     load = functools.partial(_load, worker, step)
@@ -220,13 +219,13 @@ def run_in_processes(
 
 
 def _load(worker: TaskWorker, step: Step | None) -> Callable[[Any], TaskReport]:
-    """What reports the tasks in a process of its own."""
+    """Loads a worker in its process; returns a function that runs a task."""
     worker.load()
     return functools.partial(_report, worker, step)
 
 
 def _report(worker: TaskWorker, step: Step | None, task: Any) -> TaskReport:
-    """The report of a task, which is run unless its receipt stands."""
+    """Runs a task unless it has a receipt; returns its report."""
     enter_step(step.name if step else "")
     size = worker.progress_size(task)
     if step and (report := read_receipt(step, task.number)):
@@ -257,7 +256,7 @@ def _report(worker: TaskWorker, step: Step | None, task: Any) -> TaskReport:
 
 
 def open_dead_letters(step: Step | None, number: int) -> DeadLetterWriter:
-    """The dead letters of a task, which are only counted where there is no step."""
+    """Opens the dead letters of a task; without a step, they are only counted."""
     if step is None:
         return DeadLetterWriter("", task=number, run_id="")
     job = step.job
@@ -269,9 +268,7 @@ def open_dead_letters(step: Step | None, number: int) -> DeadLetterWriter:
 def _report_failure(
     task: Any, letter: DeadLetter, dead_letters: DeadLetterWriter
 ) -> TaskReport:
-    """The report of a task that one of its files failed; those beside it have no rows
-    either.
-    """
+    """The report of a task that a file failed; its other files have no rows either."""
     failed = letter.source_file
     beside = letter._replace(detail=f"it was read together with {failed}, which failed")
     others = [path for path in getattr(task, "paths", ()) if path != failed]
@@ -288,17 +285,17 @@ def publish_report(
     *,
     has_receipt: bool = True,
 ) -> TaskReport:
-    """The report of a task whose dead letters are published.
+    """Completes the report of a task, and writes its receipt.
 
     Args:
-      number: of the task.
-      result: what its worker has returned.
-      dead_letters: of the task.
-      step: of the task.
-      has_receipt: whether a step gets the receipt of the task.
+      number: the number of the task.
+      result: the report that the worker returned.
+      dead_letters: the dead letters of the task, already published.
+      step: the step that the task belongs to.
+      has_receipt: whether to write a receipt if there is a step.
 
     Raises:
-      JobError: a record of the task is not accounted for.
+      JobError: the outcomes of the records do not add up.
     """
     lost = count_by_file(failed=dead_letters.failed, empty=dead_letters.empty)
     file_counts = sum_file_counts([result.file_counts, lost])
@@ -316,7 +313,7 @@ def publish_report(
         failures=dict(dead_letters.reasons),
     )
     if step and has_receipt:
-        if not dead_letters.rows:  # An earlier try of the task may have failed.
+        if not dead_letters.rows:  # They may be left over from a failed try.
             files.remove(dead_letters.path)
         content = {name: getattr(report, name) for name in _COMMON_KEYS}
         content |= {**report.figures, _JOB_KEY: step.job.fingerprint}
@@ -325,13 +322,13 @@ def publish_report(
 
 
 def receipt_path(step: Step, number: int) -> str:
-    """Where the receipt of a task lies while its job runs."""
+    """The path of a task's receipt while its job runs."""
     return files.join(step.job.output, TASKS_FOLDER, step.name, f"{number:05d}.json")
 
 
 def read_receipt(step: Step, number: int) -> TaskReport | None:
-    """The report of a task that is done; None where it is to be done, or done again:
-    one of its files is missing or has another content, or the receipt is damaged.
+    """The report of a finished task; None if it must run: it has no receipt, or the
+    receipt or one of its files is missing, changed or damaged.
     """
     try:
         content = read_checksummed(
@@ -339,7 +336,7 @@ def read_receipt(step: Step, number: int) -> TaskReport | None:
             way_out="the task is done again",
             fields=dict.fromkeys(("file_counts", "counts", "failures"), dict),
         )
-        # Late lists of an object store may have kept receipts of another job.
+        # The file list of an object store may lag and show receipts of another job.
         if content.pop(_JOB_KEY, "") != step.job.fingerprint:
             return None
         common = {name: content.pop(name) for name in _COMMON_KEYS}
@@ -347,25 +344,25 @@ def read_receipt(step: Step, number: int) -> TaskReport | None:
         published = (*report.files, *report.dead_letters)
         is_done = not any(damage_of(step.job.output, file) for file in published)
     except (FileNotFoundError, DataError):
-        return None  # There is none, or it is damaged.
+        return None  # The receipt is missing or damaged.
     except (KeyError, TypeError, ValueError, AttributeError):
-        return None  # Its content is of another form.
+        return None  # Its content has another form.
     return report if is_done else None
 
 
 def _count_metric(name: str, count: int) -> None:
-    """Adds to a counter of Beam, which engines show."""
+    """Adds to a Beam counter, which engines show."""
     if count:
         Metrics.counter(METRICS_NAMESPACE, name).inc(count)
 
 
 def _shown_documents(report: TaskReport) -> int:
-    """The documents of a finished task that its worker has counted."""
+    """The number of documents that the worker of a finished task counted."""
     counts = total_counts(report.file_counts)
     return int(report.figures.get("documents", counts["read"] - counts["other_split"]))
 
 
 def _lost_records(report: TaskReport) -> int:
-    """How many records of a task became dead letters, those without a text included."""
+    """The number of records that became dead letters, including those without text."""
     counts = total_counts(report.file_counts)
     return counts["failed"] + counts["empty"]

@@ -1,23 +1,23 @@
-"""A job and its output folder: beginning or resuming it there, and finishing it.
+"""Starts or resumes a job in its output folder, and finishes it.
 
     _tasks/lock.json      which process owns the folder (`output_lock`)
-    _tasks/job.json       which job runs here; there from the start to the end
+    _tasks/job.json       which job runs here; exists from start to end
     _tasks/summarize/...  receipts of finished tasks (`precis.pipelines.engines.tasks`)
-    _tasks/manifest.json  describes the result, until it is checked
-    _SUCCESS              the job's fingerprint, and the checksum of the file that
-                          describes the result; written when everything else is there
+    _tasks/manifest.json  describes the result until it is checked
+    _SUCCESS              the job's fingerprint and the checksum of the file that
+                          describes the result; written last
 
-What a job finds in its output folder:
+What a job does depends on the content of its output folder:
 
-    nothing, or an empty folder          it begins
-    its own unfinished job               it goes on
-    its own result, whole                nothing is left to do
-    its own result, damaged              it begins again and repairs it; so where only
+    nothing, or an empty folder          it starts
+    its unfinished work                  it resumes
+    its complete result                  it does nothing
+    its result, damaged                  it starts again and repairs it, also if only
                                          _SUCCESS is lost
-    another job or result, other files   refused
+    another job or result, other files   it refuses
 
-`finish_job` empties `_tasks`, and the process that gives back its lock removes it, so a
-finished folder holds only the result.
+`finish_job` empties `_tasks`, and the process removes it when it releases the lock, so
+a finished folder holds only the result.
 """
 
 import datetime
@@ -61,7 +61,7 @@ from precis.pipelines.run.result_files import (
     write_checksummed,
 )
 
-# What the settings whose values are checksums stand for.
+# Words for the settings whose values are checksums.
 _LABELS = {
     "tasks_sha256": "the files of the corpus",
     "model_id": "the weights of `bundle=`",
@@ -74,18 +74,18 @@ _LABELS = {
 
 
 class Job(NamedTuple):
-    """A job and where it writes.
+    """A job and its output folder.
 
     Attributes:
-      output: its folder.
+      output: the output folder.
       kind: `records` or `summaries`.
-      fingerprint: sha256 of everything its result depends on.
+      fingerprint: sha256 of everything that its result depends on.
       run_id: the first 16 digits of the fingerprint. The same job over the same data
-          has the same run_id, so a result that was loaded twice is noticed.
-      created_at: when it was first started, UTC; `SOURCE_DATE_EPOCH` sets it.
-      tasks: how many tasks the corpus has.
-      damaged: files of its finished result that are missing or have another content,
-          where the job begins again to repair that.
+          has the same run_id, so a result that is loaded twice is noticed.
+      created_at: when the job first started, UTC; `SOURCE_DATE_EPOCH` sets it.
+      tasks: the number of tasks of the corpus.
+      damaged: files of its finished result that are missing or changed, if the job
+          starts again to repair them.
     """
 
     output: str
@@ -98,10 +98,10 @@ class Job(NamedTuple):
 
 
 def list_corpus(corpus: CorpusOptions, output: str) -> list[Task]:
-    """The tasks of a corpus, whose files do not lie in the output.
+    """Lists the tasks of a corpus, after a check that it and the output are apart.
 
     Raises:
-      UsageError: there is no such corpus, or one lies in the other.
+      UsageError: the corpus does not exist, or one folder lies in the other.
     """
     with stage("listing the corpus", is_brief=True):
         tasks = list_tasks(corpus)
@@ -121,26 +121,26 @@ def run_job(
     check: Callable[[Mapping[str, Any]], None],
     failures: FailureOptions,
 ) -> str:
-    """Runs a job in its output folder, unless its result is there.
+    """Runs a job in its output folder, unless its result exists.
 
-        own the folder -> begin or resume -> run -> check -> publish
+        own the folder -> start or resume -> run -> check -> publish
 
     Args:
-      command: for messages, such as `prepare`.
+      command: the command's name for messages, such as `prepare`.
       output, kind, options, inputs: as in `open_job`.
-      tasks: of the job.
-      run: runs the steps of the job that are not done yet, whose last one calls
+      tasks: the tasks of the job.
+      run: runs the unfinished steps of the job; the last step calls
           `write_description`.
-      check: takes the description of the result, and raises where there must be none.
+      check: takes the description of the result; raises if it must not be published.
       failures: how many records may fail.
 
     Returns:
-      The folder.
+      The output folder.
 
     Raises:
-      UsageError: as `open_job`, or another process owns the folder.
-      DataError: too many records failed, or what `check` raises.
-      JobError: the folder was lost to another process, or the disk is full.
+      UsageError: as for `open_job`, or another process owns the folder.
+      DataError: too many records failed, or `check` raised it.
+      JobError: another process took over the folder, or the disk is full.
     """
     with own_output(output) as check_owned:
         job = open_job(
@@ -171,7 +171,7 @@ def run_job(
 
 
 def write_description(job: Job, content: Mapping[str, Any]) -> None:
-    """Writes the description of a result where it waits until it is checked."""
+    """Writes the description of a result to `_tasks`, until it is checked."""
     files.write_json(_pending_path(job), content)
 
 
@@ -183,8 +183,8 @@ def result_inputs(settings: Mapping[str, Any], tasks: Sequence[Task]) -> dict[st
     """Everything that the result of a job depends on, as JSON.
 
     Args:
-      settings: with their values.
-      tasks: of the corpus.
+      settings: the settings with their values.
+      tasks: the tasks of the corpus.
     """
     return {**settings, "tasks_sha256": hash_tasks(tasks)}
 
@@ -192,15 +192,15 @@ def result_inputs(settings: Mapping[str, Any], tasks: Sequence[Task]) -> dict[st
 def job_provenance(
     command: str, flags: Mapping[str, Any], inputs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """How a result was made, for its description.
+    """The settings that a result was made with, for its description.
 
-    `precis COMMAND --config` reads the flags from there, and `open_job` what a refused
-    job has different.
+    `precis COMMAND --config` reads the flags from there. `open_job` compares them when
+    it refuses a job.
 
     Args:
-      command: such as `summarize`.
+      command: the name of the command, such as `summarize`.
       flags: every flag with its value.
-      inputs: as in `open_job`; those that are no flags are kept beside them.
+      inputs: as for `open_job`; values that are not flags are stored separately.
     """
     inputs = {"precis_version": installed_version(), **inputs}
     others = {
@@ -212,11 +212,11 @@ def job_provenance(
 
 
 def hash_tasks(tasks: Sequence[Task]) -> str:
-    """A sha256 of what each task reads, for the inputs of a job.
+    """A sha256 of everything that the tasks read, for the inputs of a job.
 
-    Files count by content and by their paths below the folder that holds them all, or
-    below the first that names a field: a file that is touched and a corpus that is
-    moved keep the hash.
+    Files are identified by content and by path below their common folder, or below the
+    first folder that names a field: the hash does not change if a file is touched or
+    the corpus is moved.
     """
     paths = [path for task in tasks for path in task.paths]
     root = os.path.commonprefix(paths).partition("=")[0].rpartition("/")[0]
@@ -225,8 +225,8 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
         only = task.only
         if only is not None:
             only = {path.removeprefix(root): sorted(only[path]) for path in only}
-        # The version of a task stands for its pieces, and the fields behind `only`
-        # follow from the others.
+        # The version of a task covers its pieces, and the fields after `only` follow
+        # from the others.
         fields = task._replace(files=(), only=only)[:10]
         content.append((*fields, [path[len(root) :] for path in task.paths]))
     return files.sha256_json(content)
@@ -240,26 +240,25 @@ def open_job(
     tasks: int,
     options: Sequence[Any] = (),
 ) -> Job | None:
-    """Begins a job in an output folder, or resumes the same job in it.
+    """Starts a job in an output folder, or resumes the same job there.
 
     The caller owns the folder, by `own_output`.
 
-    A finished result that was damaged since then is made again: the job begins anew,
-    and its result is the same.
+    If a finished result is damaged, the job starts again and makes the same result.
 
     Args:
-      output: the folder.
+      output: the output folder.
       kind: `records` or `summaries`.
       inputs: the settings that the result depends on, by name, as JSON. The
           `provenance` of a finished result holds the same settings.
-      tasks: how many tasks the job has.
-      options: its dataclasses, by which a refusal names what differs.
+      tasks: the number of tasks of the job.
+      options: the options of the job, so that a refusal can name the differences.
 
     Returns:
-      The job, or None where the folder holds its finished result already.
+      The job, or None if the folder already holds its finished result.
 
     Raises:
-      UsageError: the folder holds something else, or cannot be written.
+      UsageError: the folder holds other files, or cannot be written.
       JobError: the disk is full.
     """
     inputs = {"precis_version": installed_version(), **inputs}
@@ -269,7 +268,7 @@ def open_job(
     path = files.join(output, DESCRIPTION_FILES[kind])
     named = (success or b"").startswith(f"{fingerprint}\n".encode())
     described: dict[str, Any] = {}
-    # A result that has lost _SUCCESS is finished; a job that goes on has none yet.
+    # A result without _SUCCESS is finished, unless job.json shows that the job runs.
     is_finished = not begun or success is not None
     if is_finished and not named and files.exists(path):
         described = files.read_object(path, way_out=WAY_OUT)
@@ -280,7 +279,7 @@ def open_job(
             return None
         created_at = _first_created_at(path)
         job = job._replace(created_at=created_at, damaged=tuple(damaged))
-    # Without a fingerprint it describes a bundle, or is a file of somebody else.
+    # Without a fingerprint, the file describes a bundle or is not from precis.
     elif "fingerprint" in described or (success and not begun):
         raise UsageError(
             f"{output} holds the finished result of another job: "
@@ -297,7 +296,7 @@ def open_job(
         files.remove_leftovers(output)
         created_at = datetime.datetime.fromisoformat(begun["created_at"])
         return job._replace(created_at=created_at)
-    # A job that was killed before it wrote job.json leaves `_tasks` alone.
+    # A job that was killed before it wrote job.json leaves only `_tasks`.
     elif {*files.list_folder(output)} - {TASKS_FOLDER}:
         raise UsageError(
             f"{output} is not empty and no job of precis began it; "
@@ -308,13 +307,13 @@ def open_job(
 
 
 def damaged_files(path: str) -> list[str]:
-    """The files of a finished result that are missing or have another content.
+    """The files of a finished result that are missing or changed.
 
     Args:
-      path: of its description.
+      path: the path of the description of the result.
 
     Raises:
-      DataError: the description names a file outside of its folder.
+      DataError: the description names a file outside its folder.
     """
     name, damaged = posixpath.basename(path), []
     try:
@@ -324,13 +323,13 @@ def damaged_files(path: str) -> list[str]:
     with files.naming_damage(path, way_out=WAY_OUT):
         for file, _ in find_damage(path, content):
             damaged.append(file)
-            if file == name:  # What it lists cannot be trusted.
+            if file == name:  # Its list of files cannot be trusted.
                 break
     return damaged
 
 
 def _begin(job: Job, options: Sequence[Any], inputs: Mapping[str, Any]) -> None:
-    """Writes job.json; a damaged result counts as unfinished from then on."""
+    """Writes job.json; from then on, a damaged result counts as unfinished."""
     clear_tasks(job.output)
     description = {
         "fingerprint": job.fingerprint,
@@ -348,7 +347,7 @@ def _begin(job: Job, options: Sequence[Any], inputs: Mapping[str, Any]) -> None:
 
 
 def _first_created_at(path: str) -> datetime.datetime:
-    """When a result was made, as far as its description in a file still says so."""
+    """The start time in the description of a result, or else the current time."""
     try:
         return datetime.datetime.fromisoformat(files.read_json(path)["created_at"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -356,10 +355,10 @@ def _first_created_at(path: str) -> datetime.datetime:
 
 
 def read_job_description(output: str) -> dict[str, Any] | None:
-    """What job.json says; None where there is none.
+    """The content of job.json; None if it does not exist.
 
     Raises:
-      DataError: it is damaged.
+      DataError: the file is damaged.
     """
     path = files.join(output, TASKS_FOLDER, JOB_FILE)
     if not files.exists(path):
@@ -375,7 +374,7 @@ def _differences_from_result(
     options: Sequence[Any],
     inputs: Mapping[str, Any],
 ) -> str:
-    """How the settings of a result, described in a file, differ from those of a job."""
+    """The differences between the settings of a result and those of a job."""
     with files.naming_damage(path, way_out=WAY_OUT):
         provenance = description.get("provenance", {})
         flags, others = provenance.get("flags", {}), provenance.get("inputs", {})
@@ -391,8 +390,8 @@ def _differences(
     options: Sequence[Any],
     inputs: Mapping[str, Any],
 ) -> str:
-    """How a job differs from an earlier one: the flags as they were given, and what no
-    flag says, such as files of other content.
+    """The differences between two jobs: flags as given, and inputs that have no flag,
+    such as changed files.
     """
     fields = {
         field.name: field
@@ -406,7 +405,7 @@ def _differences(
     names = {*known} & {*option_names([CorpusOptions])}
     of_corpus = {name: flags[name] for name in names}
     if describe_differences(earlier_flags, of_corpus, fields=fields):
-        del others["tasks_sha256"]  # Other flags read other tasks.
+        del others["tasks_sha256"]  # Other flags, so of course other tasks.
     return describe_differences(
         {**earlier_inputs, **{name: earlier_flags[name] for name in known}},
         {**flags, **others},
@@ -420,7 +419,7 @@ def finish_job(job: Job) -> None:
 
     The description of the result, dataset.json or manifest.json, must be there already.
     """
-    # Of workers that died while the engine went on without them.
+    # Left by workers that died while the engine went on without them.
     files.remove_leftovers(job.output)
     description = files.join(job.output, DESCRIPTION_FILES[job.kind])
     content = success_content(description, job.fingerprint)
@@ -429,26 +428,26 @@ def finish_job(job: Job) -> None:
 
 
 def clear_tasks(output: str) -> None:
-    """Removes `_tasks`, but for the lock of the process that runs this."""
+    """Empties `_tasks`, except for the lock of this process."""
     folder = files.join(output, TASKS_FOLDER)
     entries = files.list_folder(folder)
     for entry in entries:
         if entry not in (JOB_FILE, LOCK_FILE):
             files.remove(files.join(folder, entry))
-    # It goes last: receipts that it does not stand beside are of no job. The list of an
-    # object store may not have it yet.
+    # job.json goes last: without it, receipts belong to no job. The file list of an
+    # object store may not show it yet.
     files.remove(files.join(folder, JOB_FILE))
     if entries and LOCK_FILE not in entries:
         files.remove(folder)
 
 
 def current_time() -> datetime.datetime:
-    """This second in UTC, or the one that SOURCE_DATE_EPOCH names.
+    """The current second in UTC, or the second that SOURCE_DATE_EPOCH gives.
 
     See https://reproducible-builds.org/docs/source-date-epoch/.
 
     Raises:
-      UsageError: SOURCE_DATE_EPOCH is no number.
+      UsageError: SOURCE_DATE_EPOCH is not a number.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if epoch is None:

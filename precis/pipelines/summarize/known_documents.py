@@ -1,19 +1,19 @@
-"""Documents that are not new: their rows are taken over.
+"""Finds documents whose rows exist already, and reuses these rows.
 
-    reused       an earlier run has the row
-    duplicates   an equal text stands before it in the corpus, and has the row
+    reused       an earlier run has the row of the same content
+    duplicates   a document with equal text comes earlier in the corpus
 
-    keys   tasks of the corpus -> _tasks/keys/00003.parquet   the keys of its documents
+    keys   tasks of the corpus -> _tasks/keys/00003.parquet   keys of the documents
     join   all keys, output files of earlier runs
-                               -> _tasks/links.parquet   what is known of documents
+                               -> _tasks/links.parquet   links to existing rows
     copy   _tasks/duplicates/00003.parquet -> the rows of duplicates
 
 Only a run with --deduplicate, --reuse or --on_duplicate_id fail has these steps, which
-read the corpus once more. DuckDB joins the keys, and writes to a temporary folder what
-does not fit its memory. An interrupted run joins them again.
+read the corpus once more. DuckDB joins the keys and writes to a temporary folder when
+they do not fit its memory. A resumed run joins them again.
 
-A duplicate waits until all tasks are done, and then gets the row of the first document
-with the same text. If that one has failed, it fails too.
+A duplicate waits until all tasks are done and then gets the row of the first document
+with the same text. If the first document failed, the duplicate fails too.
 """
 
 import dataclasses
@@ -61,22 +61,22 @@ from precis.pipelines.tables.output_files import read_output_file
 from precis.pipelines.tables.schema import summary_table
 
 COPY = "copy"
-_TABLE_ROWS = 512  # rows that are taken over and written together
-# Of 10**9 digests of 16 bytes two are equal by chance with a probability of 10**-21.
+_TABLE_ROWS = 512  # number of reused rows that are written together
+# Two of 10**9 digests of 16 bytes are equal by chance with a probability of 10**-21.
 _DIGEST = pa.binary(16)
 DOCUMENT_KEYS = pa.schema(
     {
         "place": pa.int64(),
         "content": _DIGEST,
-        "text": _DIGEST,  # as it was read: its white space counts
+        "text": _DIGEST,  # hash of the text with its white space
         **dict.fromkeys(("document_id", "source_file", "source_position"), pa.string()),
     }
 )
 _ROW_KEYS = pa.schema({"content": _DIGEST, "earlier": PLACE})
-# Documents whose content stands before them or in an earlier run:
+# A row for each document whose content comes earlier in the corpus or in a run:
 #   duplicate_of   the id of the first document with the same content
-#   copy           where the first document with the same text stands, whose row holds
-#                  for this one
+#   copy           the place of the first document with the same text, whose row is
+#                  reused
 #   earlier        the first row of earlier runs with the same content, as arguments of
 #                  `EarlierRows.read`
 _LINKS = """
@@ -121,7 +121,7 @@ WHERE place > first ORDER BY place LIMIT 3
 _LINKS_FILE = files.join(TASKS_FOLDER, "links.parquet")
 _PLACE = ("source_file", "source_position")
 _place = operator.itemgetter(*_PLACE)
-# The first document with an equal text, by which a duplicate finds its row.
+# The columns that identify the first document with an equal text.
 _FIRST = (*_PLACE, "content_sha256")
 _COPY = pa.field(
     COPY, pa.struct({"task": pa.int64(), **dict.fromkeys(_PLACE, pa.string())})
@@ -135,16 +135,16 @@ class KeyWorker(TaskWorker):
     summary_run: SummaryRun
 
     def progress_size(self, task: Task) -> int:
-        """Progress is counted in bytes of the corpus."""
+        """The size of the task in bytes of the corpus."""
         return task.size_bytes
 
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskReport:
-        """Writes the keys; dead letters are written when the documents are used.
+        """Writes the keys; the step that uses the documents writes the dead letters.
 
-        The documents of a task that one of its files fails have no keys, so they are
-        new where the file can be read later.
+        If a file of the task cannot be read, none of its documents has a key: they
+            count as new if a later step can read the file.
         """
         del dead_letters
         try:
@@ -165,7 +165,7 @@ class KeyWorker(TaskWorker):
             if isinstance(article, Article):
                 document = article.document
                 text = document.article.encode(errors="surrogatepass")
-                # Ids that are no valid UTF-8 are compared by what they are shown as.
+                # Ids that are not valid UTF-8 are compared in the form that is shown.
                 shown_id = document.document_id.encode(errors="replace").decode()
                 yield {
                     "place": place_of(task.number, record),
@@ -183,11 +183,11 @@ class KeyWorker(TaskWorker):
 
 
 def join_keys(run: SummaryRun) -> None:
-    """Writes the links of all documents.
+    """Finds the documents with existing rows, and writes their links.
 
     Raises:
-      DataError: several documents have one id, which the run does not allow; or an
-          output file of an earlier run was changed.
+      DataError: an id occurs more than once and the run forbids it, or an output file
+          of an earlier run was changed.
     """
     enter_step("join")
     job, uses_references = run.job, run.settings.uses_references
@@ -218,7 +218,7 @@ def join_keys(run: SummaryRun) -> None:
 
 
 def read_links(output: str, task: int) -> dict[int, dict[str, Any]]:
-    """What is known of the documents of a task, by record; others are new."""
+    """The links of a task's documents, by record; new documents have none."""
     rows = read_keys_of_task(files.join(output, _LINKS_FILE), task).to_pylist()
     return {record_of(link.pop("place")): link for link in rows}
 
@@ -226,12 +226,12 @@ def read_links(output: str, task: int) -> dict[int, dict[str, Any]]:
 def content_digest(
     uses_references: bool, content_sha256: str, reference: str | None
 ) -> bytes:
-    """The digest of what the summaries of a document depend on.
+    """A digest of everything in a document that its summaries depend on.
 
     Args:
-      uses_references: whether they depend on the highlights, as those of the oracle do.
-      content_sha256: of the article.
-      reference: the highlights, if the document has any.
+      uses_references: whether summaries depend on the reference, as with the oracle.
+      content_sha256: the hash of the article.
+      reference: the reference of the document, if it has one.
     """
     digest = bytes.fromhex(content_sha256)
     if uses_references:
@@ -241,20 +241,20 @@ def content_digest(
 
 
 def _task_file(step: str, task: int) -> str:
-    """The name in the output of what a step leaves of a task."""
+    """The path, in the output, of the file that a step writes for a task."""
     return files.join(TASKS_FOLDER, step, f"{task:05d}.parquet")
 
 
 class KnownDocuments:
-    """Takes the documents of a task that are not new out of what is summarized."""
+    """Separates the documents of a task whose rows exist from those to summarize."""
 
     def __init__(self, run: SummaryRun, task: int, output_file: RowWriter) -> None:
-        """Reads what is known of the documents of a task.
+        """Reads the links of the documents of a task.
 
         Args:
-          run: the run.
+          run: the run that the task belongs to.
           task: the number of the task.
-          output_file: takes rows of earlier runs.
+          output_file: the output file to which reused rows are added.
         """
         self._run = run
         self._part = output_file
@@ -262,7 +262,7 @@ class KnownDocuments:
         self._reused: list[dict[str, Any]] = []
         self._duplicates: list[dict[str, Any]] = []
         self._duplicates_file = _task_file("duplicates", task)
-        # The first document with the same content, by the place of a new document.
+        # By place of a new document: the first id with the same content.
         self._firsts: dict[tuple[str, ...], str | None] = {}
 
     @functools.cached_property
@@ -272,7 +272,7 @@ class KnownDocuments:
     def new_articles(
         self, records: Iterable[Article | DeadLetter], dead_letters: DeadLetterWriter
     ) -> Iterator[Article]:
-        """The articles that are left to be summarized; writes the other records."""
+        """The articles to summarize; writes dead letters and reused rows."""
         for number, record in enumerate(records):
             if isinstance(record, DeadLetter):
                 dead_letters.write(record)
@@ -280,7 +280,7 @@ class KnownDocuments:
                 yield record
 
     def _take(self, article: Article, number: int) -> bool:
-        """Takes over the row of a document; False where it must be summarized."""
+        """Reuses the row of a document; returns False if it must be summarized."""
         run, link, row = self._run, self._links[number], None
         columns = {
             **document_columns(article.document, run.layout.kept),
@@ -309,13 +309,13 @@ class KnownDocuments:
         return True
 
     def further_columns(self, article: Article) -> dict[str, Any]:
-        """The columns of a new document that its summarizer does not make."""
+        """The columns of a new document that its summarizer does not fill."""
         columns = document_columns(article.document, self._run.layout.kept)
         first = self._firsts.pop(_place(columns), None)
         return {**columns, "duplicate_of": first}
 
     def finish(self) -> list[PublishedFile]:
-        """Writes what still waits; returns the file of duplicates if there are any."""
+        """Writes the remaining rows; returns the file of duplicates, if any."""
         self._part.add_rows(self._reused)
         output = self._run.job.output
         files.remove(files.join(output, self._duplicates_file))
@@ -330,8 +330,8 @@ class KnownDocuments:
 
 
 def holds_for(row: Mapping[str, Any], article: Article) -> bool:
-    """Whether a row is of the content of an article, and its offsets hold for the text
-    as it was read, which may have other white space.
+    """Whether a row fits an article: the content is the same, and its offsets hold for
+    the text as read, whose white space may differ.
     """
     text = article.document.article
     return row["content_sha256"] == article.content_sha256 and all(
@@ -341,7 +341,7 @@ def holds_for(row: Mapping[str, Any], article: Article) -> bool:
 
 @dataclasses.dataclass
 class CopyWorker(TaskWorker):
-    """Gives the duplicates of a task the rows of the first documents."""
+    """Copies to the duplicates of a task the rows of the first documents."""
 
     summary_run: SummaryRun
 
@@ -386,7 +386,7 @@ class CopyWorker(TaskWorker):
         )
 
     def _rows(self, tasks: Iterable[int]) -> Iterator[pa.Table]:
-        """The rows of tasks; none of a task that has failed."""
+        """The rows of tasks; a failed task has none."""
         run = self.summary_run
         for path in filter(files.exists, (receipt_path(run.step, n) for n in tasks)):
             for file in data_files(files.read_json(path)["files"]):
@@ -394,8 +394,8 @@ class CopyWorker(TaskWorker):
 
 
 def forget_copies(run: SummaryRun, tasks: Sequence[Task]) -> None:
-    """Lets an interrupted job copy rows and summarize groups again where a task that
-    has failed is tried again: others may wait for its rows.
+    """Removes the receipts of copies and groups if a failed task is tried again,
+    because they may depend on its rows.
     """
     if not all(files.exists(receipt_path(run.step, task.number)) for task in tasks):
         for step in (COPY, GROUPS):

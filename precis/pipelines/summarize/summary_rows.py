@@ -1,4 +1,4 @@
-"""The row of a document: a value for each column of docs/SCHEMA.md."""
+"""The row of a document, with a value for each column of docs/SCHEMA.md."""
 
 import dataclasses
 import functools
@@ -48,26 +48,26 @@ if TYPE_CHECKING:  # They import TensorFlow.
     from precis.model.inference.writer import Writer
     from precis.model.keyphrases.classifier import KeyphraseModel
 
-# Nearly always, so many characters hold a word.
+# A text of this many characters a word nearly always has enough words.
 _WORD_CHARACTERS = 10
-# So much of a passage is left where a server refuses it as too long; not less than so
-# many bytes.
+# If a server refuses a passage as too long, the next passages have this share of its
+# length, but at least this many bytes.
 _PART_LEFT, _LEAST = 2 / 3, 256
-# A row has all columns from its beginning. Those that no step makes are null.
+# A row has all columns from the start; those that no step fills stay null.
 _NO_COLUMNS = dict.fromkeys(SUMMARY_SCHEMA.names)
 
 
 @dataclasses.dataclass(frozen=True)
 class Models:
-    """The models of a run; None without a bundle.
+    """The models of a run; a model is None if the run has no bundle for it.
 
     One object, because the threads of a worker share it by a weak reference.
 
     Attributes:
-      bulk: writes summaries.
-      selector: scores the sentences of the method `neural`.
+      bulk: writes summaries, with a network or through an endpoint.
+      selector: scores sentences for the method `neural`.
       keyphrases: scores phrases.
-      checker: scores summaries by their support.
+      checker: scores how well documents support their summaries.
     """
 
     bulk: "Writer | None" = None
@@ -78,25 +78,25 @@ class Models:
 
 @dataclasses.dataclass(eq=False)
 class SummaryRow:
-    """The row of a document while it is made.
+    """The row of a document while it is being made.
 
-        extract         the sentences of each method, and the measures of their texts
-        finish          the summaries of the network, and the text to show
-        check_support   how far the article supports both
+        extract         fills the columns of the extracts and their measures
+        finish          fills the columns of the writer, and chooses the summary to show
+        check_support   fills the scores of the claim checker
 
-    The first is a step of its own because it is done while search processes write.
+    `extract` is separate so that it can run while search processes write.
 
     Attributes:
       article: the document.
-      settings, models: how it is summarized.
-      columns: those that are made so far, and null in place of the others.
-      failure: why there is no row; None while there is no reason.
-      scores: `neural_scores` of its sentences; None without that network.
-      terms: of its sentences; None where no method reads terms.
-      source: what the network reads of it; None where it reads nothing.
-      room: tokens, or bytes for a server, of a passage, at most; 0 before it is known.
-      passages: the summaries of each passage of the source.
-      costs: of the passages.
+      settings, models: how to summarize it.
+      columns: the values of the row so far, null where a value is still missing.
+      failure: why the document failed; None while it has not.
+      scores: float scores of its sentences by the selector; None without a selector.
+          terms: the terms of its sentences; None if no method reads terms.
+      source: the document as encoded for the writer; None if nothing is written.
+      room: the most tokens (bytes, for a server) of a passage; 0 if not known yet.
+      passages: the candidates for each passage of the source.
+      costs: the cost of each passage.
     """
 
     article: Article
@@ -118,7 +118,7 @@ class SummaryRow:
 
     @functools.cached_property
     def methods(self) -> Sequence[str]:
-        """The extractive methods; the built-in selector reads news in English alone."""
+        """The extractive methods; the built-in selector reads only English news."""
         options, article = self.settings.options, self.article
         if options.selector != BUILTIN_SELECTOR:
             return options.methods
@@ -129,9 +129,9 @@ class SummaryRow:
 
     @property
     def is_short(self) -> bool:
-        """Whether the document has too few words for a summary, and is its own.
+        """Whether the document has too few words and is shown as its own summary.
 
-        A long text is read only as far as it must be.
+        Long texts are counted only until the limit is reached.
         """
         limit, body = self.settings.fallback.min_source_words, self.article.body
         beginning = body[: limit * _WORD_CHARACTERS]
@@ -139,15 +139,13 @@ class SummaryRow:
 
     @property
     def sources(self) -> list[np.ndarray]:
-        """What the network is given: int32 [S] for each passage."""
+        """The passages for the writer: int32 [S] each."""
         return self.source.passages if self.source else []
 
     def take_summaries(
         self, passages: "Iterable[tuple[Sequence[Summary] | Failure, Cost]]"
     ) -> None:
-        """Takes what the network wrote of each passage, or its first failure, and what
-        that cost.
-        """
+        """Stores the candidates of each passage, or its failure, and the costs."""
         for summaries, cost in passages:
             self.costs.append(cost)
             if isinstance(summaries, Failure):
@@ -156,8 +154,8 @@ class SummaryRow:
                 self.passages.append(summaries)
 
     def can_be_cut_again(self) -> bool:
-        """Whether a server has refused a passage as too long, and shorter ones can be
-        made; the row then is as before the search.
+        """Resets the row for another search with shorter passages, if a server refused
+        one as too long; returns False if no reset is needed or possible.
         """
         room = int(max(map(len, self.sources), default=0) * _PART_LEFT)
         if self.failure is None or self.failure.reason != TOO_LONG or room < _LEAST:
@@ -167,7 +165,7 @@ class SummaryRow:
         return True
 
     def extract(self) -> None:
-        """Makes the columns that need no summary of the network."""
+        """Fills the columns that do not depend on the writer."""
         article, settings, selector = self.article, self.settings, self.models.selector
         if self.scores is not None and selector and selector.importance is not None:
             importance, texts = selector.importance, article.sentence_texts
@@ -184,7 +182,7 @@ class SummaryRow:
         self._index = read_source(article)
         text, *others = (self._text_of(extracts[name]) for name in methods)
         reference = article.document.highlights
-        # Without a reference that ROUGE reads, the oracle chooses nothing.
+        # If ROUGE cannot read the reference, the oracle chooses nothing.
         chooses = methods[0] != ORACLE or reads(reference or "")
         is_over_limit = bool(self._limit and article.sentences and chooses and not text)
         quality = measure(
@@ -212,13 +210,13 @@ class SummaryRow:
             self._add_keyphrases(self.models.keyphrases, reference)
 
     def _compared(self, system: str, text: str) -> dict[str, Any]:
-        """An item of the column `other_quality`: what `precis evaluate` compares a
-        summary with. Only here the article is at hand.
+        """An item of `other_quality`, with which `precis evaluate` compares a summary.
+        It is made here because it needs the article.
         """
         return {"system": system, **compare(text, self._index)._asdict()}
 
     def finish(self) -> None:
-        """Makes the columns of the network, and chooses the text to show."""
+        """Fills the columns of the writer, and chooses the summary to show."""
         abstractive = None
         if self.source is not None and (summaries := self._summaries(self.source)):
             abstractive = self._add_abstractive(self.source, summaries)
@@ -243,14 +241,14 @@ class SummaryRow:
         }
 
     def check_support(self) -> None:
-        """Makes the columns of the checker, if there is one."""
+        """Fills the columns of the claim checker, if there is one."""
         checker, columns = self.models.checker, self.columns
         if checker is None:
             return
         sentences = self.article.sentence_texts
         shown, written = columns["summary"], columns["abstractive_summary"]
         if columns["summary_method"] == SOURCE:
-            shown = None  # It supports itself.
+            shown = None  # The source supports itself.
         scores: dict[str | None, float | None] = {None: None}
         for text in {shown, written} - {None}:
             score = checker.score(sentences, text)
@@ -260,7 +258,7 @@ class SummaryRow:
             columns["abstractive_quality"]["support_score"] = scores[written]
 
     def _as_its_own(self) -> SummaryText:
-        """The document as its own summary."""
+        """The document as its summary, with quality flags."""
         flags = [] if self._index.article.count else ["empty"]
         if self.is_short:
             flags.append(SHORT_SOURCE)
@@ -270,15 +268,15 @@ class SummaryRow:
         return SummaryText(SOURCE, text, flags)
 
     def _text_of(self, extracts: Sequence[Extract]) -> str:
-        """The extractive summary of a method."""
+        """The extractive summary that a method's extract gives."""
         line = extracts[0].line if extracts else ""
         return line or self._as_lines([each.sentence for each in extracts])
 
     def _as_lines(self, sentences: Sequence[Sentence]) -> str:
-        """Sentences as a summary: one a line, whatever line breaks the article has.
+        """Joins sentences to a summary, one a line, with their line breaks removed.
 
-        All sentences of an article without spaces between them are on one line, as the
-        line breaks would make the summary longer than the article.
+        If that is longer than the article, as in languages without spaces between
+        sentences, all sentences are on one line.
         """
         text = "\n".join(" ".join(each.text.split()) for each in sentences)
         article = self.article.document.article
@@ -287,10 +285,10 @@ class SummaryRow:
         return shown_line(article[sentences[0].start : sentences[-1].end])
 
     def _add_keyphrases(self, model: "KeyphraseModel", reference: str | None) -> None:
-        """Makes the columns of the keyphrases, of each method at most as many as asked.
+        """Fills the columns of the keyphrases, with at most `count` phrases a method.
 
-        With a reference also of those that it names, and those of the baseline, for
-        `precis evaluate`.
+        If the document has a reference, `precis evaluate` also needs the phrases that
+        the reference names and the phrases of the baseline.
         """
         from precis.model.keyphrases.candidates import frequent_keyphrases
         from precis.model.keyphrases.references import reference_phrases
@@ -309,11 +307,11 @@ class SummaryRow:
         ]
 
     def _summaries(self, source: EncodedDocument) -> "Sequence[Summary]":
-        """The summaries of the document from those of its passages, best first. Where
-        all are over the limit, there is one without words.
+        """Combines the candidates of the passages, best first. If all exceed the length
+        limit, returns one summary with an empty text.
         """
         if source.method == BEST_SENTENCES:
-            if self._expected is None:  # ROUGE does not read its alphabet.
+            if self._expected is None:  # ROUGE cannot read this alphabet.
                 return []
             written = self._composed(source, self._expected)
         else:
@@ -325,14 +323,14 @@ class SummaryRow:
     def _composed(
         self, source: EncodedDocument, expected: ExpectedReference
     ) -> "Sequence[Summary]":
-        """The summary of what was written of single sentences."""
+        """Composes the summary from rewritten sentences."""
         from precis.model.inference.composition import (
             RewrittenSentence,
             compose_summary,
         )
 
         sentences = [self.article.sentences[place] for place in source.places]
-        # Nothing is written of the sentences behind those of the passages.
+        # Sentences after the last passage have no rewritten form.
         ways = itertools.chain(self.passages, itertools.repeat(()))
         selection = self.settings.selection
         return compose_summary(
@@ -344,7 +342,7 @@ class SummaryRow:
         )
 
     def _merged(self) -> "Sequence[Summary]":
-        """The summaries of the only passage, or the one of several."""
+        """The candidates of a single passage, or the merged ones of several."""
         from precis.model.inference.merging import merge_summaries
         from precis.model.inference.summarizer import shorten
 
@@ -362,14 +360,14 @@ class SummaryRow:
     def _add_abstractive(
         self, source: EncodedDocument, summaries: "Sequence[Summary]"
     ) -> SummaryText:
-        """Makes the columns of the network, and the summary that may be shown.
+        """Fills the columns of the writer; returns the summary that may be shown.
 
         Args:
-          source: what the network read.
-          summaries: what it wrote, best first.
+          source: the document as encoded for the writer.
+          summaries: its candidates, best first.
         """
         best = summaries[0]
-        # Flags must follow from the columns.
+        # Quality flags use rounded values, so that they match the columns.
         is_endpoint = self.settings.options.is_endpoint
         rounded = known_score if is_endpoint else round_score
         mean_log_prob, confidence = rounded(best.mean_log_prob), None
@@ -413,7 +411,7 @@ class SummaryRow:
 
 
 def cost_columns(costs: Sequence[Cost]) -> dict[str, Any]:
-    """The columns of what it cost to write; a sum with an unknown part is unknown."""
+    """The sum of each cost, for its column; null if one of its values is unknown."""
     return {
         name: None if None in values else round(sum(values), 4)
         for name, *values in zip(Cost._fields, *costs, strict=True)
@@ -421,8 +419,8 @@ def cost_columns(costs: Sequence[Cost]) -> dict[str, Any]:
 
 
 def run_columns(settings: SummarySettings, *, run_id: str) -> dict[str, Any]:
-    """The columns that all rows of a run share, times among them that are left out: an
-    environment variable of the process that starts the job holds for all its workers.
+    """The columns that all rows of a run share. If the job starts with
+    SOURCE_DATE_EPOCH set, times are among them, as nulls.
     """
     return {
         **settings.model_ids,
@@ -434,11 +432,11 @@ def run_columns(settings: SummarySettings, *, run_id: str) -> dict[str, Any]:
 
 
 def document_columns(document: Document, kept: Iterable[str] = ()) -> dict[str, Any]:
-    """The columns that a document has before it is summarized.
+    """The columns that are known before a document is summarized.
 
     Args:
       document: the document.
-      kept: the names of the fields that travel along from the source.
+      kept: the names of the corpus fields that are copied to the row.
     """
     return {
         "document_id": document.document_id,
@@ -453,14 +451,14 @@ def document_columns(document: Document, kept: Iterable[str] = ()) -> dict[str, 
 def quality_of_own_reference(
     article: Article, row: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The column `reference_quality` of a document that takes over a row.
+    """The column `reference_quality` of a document whose row is reused.
 
-    The row may be of a document with equal text and another reference. A document that
-    cannot be measured keeps its row and has no measures.
+    The reused row may be from a document with equal text but another reference. If the
+    document cannot be measured, the column is null.
 
     Args:
       article: the document.
-      row: the row; empty where it is not known yet.
+      row: the reused row; empty if it is not known yet.
     """
     reference = article.document.highlights
     if not reference:
@@ -479,7 +477,7 @@ def quality_of_own_reference(
 def _extract_items(
     extracts: Mapping[str, Sequence[Extract]], text: str
 ) -> list[dict[str, Any]]:
-    """The column `extractive`: the sentences that every method chose of a text."""
+    """The column `extractive`: the sentences of `text` that each method chose."""
     return [
         {
             "method": method,

@@ -1,18 +1,17 @@
-"""Articles -> summary rows, for the command, the transform and a single text alike.
+"""Turns articles into summary rows, for the command, the transform and a single text.
 
-A document that fails in one of the stages costs only its own row: it becomes a dead
-letter.
+A document that fails in a stage loses only its row: it becomes a dead letter.
 
     extract    sentences and keyphrases are chosen
     encode     the body becomes token ids
     search     the network writes summaries
     finish     the summaries are measured, and one is shown
-    check      a checker says how far the document supports them
+    check      the claim checker scores how well the document supports them
     write      the row becomes a row of an Arrow table
 
-The documents of a window are searched in the order of their lengths, and their rows
-come in the order of the documents. While the last batches of a window are searched,
-those of the next one wait already, so that no search process is idle.
+The documents of a window are searched in order of length, and their rows come in corpus
+order. The next window is queued while the last batches of a window are searched, so
+that no search process is idle.
 """
 
 from collections import Counter
@@ -51,31 +50,31 @@ from precis.pipelines.summarize.summary_settings import SummarySettings
 from precis.pipelines.tables.output_writing import WRITE, isolated_table
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
-if TYPE_CHECKING:  # Of the extra `endpoint`.
+if TYPE_CHECKING:  # From the extra `endpoint`.
     from precis.model.inference.endpoint import Endpoint
 
 FINISH = "finish"
 CHECK = "check"
 JOURNAL_FILE = "answers.sqlite"
-# The template of the chat, at most.
+# The most tokens that the template of a chat adds to a prompt.
 _TEMPLATE_TOKENS = 128
-# A window of long documents ends before it has window_documents of them: their
-# sources and words are in memory together.
+# A window of long documents ends early, because the sources and words of all its
+# documents are in memory together.
 WINDOW_CHARACTERS = 8_000_000
-# A defect that concerns every document ends the job after so many of them.
+# The job ends if this many documents fail in the same way before any succeeds.
 MOST_FIRST_FAILURES = 32
-# Takes the position behind a window, how much of it is searched, from 0 to 1, and the
-# batch that was searched last.
+# Arguments: the position after a window, the share of the window that is searched (0 to
+# 1), and the batch that was searched last.
 OnSearched = Callable[[Position, float, SearchedBatch], None]
 
 
 class Window(NamedTuple):
-    """Some hundred documents that follow each other, and what became of them.
+    """Some hundred consecutive documents, with their rows or failures.
 
     Attributes:
-      documents: each with its columns, or the failure that costs its row.
-      position: how far the reader of a task was, behind the last document.
-      batches: what was searched; empty without a network.
+      documents: the rows of the documents, each with its columns or its failure.
+      position: where the reader of the task was after the last document.
+      batches: the batches that were searched; empty without a network.
     """
 
     documents: Sequence[SummaryRow]
@@ -98,7 +97,7 @@ class Window(NamedTuple):
 
 
 class WindowSummarizer:
-    """Summarizes articles in windows; every thread of a worker has its own copy."""
+    """Summarizes articles in windows; every thread of a worker has a copy of it."""
 
     def __init__(
         self,
@@ -110,10 +109,10 @@ class WindowSummarizer:
         """Stores its arguments.
 
         Args:
-          settings: of the summaries.
-          run_id: the column `run_id`.
-          share: takes what opens the models, and gives those that the copies of a
-            process share; `Shared.acquire` of Beam, which takes seconds to import.
+          settings: how to summarize.
+          run_id: the value of the column `run_id`.
+          share: opens the models once per process, with a function that it is given;
+              `Shared.acquire` of Beam, which takes seconds to import.
         """
         self._settings = settings
         self._columns = run_columns(settings, run_id=run_id)
@@ -126,15 +125,15 @@ class WindowSummarizer:
         """Opens the bundles, once per process.
 
         Raises:
-          UsageError: a bundle is not complete or of another kind.
-          DataError: a bundle is damaged or holds another model than the settings say.
+          UsageError: a bundle is incomplete or of the wrong kind.
+          DataError: a bundle is damaged, or its model differs from the settings.
         """
         self._models = self._share(lambda: open_models(self._settings))
         if self._models.bulk is not None:
             self._models.bulk.retain()
 
     def close(self) -> None:
-        """Ends the search processes when no copy in this process needs them."""
+        """Ends the search processes if no other copy in this process needs them."""
         if self._models.bulk is not None:
             self._models.bulk.release()
         self._models = Models()
@@ -148,15 +147,15 @@ class WindowSummarizer:
         """Summarizes articles, in order.
 
         Args:
-          articles: those of a task.
-          position: how far they are read.
-          on_searched: is called after each batch.
+          articles: the articles of a task.
+          position: returns the current position of their reader.
+          on_searched: called after each batch.
 
         Raises:
           JobError: every document so far failed in the same stage and way.
         """
         waiting = None
-        # The search of a window begins before that of the one before it is waited for.
+        # Start the search of a window before waiting for the window before it.
         for started in chain(self._start(articles, position), [None]):
             if waiting is not None:
                 yield self._finish(*waiting, on_searched)
@@ -169,12 +168,12 @@ class WindowSummarizer:
     ) -> pa.Table:
         """Converts the rows of a window to an Arrow table.
 
-        Rows that do not fit the schema or hold numbers that are not finite are left
-        out, and their documents are failures from then on.
+        A row that does not fit the schema, or holds a number that is not finite, is
+        left out, and its document gets a failure.
 
         Args:
-          window: the documents.
-          schema: of the table.
+          window: the rows of the documents.
+          schema: the schema of the table.
 
         Raises:
           JobError: as `summarize`.
@@ -189,7 +188,7 @@ class WindowSummarizer:
     def _start(
         self, articles: Iterable[Article], position: Callable[[], Position]
     ) -> Iterator[tuple[Window, PendingWindow | None]]:
-        """Begins to search each window."""
+        """Starts the search of each window; yields the window and its search."""
         settings, models, bulk = self._settings, self._models, self._models.bulk
         for cut in cut_windows(articles, settings.options.window_documents):
             rows = [SummaryRow(article, settings, models) for article in cut]
@@ -203,7 +202,7 @@ class WindowSummarizer:
             yield window, search
 
     def _score(self, rows: Sequence[SummaryRow]) -> None:
-        """Takes the scores of sentences, where the selector reads their document."""
+        """Scores the sentences of the documents that the selector has to read."""
         if (selector := self._models.selector) is None:
             return
 
@@ -217,7 +216,7 @@ class WindowSummarizer:
             row.scores = scores
 
     def _encode(self, rows: Sequence[SummaryRow]) -> list[EncodedDocument]:
-        """What the network reads of documents."""
+        """Encodes documents as sources of the network."""
         bulk = self._models.bulk
         assert bulk is not None
         encoded: list[EncodedDocument] = []
@@ -233,7 +232,7 @@ class WindowSummarizer:
     def _finish(
         self, window: Window, search: PendingWindow | None, on_searched: OnSearched
     ) -> Window:
-        """Makes the rows of a window that was started."""
+        """Completes the rows of a window when its search ends."""
         settings, rows = self._settings, window.documents
         for start in range(0, len(rows), READ_TOGETHER):
             group = rows[start : start + READ_TOGETHER]
@@ -263,8 +262,8 @@ class WindowSummarizer:
         search: PendingWindow,
         on_searched: Callable[[float, SearchedBatch], None],
     ) -> Sequence[SearchedBatch]:
-        """Gives rows their summaries; those of which a server has refused a passage as
-        too long are searched again, in shorter ones.
+        """Gives rows their summaries. Where a server refused a passage as too long,
+        cuts the document into shorter passages and searches it again.
         """
         summaries = search.summaries(
             lambda part: on_searched(part, search.searched[-1])
@@ -284,7 +283,7 @@ class WindowSummarizer:
         return [*search.searched, *self._take(rows, again, on_searched)]
 
     def _sources(self, rows: Sequence[SummaryRow]) -> list[np.ndarray]:
-        """What the network is given of rows."""
+        """Encodes rows; returns the passages of those that did not fail."""
         for row, source in _together(rows, self._encode, ENCODE):
             row.source = source
         self._check(ENCODE, rows)
@@ -295,12 +294,12 @@ class WindowSummarizer:
         return read_words(articles, self._settings.options.methods)
 
     def _check(self, stage: str, rows: Sequence[SummaryRow]) -> None:
-        """Finds out that a stage fails for every document. A corpus of fewer than
-        MOST_FIRST_FAILURES ends with its dead letters.
+        """Stops the job if a stage fails for every document. A corpus of fewer than
+        MOST_FIRST_FAILURES documents ends with dead letters only.
 
         Raises:
-          JobError: so many documents failed in the stage with exceptions of one class,
-            and none has passed it.
+          JobError: MOST_FIRST_FAILURES documents failed in the stage with the same kind
+              of error, and none passed it.
         """
         if stage in self._passed or any(row.failure is None for row in rows):
             self._passed.add(stage)
@@ -322,7 +321,7 @@ class WindowSummarizer:
 def _each(
     rows: Iterable[SummaryRow], step: Callable[[SummaryRow], None], stage: str
 ) -> None:
-    """Does a step of each row that has not failed."""
+    """Runs a step on each row that has not failed."""
     for row in rows:
         if row.failure is None:
             row.failure = attempt(row, step, stage=stage)
@@ -333,8 +332,8 @@ def _together(
     work: Callable[[Sequence[SummaryRow]], Sequence[ResultT]],
     stage: str,
 ) -> Iterator[tuple[SummaryRow, ResultT]]:
-    """Does work on the rows that have not failed, and in halves where it fails; yields
-    its results.
+    """Calls `work` on the rows that have not failed, or on halves of them if it fails;
+    yields each row with its result.
     """
     rows = [row for row in rows if row.failure is None]
     for row, result in zip(rows, isolate(rows, work, stage=stage), strict=True):
@@ -345,7 +344,7 @@ def _together(
 
 
 def open_endpoint(settings: SummarySettings) -> "Endpoint":
-    """What writes summaries by requests. A job on this machine keeps the answers."""
+    """Opens the endpoint that writes. A job on this machine journals its answers."""
     from precis.model.inference.chat_client import ChatClient
     from precis.model.inference.endpoint import Endpoint
 
@@ -367,7 +366,7 @@ def open_models(settings: SummarySettings) -> Models:
     """Opens the bundles of a run.
 
     Args:
-      settings: of the summaries.
+      settings: how to summarize.
 
     Raises:
       UsageError, DataError: as `WindowSummarizer.load`.
@@ -376,7 +375,7 @@ def open_models(settings: SummarySettings) -> Models:
     bulk: Writer | None = None
     selector = keyphrases = checker = None
     if settings.reads_vectors or options.checker:
-        import_tensorflow()  # Search processes import their own.
+        import_tensorflow()  # The search processes import it themselves.
     if options.is_endpoint:
         bulk = open_endpoint(settings)
     elif options.bundle:
@@ -405,7 +404,7 @@ def open_models(settings: SummarySettings) -> Models:
 def cut_windows(articles: Iterable[Article], most: int) -> Iterator[list[Article]]:
     """Cuts the articles of a task into windows of at most `most` documents.
 
-    A window ends after WINDOW_CHARACTERS, too.
+    A window also ends when it reaches WINDOW_CHARACTERS.
     """
     window: list[Article] = []
     characters = 0
