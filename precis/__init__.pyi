@@ -503,7 +503,7 @@ def summarize(
     """Summarizes every document of a corpus.
 
     Args:
-      beam_args: flags for Beam itself.
+      beam_args: the flags for Beam itself.
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a
           file), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a
           GLOB may be local, gs:// or s3://; several corpora are read one after another.
@@ -614,9 +614,9 @@ def summarize_frame(
         print(news[["headline", "summary", "quality_flags"]])
 
     Args:
-      frame: of pandas or polars, or an Arrow table.
-      text: the column with the documents.
-      clean: as `--clean` of `precis summarize`: standard or none.
+      frame: a frame of pandas or polars, or an Arrow table.
+      text: the name of the column with the documents.
+      clean: the value of `--clean` of `precis summarize`: standard or none.
       bundle: network, the --output of `precis train` or `precis import`; hf://ORG/NAME,
           a model of the hub; or openai://HOST:PORT/v1#MODEL, one behind an endpoint;
           without it only extractive summaries are written.
@@ -642,14 +642,14 @@ def summarize_frame(
 
     Returns:
       A frame of the same kind, with the same rows and columns, the columns of
-      docs/SCHEMA.md that concern summaries, and `summary_failure`: why a row has no
-      summary, else null.
+      docs/SCHEMA.md that concern summaries, and `summary_failure`: the reason if a row
+      has no summary, else null.
 
     Raises:
-      UsageError: an invalid flag or bundle, no such column, or a new column that the
-        frame has.
-      TypeError: this is no data frame.
-      JobError: all rows fail alike.
+      UsageError: an invalid flag or bundle, a missing column, or a new column that the
+          frame already has.
+      TypeError: `frame` is not a data frame.
+      JobError: all rows fail in the same way.
     """
 
 def summarize_text(
@@ -707,12 +707,12 @@ def summarize_text(
         row = precis.summarize_text(article, bundle="bundle", beam_width=6)
         print(row["summary"], row["quality_flags"])
 
-    A bundle is loaded at the first call and kept, so later calls take only the time of
-    the search. For many documents `precis.summarize` is faster by far.
+    A bundle is loaded at the first call and kept, so later calls only take the time of
+    the search. For many documents, `precis.summarize` is much faster.
 
     Args:
       text: the document.
-      clean: as `--clean` of `precis summarize`: standard or none.
+      clean: the value of `--clean` of `precis summarize`: standard or none.
       bundle: network, the --output of `precis train` or `precis import`; hf://ORG/NAME,
           a model of the hub; or openai://HOST:PORT/v1#MODEL, one behind an endpoint;
           without it only extractive summaries are written.
@@ -737,12 +737,12 @@ def summarize_text(
       others: `precis summarize --help all` has them.
 
     Returns:
-      The row that `precis summarize` would write, a value for each column of
+      The row that `precis summarize` would write, with a value for each column of
       docs/SCHEMA.md.
 
     Raises:
       UsageError: an invalid flag or bundle, or a text without words.
-      JobError: the summary cannot be made, as where memory runs out.
+      JobError: the summary cannot be made, for example because memory runs out.
     """
 
 def train(

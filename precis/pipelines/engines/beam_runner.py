@@ -1,10 +1,10 @@
-"""Beam's own flags, and running a pipeline.
+"""Reads Beam's flags and runs pipelines.
 
-The local runner is pinned, and flags that Beam does not know are refused. What a worker
-raises comes back as an error of precis in one line.
+The local runner is fixed, and flags that Beam does not know are refused. An exception
+of a worker becomes an error of precis with a message of one line.
 
-A runner of another process gives the traceback of the worker as text, perhaps within a
-message of gRPC or of Java, with its line breaks as backslash and n:
+A runner in another process returns the traceback of a worker as text, perhaps within a
+message of gRPC or Java that writes line breaks as backslash and n:
 
     RuntimeError: Traceback (most recent call last): ...
     precis.model.errors.DataError: a.jsonl: damaged [while running 'EncodeTasks']
@@ -46,24 +46,24 @@ from precis.pipelines.run.options import (
 )
 
 _OWN_ERRORS = {kind.__name__: kind for kind in (UsageError, DataError, JobError)}
-# The end of a traceback; its message goes on until the next traceback, an empty line or
-# a Java stack. Beam wraps an exception that it cannot raise again in a RuntimeError.
+# Matches the last line of a traceback; its message ends at the next traceback, an empty
+# line or a Java stack. Beam wraps exceptions that it cannot raise in a RuntimeError.
 _EXCEPTION = re.compile(
     r"^(?:RuntimeError: )?(?:[A-Za-z_][\w.]*\.)?"
     r"(?P<kind>[A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning))"
     r"(?:: (?P<message>(?!.*Traceback \(most recent call last\)).*(?:\n\S.*)*))?$",
     re.MULTILINE,
 )
-# As Python writes it: `PermissionError: [Errno 13] Permission denied: '/data/x'`.
+# Matches Python's format: `PermissionError: [Errno 13] Permission denied: '/data/x'`.
 _SYSTEM_ERROR = re.compile(r"\[Errno (\d+)\] ([^:]+)(?:: '(.*)')?$")
-# A corpus of fewer bytes is done before further processes have started.
+# A smaller corpus is done before further processes can start.
 LEAST_BYTES = 8 << 20
-# The longest reason in an error of one line.
+# The maximum length of the reason in an error of one line.
 _REASON_CHARACTERS = 400
 
 
 def as_precis_error(error: Exception) -> PrecisError:
-    """The error of precis behind an exception of a runner."""
+    """The error of precis that an exception of a runner contains."""
     if isinstance(error, PrecisError):
         return type(error)(_without_stage(str(error)))
     text = str(error).replace("\\n", "\n")
@@ -71,7 +71,7 @@ def as_precis_error(error: Exception) -> PrecisError:
     if exceptions:
         kind, message = exceptions[-1]["kind"], exceptions[-1]["message"] or ""
     else:
-        details = getattr(error, "details", None)  # of an error of gRPC
+        details = getattr(error, "details", None)  # the details of a gRPC error
         words = str(details() or text) if callable(details) else text
         kind, message = type(error).__name__, words
     message = _without_stage(" ".join(message.split()))
@@ -87,34 +87,33 @@ def as_precis_error(error: Exception) -> PrecisError:
 
 
 def _without_stage(message: str) -> str:
-    """The message without what Beam adds at its end."""
+    """The message without the suffix that Beam adds."""
     return message.split(" [while running", 1)[0]
 
 
-# The DirectRunner, Beam's default, tries to download another runner first and may never
-# come back.
+# The DirectRunner, Beam's default, tries to download another runner first and may hang.
 LOCAL_RUNNER = "FnApiRunner"
 LOCAL_RUNNERS = (LOCAL_RUNNER, "DirectRunner")
-# These ask a job server for further options once they run, so that an unknown flag may
-# be one of its own.
+# These runners ask their job server for further options, so an unknown flag may be
+# valid there.
 _RUNNERS_WITH_FURTHER_FLAGS = ("FlinkRunner", "SparkRunner", "PortableRunner")
 
 
 def pipeline_options(
     beam_args: Sequence[str], *, own_flags: Sequence[str] = ()
 ) -> PipelineOptions:
-    """Beam's options from the flags that precis did not take.
+    """Parses the flags that precis did not take into Beam's options.
 
-    The runner in them has the name of its class, however it was given.
+    Runners are named by class in the result, however they were given.
 
     Args:
       beam_args: flags such as `--runner`, `DataflowRunner`, `--region=europe-west4`.
-      own_flags: names of the job's own flags, to suggest one where an unknown flag is
-          close to it.
+      own_flags: names of the job's flags, from which a flag similar to an unknown flag
+          is suggested.
 
     Raises:
-      UsageError: a flag that Beam does not know either, a value that it refuses, an
-          unknown runner, or an engine that cannot be reached.
+      UsageError: a flag that Beam does not know, a value that it refuses, an unknown
+          runner, or an engine that cannot be reached.
     """
     known, unknown = _parse(beam_args)
     runner = canonical_runner(known.runner or LOCAL_RUNNER)
@@ -125,7 +124,7 @@ def pipeline_options(
         way_out = suggestion(flag, names) or "see --help all for those of this command"
         raise UsageError(f"{flag!r} is a flag neither of precis nor of Beam; {way_out}")
     beam_args = [*beam_args, *engine_flags(runner, known)]
-    _parse(beam_args)  # Beam may refuse what the engine asks for.
+    _parse(beam_args)  # Beam may refuse flags that the engine needs.
     options = PipelineOptions(beam_args)
     direct = options.view_as(DirectOptions)
     if direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory":
@@ -134,16 +133,16 @@ def pipeline_options(
             "tasks badly; leave them out, --workers says how many processes there are"
         )
     options.view_as(StandardOptions).runner = runner
-    # Beam would upload a list of the packages of this machine, with its paths and the
-    # addresses of repositories, which may hold a password.
+    # Beam would upload a list of this machine's packages, with paths and addresses of
+    # repositories, which may contain a password.
     debug = options.view_as(DebugOptions)
     debug.add_experiment("disable_logging_submission_environment")
     return options
 
 
 def _parse(beam_args: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Divides flags into those that Beam knows and others, through the hook that Beam
-    has for runners that add theirs.
+    """Divides flags into those that Beam knows and others, with Beam's hook for the
+    options of runners.
     """
     parsers: list[argparse.ArgumentParser] = []
     PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
@@ -155,8 +154,8 @@ def _parse(beam_args: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def canonical_runner(runner: str) -> str:
-    """The class of one of Beam's runners, as in DirectRunner for `direct`; another
-    class is named with its module.
+    """The class name of a runner of Beam, such as DirectRunner for `direct`; other
+    classes include their module.
     """
     known = StandardOptions.KNOWN_RUNNER_NAMES
     names = {name.lower().removesuffix("runner"): name for name in known}
@@ -168,20 +167,20 @@ def canonical_runner(runner: str) -> str:
 
 
 def runner_name(options: PipelineOptions) -> str:
-    """The runner of a job, named as `pipeline_options` has written it."""
+    """The runner of a job, in the form that `pipeline_options` writes."""
     return str(options.view_as(StandardOptions).runner or LOCAL_RUNNER)
 
 
 def works_in_this_process(options: PipelineOptions) -> bool:
-    """Whether the runner calls the functions of a job in the process that starts it."""
+    """Whether the runner calls functions in the process that starts the job."""
     return runner_name(options) in LOCAL_RUNNERS
 
 
 def check_tensorflow(options: PipelineOptions) -> None:
-    """Refuses a job that runs a network on this machine, where TensorFlow is missing.
+    """Refuses a job that runs a network on this machine if TensorFlow is missing.
 
     Raises:
-      UsageError: it is not installed, and the workers of the job are here.
+      UsageError: TensorFlow is missing, and the workers of the job are here.
     """
     is_missing = importlib.util.find_spec("tensorflow") is None
     if is_missing and works_in_this_process(options):
@@ -196,22 +195,21 @@ def count_workers(
     size: int,
     least: int = LEAST_BYTES,
 ) -> int:
-    """How many processes of this machine do the tasks of a job.
+    """Decides how many processes of this machine do the tasks of a job.
 
     Args:
-      asked: the flag --workers; 0 is one for each core that this process may use, and
-          a single one where the job is small.
-      beam_options: those of the job.
-      tasks: how many it has.
-      size: their size, in the job's unit.
-      least: the size of the smallest job that is worth further processes.
+      asked: the value of --workers; 0 is one for each core that this process may use,
+          or one in all if the job is small.
+      beam_options: the Beam options of the job.
+      tasks: the number of tasks.
+      size: the size of all tasks, in the job's unit.
+      least: the smallest size that makes further processes worthwhile.
 
     Returns:
-      1 where the tasks are done in this process, or where Beam spreads them.
+      1 if the tasks are done in this process, or if Beam spreads them.
 
     Raises:
-      UsageError: there are no processes to count, because another runner does the
-          tasks.
+      UsageError: --workers is given, but another runner does the tasks.
     """
     if not works_in_this_process(beam_options):
         if asked > 1:
@@ -228,21 +226,21 @@ def count_workers(
 
 
 def quiet_beam() -> None:
-    """Leaves out the logs and tracebacks of workers, as `run_pipeline` says in one line
-    what one of them raised.
+    """Silences logs and tracebacks of workers, because `run_pipeline` reports the error
+    of a worker in one line.
 
-    Beam is changed for that, so only a process of our own may call it.
+    It changes Beam, so only a process that belongs to precis may call it.
     """
     from apache_beam.runners.worker import sdk_worker
 
     logging.getLogger().addFilter(_is_not_of_beam)
-    # It prints the traceback of each error that it logs.
+    # Beam prints the traceback of each error that it logs.
     sdk_worker.print = lambda *_, **__: None  # pyright: ignore[reportAttributeAccessIssue]  # Set for the module alone.
 
 
 def _is_not_of_beam(record: logging.LogRecord) -> bool:
-    """Whether a record of the root logger, which Beam gives the messages of a job
-    server, comes from elsewhere.
+    """Whether a record of the root logger is not a job server's message, which Beam
+    logs there.
     """
     return f"{os.sep}apache_beam{os.sep}" not in record.pathname
 
@@ -251,14 +249,14 @@ def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
     """Runs a pipeline to its end and shows its progress.
 
     Args:
-      pipeline: the pipeline.
-      several: its stages. Where there are several, each shows a step, and the last one
-        also what belongs to no other.
+      pipeline: the pipeline to run.
+      several: its stages. If there are several, each shows a step, and the last also
+          shows everything that belongs to no stage.
 
     Raises:
-      PrecisError: as a task raised it, in this process or in another.
-      JobError: the pipeline failed otherwise; one line says why, and the cause of the
-          error says more.
+      PrecisError: a task raised it, in this process or another.
+      JobError: the pipeline failed for another reason; the message is one line, and the
+          cause of the error has details.
     """
     if not counts_progress(pipeline.options):
         several = [Stage(name=several[-1].name, first_note="running on the engine")]
@@ -268,10 +266,10 @@ def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
             try:
                 state = result.wait_until_finish()
             except (KeyboardInterrupt, SystemExit):
-                # The job of a remote runner would go on without this process.
+                # Without this, the job of a remote runner would continue.
                 _cancel(pipeline.options, result)
                 raise
-    # Runners wrap what a worker raised in exceptions of many kinds, with its traceback
+    # Runners wrap exceptions of workers in exceptions of many kinds, with the traceback
     # as text.
     except Exception as error:
         raise as_precis_error(error) from error
@@ -283,8 +281,8 @@ def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
 
 
 def counts_progress(options: PipelineOptions) -> bool:
-    """Whether workers run in this process or its children, where they count what is
-    done of a job.
+    """Whether workers run in this process or its children, so that their progress is
+    counted here.
     """
     runner = runner_name(options)
     environment = options.view_as(PortableOptions).environment_type
@@ -294,7 +292,7 @@ def counts_progress(options: PipelineOptions) -> bool:
 
 
 def _cancel(options: PipelineOptions, result: PipelineResult) -> None:
-    """Cancels a job as far as its engine can be reached."""
+    """Cancels a job if its engine can be reached."""
     with contextlib.suppress(Exception):
         cancel_on_flink(options)
     with contextlib.suppress(Exception):

@@ -1,8 +1,8 @@
-"""What a Beam engine needs to run a job: checked before the job begins, and set where
-the command line does not say.
+"""Checks what a Beam engine needs before a job begins, and sets flags that the command
+line leaves out.
 
-    --runner FlinkRunner   with --flink_master, a cluster, or --job_endpoint, the job
-                           server of one; without either Beam starts a Flink itself
+    --runner FlinkRunner   with --flink_master, a cluster, or --job_endpoint, its job
+                           server; without either, Beam starts Flink itself
     --runner PrismRunner   the program `prism`
 """
 
@@ -32,10 +32,10 @@ _ENDED = ("CANCELED", "CANCELLING", "FAILED", "FINISHED", "SUSPENDED")
 
 
 def engine_flags(runner: str, known: argparse.Namespace) -> list[str]:
-    """The flags that an engine needs beside those of the command line.
+    """The flags that an engine needs in addition to the command line.
 
     Args:
-      runner: the name of its class.
+      runner: the class name of the runner.
       known: the values of Beam's flags.
 
     Raises:
@@ -45,7 +45,7 @@ def engine_flags(runner: str, known: argparse.Namespace) -> list[str]:
     if endpoint and endpoint != "embed":
         _check_job_server(endpoint)
     if runner == "PrismRunner":
-        # Without a program Beam downloads one.
+        # Without this program, Beam downloads it.
         program = None if endpoint or known.prism_location else shutil.which("prism")
         return [f"--prism_location={program}"] if program else []
     is_flink = runner == "FlinkRunner"
@@ -58,7 +58,7 @@ def engine_flags(runner: str, known: argparse.Namespace) -> list[str]:
 
 
 def _check_job_server(endpoint: str) -> None:
-    """Refuses a job server that does not answer; Beam waits for it for a minute."""
+    """Refuses a job server that does not answer; Beam would wait for a minute."""
     with grpc.insecure_channel(endpoint) as channel:
         try:
             grpc.channel_ready_future(channel).result(timeout=_ANSWER_SECONDS)
@@ -87,21 +87,20 @@ def _cluster_flags(known: argparse.Namespace) -> list[str]:
             "for ever; start a task manager"
         )
     flags = []
-    if not known.job_name:  # By which it is cancelled; several may run at once.
+    if not known.job_name:  # It is cancelled by name, and several jobs may run at once.
         flags.append(f"--job_name=precis-{secrets.token_hex(4)}")
     if known.parallelism < 1:
         flags.append(f"--parallelism={slots}")
     if not known.job_endpoint and not known.flink_job_server_jar:
-        # Beam starts a job server, which must be of the version of the cluster.
+        # Beam starts a job server, whose version must match the cluster.
         flags.append(f"--flink_version={'.'.join(version.split('.')[:2])}")
     return flags
 
 
 def _worker_flags(known: argparse.Namespace) -> list[str]:
-    """Workers that run where precis is installed, at the same place on every machine.
+    """The flags of workers that run precis from the same path on every machine.
 
-    Beam's own default is the process that submits the job, or a container without
-    precis.
+    Beam's default is the process that submits the job, or a container without precis.
     """
     if known.environment_type or known.environment_config or known.environment_options:
         return []
@@ -113,12 +112,12 @@ def _worker_flags(known: argparse.Namespace) -> list[str]:
 def cancel_on_flink(options: PipelineOptions) -> None:
     """Cancels a job on a Flink cluster whose address is known.
 
-    Beam's job server does not: it ends its own wait for the job, which goes on.
+    Beam's job server only stops waiting for the job, which continues.
 
     Raises:
       OSError: the job manager does not answer.
     """
-    # Beam has forgotten the runner by now.
+    # Beam has forgotten its runner by now.
     address = options.view_as(FlinkRunnerOptions).flink_master
     if address in MAGIC_HOST_NAMES:
         return
@@ -129,7 +128,7 @@ def cancel_on_flink(options: PipelineOptions) -> None:
 
 
 def _ask(address: str, page: str, *, method: str = "GET") -> Any:
-    """A page of the REST service of a job manager."""
+    """Requests a page of the REST service of a job manager."""
     url = address if "://" in address else f"http://{address}"
     request = urllib.request.Request(f"{url.rstrip('/')}/{page}", method=method)
     with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS) as answer:

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     worker = flags.id.strip("'")  # Prism puts the name in quotes.
     info = _provision_info(flags.provision_endpoint, worker)
     os.environ.update(worker_environment(worker, info))
-    # Beam reads the variables when this is imported.
+    # Beam reads the variables during this import.
     from apache_beam.runners.worker import sdk_worker_main
 
     code = 1
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         sdk_worker_main.main([])
         code = 0
     finally:
-        # Threads that are still within a task must not keep the process.
+        # Threads that still run a task must not keep the process alive.
         sys.stderr.flush()
         os._exit(code)
 
@@ -49,11 +49,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 def worker_environment(
     worker: str, info: beam_provision_api_pb2.ProvisionInfo
 ) -> dict[str, str]:
-    """The variables by which Beam's worker knows its engine.
+    """The environment variables from which Beam's worker knows its engine.
 
     Args:
-      worker: its name.
-      info: what the engine says of it.
+      worker: the name of the worker.
+      info: the engine's description of the worker.
     """
     options = json_format.MessageToDict(info.pipeline_options)
     variables = {
@@ -70,7 +70,7 @@ def worker_environment(
 
 
 def _provision_info(endpoint: str, worker: str) -> beam_provision_api_pb2.ProvisionInfo:
-    """What the engine says of a worker."""
+    """Asks the engine for its description of a worker."""
     with grpc.insecure_channel(endpoint) as channel:
         service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
         response = service.GetProvisionInfo(

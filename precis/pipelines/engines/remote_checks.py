@@ -1,12 +1,12 @@
-"""What is refused of a job whose workers are elsewhere, before anything is created.
+"""Refuses jobs that cannot work on other machines, before anything is created.
 
-    DataflowRunner      paths that its workers can read, and precis for the workers:
-                        --sdk_container_image, as that of deploy/dataflow.Dockerfile, or
+    DataflowRunner      needs paths that its workers can read, and precis there:
+                        --sdk_container_image, such as deploy/dataflow.Dockerfile, or
                         --setup_file or --extra_package with --requirements_file
-    another engine      a local path is a disk that all its machines share
+    other engines       need a disk that all machines share for local paths
 
-What a worker may read is decided by its service account, so a bucket that this process
-reads may still be closed to the workers.
+The service account of a worker decides what it may read, so a worker may be denied a
+bucket that this process can read.
 """
 
 import os
@@ -32,23 +32,22 @@ from precis.pipelines.engines.beam_runner import runner_name
 from precis.pipelines.run.hub import hub_flags
 from precis.pipelines.run.options import option_fields
 
-# Where the SDK's processes are started elsewhere, so that they have another working
-# directory.
+# Environments in which SDK processes start elsewhere, with another working directory.
 _ENVIRONMENTS_ELSEWHERE = ("DOCKER", "PROCESS", "EXTERNAL")
 
 
 def check_remote(
     options: PipelineOptions, option_groups: Iterable[type], flags: Mapping[str, Any]
 ) -> None:
-    """Refuses a job that cannot work elsewhere.
+    """Refuses a job that cannot work on other machines.
 
     Args:
-      options: of Beam.
-      option_groups: the dataclasses with the flags of the command.
-      flags: by name.
+      options: the options of Beam.
+      option_groups: the dataclasses of the command's flags.
+      flags: the values of the flags by name.
 
     Raises:
-      UsageError: naming the flag, the reason and the way out.
+      UsageError: the message names the flag, the reason and the way out.
     """
     if errors := PipelineOptionsValidator(options, None).validate():
         raise UsageError(f"Beam refuses its flags: {' '.join(errors)}")
@@ -74,10 +73,10 @@ def check_remote(
 
 
 def refuse_hub_names(options: PipelineOptions, flags: Mapping[str, Any]) -> None:
-    """Refuses models of the hub where workers do not have the cache of this machine.
+    """Refuses hub models if workers do not share the cache of this machine.
 
     Raises:
-      UsageError: naming the flag.
+      UsageError: the message names the flag.
     """
     environment = options.view_as(PortableOptions).environment_type or ""
     is_elsewhere = environment.upper() in _ENVIRONMENTS_ELSEWHERE
@@ -91,8 +90,8 @@ def refuse_hub_names(options: PipelineOptions, flags: Mapping[str, Any]) -> None
 
 
 def _check_dataflow(options: PipelineOptions) -> None:
-    """Refuses a job without its project, or whose files would lie elsewhere, as Beam
-    would make a bucket; and one whose workers would lack precis or its packages.
+    """Refuses a job without a project, one for which Beam would make a bucket, and one
+    whose workers would lack precis or its packages.
     """
     cloud, setup = options.view_as(GoogleCloudOptions), options.view_as(SetupOptions)
     if cloud.template_location:
@@ -121,10 +120,10 @@ def _check_dataflow(options: PipelineOptions) -> None:
 def job_paths(
     option_groups: Iterable[type], flags: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
-    """The paths that workers read or write, each as `--flag path` and alone.
+    """The paths that workers read or write, as `--flag path` and as `path`.
 
     Args:
-      option_groups, flags: as of `check_remote`.
+      option_groups, flags: as for `check_remote`.
 
     Raises:
       UsageError: the corpus has no scheme.

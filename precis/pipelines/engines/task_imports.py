@@ -1,9 +1,9 @@
-"""What the process imports that worker processes are forked from."""
+"""The imports of the process that worker processes are forked from."""
 
 import logging
 
-# Beam warns of packages of Google Cloud that are not installed. Each worker process
-# takes its level from the process that started it.
+# Beam warns about missing packages of Google Cloud. Worker processes inherit the level
+# of the process that started them.
 logging.getLogger().setLevel(logging.ERROR)
 
 import precis.pipelines.engines.tasks  # noqa: E402, F401

@@ -1,11 +1,11 @@
-"""A job, its output folder and the process that does it, whatever the job does.
+"""Jobs, their output folders and the processes that run them, for all kinds of jobs.
 
-job               runs a job in a folder, or goes on with it, and what it depends on
-options           options of several jobs, and options from values by name
-output_lock       one process at a time owns a folder
-result_files      which files a finished result has, whether they are whole
-accounts          what became of every record
-key_tables        Parquet files of a job, and the database that joins keys
-job_progress      what is shown of a job while it runs
-interruption      how a command ends at a signal
+job               starts, resumes and finishes a job, and records its inputs
+options           options that several jobs share, and options by name
+output_lock       lets only one process at a time own a folder
+result_files      the files of a finished result
+accounts          the outcome of every record
+key_tables        Parquet files of keys, and the database that joins them
+job_progress      shows the progress of a job
+interruption      ends a command at a signal
 """

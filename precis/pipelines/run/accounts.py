@@ -1,19 +1,19 @@
-"""What became of every record, by corpus file.
+"""Accounts for the outcome of every record, by corpus file.
 
     read = written + reused + duplicates + empty + failed + other_split + skipped
            + not_selected
 
-    written       documents with a result of their own
-    reused        documents whose result an earlier run has written
-    duplicates    documents whose text stands earlier in the corpus
-    empty         articles without a text; each is a dead letter
+    written       documents that got a result in this run
+    reused        documents whose result an earlier run wrote
+    duplicates    documents whose text comes earlier in the corpus
+    empty         articles without text; each is a dead letter
     failed        records that could not be processed; each is in a dead letter
     other_split   documents of another split than --split
-    skipped       documents that the job does not need, such as those without highlights
-    not_selected  records that --sample did not draw, whatever they are
+    skipped       documents that the job does not use, such as without highlights
+    not_selected  records of any kind that --sample did not draw
 
-`read` is counted where records are read, and the others where their results are
-written, so that the equation can fail.
+`read` is counted by the reader and the outcomes by the writers, so that the equation
+can fail.
 """
 
 from collections import Counter
@@ -46,7 +46,7 @@ def count_by_file(**counts: Mapping[str, int]) -> dict[str, dict[str, int]]:
 
 
 def sum_file_counts(parts: Iterable[FileCounts]) -> dict[str, dict[str, int]]:
-    """The sums by corpus file, sorted by file."""
+    """Adds up counts by corpus file, sorted by file."""
     total: dict[str, Counter[str]] = {}
     for part in parts:
         for file, counts in part.items():
@@ -55,7 +55,7 @@ def sum_file_counts(parts: Iterable[FileCounts]) -> dict[str, dict[str, int]]:
 
 
 def total_counts(file_counts: FileCounts) -> dict[str, int]:
-    """The sums over all corpus files: `read` and every outcome."""
+    """Adds up the counts of all corpus files: `read` and every outcome."""
     total: Counter[str] = Counter()
     for counts in file_counts.values():
         total.update(counts)
@@ -67,10 +67,10 @@ def check_file_counts(file_counts: FileCounts, *, what: str) -> None:
 
     Args:
       file_counts: the counts.
-      what: whose they are, for the message.
+      what: the task or job that the counts belong to, for the message.
 
     Raises:
-      JobError: a record is not accounted for.
+      JobError: the outcomes of a file do not add up.
     """
     for file, counts in file_counts.items():
         ends = {name: counts[name] for name in OUTCOMES if counts.get(name)}
@@ -84,7 +84,7 @@ def check_file_counts(file_counts: FileCounts, *, what: str) -> None:
 
 
 def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """The sums of counts of the same names, sorted by name."""
+    """Adds up counts by name, sorted by name."""
     total: Counter[str] = Counter()
     for part in counts:
         total.update(part)

@@ -1,11 +1,11 @@
-"""Models of the Hugging Face hub in place of bundles: hf://ORG/NAME@REVISION.
+"""Uses models of the Hugging Face hub as bundles: hf://ORG/NAME@REVISION.
 
     hf://facebook/bart-large-cnn     a commit of the branch `main`
-      -> the files that an import reads, in the cache of huggingface_hub (HF_HOME)
+      -> the files that the import needs, in the cache of huggingface_hub (HF_HOME)
       -> ~/.cache/precis/hub/facebook/bart-large-cnn/COMMIT-VERSION/, the bundle
 
-PRECIS_CACHE moves ~/.cache/precis. A bundle is there only when it is complete, and then
-its commit needs no network.
+PRECIS_CACHE replaces ~/.cache/precis. Only complete bundles are there, and a complete
+bundle needs no network.
 """
 
 import contextlib
@@ -28,8 +28,8 @@ _NAME = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([\w.-][\w./-]*))?")
 
 
 def bundle_folder(name: str) -> str:
-    """Where the bundle of a model lies, whose name has a commit; each version of precis
-    has its own.
+    """The folder of a model's bundle, given its name with a commit; every version of
+    precis has another folder.
     """
     place = name.removeprefix(_SCHEME).replace("@", "/")
     return files.join(_cache_folder(), f"{place}-{installed_version()}")
@@ -46,9 +46,7 @@ def is_hub_name(value: Any) -> bool:
 
 
 def hub_name(path: str) -> str:
-    """The name of the model whose bundle in the cache lies there; another path as it
-    is.
-    """
+    """The hub name of a bundle in the cache; other paths are returned unchanged."""
     if not path.startswith(f"{_cache_folder()}/"):
         return path
     return str(open_stored(path).manifest["provenance"]["checkpoint"])
@@ -60,7 +58,7 @@ def _cache_folder() -> str:
 
 
 def with_local_bundles(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags, with the folders of bundles in place of names of the hub."""
+    """Replaces names of the hub in flags by the folders of their bundles."""
     named = {flag: local_bundle(name) for flag, name in hub_flags(flags).items()}
     return {**flags, **named}
 
@@ -72,16 +70,15 @@ def hub_flags(flags: Mapping[str, Any]) -> dict[str, str]:
 
 @cache
 def local_bundle(name: str) -> str:
-    """The folder of the bundle of a model of the hub, which is made when it is first
-    asked for; another path as it is. A process keeps to the commit that it saw first.
+    """The folder of the bundle of a hub model, which is imported on first use; other
+    paths are returned unchanged. A process always uses the first commit it saw.
 
-    It is made in a process of its own: search processes are forked from one in which
-    TensorFlow has computed nothing, and the memory is given back.
+    The import runs in its own process: search processes need a parent in which
+    TensorFlow has computed nothing, and the process returns its memory.
 
     Raises:
-      UsageError: there is no such model, it cannot be imported, or the hub is not
-        reached.
-      JobError: the import failed, as where the checkpoint is damaged.
+      UsageError: the model does not exist, it cannot be imported, or the hub cannot be
+          reached. JobError: the import failed, for example on a damaged checkpoint.
     """
     if not is_hub_name(name):
         return name
@@ -100,11 +97,11 @@ def local_bundle(name: str) -> str:
 
 
 def resolve(name: str) -> str:
-    """The name of a model with the commit that it stands for: of the hub, or of its
-    cache where the hub is not reached.
+    """Adds to a model's name the commit that the hub gives, or its cache if the hub
+    cannot be reached.
 
     Raises:
-      UsageError: the name is none, or there is no such model.
+      UsageError: the name is invalid, or the model does not exist.
     """
     from huggingface_hub import HfApi, errors
 
@@ -117,13 +114,13 @@ def resolve(name: str) -> str:
 
 
 def download(name: str) -> str:
-    """Downloads the files of a checkpoint that an import reads.
+    """Downloads the files of a checkpoint that an import needs.
 
     Returns:
-      Their folder in the cache of the hub.
+      The folder of the files in the cache of the hub.
 
     Raises:
-      UsageError: the checkpoint is none that can be imported.
+      UsageError: the checkpoint cannot be imported.
       DataError: a file is damaged.
     """
     from huggingface_hub import snapshot_download
@@ -147,12 +144,12 @@ def download(name: str) -> str:
 
 @contextlib.contextmanager
 def _naming_refusals(name: str) -> Iterator[None]:
-    """Turns what huggingface_hub raises into one line with a way out."""
+    """Turns errors of huggingface_hub into one line with a way out."""
     import httpx2
     from huggingface_hub import constants, errors
 
     offline = f"connect this machine once, for `precis import {name}`"
-    # A class stands before the one that it is derived from.
+    # Derived classes come before their base classes.
     ways_out: dict[type[Exception], str] = {
         errors.HFValidationError: "write hf://ORG/NAME, or hf://ORG/NAME@REVISION",
         errors.RevisionNotFoundError: "name a branch, a tag or a commit",

@@ -1,20 +1,19 @@
-"""SIGINT, which is Ctrl-C, and SIGTERM end a command within five seconds.
+"""Ends a command within five seconds of SIGINT (Ctrl-C) or SIGTERM.
 
-A command is a child of the process that the shell has started, which waits for it and
-has nothing else to do, so that it answers while the command is in a long call:
+A command is a child of the process that the shell started. The parent only waits, so it
+can react while the command is in a long call:
 
     0 s    the signal is passed on: `Interrupted` is raised in the main thread of the
            command. As with any error, engines cancel their jobs, processes end, locks
            are released and unfinished files removed. One line is printed. A training
-           saves its step before that
-    4.5 s  at the latest: all processes of the command are killed, and the line is
-           printed here
+           saves its step first
+    4.5 s  at the latest: all processes of the command are killed, and the parent
+           prints the line
 
-What a command publishes is written aside and renamed, and receipts follow their files,
-so it may be killed at any instant and loses nothing finished; the next run removes what
-a killed one has left. A signal that was ignored when the process began stays ignored,
-as SIGINT of a process in the background of a shell. A Python program that calls
-`precis.summarize` has its own handlers, and all of this does nothing.
+Results are written aside and renamed, and receipts follow their files, so a kill loses
+nothing finished; the next run removes the leftovers. A signal that was ignored when the
+process began stays ignored, such as SIGINT in the background of a shell. A Python
+program that calls `precis.summarize` keeps its own handlers; nothing here applies.
 """
 
 import contextlib
@@ -31,43 +30,43 @@ from typing import Any, NoReturn
 from precis.model.credentials import redact
 from precis.model.errors import Interrupted
 
-# The longest time from a signal to the end.
+# The longest time from a signal to the end of all processes.
 _LIMIT_SECONDS = 4.5
-# What a command gets in place of a signal. A terminal sends SIGINT to all processes, so
-# a command ignores it, and those that it starts do the same.
+# The signal that a command gets instead. A terminal sends SIGINT to all processes, so a
+# command and the processes that it starts ignore it.
 _PASSED_ON = {signal.SIGINT: signal.SIGUSR1, signal.SIGTERM: signal.SIGTERM}
 _RECEIVED = {passed: number for number, passed in _PASSED_ON.items()}
 _PR_SET_PDEATHSIG = 1
-# The commands that go on where they were stopped; the others begin again.
+# The commands that resume their work; the others start again.
 _RESUMED = ("prepare", "summarize", "train", "train-selector", "train-summarizer")
 
 
 def print_error(text: str) -> None:
-    """Writes a line to stderr, which may be closed by now."""
+    """Writes a line to stderr, which may already be closed."""
     with contextlib.suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)
 
 
 def become_command(arguments: Sequence[str]) -> None:
-    """Goes on in a child of this process, which waits for it, passes signals on and
+    """Continues in a child process. This process waits for it, passes signals on and
     ends with its exit code.
 
-    The processes of the command write their temporary files to a folder that goes with
-    them, where there is room for one.
+    If there is room, the command's processes write temporary files to a folder that is
+    removed at the end.
 
     Args:
-      arguments: the words behind `precis`, for the last line.
+      arguments: the words after `precis`, for the last line.
     """
     folder = ""
     with contextlib.suppress(OSError):
         folder = tempfile.mkdtemp(prefix="precis-")
         os.environ["TMPDIR"] = folder
         tempfile.tempdir = None
-    # What arrives meanwhile waits for the handlers.
+    # Block signals until the handlers are set.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
     if child := os.fork():
         _wait(child, arguments, mask, folder)
-    # It is killed with the process that waits for it; only Linux does that.
+    # The child dies with the process that waits for it, on Linux only.
     if set_option := getattr(ctypes.CDLL(None), "prctl", None):
         set_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for number, passed in _PASSED_ON.items():
@@ -80,7 +79,7 @@ def become_command(arguments: Sequence[str]) -> None:
 def _wait(
     child: int, arguments: Sequence[str], mask: set[Any], folder: str
 ) -> NoReturn:
-    """Ends this process with its child; arguments as in `become_command`."""
+    """Ends this process with its child; arguments as for `become_command`."""
     received: list[int] = []
 
     def pass_on(number: int, _: Any) -> None:
@@ -96,7 +95,7 @@ def _wait(
             signal.signal(number, pass_on)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code < 0:  # It was killed, by `kill_processes_below` or by somebody else.
+    if code < 0:  # Killed, by `kill_processes_below` or from outside.
         number = received[0] if received else -code
         print_error(stopped_line(arguments, Interrupted(number=number)))
         code = 128 + number
@@ -105,7 +104,7 @@ def _wait(
 
 
 def interrupt(number: int, _: Any) -> NoReturn:
-    """Raises an exception in place of a signal; further ones change nothing."""
+    """Raises an exception for a signal; later signals are ignored."""
     for passed in _RECEIVED:
         signal.signal(passed, signal.SIG_IGN)
     raise Interrupted(number=_RECEIVED[signal.Signals(number)])
@@ -113,8 +112,8 @@ def interrupt(number: int, _: Any) -> NoReturn:
 
 @contextlib.contextmanager
 def saving() -> Iterator[Callable[[], bool]]:
-    """A function that says whether a signal has arrived, for a block that then saves
-    its state and raises an `Interrupted` that says so. Others get the signal.
+    """Yields a function that tells whether a signal has arrived, so that the block can
+    save its state and raise `Interrupted`. Other code gets the signal as usual.
     """
     received: list[signal.Signals] = []
 
@@ -135,11 +134,11 @@ def saving() -> Iterator[Callable[[], bool]]:
 
 
 def stopped_line(arguments: Sequence[str], stop: Interrupted) -> str:
-    """The last line of a command that is stopped.
+    """The last line of a stopped command.
 
     Args:
-      arguments: the words behind `precis`.
-      stop: what has stopped it.
+      arguments: the words after `precis`.
+      stop: the interruption that stopped it.
     """
     is_resumed = arguments[:1] and arguments[0] in _RESUMED
     again = redact(shlex.join([precis_program(), *arguments]))
@@ -152,8 +151,8 @@ def stopped_line(arguments: Sequence[str], stop: Interrupted) -> str:
 
 
 def precis_program() -> str:
-    """How precis was called, for the command lines that it prints: `precis`, or its
-    path where it was called by that, as before its environment is activated.
+    """The program name for command lines in messages: `precis`, or the path by which it
+    was called, as without an activated environment.
     """
     path = sys.argv[0]
     is_path = os.sep in path and os.path.basename(path) == "precis"
@@ -163,10 +162,10 @@ def precis_program() -> str:
 def kill_processes_below() -> None:
     """Kills all processes below this one.
 
-    The tracker of multiprocessing stays: it removes what the others leave in shared
-    memory, and ends when the last of them has.
+    The resource tracker of multiprocessing stays: it removes the shared memory that the
+    others leave, and ends after the last of them.
     """
-    import psutil  # It takes a while, and most commands are not stopped.
+    import psutil  # The import is slow, and most commands are not stopped.
 
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):

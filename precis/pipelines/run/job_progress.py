@@ -1,9 +1,9 @@
-"""Shows the progress of a command: listens to its stages, and paints them.
+"""Shows the progress of a command, by painting the stages that it listens to.
 
     with shown("summarize", ProgressOptions(progress="json")):
         summarize(...)
 
-On a terminal the lines of the stages that run are renewed, and those that have ended
+On a terminal the lines of running stages are renewed, and the lines of finished stages
 stay above them:
 
     keys  20,100 documents  9,830/s  0:02
@@ -11,8 +11,8 @@ stay above them:
                                 3 dead letters  12 flagged
 
 Elsewhere a line or an object is written when a stage begins, every few seconds, and at
-its end. Between stages nothing is renewed, so that a result can be printed to the same
-terminal. Lines and objects are made of the same fields, by `measure`.
+its end. Between stages nothing is renewed, so that results can be printed to the same
+terminal. Lines and objects contain the same fields, from `measure`.
 """
 
 import contextlib
@@ -43,20 +43,20 @@ from precis.pipelines.run.options import (
 
 STARTING, RUNNING, DONE, FAILED = "starting", "running", "done", "failed"
 ENDED = (DONE, FAILED)
-# Between two paintings.
+# The seconds between two paintings.
 _SECONDS = {LIVE: 0.25, PLAIN: 5.0, JSON: 1.0}
 
 
 def measure(
     stage: Stage, counts: Counts, *, now: float, began: float, state: str = ""
 ) -> dict[str, Any]:
-    """A stage at one moment, with the fields that docs/RUNNING.md describes.
+    """The state of a stage at one moment, with the fields of docs/RUNNING.md.
 
     Args:
       stage: the stage.
-      counts: what is done of it.
-      now, began: this moment, and when the stage began, in seconds.
-      state: `done` or `failed` where it has ended.
+      counts: what the stage has counted so far.
+      now, began: the current time and the start of the stage, in seconds.
+      state: `done` or `failed` if the stage has ended.
     """
     documents = counts.documents + counts.earlier_documents
     total, is_estimated = stage.total, stage.is_total_estimated
@@ -67,7 +67,7 @@ def measure(
             total = _rounded(documents * stage.size / counts.size)
             is_estimated = True
     rate = left = tokens_rate = None
-    # The first batch says little while there are no others.
+    # The first batch is not representative, so it alone gives no rate.
     if state or counts.documents > counts.first_documents:
         rate = steady_rate(counts)
     if rate is not None:
@@ -117,12 +117,12 @@ def _rounded(number: float) -> int:
 
 
 def share_done(state: Mapping[str, Any]) -> float | None:
-    """What is done of a stage, from 0 to 1; None where it is not known."""
+    """The share of a stage that is done, from 0 to 1; None if it is not known."""
     return min(state["documents"] / state["total"], 1.0) if state["total"] else None
 
 
 def words(state: Mapping[str, Any]) -> list[str]:
-    """What a line says of a stage behind its name, the most important first."""
+    """The words after a stage's name in its line, the most important first."""
     share, rate, note = share_done(state), state["rate"], state["note"]
     is_ended = state["state"] in ENDED
     parts = ["stopped"] if state["state"] == FAILED else []
@@ -160,22 +160,20 @@ def _documents(
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds, as in 0:07; with hours, 2:00:07."""
+    """Formats seconds as 0:07, or with hours as 2:00:07."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
 
 
 def plain_line(state: Mapping[str, Any]) -> str:
-    """A line for a log."""
+    """Formats a state as a line for a log."""
     is_new = state["state"] == STARTING and state["seconds"] < 1
     return "  ".join([state["stage"], *(["starting"] if is_new else words(state))])
 
 
 def line_json(command: str, **fields: Any) -> str:
-    """A message, or a state, as a JSON object; docs/RUNNING.md says what its fields
-    mean.
-    """
+    """Formats a message or state as JSON with the fields of docs/RUNNING.md."""
     for name, value in fields.items():
         fields[name] = round(value, 3) if isinstance(value, float) else value
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
@@ -183,20 +181,20 @@ def line_json(command: str, **fields: Any) -> str:
 
 
 class _RunningGroup:
-    """Stages that have begun together."""
+    """Stages that began together."""
 
     def __init__(self, group: StageGroup) -> None:
         self.is_brief = all(each.is_brief for each in group.stages)
         self.group = group
-        self._began = time.monotonic()  # the stage that is at work
+        self._began = time.monotonic()  # the start of the current stage
         self._place = 0
 
     def states(self, state: str) -> list[dict[str, Any]]:
-        """The states of the stage that is at work, and of those before it that have
-        ended meanwhile: a stage is done when a later one begins.
+        """The state of the current stage, and of earlier stages that have ended since
+        the last call: a stage is done when a later stage begins.
 
         Args:
-          state: `done` or `failed` where all of them have ended.
+          state: `done` or `failed` if all stages have ended.
         """
         stages, counts = self.group.stages, self.group.counts()
         begun = [place for place, each in enumerate(counts) if each.started]
@@ -211,7 +209,7 @@ class _RunningGroup:
             self._began = ended
         self._place, current = last, stages[last]
         if last and current.size and not state:
-            # The stage before it has counted them.
+            # The earlier stage has counted these.
             before = counts[last - 1]
             total = before.documents + before.earlier_documents
             current = dataclasses.replace(current, total=total or None)
@@ -229,8 +227,8 @@ class Display:
         """Stores its arguments.
 
         Args:
-          command: its name, for JSON.
-          options: of the command.
+          command: the name of the command, for JSON.
+          options: the display options of the command.
           mode: `live`, `plain`, `json` or `none`.
         """
         self.options = options
@@ -238,13 +236,13 @@ class Display:
         self._mode = NONE if options.quiet else mode
         self._live = _make_live() if self._mode == LIVE else None
         self._running: list[_RunningGroup] = []
-        # Of the stage that ended last.
+        # The state of the stage that ended last.
         self.rate: float | None = None
-        # Painting, and what changes what is painted.
+        # Protects painting and the state that is painted.
         self._lock = threading.RLock()
 
     def begin(self, group: StageGroup) -> None:
-        """Shows stages, beside those that run."""
+        """Shows stages below the stages that already run."""
         running = _RunningGroup(group)
         with self._lock:
             if self._live and not self._running:
@@ -254,7 +252,7 @@ class Display:
                 self.paint()
 
     def end(self, *, is_done: bool) -> None:
-        """Shows how the stages that began last have ended."""
+        """Shows how the stages that began last ended."""
         with self._lock:
             self.paint(DONE if is_done else FAILED)
             self.rate = steady_rate(self._running.pop().group.counts()[-1])
@@ -271,11 +269,11 @@ class Display:
                 self._print(text)
 
     def paint(self, state: str = "") -> None:
-        """Writes a line for each stage that has just ended, and shows those that run:
-        of lines, the last one, as the others wait for it.
+        """Writes a line for each stage that just ended, and shows running stages. In a
+        log, only the last stage is shown, because the others wait for it.
 
         Args:
-          state: of the stages that began last, `done` or `failed`.
+          state: `done` or `failed` for the stages that began last.
         """
         with self._lock:
             running: list[dict[str, Any]] = []
@@ -299,20 +297,20 @@ class Display:
             self._print(plain_line(state))
 
     def _print(self, text: str) -> None:
-        """Writes a line, on a terminal above those that are renewed."""
+        """Writes a line; on a terminal, above the live lines."""
         if self._live:
             self._live.console.print(text, markup=False, soft_wrap=True)
         else:
             print_error(text)
 
     def renew(self, is_over: threading.Event) -> None:
-        """Paints again and again, until the command has ended."""
+        """Paints repeatedly until the command has ended."""
         while not is_over.wait(_SECONDS.get(self._mode)):
             self.paint()
 
 
 def _make_live() -> Any:
-    """Lines that are renewed; what others write to stderr goes above them."""
+    """The live lines; other output to stderr goes above them."""
     from rich.console import Console
     from rich.live import Live
 
@@ -323,7 +321,7 @@ def _make_live() -> Any:
 
 
 def _table(states: Sequence[Mapping[str, Any]]) -> Any:
-    """The lines of stages that run; words that do not fit go on in the next line."""
+    """The lines of running stages; words that do not fit continue on the next line."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -341,17 +339,17 @@ def _table(states: Sequence[Mapping[str, Any]]) -> Any:
 def shown(
     command: str, options: ProgressOptions | None = None, *, is_verbose: bool = False
 ) -> Iterator[None]:
-    """Shows the stages of the block, unless a block around it shows them.
+    """Shows the stages of the block, unless an outer block already shows them.
 
     Args:
-      command: its name, for JSON.
-      options: how they are shown.
-      is_verbose: whether the logs of libraries are shown too.
+      command: the name of the command, for JSON.
+      options: how to show them.
+      is_verbose: whether the logs of libraries are also shown.
 
     Raises:
-      UsageError: a wrong value in the environment.
+      UsageError: an environment variable has an invalid value.
     """
-    # The variable is there, if empty, where stages are hidden, and in a worker.
+    # The variable is set (to "") if stages are hidden, and set in workers.
     if LISTENER.get() is not None or FOLDER_VARIABLE in os.environ:
         yield
         return
@@ -372,13 +370,13 @@ def shown(
 
 
 def current_display() -> Display | None:
-    """What shows the stages of this command, where it is one."""
+    """The display of this command, if it has one."""
     listener = LISTENER.get()
     return listener if isinstance(listener, Display) else None
 
 
 def complain(text: str) -> None:
-    """Gives an error of one line to the display; without one, to stderr."""
+    """Shows a one-line error on the display, or on stderr without one."""
     if display := current_display():
         display.say(text, FAILED)
     else:
@@ -386,6 +384,6 @@ def complain(text: str) -> None:
 
 
 def load_tensorflow() -> None:
-    """Imports TensorFlow, which takes seconds, and says so on a terminal."""
+    """Imports TensorFlow, which takes seconds; a terminal says so."""
     with stage("loading TensorFlow", is_brief=True):
         import_tensorflow()

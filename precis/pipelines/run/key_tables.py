@@ -1,7 +1,7 @@
-"""Parquet files of a job: keys of documents, and the database that joins them.
+"""Parquet files of document keys, and the database that joins them.
 
-A key has the place of its document: the number of the task, or of the output file of an
-earlier run, in its upper bits, and the number of the record in the lower 32.
+The place of a document is a number: the task, or the output file of an earlier run, in
+the upper bits, and the record number in the lower 32.
 """
 
 import contextlib
@@ -23,22 +23,22 @@ _MEMORY = "512MB"
 
 
 def place_of(task: int, record: int) -> int:
-    """The place of a record."""
+    """The place of a record, as a number."""
     return task << 32 | record
 
 
 def record_of(place: int) -> int:
-    """The record of a place, within its task."""
+    """The record number of a place, within its task."""
     return place & 0xFFFFFFFF
 
 
 @contextlib.contextmanager
 def open_database() -> Iterator["duckdb.DuckDBPyConnection"]:
-    """An empty database, which is removed at the end of the block.
+    """Opens an empty database, which is removed at the end of the block.
 
-    What does not fit its memory lies in a temporary folder.
+    Data that does not fit its memory goes to a temporary folder.
     """
-    import duckdb  # Workers that join nothing do without its 40 MB.
+    import duckdb  # 40 MB that workers which join nothing do not need.
 
     with tempfile.TemporaryDirectory(prefix="precis-keys-") as folder:
         config: dict[str, str | bool | int | float | list[str]] = {
@@ -51,9 +51,7 @@ def open_database() -> Iterator["duckdb.DuckDBPyConnection"]:
 
 
 def numbered(tables: Iterable[Any], name: str) -> Iterator[Any]:
-    """Tables or record batches with a column that counts their rows, over all of them,
-    from 0.
-    """
+    """Adds a column to tables or record batches that numbers all their rows from 0."""
     first = 0
     for table in tables:
         numbers = pa.array(range(first, first := first + len(table)), pa.int64())
@@ -66,13 +64,13 @@ def insert_rows(
     rows: pa.Table,
     query: str = "SELECT * FROM batch",
 ) -> None:
-    """Adds rows to a table, which is made if it is not there.
+    """Adds rows to a table, which is created if it does not exist.
 
     Args:
-      connection: of `open_database`.
-      table: its name.
-      rows: the table `batch` of the query.
-      query: what becomes of them.
+      connection: a connection from `open_database`.
+      table: the name of the table.
+      rows: the rows, which the query calls `batch`.
+      query: the query that gives the rows to add.
     """
     connection.register("batch", rows)
     connection.execute(f"CREATE TABLE IF NOT EXISTS {table} AS {query} LIMIT 0")
@@ -85,13 +83,13 @@ def load_keys(
     schema: pa.Schema,
     paths: Iterable[str],
 ) -> None:
-    """Makes a table of the keys in some files.
+    """Creates a table from the keys in some files.
 
     Args:
-      connection: of `open_database`.
-      table: its name.
-      schema: of the files.
-      paths: of the files.
+      connection: a connection from `open_database`.
+      table: the name of the table.
+      schema: the schema of the files.
+      paths: the paths of the files.
     """
     insert_rows(connection, table, schema.empty_table())
     for path in paths:
@@ -103,12 +101,12 @@ def load_keys(
 def publish_keys(
     output: str, name: str, batches: pa.RecordBatchReader
 ) -> PublishedFile:
-    """Publishes a file of keys or of rows that wait, a row group for each batch.
+    """Publishes a file of keys or of waiting rows, with a row group for each batch.
 
     Args:
-      output: the folder of the job.
-      name: of the file in it.
-      batches: of the keys.
+      output: the output folder of the job.
+      name: the name of the file in the folder.
+      batches: the keys or rows.
     """
     rows = write_parquet(files.join(output, name), batches, batches.schema)
     return describe_file(output, name, rows=rows)
@@ -120,8 +118,8 @@ def write_parquet(
     """Writes a Parquet file with a row group for each batch, and publishes it when it
     is complete.
 
-    Equal batches give equal bytes. Empty batches are left out. All of them have the
-    schema.
+    Equal batches give equal bytes. Empty batches are left out. All batches must have
+    the schema.
 
     Returns:
       The number of rows.
@@ -141,7 +139,7 @@ def write_parquet(
 
 
 def read_keys_of_task(path: str, task: int) -> pa.Table:
-    """The rows of a file that concern a task, by their column `place`."""
+    """Reads the rows of a file that belong to a task, by their column `place`."""
     bounds = [("place", ">=", place_of(task, 0)), ("place", "<", place_of(task + 1, 0))]
     with files.open_read(path) as file:
         return pq.read_table(file, filters=bounds, use_threads=False, pre_buffer=False)

@@ -1,8 +1,8 @@
-"""Options of several jobs, and options from values by name.
+"""Options that several jobs share, and options that are read by name.
 
-A job names the dataclasses it takes, one for each concern. Field names are unique
-across them, so `precis summarize --beam_width 4` and `summarize(beam_width=4)` mean the
-same field. Defaults stand in the dataclasses only.
+A job lists dataclasses of options, one for each concern. Field names are unique across
+them, so `precis summarize --beam_width 4` and `summarize(beam_width=4)` set the same
+field. Only the dataclasses contain defaults.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from precis.model.errors import UsageError
 from precis.pipelines.run.hub import hub_name
 
 OptionsT = TypeVar("OptionsT")
-# How a value of each type is written in a file.
+# How values of each type are written in a file.
 _WRITTEN = {
     str: "a text, in quotes",
     int: "a whole number",
@@ -44,7 +44,7 @@ _WRITTEN = {
 
 
 def with_dashes(text: str) -> str:
-    """A text of `precis.model` for the command line, with its keywords as flags.
+    """Rewrites a text of `precis.model` for the command line, with its flags.
 
     `seed=`    `layout=bart`    `pointer=False`
     --seed     --layout bart    --no-pointer
@@ -71,9 +71,7 @@ def flag_names(option_groups: Iterable[type]) -> list[str]:
 
 
 def value_types(option_groups: Iterable[type]) -> dict[str, type]:
-    """The type that each field of the given dataclasses is read with: that of
-    `int | None` is int.
-    """
+    """The type from which each field of dataclasses is read; int for `int | None`."""
     return {
         name: next(kind for kind in (*typing.get_args(hint), hint) if kind is not None)
         for group in option_groups
@@ -91,7 +89,7 @@ def read_flags(option_groups: Sequence[type], values: Mapping[str, Any]) -> list
 
     Raises:
       UsageError: a name that no dataclass has, a value that a dataclass refuses, or a
-          field without a default has none, or an empty one.
+          missing or empty value of a field without default.
     """
     checked = check_values(option_groups, values)
     for field in option_fields(option_groups):
@@ -111,14 +109,14 @@ def read_flags(option_groups: Sequence[type], values: Mapping[str, Any]) -> list
 def check_values(
     option_groups: Sequence[type], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Named values, as a command line, a file or a caller gives them, in the types of
-    their fields.
+    """Converts named values, from a command line, file or caller, to the types of their
+    fields.
 
-    A number may be a text, a `pathlib` path is a text, and a list becomes a text with
-    commas where the flag takes one.
+    A number may be given as text and a path as `pathlib` path. Where a flag takes a
+    list, a list becomes text with commas.
 
     Raises:
-      UsageError: a name that no dataclass has, or a value of another type.
+      UsageError: a name that no dataclass has, or a value of the wrong type.
     """
     fields = {field.name: field for field in option_fields(option_groups)}
     types = value_types(option_groups)
@@ -136,10 +134,10 @@ def check_values(
 
 
 def _checked(name: str, value: Any, kind: type, takes_list: bool) -> Any:
-    """The value in the type of its field.
+    """Converts a value to the type of its field.
 
     Raises:
-      UsageError: it is none of that type.
+      UsageError: the value cannot be converted.
     """
     given = value
     if takes_list and isinstance(value, list | tuple) and all(map(_is_word, value)):
@@ -161,19 +159,19 @@ def _checked(name: str, value: Any, kind: type, takes_list: bool) -> Any:
 
 
 def _is_word(part: Any) -> bool:
-    """Whether a part of a list is as the command line writes it."""
+    """Whether a part of a list can be written on the command line."""
     is_word = isinstance(part, str | int | float | os.PathLike)
     return is_word and not isinstance(part, bool)
 
 
 def recorded_flags(settings: Iterable[Any]) -> dict[str, Any]:
-    """Every flag with its value, defaults included, as a manifest keeps them.
+    """The value of every flag, defaults included, for a manifest.
 
-    `precis COMMAND --config MANIFEST` reads them back. Where the result lies is not
-    among them; the bundle of a model of the hub has its name there, with the commit.
+    `precis COMMAND --config MANIFEST` reads them back. The location of the result is
+    left out; the bundle of a hub model is recorded by name and commit.
 
     Args:
-      settings: the dataclasses of a job, as `read_flags` returns them.
+      settings: the dataclasses of a job, from `read_flags`.
     """
     return {
         field.name: hub_name(value) if flag_info(field).place == BUNDLE else value
@@ -195,11 +193,11 @@ def result_settings(
 ) -> dict[str, Any]:
     """The settings that change a result, by name.
 
-    Bundles are not among them: what they hold counts, and not where they lie.
+    Paths of bundles are left out, because only the content of a bundle matters.
 
     Args:
-      settings: dataclasses of a job.
-      writer: of its abstractive summaries.
+      settings: the dataclasses of a job.
+      writer: the writer of its abstractive summaries.
     """
     values = _values(settings)
     given = {field.name for field, value in values if value}
@@ -213,13 +211,13 @@ def result_settings(
 
 
 def check_effects(settings: Iterable[Any], writer: Writer | None = None) -> None:
-    """Refuses settings that change nothing beside the others.
+    """Refuses settings that have no effect in combination with the others.
 
     Args:
-      settings, writer: as of `result_settings`.
+      settings, writer: as for `result_settings`.
 
     Raises:
-      UsageError: naming the setting.
+      UsageError: the message names the setting.
     """
     values = _values(settings)
     given = {field.name for field, value in values if value}
@@ -238,19 +236,19 @@ def check_effects(settings: Iterable[Any], writer: Writer | None = None) -> None
         )
 
 
-# The flags that every command has.
+# The flags of every command.
 GENERAL_FLAGS = ("config", "verbose", "help")
 
 
 def normal_path(path: str) -> str:
-    """A path as it is compared: `./runs/` is `runs`."""
+    """Normalizes a path for comparison: `./runs/` becomes `runs`."""
     if files.is_local(path):
         return os.path.normpath(path)
     return path.rstrip("/")
 
 
 def finished_run() -> Any:
-    """The argument of the commands that read a run."""
+    """The positional argument of commands that read a run."""
     return required(
         "finished run, the --output of `precis summarize`",
         is_positional=True,
@@ -277,7 +275,7 @@ class WorkerOptions(Options):
 
 
 AUTO, LIVE, PLAIN, JSON, NONE = "auto", "live", "plain", "json", "none"
-# Decides where a command has --progress auto, and for the functions of `precis`.
+# Sets the value of --progress auto for commands, and progress for functions.
 VARIABLE = "PRECIS_PROGRESS"
 
 
@@ -303,12 +301,12 @@ class ProgressOptions(Options):
         """`live`, `plain`, `json` or `none`.
 
         Args:
-          is_terminal: whether stderr is one that can renew lines.
-          is_verbose: whether the logs of libraries are shown, which would tear a live
-            display apart.
+          is_terminal: whether stderr is a terminal that can renew lines.
+          is_verbose: whether library logs are shown, which would break up a live
+              display.
 
         Raises:
-          UsageError: the environment variable has another value.
+          UsageError: the environment variable has an invalid value.
         """
         if self.progress != AUTO:
             return self.progress
@@ -322,7 +320,7 @@ class ProgressOptions(Options):
 def split_options(
     kind: type[OptionsT], values: Mapping[str, Any]
 ) -> tuple[OptionsT, dict[str, Any]]:
-    """The options of a dataclass, and the values that are not theirs."""
+    """Builds a dataclass of options; also returns the values that it does not take."""
     others = dict(values)
     names = [name for name in option_names([kind]) if name in others]
     return kind(**{name: others.pop(name) for name in names}), others

@@ -1,22 +1,21 @@
-"""One process at a time owns an output folder.
+"""Lets only one process at a time own an output folder.
 
     with own_output("runs/today") as check:
         ...
         check()   # before the result is marked as complete
 
-The owner holds `_tasks/lock.json`, which says who it is.
+The owner holds `_tasks/lock.json`, which identifies it.
 
-On a local disk the lock is one of the kernel (`flock`, by filelock), so it ends with
-the process, however that ends. On NFS the server keeps it, for all machines that mount
-the folder; where a machine dies, the server frees it when the lease of that client is
-over, after a minute or two. On a file system that lies about locks, such as FUSE over
-an object store, it holds among the processes of one machine; one that has none at all
-refuses the output.
+On a local disk it is a kernel lock (`flock`, by filelock), so it ends with the process.
+On NFS the server keeps it, for all machines that mount the folder; if a machine dies,
+the server frees the lock when the client's lease ends, after a minute or two. A file
+system that does not share locks, such as FUSE over an object store, only excludes
+processes of the same machine. Without any locks, the output is refused.
 
-An object store is asked to write the lock only where there is none, so of several
-processes one gets it. What a killed owner leaves is removed by the next process of the
-same machine or container, and else by hand, as the message says. An owner whose lock
-was removed while it works notices at its next `check`.
+On an object store, the lock is created only if it does not exist, so one of several
+processes gets it. After an owner was killed, the next process on the same machine or in
+the same container removes the lock; on another machine the message asks the user to
+remove it. An owner whose lock was removed notices at its next `check`.
 """
 
 import contextlib
@@ -35,22 +34,22 @@ from precis.model.errors import JobError, UsageError
 from precis.model.storage.store import ObjectStore
 from precis.pipelines.run.result_files import LOCK_FILE, TASKS_FOLDER, not_writable
 
-# How long a lock that is just being given back is waited for.
+# How long to wait for a lock that is just being released.
 _PATIENCE_SECONDS = 0.2
 
 
 @contextlib.contextmanager
 def own_output(output: str) -> Iterator[Callable[[], None]]:
-    """Owns an output folder for the length of the block.
+    """Owns an output folder during the block.
 
-    Where the block raises, unfinished files are removed.
+    If the block raises, unfinished files are removed.
 
-    Yields a function that raises a JobError where another process has taken the folder.
+    Yields a function that raises a JobError if another process has taken the folder.
 
     Raises:
       UsageError: another process owns the folder, or it cannot be written.
-      JobError: the folder was lost to another process during the block, or the disk
-        is full.
+      JobError: another process took over the folder during the block, or the disk is
+          full.
     """
     path = files.join(output, TASKS_FOLDER, LOCK_FILE)
     fs, name = files.filesystem(path)
@@ -92,7 +91,7 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
                 with open(name, "wb") as file:
                     file.write(content)
             else:
-                # The answer to an attempt may be lost, so that the lock is held.
+                # The answer to an attempt may have been lost, so the lock may be held.
                 while not (fs.create(name, content) or is_held()):
                     if not _is_left_here(path):
                         raise Timeout(path)
@@ -105,7 +104,7 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
         try:
             yield check
         except BaseException:
-            # Whatever failed, the loss of the output is behind it.
+            # A lost output is the likely cause of any other error, so it comes first.
             check()
             files.remove_leftovers(output)
             raise
@@ -115,13 +114,13 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
             if is_held():
                 fs.rm(name)
             if lock and lock.is_locked:
-                os.rmdir(os.path.dirname(name))  # Where nothing else is in it.
+                os.rmdir(os.path.dirname(name))  # Fails if it is not empty.
         if lock:
             lock.release()
 
 
 def _is_left_here(path: str) -> bool:
-    """Whether a lock is that of a process of this machine which was killed."""
+    """Whether a killed process of this machine left the lock."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         holder = files.read_json(path)
         try:
@@ -133,8 +132,8 @@ def _is_left_here(path: str) -> bool:
 
 
 def _machine() -> str:
-    """This machine since its start, and the space of process numbers that this process
-    is in: containers may have one host name.
+    """Identifies this machine since its start, and its space of process numbers,
+    because containers may share a host name.
     """
     with contextlib.suppress(OSError):
         start = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
@@ -143,9 +142,9 @@ def _machine() -> str:
 
 
 def _in_use(output: str, path: str, *, is_store: bool) -> UsageError:
-    """The error of a folder that another process owns."""
+    """The error for a folder that another process owns."""
     owner = "another process"
-    # It may have just begun, or just ended.
+    # The other process may just have started, or just have ended.
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         holder = files.read_json(path)
         since = f" since {holder['since']}" if is_store else ""

@@ -1,8 +1,8 @@
-"""Counts what is done of a task: for the display of this machine, and for the metrics
-of an engine.
+"""Counts the progress of a task, for the display of this machine and for the metrics of
+an engine.
 
-Beam reports metrics only at the end of a local run, and an engine from its workers. So
-both are counted: `precis.model.progress` here, `on_count` for the engine.
+Beam reports metrics of a local run only at its end, so progress is counted twice: with
+`precis.model.progress` for this machine, and with `on_count` for the engine.
 """
 
 from collections import Counter
@@ -11,16 +11,16 @@ from collections.abc import Callable
 from precis.model.progress.counters import count
 from precis.pipelines.corpus.task import Position
 
-# Beam's counters: `precis/documents` and so on.
+# The namespace of Beam's counters, as in `precis/documents`.
 METRICS_NAMESPACE = "precis"
 
 
 class TaskProgress:
-    """Counts what is done of one task.
+    """Counts the progress of one task.
 
-    Whoever finishes documents says where their reader was after the last of them.
-    Documents that were only read do not count, so a job that reads ahead moves with its
-    results. What is counted never exceeds the task's size, and adds up to it.
+    Code that finishes documents reports the position of the reader after the last of
+    them. Documents that are only read do not count, so progress follows results. The
+    counts never exceed the task's size, and add up to it.
     """
 
     def __init__(
@@ -29,9 +29,9 @@ class TaskProgress:
         """Starts the clock.
 
         Args:
-          size: of the task, in the job's unit.
+          size: the size of the task, in the job's unit.
           on_count: takes the name of a counter, `documents`, `tokens` or `flagged`, and
-            what is added to it.
+              the number to add to it.
         """
         self._size = size
         self._on_count = on_count
@@ -40,12 +40,12 @@ class TaskProgress:
         count()
 
     def advance_to(self, position: Position, part: float = 1.0) -> None:
-        """Counts the documents up to a position.
+        """Counts documents up to a position.
 
         Args:
-          position: of the reader, after the last of them.
-          part: how much is done of the work that lies between the last position that
-              was reached and this one.
+          position: the position of the reader after the last finished document.
+          part: the share that is done of the work between the last position and this
+              position.
         """
         before = self._done
         records = before.records + part * (position.records - before.records)
@@ -55,8 +55,8 @@ class TaskProgress:
             self._done = position
 
     def add(self, name: str, number: int) -> None:
-        """Counts `tokens` that were encoded, read or written, or `flagged` rows, whose
-        summary has a quality flag.
+        """Adds to the counter `tokens` (encoded, read or written) or `flagged` (rows
+        with a quality flag).
         """
         if number:
             self._counted[name] += number
@@ -65,13 +65,13 @@ class TaskProgress:
                 self._on_count(name, number)
 
     def give_back(self) -> None:
-        """Takes back all but the size: its file failed, so there is no result."""
+        """Takes back everything except the size, because the task's file failed."""
         for name in {*self._counted} - {"size"}:
             self.add(name, -self._counted[name])
         self._done = Position()
 
     def finish(self) -> None:
-        """Counts what is left of the size: the task is done."""
+        """Counts the rest of the size when the task is done."""
         self._count_up_to(self._done.records, self._size)
 
     def _count_up_to(self, documents: int, size: int) -> None:

@@ -1,6 +1,6 @@
-"""The files of a job and of its result: their names, and how they are described.
+"""The files of a job and its result: their names and descriptions.
 
-`precis.model.finished` says whether a result is finished and whole.
+`precis.model.finished` checks whether a result is finished and complete.
 """
 
 import json
@@ -18,15 +18,15 @@ WAY_OUT = "name another --output, or remove that folder"
 DATA_FOLDER = "data"
 GROUPS_FOLDER = "groups"
 DEAD_LETTERS_FOLDER = "dead_letters"
-# The file that describes a finished result, by its kind.
+# The name of the file that describes a finished result, by its kind.
 DESCRIPTION_FILES = {"records": "dataset.json", "summaries": "manifest.json"}
 
 
 class PublishedFile(TypedDict):
-    """A file as receipts and manifests describe it.
+    """The description of a file in receipts and manifests.
 
-    `file` is its name in the output folder. Only a shard of records has a `split`. Only
-    an output file of `--partition_by` has a `partition`, the values of its columns.
+    `file` is its name in the output folder. Only shards of records have a `split`. Only
+    output files of `--partition_by` have a `partition`, the values of its columns.
     """
 
     file: str
@@ -38,7 +38,7 @@ class PublishedFile(TypedDict):
 
 
 def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
-    """The description of a file that was published in an output folder."""
+    """Describes a file that was published in an output folder."""
     path = files.join(output, name)
     fs, path_within = files.filesystem(path)
     return {
@@ -50,13 +50,13 @@ def describe_file(output: str, name: str, *, rows: int) -> PublishedFile:
 
 
 def other_files(output: str, expected: Collection[str]) -> Iterator[str]:
-    """The names of the files below a folder that are not expected there, sorted.
+    """Lists the files in and below a folder that are not expected, sorted by name.
 
-    The list of an object store may be late and hold what was removed.
+    The file list of an object store may lag and show removed files.
 
     Args:
       output: the folder.
-      expected: names from the folder on.
+      expected: names relative to the folder.
     """
     fs, root = files.filesystem(output)
     start = len(root.rstrip("/")) + 1
@@ -67,15 +67,15 @@ def other_files(output: str, expected: Collection[str]) -> Iterator[str]:
 
 
 def check_apart(path: str, *, flag: str, result: str) -> None:
-    """Refuses a place in a finished result, whose files stay as they were written.
+    """Refuses to write into a finished result, whose files must not change.
 
     Args:
-      path: of a file or folder that is to be written.
-      flag: that names it, for the message.
-      result: the folder of the result.
+      path: the file or folder that is to be written.
+      flag: the flag that names it, for the message.
+      result: the folder of the finished result.
 
     Raises:
-      UsageError: it lies there. Links are followed before paths are compared.
+      UsageError: the path lies in the result, also through links.
     """
     if is_within(resolve(path), resolve(result)):
         raise UsageError(
@@ -85,7 +85,7 @@ def check_apart(path: str, *, flag: str, result: str) -> None:
 
 
 def not_writable(output: str, error: OSError) -> PrecisError:
-    """The error for a folder in which a job cannot begin."""
+    """The error for a folder in which a job cannot start."""
     if error.errno in NO_ROOM:
         return JobError(
             f"{output} cannot be written: {error}; make room and run the same command "
@@ -98,11 +98,11 @@ _CHECKSUM_FIELD = "content_sha256"
 
 
 def write_checksummed(path: str, content: Mapping[str, Any]) -> None:
-    """Publishes a JSON object with its checksum.
+    """Publishes a JSON object with a checksum.
 
     Args:
-      path: the file.
-      content: of the object.
+      path: the file to write.
+      content: the object.
     """
     files.write_json(path, {**content, _CHECKSUM_FIELD: _checksum(content)})
 
@@ -110,13 +110,13 @@ def write_checksummed(path: str, content: Mapping[str, Any]) -> None:
 def read_checksummed(
     path: str, *, way_out: str, fields: Mapping[str, type] | None = None
 ) -> dict[str, Any]:
-    """The JSON object in a file of `write_checksummed`.
+    """Reads the JSON object in a file that `write_checksummed` wrote.
 
     Args:
-      path, way_out, fields: as in `files.read_object`.
+      path, way_out, fields: as for `files.read_object`.
 
     Raises:
-      DataError: the file is not as it was written.
+      DataError: the file has been changed.
     """
     content = files.read_object(path, way_out=way_out, fields=fields)
     if content.pop(_CHECKSUM_FIELD, None) != _checksum(content):
@@ -127,5 +127,5 @@ def read_checksummed(
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
-    # JSON turns keys that are numbers into text, which sorts in another order.
+    # JSON turns number keys into text, which sorts differently.
     return files.sha256_json(json.loads(json.dumps(content)))

@@ -1,15 +1,15 @@
-"""The job `precis summarize`, one document, and the articles of other programs.
+"""The job `precis summarize`, and summaries of single texts and data frames.
 
-summarize             the job and its steps: a task of the corpus becomes an output file
-window_summarizer     articles to rows, in windows
+summarize             the job and its steps, from task to output file
+window_summarizer     turns articles into rows, in windows
 summary_rows          the row of an article
-extractive_summaries  sentences of the extractive methods
-document_encoder      what a network reads of an article
+extractive_summaries  chooses the sentences of the extractive methods
+document_encoder      encodes articles for a network
 run_output            the output files of a run, their counts, and its manifest
-known_documents       documents with equal texts or an earlier row, which is taken over
-groups                sentences of all rows by group; a summary of each group
-earlier_runs          runs whose rows are taken over
-texts                 the summaries of one text, and of a data frame
+known_documents       documents with an equal text or an earlier row, which is reused
+groups                the sentences of all rows by group, and a summary of each group
+earlier_runs          finds runs whose rows can be reused
+texts                 summarizes one text, or a data frame
 options               the options of the command
 summary_settings      the settings that the rows depend on
 """

@@ -1,7 +1,7 @@
-"""Earlier runs, whose rows a job takes over instead of computing them again.
+"""Finds earlier runs, whose rows a job reuses.
 
-A row is taken over where its run had the same settings, and its content is the same;
-`settings_id` and `content_sha256` say so.
+A row is reused if the settings of its run and its content are the same, according to
+`settings_id` and `content_sha256`.
 """
 
 import functools
@@ -33,27 +33,26 @@ from precis.pipelines.tables.finished_run import (
 from precis.pipelines.tables.output_files import read_output_file, read_row_group
 
 EARLIER_FILE = "earlier.json"
-_OPEN_GROUPS = 4  # row groups that are held in memory
-# Where a row of an earlier run lies.
+_OPEN_GROUPS = 4  # number of row groups that are kept in memory
+# The place of a row of an earlier run.
 PLACE = pa.struct(dict.fromkeys(("part", "row_group", "row"), pa.int64()))
 
 
 def find_earlier_runs(
     job: Job, folders: Sequence[str], settings: SummarySettings
 ) -> tuple[OutputFile, ...]:
-    """The output files of runs that a job may take rows from, the preferred ones first.
+    """Lists output files whose rows a job may reuse, the preferred files first.
 
-    They are looked for when the job begins and written down, so that the job goes on
-    with the same ones after an interruption. A job that repairs its own result takes
-    over what is whole of it.
+    The list is made when the job begins, and stored, so that an interrupted job resumes
+    with the same files. A job that repairs its own result reuses its undamaged files.
 
     Args:
-      job: the job.
-      folders: the flag --reuse.
-      settings: how documents are summarized.
+      job: the job that reuses rows.
+      folders: the value of the flag --reuse.
+      settings: how the job summarizes.
 
     Raises:
-      UsageError: a folder is no finished run and holds none.
+      UsageError: a folder neither is nor contains a finished run.
     """
     path = files.join(job.output, TASKS_FOLDER, EARLIER_FILE)
     if not files.exists(path):
@@ -79,9 +78,9 @@ def find_earlier_runs(
 
 
 def _kept_files(job: Job) -> list[OutputFile]:
-    """The output files of a damaged result that are whole.
+    """The undamaged output files of a damaged result.
 
-    They are moved, as their names are needed again.
+    They are moved, because the job writes files of the same names.
     """
     if not job.damaged or MANIFEST_FILE in job.damaged:
         return []
@@ -95,7 +94,7 @@ def _kept_files(job: Job) -> list[OutputFile]:
 
 
 def _usable_files(folder: str, settings: SummarySettings) -> list[OutputFile]:
-    """The output files of a run; none where its settings differ, which is said."""
+    """The output files of a run; none, with a message, if its settings differ."""
     run = open_run(folder)
     if run.manifest.get("settings_id") == settings.settings_id:
         return [*run.output_files, *run.group_output_files]
@@ -109,16 +108,16 @@ def _usable_files(folder: str, settings: SummarySettings) -> list[OutputFile]:
 
 
 def _find_runs(folders: Sequence[str], *, own: str) -> list[str]:
-    """The finished runs among folders.
+    """Finds the finished runs in folders.
 
-    A folder that holds finished runs stands for them.
+    A folder is a finished run itself, or contains finished runs.
 
     Args:
-      folders: of runs.
-      own: the output of the job. The first run in a folder of runs finds none yet.
+      folders: the paths of the folders.
+      own: the job's output. The first run in a folder of runs finds none yet.
 
     Raises:
-      UsageError: a folder is no finished run and holds none.
+      UsageError: a folder neither is nor contains a finished run.
     """
     runs = []
     for folder in folders:
@@ -143,16 +142,16 @@ def _is_finished(folder: str) -> bool:
 def placed_rows(
     output_files: Sequence[OutputFile], columns: Sequence[str]
 ) -> Iterator[pa.Table]:
-    """The rows of output files, a table for each row group.
+    """Reads the rows of output files, a table for each row group.
 
-    The column `earlier` has the place of each row, as `EarlierRows.read` takes it.
+    The column `earlier` is the place of each row, for `EarlierRows.read`.
 
     Args:
-      output_files: of earlier runs.
+      output_files: the output files of earlier runs.
       columns: the columns to read.
 
     Raises:
-      DataError: an output file is missing, or its checksum is another one.
+      DataError: an output file is missing, or its checksum differs.
     """
     for number, output_file in enumerate(output_files):
         if (
@@ -172,22 +171,22 @@ def placed_rows(
 
 
 class EarlierRows:
-    """Reads rows of the output files of earlier runs, mostly in their order."""
+    """Reads rows from the output files of earlier runs, mostly in file order."""
 
     def __init__(self, output_files: Sequence[OutputFile]) -> None:
         self._output_files = output_files
         self._group = functools.lru_cache(_OPEN_GROUPS)(self._read_group)
 
     def read(self, output_file: int, row_group: int, row: int) -> dict[str, Any]:
-        """A row as a dict, without columns that the folder of its output file names.
+        """Reads a row as a dict, without the partition columns of its file's folder.
 
         Args:
           output_file: the number of the output file.
-          row_group: the number of the row group in it.
-          row: its place in that.
+          row_group: the number of the row group in the file.
+          row: the number of the row in its row group.
 
         Raises:
-          DataError: the output file was damaged since its keys were read.
+          DataError: the output file was damaged after its keys were read.
         """
         (values,) = self._group(output_file, row_group).slice(row, 1).to_pylist()
         return dict(values)

@@ -1,4 +1,4 @@
-"""The sentences that every extractive method chooses in a document."""
+"""Chooses sentences of a document with each extractive method."""
 
 import itertools
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from precis.pipelines.tables.columns import round_score
 if TYPE_CHECKING:  # It imports TensorFlow.
     from precis.model.inference.selector_bundle import SelectorBundle
 
-# The stage of a failure to choose sentences.
+# The stage that a failure to choose sentences names.
 EXTRACT = "extract"
 
 
@@ -30,16 +30,16 @@ def neural_scores(
     selector: "SelectorBundle",
     terms: Sequence[Terms | None],
 ) -> list[np.ndarray]:
-    """The scores of the method `neural` for the sentences of documents, float64 [N]
-    each.
+    """Scores the sentences of documents with the selector, for the method `neural`:
+    float64 [N] for each document.
 
     Args:
       articles: the documents.
-      selector: scores their sentences.
-      terms: of the articles; None where they are not known.
+      selector: the network that scores their sentences.
+      terms: the terms of the articles; None if they are not known.
     """
     sentences = [article.sentence_texts for article in articles]
-    # The network has learned from the terms of English, whatever it reads.
+    # The network learned from English terms and needs them in every language.
     known = {
         n: of_article
         for n, of_article in enumerate(terms)
@@ -58,16 +58,16 @@ def neural_scores(
 def read_words(
     articles: Sequence[Article], methods: Sequence[str]
 ) -> Sequence[Terms | None]:
-    """Reads what the methods and the measures need of the words of articles.
+    """Reads the words of articles for the methods and the measures.
 
-    Together this takes a third of the time that it takes for each alone.
+    One pass takes a third of the time of a pass for each.
 
     Args:
       articles: at most READ_TOGETHER documents.
-      methods: names of the methods.
+      methods: the names of the methods.
 
     Returns:
-      The terms of each; None where no method reads terms.
+      The terms of each article; None if no method reads terms.
     """
     pieces = [article.pieces for article in articles]
     sentences = [text for of_article in pieces for text in of_article[:-1]]
@@ -99,18 +99,18 @@ def choose_sentences(
     selection: SelectionConfig,
     expected: ExpectedReference | None = None,
 ) -> dict[str, list[Extract]]:
-    """The sentences of a document that each method chooses, in document order.
+    """Chooses sentences of a document with each method, in document order.
 
-    The oracle chooses nothing where the document has no reference that ROUGE reads.
+    The oracle chooses nothing if the document has no reference that ROUGE can read.
 
     Args:
       article: the document.
-      neural: the scores of the method `neural`.
-      terms: of the article; None where no method reads terms.
-      methods: names of the methods.
-      selection: how sentences are chosen by their scores.
-      expected: of the reference, by the network of `neural`, where it has learned
-          that.
+      neural: the scores of the method `neural`; None without a selector.
+      terms: the terms of the article; None if no method reads terms.
+      methods: the names of the methods.
+      selection: how to choose sentences by their scores.
+      expected: the reference as the selector expects it, if the selector has learned to
+          expect references.
     """
     texts = article.sentence_texts
     extracts = {}

@@ -1,13 +1,13 @@
-"""One summary of each group of documents, made of the rows of its documents.
+"""Summarizes each group of documents, from the rows of its documents.
 
     join     the rows of all tasks -> _tasks/candidates.parquet   sentences by group
-    groups   tasks, a range of groups each -> groups/part-*.parquet
+    groups   tasks, each a range of groups -> groups/part-*.parquet
 
-The candidates of a group are the sentences that were chosen of its documents, so the
+The candidates of a group are the sentences that were chosen from its documents, so the
 corpus is not read again. DuckDB sorts them by group, and writes to a temporary folder
-what does not fit its memory. Which of them a large group keeps depends on nothing but
-the sentences: equal ones count once, and the order is that of their copies, their
-ranks, their places, and last a hash of their words. An interrupted job joins again.
+what does not fit its memory. A large group keeps only the first candidates: equal
+sentences count as one, and the order is by number of copies, rank, position, and then a
+hash of the words. A resumed job joins again.
 """
 
 import dataclasses
@@ -73,7 +73,7 @@ _COLUMNS = (
 )
 _SENTENCE = ("document_id", "start", "end", "text")
 _PLACE = ("source_file", "source_position")
-# Of a table `batch`. Sums of hashes do not depend on the order of the documents.
+# Queries of a table `batch`. A sum of hashes does not depend on the document order.
 _MEMBERS = """
 SELECT
     member, group_id, document_id, source_file, source_position, language, moment,
@@ -140,29 +140,29 @@ ORDER BY number, candidate
 
 
 class GroupTask(NamedTuple):
-    """Groups that one worker summarizes."""
+    """Groups that are summarized as one task."""
 
     number: int
 
 
 def with_group_field(corpus: CorpusOptions, groups: GroupOptions) -> CorpusOptions:
-    """The options of a corpus whose fields that make the groups and order their
-    sentences are kept.
+    """The options of a corpus, which also keep the fields by which documents are
+    grouped and their sentences ordered.
     """
     kept = ["", *OF_A_ROW, *(field.name for field in corpus.kept_fields)]
     new = dict.fromkeys((groups.field.name, groups.order_by))
-    # A name that holds a colon needs a type.
+    # A name with a colon needs a type.
     names = [name + ":string" * (":" in name) for name in new if name not in kept]
     names = list(filter(None, (corpus.keep_fields, *names)))
     return dataclasses.replace(corpus, keep_fields=",".join(names))
 
 
 def join_groups(reports: Iterable[TaskReport], run: SummaryRun) -> list[GroupTask]:
-    """Writes the candidates of all groups, and lists the tasks that summarize them.
+    """Writes the candidates of all groups; lists the tasks that summarize them.
 
     Args:
-      reports: of all tasks with rows.
-      run: of the rows.
+      reports: the reports of all tasks with rows.
+      run: the run that has the rows.
     """
     enter_step("join")
     reports = sorted(reports, key=lambda each: each.task)
@@ -186,12 +186,12 @@ def load_members(
     batches: Iterable[pa.Table],
     settings: SummarySettings,
 ) -> None:
-    """Takes documents into an empty database, with their sentences.
+    """Loads documents and their sentences into an empty database.
 
     Args:
-      connection: of `open_database`.
-      batches: rows as `as_members` gives them, one table at least.
-      settings: of the rows.
+      connection: a connection from `open_database`.
+      batches: rows from `as_members`, at least one table.
+      settings: the settings of the rows.
     """
     insert_rows(connection, "known", _KNOWN.empty_table())
     sentences = _SENTENCES.replace("METHODS", ",".join(_methods(settings)))
@@ -203,28 +203,26 @@ def load_members(
 def join_candidates(
     connection: "duckdb.DuckDBPyConnection", groups: GroupOptions
 ) -> pa.RecordBatchReader:
-    """The candidates of all groups of a database, those of a group together and best
-    first.
-    """
+    """The candidates of all groups of a database, sorted by group, the best first."""
     sizes = groups.max_group_candidates, groups.group_task_candidates
     connection.execute(_JOIN.format(*sizes))
     return connection.sql(_CANDIDATES).to_arrow_reader(ROWS_AT_ONCE)
 
 
 def _methods(settings: SummarySettings) -> Sequence[str]:
-    """The methods whose sentences are candidates: all that read the text, and where a
-    document has those of neural, these alone.
+    """The methods whose sentences are candidates: all that read only the text. A
+    document with sentences of `neural` contributes only these.
     """
     methods = settings.options.methods
     read = [name for name in methods if name not in (ORACLE, "random")]
     if NEURAL in methods:
-        read.append("lead")  # Of documents that the built-in selector does not read.
+        read.append("lead")  # For documents that the built-in selector does not read.
     return read or methods
 
 
 def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Table]:
     """The rows of all output files with their groups, a table for each row group, after
-    one table without rows.
+    an empty table.
     """
     names = member_columns(run.groups)
     yield as_members(run.layout.schema.empty_table().select(names), run.groups)
@@ -240,20 +238,20 @@ def _members(reports: Iterable[TaskReport], run: SummaryRun) -> Iterator[pa.Tabl
 
 
 def member_columns(groups: GroupOptions) -> list[str]:
-    """The columns of a document's row that the summary of its group is made of."""
+    """The columns of a document's row from which its group is summarized."""
     of_groups = filter(None, (groups.field.name, groups.order_by))
     return list(dict.fromkeys([*_COLUMNS, *of_groups]))
 
 
 def as_members(rows: pa.Table, groups: GroupOptions) -> pa.Table:
-    """Rows of documents with their groups.
+    """Adds their groups to rows of documents.
 
     Args:
-      rows: with the columns of `member_columns`.
-      groups: how they are made.
+      rows: rows with the columns of `member_columns`.
+      groups: the options of the groups.
     """
     moments = pa.nulls(len(rows), pa.int64())
-    if groups.order_by:  # Times and whole numbers as int64 of the same order.
+    if groups.order_by:  # Times and whole numbers become int64, in the same order.
         moments = rows.column(groups.order_by)
     if pa.types.is_date32(moments.type):  # Days have 32 bits.
         moments = moments.cast(pa.int32())
@@ -269,14 +267,14 @@ def group_rows(
     run_id: str,
     earlier: Sequence[OutputFile] = (),
 ) -> Iterator[dict[str, Any]]:
-    """The rows of groups.
+    """Makes the rows of groups.
 
     Args:
-      candidates: as `join_candidates` orders them.
-      settings: of the documents' rows.
-      groups: how they are made.
-      run_id: the column `run_id`.
-      earlier: output files with the rows of groups that have not changed.
+      candidates: the candidates in the order of `join_candidates`.
+      settings: the settings of the documents' rows.
+      groups: the options of the groups.
+      run_id: the value of the column `run_id`.
+      earlier: output files of earlier runs with rows of groups.
     """
     settings_id = group_settings_id(settings, groups)
     earlier_rows = EarlierRows(earlier)
@@ -291,17 +289,17 @@ def group_rows(
 def summarize_group(
     candidates: Sequence[dict[str, Any]], settings: SummarySettings, settings_id: str
 ) -> dict[str, Any]:
-    """The row of a group, but for `run_id`.
+    """Makes the row of a group, except `run_id`.
 
     Args:
-      candidates: its sentences, best first; a row without text where it has none.
-      settings: of the documents' rows.
-      settings_id: `group_settings_id`.
+      candidates: its sentences, best first; a row with an empty text if it has none.
+      settings: the settings of the documents' rows.
+      settings_id: the value of `group_settings_id`.
     """
     first = candidates[0]
     candidates = [each for each in candidates if each["text"] is not None]
     english = sum(is_english(each["language"]) for each in candidates)
-    # Salience is a product of the scores of neural.
+    # Salience is a product of scores of `neural`.
     has_scores = all(each["score"] is not None for each in candidates)
     method = SALIENCE if candidates and has_scores else CENTRALITY
     choices = choose_of_group(
@@ -372,12 +370,12 @@ class GroupWorker(TaskWorker):
 def _with_places(
     row: dict[str, Any], candidates: Sequence[dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """The row of an earlier run with the places that its documents have now; None where
-    a sentence is no candidate any more.
+    """The row of an earlier run with the current places of its documents; None if a
+    sentence is not a candidate any more.
 
     Args:
-      row: of a group whose members have not changed.
-      candidates: of the group.
+      row: the row of a group whose members have not changed.
+      candidates: the candidates of the group.
     """
     known = {tuple(each[name] for name in _SENTENCE): each for each in candidates}
     for sentence in row["sentences"]:

@@ -47,7 +47,7 @@ INT8 = "int8"  # --precision with --engine ctranslate2
 KEEP, FAIL = "keep", "fail"  # --on_duplicate_id
 WRITE_ARTICLE = "article"
 WRITE_SENTENCES = "sentences"
-# By --form.
+# The instruction for each value of --form.
 INSTRUCTIONS = {
     SUMMARY: "Summarize the following document in two or three sentences. Use only "
     "facts that it states. Answer with the summary alone.",
@@ -60,11 +60,11 @@ INSTRUCTIONS = {
 
 
 def decode_id(decoding: SearchConfig, precision: str, engine: str = TENSORFLOW) -> str:
-    """Names a search in every row it writes and in every checkpoint that was exported
-    with it: 16 hexadecimal digits.
+    """The hash of the search settings, in every row and every exported checkpoint: 16
+    hexadecimal digits.
     """
-    # Rows hold the id, so it stays as it is: made with three settings that no search
-    # has any more, and without these that a search came to have where they are off.
+    # Ids must not change: they include three settings that no longer exist, and exclude
+    # newer settings where they are off.
     search: dict[str, Any]
     search = {"coverage_penalty": 0.0, "beam_groups": 1, "diversity_penalty": 0.0}
     search |= {**dataclasses.asdict(decoding), "precision": precision}
@@ -77,7 +77,7 @@ def decode_id(decoding: SearchConfig, precision: str, engine: str = TENSORFLOW) 
     return files.sha256_json(search)[:16]
 
 
-# What writes of whole articles.
+# The writers that read whole articles.
 _OF_ARTICLES = tuple(writer for writer in Writer if writer != Writer.SUMMARIZER)
 
 
@@ -255,12 +255,12 @@ class SummarizeOptions(Options):
 
     @property
     def is_endpoint(self) -> bool:
-        """Whether a model of a server writes."""
+        """Whether a model on a server writes."""
         return is_endpoint(self.bundle)
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The names in `extractive`, in order, each once, or the usual ones."""
+        """The methods in `extractive`, in order without duplicates, or the default."""
         if self.extractive:
             return tuple(dict.fromkeys(comma_list(self.extractive)))
         is_neural = self.extractive_bundle or not self.bundle
@@ -268,7 +268,7 @@ class SummarizeOptions(Options):
 
     @property
     def selector(self) -> str:
-        """The bundle that scores sentences; empty where none does."""
+        """The bundle of the selector; empty without one."""
         usual = BUILTIN_SELECTOR if NEURAL in self.methods else ""
         return self.extractive_bundle or usual
 
@@ -418,9 +418,9 @@ class OneDocumentOptions(Options):
             )
 
 
-# Those of the summaries, wherever the documents come from.
+# The options of summaries, wherever the documents come from.
 SUMMARY_OPTIONS = (SummarizeOptions, SelectionConfig, FallbackConfig, SearchConfig)
-# Those that mean nothing where one text is summarized.
+# The options that mean nothing for a single text.
 NOT_FOR_A_TEXT = tuple(
     field.name
     for field in option_fields(SUMMARY_OPTIONS)

@@ -1,7 +1,7 @@
-"""The output files of a run, their counts, and its manifest.
+"""Writes the output files of a run, counts their rows and writes the manifest.
 
 data/part-1f2e3d4c-00003.parquet          the rows of task 3
-data/part-1f2e3d4c-00003-copies.parquet   those of its documents that repeat others
+data/part-1f2e3d4c-00003-copies.parquet   the rows of its duplicate documents
 groups/part-1f2e3d4c-00000.parquet        the rows of groups, with --group_by
 """
 
@@ -50,26 +50,26 @@ from precis.pipelines.tables.schema import (
 )
 
 MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
-_ROWS = ("written", "reused", "duplicates")  # outcomes that are rows of the run
+_ROWS = ("written", "reused", "duplicates")  # outcomes that give a row
 _COUNTED = ("summary_methods", "quality_flags", "fallbacks")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SummaryRun:
-    """What a run is made with.
+    """Everything that the tasks of a run need.
 
     Attributes:
-      job: the job.
-      corpus: what it reads.
+      job: the job of the run.
+      corpus: the options of the corpus.
       settings: how documents are summarized.
-      layout: how its rows lie in output files.
-      provenance: of the job.
-      columns: those that all rows share.
-      earlier: output files of earlier runs whose rows it takes over.
-      deduplicates: whether equal texts are summarized once.
-      unique_ids: whether two documents with one id fail it.
-      groups: which groups of documents are summarized.
-      earlier_groups: output files of earlier runs whose rows of groups it takes over.
+      layout: how rows are written to output files.
+      provenance: the provenance of the job.
+      columns: the columns that all rows share.
+      earlier: output files of earlier runs whose rows can be reused.
+      deduplicates: whether equal texts are summarized only once.
+      unique_ids: whether the run fails if two documents have the same id.
+      groups: the options of groups of documents.
+      earlier_groups: output files of earlier runs whose rows of groups can be reused.
     """
 
     job: Job
@@ -91,12 +91,12 @@ class SummaryRun:
 
     @property
     def has_keys(self) -> bool:
-        """Whether keys of the documents are joined before they are summarized."""
+        """Whether a join of document keys comes before the summaries."""
         return bool(self.earlier) or self.deduplicates or self.unique_ids
 
 
 def group_settings_id(settings: SummarySettings, groups: GroupOptions) -> str:
-    """Names the settings that the summary of a group depends on."""
+    """The hash of the settings that the summary of a group depends on."""
     of_groups = {
         field.name: getattr(groups, field.name)
         for field in dataclasses.fields(groups)
@@ -110,17 +110,17 @@ class RowWriter(OutputWriter):
     """Writes the rows of a task, and counts them.
 
     Attributes:
-      outcomes: rows by outcome and source file.
-      truncated: rows whose document a network did not read to its end.
+      outcomes: the number of rows by outcome and source file.
+      truncated: the number of rows whose document a network did not read to its end.
     """
 
     def __init__(self, run: SummaryRun, name: str, progress: TaskProgress) -> None:
         """Stores its arguments.
 
         Args:
-          run: of the rows.
-          name: of the output file among those of the run.
-          progress: of the task.
+          run: the run that the rows belong to.
+          name: the name of the output file within the run.
+          progress: the progress of the task.
         """
         file = f"part-{run.job.run_id[:8]}-{name}.parquet"
         super().__init__(run.job.output, file, run.layout, _footer(run))
@@ -132,13 +132,13 @@ class RowWriter(OutputWriter):
         self._flagged = 0
 
     def add_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Writes rows that were taken over, with these columns and others."""
+        """Writes reused rows, which have these columns and others."""
         schema = self._run.layout.schema
         of_run = [{name: row[name] for name in schema.names} for row in rows]
         self.add(summary_table(of_run, schema), of_run)
 
     def add(self, table: pa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Writes a table with all columns, and counts the rows that it was made of."""
+        """Writes a table with all columns, and counts the rows it was made from."""
         self.write(table)
         for row in rows:
             self._count(row)
@@ -161,12 +161,12 @@ class RowWriter(OutputWriter):
             self._counted["fallbacks"].update(held_back)
 
     def figures(self, **others: Any) -> dict[str, Any]:
-        """What a task reports of its rows, beside other figures by name.
+        """The figures that a task reports on its rows, and other figures by name.
 
         summary_methods      rows by the method of the summary that is shown
-        quality_flags        rows by each of the flags of the summary that is shown
-        fallbacks            rows whose abstractive summary is not shown, by each of the
-                             flags that it was held back for
+        quality_flags        rows by quality flag of the summary that is shown
+        fallbacks            rows whose abstractive summary is not shown, by the quality
+                             flag that rejected it
         flagged              rows with a quality flag
         """
         counted = {name: dict(counts) for name, counts in self._counted.items()}
@@ -179,7 +179,7 @@ def data_files(published: Iterable[PublishedFile]) -> list[PublishedFile]:
 
 
 def _footer(run: SummaryRun) -> dict[str, str]:
-    """Facts about a run for the metadata of its Parquet files."""
+    """Metadata about a run for its Parquet files."""
     facts = {
         "run_id": run.job.run_id,
         "settings_id": run.columns["settings_id"],
@@ -190,7 +190,7 @@ def _footer(run: SummaryRun) -> dict[str, str]:
 
 
 class RunManifest(TypedDict):
-    """The content of manifest.json; docs/SCHEMA.md says what the entries mean."""
+    """The content of manifest.json; docs/SCHEMA.md explains the entries."""
 
     kind: str
     schema_version: int
@@ -229,15 +229,14 @@ class RunManifest(TypedDict):
 
 
 def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
-    """Writes the manifest from the reports of all tasks, where it is checked first.
+    """Writes the manifest from the reports of all tasks, to be checked later.
 
     Args:
-      reports: of the tasks, those that copied rows for duplicates and those of groups
-          among them.
+      reports: the reports of all tasks, including copies of duplicates and groups.
       run: the run.
 
     Raises:
-      JobError: a record of the corpus is not accounted for.
+      JobError: the outcomes of the records do not add up.
     """
     reports = sorted(
         reports, key=lambda each: (each.figures.get("is_copy", False), each.task)
@@ -257,7 +256,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     if run.groups.rows == GROUPS:
         published = []
     options = run.settings.options
-    # How much of the corpus `--limit` read, from 0 to 1; 0 without it.
+    # The share of the corpus that `--limit` read, from 0 to 1; 0 without it.
     shares = [report.figures.get("share", 0) for report in reports]
     search = None
     if options.bundle:
@@ -299,7 +298,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
         "dead_letters": [file for report in reports for file in report.dead_letters],
     }
     write_description(run.job, manifest)
-    # Where too many failed, the same command asks a server again.
+    # If too many records failed, the same command asks a server again.
     for report in reports:
         if count_unanswered(report.failures):
             files.remove(receipt_path(run.step, report.task))
@@ -312,12 +311,12 @@ def describe_groups(
     """The entry `groups` of the manifest.
 
     Args:
-      reports: of all tasks, those of groups among them.
-      run: of the rows.
-      documents: how many have a row.
+      reports: the reports of all tasks, including groups.
+      run: the run that the rows belong to.
+      documents: the number of documents with a row.
 
     Raises:
-      JobError: the groups have other members than the documents with a row.
+      JobError: the documents of the groups differ from the documents with a row.
     """
     reports = [each for each in reports if "group_members" in each.figures]
     members = sum(report.figures["group_members"] for report in reports)
@@ -341,8 +340,8 @@ def describe_groups(
 
 
 def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
-    """Removes files of this job that are not in the manifest: a task that was killed
-    before its receipt may have failed when it was tried again.
+    """Removes this job's files that are not in the manifest: a task killed before its
+    receipt may have failed in its second run.
     """
     path = files.join(job.output, MANIFEST_FILE)
     listed = {file["file"] for file in listed_files(path, manifest)}
@@ -354,14 +353,14 @@ def _remove_unlisted(job: Job, manifest: Mapping[str, Any]) -> None:
 
 
 def check_rows(sources: FileCounts, published: Sequence[PublishedFile]) -> None:
-    """Compares the rows of the output files with the documents that must have one.
+    """Checks that the output files have a row for each document that needs one.
 
     Args:
-      sources: records by outcome, for each source file.
-      published: the files of the output files.
+      sources: the number of records by outcome, for each source file.
+      published: the output files.
 
     Raises:
-      JobError: there are more rows or fewer, or two output files have one name.
+      JobError: the number of rows is wrong, or two output files have the same name.
     """
     counts = total_counts(sources)
     total = sum(counts[name] for name in _ROWS)
@@ -375,7 +374,7 @@ def check_rows(sources: FileCounts, published: Sequence[PublishedFile]) -> None:
 
 
 def check_run(corpus: CorpusOptions, manifest: Mapping[str, Any]) -> None:
-    """Raises DataError where there was nothing to read."""
+    """Raises DataError if there was nothing to read."""
     counts = manifest["counts"]
     of_split = f" of the split {corpus.split!r}; check --split" if corpus.split else ""
     if not counts["read"] - counts["other_split"] - counts["not_selected"]:

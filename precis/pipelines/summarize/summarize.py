@@ -1,20 +1,20 @@
-"""`precis summarize`: corpus (+ bundles) -> Parquet with an extractive and an
-abstractive summary of every document, and the text to show.
+"""`precis summarize`: writes an extractive and an abstractive summary of every document
+of a corpus, and the text to show, to Parquet.
 
     summarize   a task of the corpus -> its output file, its dead letters, its receipt
                 all receipts -> manifest.json, _SUCCESS
 
-A run with --reuse or --deduplicate does not compute the rows of all documents:
+With --reuse or --deduplicate, a run does not summarize all documents:
 
-    keys, join  tasks, output files of earlier runs -> which document has a row already
-    summarize   as above, for new documents
+    keys, join  tasks, output files of earlier runs -> documents that have a row already
+    summarize   as above, for the other documents
     copy        the rows of documents that repeat others
 
-With --group_by, the rows of groups follow from those of documents:
+With --group_by, the rows of groups are made from the rows of documents:
 
     groups      all output files -> sentences by group -> tasks of groups
 
-Documents are never shuffled; keys are.
+Only keys are shuffled, never documents.
 """
 
 import dataclasses
@@ -101,7 +101,7 @@ from precis.pipelines.summarize.summary_settings import (
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.partitions import output_layout
 
-# With fewer the search is done before further processes can begin.
+# A smaller corpus is done before further search processes can start.
 _LEAST_BYTES_OF_SEARCH = 1 << 20
 
 
@@ -109,7 +109,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> RunManifest:
     """Summarizes every document of a corpus.
 
     Args:
-      beam_args: flags for Beam itself.
+      beam_args: the flags for Beam itself.
       **flags: the fields of the dataclasses in `pipelines.summarize.options.SUMMARIZE`.
 
     Returns:
@@ -129,10 +129,10 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> RunManifest:
 def plan(
     flags: Mapping[str, Any], beam_args: Sequence[str]
 ) -> tuple[list[Task], Callable[[], str]]:
-    """Makes all checks of the start of `summarize`.
+    """Makes all checks that `summarize` makes before it starts.
 
     Returns:
-      The tasks of the job, and what runs it and returns its folder.
+      The tasks of the job, and a function that runs it and returns its folder.
     """
     refuse_within_import()
     flags = check_values(SUMMARIZE, flags)
@@ -190,17 +190,17 @@ def plan(
 
 
 class SummarizeWorker(TaskWorker):
-    """Turns one task into an output file of the run."""
+    """Summarizes the documents of a task and writes its output file."""
 
     def __init__(self, run: SummaryRun, share: Callable[..., Any]) -> None:
-        """Takes what is made, and how; and what shares models, `Shared.acquire`."""
+        """Stores the run, and the function that shares models, `Shared.acquire`."""
         self._run = run
         self._summarizer = WindowSummarizer(
             run.settings, run_id=run.job.run_id, share=share
         )
 
     def progress_size(self, task: Task) -> int:
-        """Progress is counted in bytes of the corpus."""
+        """The size of the task in bytes of the corpus."""
         return task.size_bytes
 
     def load(self) -> None:
@@ -208,7 +208,7 @@ class SummarizeWorker(TaskWorker):
         self._summarizer.load()
 
     def close(self) -> None:
-        """Ends the search processes that no thread needs any more."""
+        """Ends the search processes when the last thread that used them ends."""
         self._summarizer.close()
 
     def run(
@@ -242,7 +242,7 @@ class SummarizeWorker(TaskWorker):
                 progress.advance_to(window.position)
             waiting = known.finish()
             published = writer.finish()
-            progress.advance_to(reader.position)  # New documents need not be the last.
+            progress.advance_to(reader.position)  # After reused documents
         return TaskReport(
             file_counts=count_by_file(
                 read=reader.read,
@@ -270,10 +270,10 @@ def run_steps(
     """Runs the steps of a run, which end with its manifest.
 
     Args:
-      run: what is made, and how.
-      tasks: of the corpus.
-      beam_options: those of the job.
-      workers: the flag --workers.
+      run: the run and its settings.
+      tasks: the tasks of the corpus.
+      beam_options: the Beam options of the job.
+      workers: the value of the flag --workers.
     """
     size = sum(task.size_bytes for task in tasks)
     processes = count_workers(workers, beam_options, tasks=len(tasks), size=size)
@@ -286,8 +286,8 @@ def run_steps(
         )
         if is_large and count_processes(options.search_processes) > 1:
             start_fork_server(SEARCH_IMPORTS[options.engine])
-    # Where a network writes, the search processes have the cores, and one process reads
-    # for them. A checker takes much memory, and an accelerator serves one process.
+    # Search processes need all cores, so a single process reads for them. A claim
+    # checker takes much memory, and an accelerator serves only one process.
     has_models = bool(options.bundle or options.checker)
     if has_models or (run.settings.reads_vectors and has_accelerator()):
         readers = 1
@@ -317,8 +317,8 @@ def run_steps(
 def _await_keys(
     pipeline: beam.Pipeline, tasks: Sequence[Task], run: SummaryRun, processes: int
 ) -> PCollection:
-    """The tasks of the corpus; where the run needs it, when its documents are compared
-    with each other and with those of earlier runs.
+    """The tasks of the corpus; if the run has keys, after its documents were compared
+    with each other and with earlier runs.
     """
     listed = pipeline | "ListTasks" >> beam.Create(tasks)
     if run.has_keys or run.groups.group_by:
@@ -338,7 +338,7 @@ def _await_keys(
 def _add_step(
     reports: Any, name: str, step: RunTasks, list_tasks: Callable[..., Any], *given: Any
 ) -> Any:
-    """The reports of tasks, and of those that are listed when these are done."""
+    """Adds a step whose tasks are listed after other reports; returns all reports."""
     added = (
         reports
         | f"Await{name}" >> beam.combiners.ToList()
@@ -349,23 +349,23 @@ def _add_step(
 
 
 def _with_duplicates(done: Sequence[TaskReport], tasks: Sequence[Task]) -> list[Task]:
-    """The tasks with documents that wait for the rows of others."""
+    """The tasks with documents that wait for other documents' rows."""
     return [tasks[each.task] for each in done if each.figures.get("has_duplicates")]
 
 
 def with_search_processes(
     settings: SummarySettings, beam_options: PipelineOptions, *, workers: int = 0
 ) -> SummarySettings:
-    """The settings with a number of search processes that leaves no core to two.
+    """Sets the number of search processes so that each has a core for itself.
 
-    Beam starts one worker process a core, and each of them would start one search
-    process a core, so each has one. In this process there are as many as workers. The
-    option search_processes is obeyed where it is given.
+    Beam starts one worker process per core, and each would start one search process per
+    core, so each gets one. In this process the number is the number of workers. The
+    option search_processes has precedence.
 
     Args:
-      settings: of the summaries.
-      beam_options: those of the job.
-      workers: the flag --workers; 0 is one for each core.
+      settings: the settings of the summaries.
+      beam_options: the Beam options of the job.
+      workers: the value of the flag --workers; 0 is one for each core.
     """
     processes = workers if works_in_this_process(beam_options) else 1
     processes = settings.options.search_processes or processes

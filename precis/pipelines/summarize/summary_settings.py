@@ -1,4 +1,4 @@
-"""The settings of `precis summarize` that say what the rows hold.
+"""The settings of `precis summarize` that decide what the rows contain.
 
 The command and the transform `SummarizeDocuments` read them from the same flags.
 """
@@ -65,13 +65,13 @@ MODEL_COLUMNS = (
 
 
 class SummarySettings(NamedTuple):
-    """How documents are summarized.
+    """All settings that summaries depend on.
 
     Attributes:
-      options, selection, fallback, decoding: as the flags say.
+      options, selection, fallback, decoding: values of the flags.
       model_ids: the columns of a row that name the models and the search.
-      clean: the flag of the corpus that decides what text of a document is read.
-      writer: of abstractive summaries; None where there are none.
+      clean: the corpus flag --clean, which decides how a text is cleaned.
+      writer: the kind of writer; None if no abstractive summaries are written.
       reads_vectors: whether the selector has an encoder, which needs TensorFlow.
     """
 
@@ -85,15 +85,15 @@ class SummarySettings(NamedTuple):
     reads_vectors: bool = False
 
     def __hash__(self) -> int:
-        """Equal settings have equal flags; the other attributes are dictionaries."""
+        """Hashes the flags, from which the other attributes, dictionaries, follow."""
         return hash(self[:4])
 
     @property
     def described(self) -> dict[str, Any]:
         """Everything that the summaries of a text depend on, by name.
 
-        The settings that change a summary, some in words of one meaning, and the models
-        in place of the paths of bundles.
+        The settings that change a summary, with models in place of the paths of
+        bundles. Settings of equal meaning have equal values.
         """
         described = result_settings(self[:4], self.writer)
         described |= {name: self.model_ids[name] for name in MODEL_COLUMNS}
@@ -109,17 +109,17 @@ class SummarySettings(NamedTuple):
 
     @property
     def is_instructed(self) -> bool:
-        """Whether the writer is a language model, which does what it is told."""
+        """Whether the writer is a language model, which follows an instruction."""
         return self.writer in (Writer.LANGUAGE_MODEL, Writer.ENDPOINT)
 
     @property
     def settings_id(self) -> str:
-        """Names the settings in every row: 16 hexadecimal digits."""
+        """The hash of the settings in every row: 16 hexadecimal digits."""
         return files.sha256_json(self.described)[:16]
 
     @property
     def instruction(self) -> str:
-        """What a language model is told, the limit included."""
+        """The instruction to a language model, including the length limit."""
         words, chars, _ = self.selection.limit
         told = self.options.instruction or INSTRUCTIONS[self.selection.form]
         told += f" Write at most {words} words." * bool(words)
@@ -127,10 +127,10 @@ class SummarySettings(NamedTuple):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Those of each request to an endpoint, beside its messages.
+        """The parameters of each request to an endpoint, except its messages.
 
         Raises:
-          UsageError: `request_json` is no object of JSON.
+          UsageError: `request_json` is not a JSON object.
         """
         given, text = None, self.options.request_json
         with contextlib.suppress(ValueError):
@@ -146,10 +146,10 @@ class SummarySettings(NamedTuple):
 
     @property
     def search(self) -> ModelSearch:
-        """The network and how it is searched; for settings with a bundle."""
+        """The network and its search settings, if the settings have a bundle."""
         decoding, limit = self.decoding, self.selection.limit
         if self.options.write == WRITE_SENTENCES:
-            # A summary is put together from all that the beam holds of a sentence.
+            # The summary is composed from all hypotheses of a sentence in the beam.
             decoding = dataclasses.replace(decoding, n_best=decoding.beam_width)
             limit = NO_LENGTH_LIMIT
         return ModelSearch(
@@ -164,27 +164,27 @@ class SummarySettings(NamedTuple):
 
     @property
     def uses_tensorflow(self) -> bool:
-        """Whether a network of TensorFlow reads or writes here."""
+        """Whether a TensorFlow network reads or writes."""
         writer = self.options.bundle and not self.options.is_endpoint
         return bool(writer or self.options.checker or self.reads_vectors)
 
     @property
     def uses_references(self) -> bool:
-        """Whether a row depends on the highlights of its document."""
+        """Whether a row depends on the reference of its document."""
         return "oracle" in self.options.methods or bool(self.options.keyphrase_bundle)
 
 
 def read_settings(flags: Mapping[str, Any], clean: str) -> SummarySettings:
-    """The settings that the flags of `precis summarize` give, without its output.
+    """Reads the settings from the flags of `precis summarize`, except its output.
 
     Args:
-      flags: of the summaries.
-      clean: as in `SummarySettings`.
+      flags: the flags of the summaries.
+      clean: as for `SummarySettings`.
 
     Raises:
-      UsageError: a flag that there is not, or an invalid value or bundle.
+      UsageError: an unknown flag, or an invalid value or bundle.
     """
-    # The command's folder, which must have a name. Nothing is written here.
+    # Options need an output folder, but nothing is written here.
     values = {**with_flags_of_bundle(with_local_bundles(flags)), "output": os.devnull}
     return summary_settings(*read_flags(SUMMARY_OPTIONS, values), clean=clean)
 
@@ -197,10 +197,10 @@ def summary_settings(
     *,
     clean: str,
 ) -> SummarySettings:
-    """The settings of these options, with the models that the bundles hold.
+    """Combines options with the models of their bundles.
 
     Raises:
-      UsageError: options that do not go together, or a folder that is no bundle.
+      UsageError: options contradict each other, or a folder is not a bundle.
     """
     if clean not in CLEANINGS:
         raise UsageError(f"clean is one of {', '.join(CLEANINGS)}, not {clean!r}")
@@ -219,7 +219,7 @@ def summary_settings(
         reads_vectors,
     )
     if options.is_endpoint:
-        # It imports packages of an extra; a lack of them is said before work begins.
+        # The import fails early if packages of the extra are missing.
         importlib.import_module("precis.model.inference.chat_client")
         model_ids["model_id"] = f"{SCHEME}:{parse_address(options.bundle)[1]}"
         model_ids["decode_id"] = files.sha256_json(settings.parameters)[:16]
@@ -229,7 +229,7 @@ def summary_settings(
 
 
 def writer_of(options: SummarizeOptions) -> Writer | None:
-    """What writes abstractive summaries."""
+    """The kind of writer of abstractive summaries, if any."""
     if not options.bundle or options.is_endpoint:
         return Writer.ENDPOINT if options.bundle else None
     if options.write == WRITE_SENTENCES:
@@ -243,8 +243,8 @@ def check_methods(options: SummarizeOptions) -> None:
     """Checks the names of the extractive methods.
 
     Raises:
-      UsageError: no method is named; a method is unknown; `neural` is named without
-          its bundle, or the bundle without `neural`; `oracle` is the first of several.
+      UsageError: no method is named; a method is unknown; `neural` is named without its
+          bundle, or the bundle without `neural`; `oracle` is the first of several.
     """
     methods, names = options.methods, sorted([*METHODS, NEURAL, ORACLE])
     known = ", ".join(names)
@@ -269,12 +269,12 @@ def check_methods(options: SummarizeOptions) -> None:
 
 
 def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
-    """Refuses to write sentences without what chooses them, and articles with a network
-    that learned from single sentences.
+    """Checks that the models fit the flag --write: sentences need a selector, and
+    articles need a network that did not learn from single sentences.
 
     Raises:
       UsageError: a bundle is missing or learned from sentences, the selector does not
-        know the importance of words, or several summaries of a document are asked for.
+          know the importance of words, or several candidates are asked for.
     """
     if options.write != WRITE_SENTENCES:
         if options.bundle and not options.is_endpoint:
@@ -306,17 +306,17 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
 
 
 def check_article_writer(bundle: str) -> None:
-    """Refuses the writer of a summarizer where whole articles are given to a network.
+    """Refuses the writer of a summarizer as the bundle for whole articles.
 
     Raises:
-      UsageError: naming the summarizer, where the bundle lies in one.
+      UsageError: the bundle belongs to a summarizer, which the message names.
     """
     learned = open_stored(bundle).manifest["provenance"].get("data") or ()
     if not learned or any(each["target"] not in SENTENCE_PAIRS for each in learned):
         return
     way_out = 'in Python, `precis.summarize` takes it with write="sentences"'
     parent = os.path.dirname(bundle.rstrip("/")) or "."
-    with contextlib.suppress(PrecisError):  # It need not lie in a bundle.
+    with contextlib.suppress(PrecisError):  # The folder above may be any folder.
         if open_stored(parent).kind == SUMMARIZER:
             way_out = f"name its summarizer, --bundle {parent}"
     raise UsageError(
@@ -328,16 +328,16 @@ def check_article_writer(bundle: str) -> None:
 def read_model_ids(
     options: SummarizeOptions, decoding: SearchConfig
 ) -> dict[str, str | None]:
-    """The names of each model and of the search; None for a model that is not used.
+    """The ids of each model and of the search; None for a model that is not used.
 
     Raises:
-      UsageError: a folder is no bundle, or one of another kind, or its network cannot
-        be searched so, or not with this prefix.
+      UsageError: a folder is not a bundle or of the wrong kind, or its network does not
+          support the search settings or the prefix.
       DataError: a bundle is damaged.
     """
     ids: dict[str, str | None] = dict.fromkeys([*MODEL_COLUMNS, "decode_id"])
-    # The ids are computed from the checksums of the weights, so these must be true,
-    # also where no document is left to search.
+    # Ids are computed from the checksums of the weights, so the weights are checked,
+    # even if no document is left to search.
     if options.bundle and not options.is_endpoint:
         network = open_bundle(options.bundle)
         of_sources = network.source_tokenizer.fingerprint
@@ -362,6 +362,6 @@ def read_model_ids(
 
 
 def _whole(stored: StoredBundle) -> str:
-    """The model_id of a bundle, whose weights are those that it is computed from."""
+    """The model_id of a bundle, after a check of its weights."""
     stored.check(WEIGHTS_FILE)
     return stored.model_id

@@ -1,8 +1,8 @@
-"""The summaries of texts that are no corpus: `precis.summarize_text`,
-`precis.summarize_frame`, and `precis summarize --text FILE`.
+"""Summarizes texts outside a corpus: `precis.summarize_text`, `precis.summarize_frame`,
+and `precis summarize --text FILE`.
 
-Texts are read, summarized and checked as those of a corpus; a row of a frame that would
-be a dead letter there has null in place of a summary, and the reason beside it.
+Texts are read, summarized and checked like the documents of a corpus. If a text of a
+frame fails, its row has null as summary, and the reason in another column.
 """
 
 import functools
@@ -43,11 +43,11 @@ from precis.pipelines.summarize.summary_settings import SummarySettings, read_se
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 
-# Two sets of settings, such as two networks to compare, stay loaded.
+# Two settings, such as two networks to compare, stay loaded.
 _MOST_LOADED = 2
-# The flags of a corpus that concern the text of one document.
+# The corpus flags that concern the text of one document.
 _OF_THE_TEXT = ("clean", "max_record_mb", "encoding")
-# What is known of a document of a corpus, or of its run.
+# Columns that only a document of a corpus or run has.
 _NOT_ADDED = {
     *("document_id", "split", "source_file", "source_position", "duplicate_of"),
     *("reused_from", "run_id", "schema_version"),
@@ -63,21 +63,21 @@ def summarize_text(
         row = precis.summarize_text(article, bundle="bundle", beam_width=6)
         print(row["summary"], row["quality_flags"])
 
-    A bundle is loaded at the first call and kept, so later calls take only the time of
-    the search. For many documents `precis.summarize` is faster by far.
+    A bundle is loaded at the first call and kept, so later calls only take the time of
+    the search. For many documents, `precis.summarize` is much faster.
 
     Args:
       text: the document.
-      clean: as `--clean` of `precis summarize`: standard or none.
+      clean: the value of `--clean` of `precis summarize`: standard or none.
       **flags: the flags of `precis summarize` that concern summaries.
 
     Returns:
-      The row that `precis summarize` would write, a value for each column of
+      The row that `precis summarize` would write, with a value for each column of
       docs/SCHEMA.md.
 
     Raises:
       UsageError: an invalid flag or bundle, or a text without words.
-      JobError: the summary cannot be made, as where memory runs out.
+      JobError: the summary cannot be made, for example because memory runs out.
     """
     if not isinstance(text, str):
         raise UsageError(
@@ -94,18 +94,18 @@ def summarize_text(
 def summarize_article(
     article: Article, flags: Mapping[str, Any], *, clean: str
 ) -> dict[str, Any]:
-    """The row of an article with a text.
+    """Makes the row of an article that has a text.
 
     Args:
-      article: with its id and its split.
-      flags: as those of `summarize_text`.
-      clean: as in `SummarySettings`.
+      article: the article with its id and split.
+      flags: the same flags as for `summarize_text`.
+      clean: as for `SummarySettings`.
 
     Raises:
       UsageError: an invalid flag or bundle, or a method that needs a reference.
       JobError: the summary cannot be made.
     """
-    # A search process would take longer to start than one document to search.
+    # One document is searched faster than a search process starts.
     settings = read_settings({"search_processes": 1, **flags}, clean)
     if ORACLE in settings.options.methods:
         raise UsageError(
@@ -120,7 +120,7 @@ def summarize_article(
 
 
 def _load(settings: SummarySettings) -> WindowSummarizer:
-    """A summarizer with its models in memory."""
+    """Opens a summarizer with its models."""
     if settings.uses_tensorflow:
         load_tensorflow()
     summarizer = WindowSummarizer(settings)
@@ -141,21 +141,21 @@ def summarize_frame(
         print(news[["headline", "summary", "quality_flags"]])
 
     Args:
-      frame: of pandas or polars, or an Arrow table.
-      text: the column with the documents.
-      clean: as `--clean` of `precis summarize`: standard or none.
+      frame: a frame of pandas or polars, or an Arrow table.
+      text: the name of the column with the documents.
+      clean: the value of `--clean` of `precis summarize`: standard or none.
       **flags: the flags of `precis summarize` that concern summaries.
 
     Returns:
       A frame of the same kind, with the same rows and columns, the columns of
-      docs/SCHEMA.md that concern summaries, and `summary_failure`: why a row has no
-      summary, else null.
+      docs/SCHEMA.md that concern summaries, and `summary_failure`: the reason if a row
+      has no summary, else null.
 
     Raises:
-      UsageError: an invalid flag or bundle, no such column, or a new column that the
-        frame has.
-      TypeError: this is no data frame.
-      JobError: all rows fail alike.
+      UsageError: an invalid flag or bundle, a missing column, or a new column that the
+          frame already has.
+      TypeError: `frame` is not a data frame.
+      JobError: all rows fail in the same way.
     """
     import narwhals as nw
 
@@ -169,7 +169,7 @@ def summarize_frame(
     for name in {*names, FAILURE} & {*table.columns}:
         raise UsageError(f"the frame has the added column {name!r} already; rename it")
     column, missing = table[text], table[text].is_null().to_list()
-    # None in a text is what is missing in any form, as NaN.
+    # Every form of a missing text, such as NaN, counts as None.
     texts = [
         "" if is_missing else value
         for value, is_missing in zip(column.to_list(), missing, strict=True)
@@ -185,9 +185,9 @@ def summarize_frame(
 def _summarize(
     texts: Sequence[Any], settings: SummarySettings
 ) -> tuple[pa.Table, list[str | None]]:
-    """The rows of texts, with nulls where there is none, and why there is none."""
-    unread: list[str | None] = []  # why a text is no article
-    failed: list[str | None] = []  # why an article has no row
+    """Summarizes texts; returns rows with nulls for failures, and the reasons."""
+    unread: list[str | None] = []  # why a text could not be read
+    failed: list[str | None] = []  # why an article could not be summarized
 
     def articles() -> Iterator[Article]:
         for text in texts:
@@ -230,17 +230,16 @@ def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
     """Summarizes a file with one document, or the standard input.
 
     Args:
-      file: its path, or "-".
+      file: the path of the file, or "-".
       **flags: the flags of `precis summarize` that concern summaries and the text.
 
     Returns:
-      The row that `precis summarize --corpus text:FILE` would write, but for the
-      columns of the run; the standard input has no file name, and so its id is the hash
-      of its text.
+      The row that `precis summarize --corpus text:FILE` would write, except the columns
+      of the run. Standard input has no file name, so its id is the hash of its text.
 
     Raises:
-      UsageError: no such file, or a flag that goes with a corpus.
-      DataError: it holds no text.
+      UsageError: the file does not exist, or a flag needs a corpus.
+      DataError: the file holds no text.
     """
     for flag in option_names(SUMMARIZE):
         is_of_text = flag in (*option_names(SUMMARY_OPTIONS), *_OF_THE_TEXT)
@@ -255,15 +254,15 @@ def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
 
 
 def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
-    """The article of a file, or of the standard input.
+    """Reads the article in a file, or on the standard input.
 
     Args:
-      file: its path, or "-".
+      file: the path of the file, or "-".
       of_text: the flags that concern the text.
 
     Raises:
-      UsageError: there is no such file.
-      DataError: it holds no text.
+      UsageError: the file does not exist.
+      DataError: the file holds no text.
     """
     name = "the standard input" if file == STANDARD_INPUT else file
     (options,) = read_flags([CorpusOptions], {"corpus": f"text:{name}", **of_text})
@@ -286,7 +285,7 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
     if isinstance(document, Document) and file != STANDARD_INPUT:
         document = document._replace(document_id=document_id(path, file))
     record = TaskReader(Task(0, "text"), options).to_article(document, raw)
-    # A file may be UTF-8 by chance, as some PDF files are.
+    # Some binary files, such as some PDF files, are valid UTF-8.
     shown = "FILE" if file == STANDARD_INPUT else shlex.quote(file)
     other = other_format(raw, shown, is_text=True)
     if other:
@@ -305,8 +304,6 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
 
 
 def as_json(row: Mapping[str, Any]) -> str:
-    """A row as a line of JSON: its values as Parquet has them, its columns in the order
-    of docs/SCHEMA.md.
-    """
+    """A row as a line of JSON, with its columns in the order of docs/SCHEMA.md."""
     (stored,) = summary_table([dict(row)], SUMMARY_SCHEMA).to_pylist()
     return json.dumps(stored, ensure_ascii=False, allow_nan=False)
