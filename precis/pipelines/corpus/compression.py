@@ -1,15 +1,15 @@
-"""The uncompressed bytes of compressed files, in bounded memory.
+"""Reads the uncompressed bytes of compressed files, in bounded memory.
 
-A compressed file can only be read from its beginning, its checksum stands at the end,
-and a damaged part of it may decompress to other text without an error before. So a
-process checks a file as a whole before it uses it:
+A compressed file can only be read from its beginning, its checksum is at the end, and a
+damaged part may decompress to wrong text before an error shows. So a process checks a
+whole file before it uses it:
 
-    gzip              members in front of a damaged one are used; on the way the states
-                      of the decompression are kept, from which a range is read later
-    bzip2, xz, zstd   nothing of a damaged file is used; one task reads the whole file
+    gzip              members before a damaged one are used; the check stores states
+                      of the decompression, from which ranges are read later
+    bzip2, xz, zstd   a damaged file is not used at all; one task reads the whole file
 
-A file may hold several members, one after another. Bytes behind a member that are no
-further member are damage, but for zeros, with which tapes and xz fill up.
+A file may contain several members, one after another. Bytes after a member that do not
+start another member are damage, except zeros, with which tapes and xz pad files.
 """
 
 import bz2
@@ -23,29 +23,29 @@ from typing import IO, Any, NamedTuple
 
 from precis.pipelines.corpus.opening import open_source
 
-# What compresses a file, by the end of its name.
+# The compression of a file by its extension.
 CODECS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd"}
-# What decompresses a member, and the unit of the zeros behind it, in bytes.
+# The decompressor of a member, and the unit of the zeros after it, in bytes.
 _MEMBERS = {"bzip2": (bz2.BZ2Decompressor, 1), "xz": (lzma.LZMADecompressor, 4)}
 _BLOCK_BYTES = 1 << 20
-_COMPRESSED_BYTES = 8 << 10  # read at once; progress goes by them
-_CHECKED_FILES = 16  # whose states a process keeps, at most 3 MB each
+_COMPRESSED_BYTES = 8 << 10  # read at once; the unit of progress
+_CHECKED_FILES = 16  # files whose states a process keeps, at most 3 MB each
 _STATES = 64
-_LEAST_DISTANCE = 1 << 20  # of two states, in compressed bytes
+_LEAST_DISTANCE = 1 << 20  # minimum distance of two states, in compressed bytes
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
 
 
 class BrokenFile(Exception):
-    """The file cannot be decompressed or decoded beyond this point."""
+    """Raised where the rest of a file cannot be decompressed or decoded."""
 
 
 class _State(NamedTuple):
-    """Where the decompression of a gzip file can begin.
+    """A position at which the decompression of a gzip file can begin.
 
     Attributes:
       start: the position in the uncompressed file.
       disk: the position on disk.
-      member_start: the position in the uncompressed file where the member begins.
+      member_start: the position in the uncompressed file where its member begins.
       member: the decompressor; None between two members.
     """
 
@@ -56,12 +56,12 @@ class _State(NamedTuple):
 
 
 def codec_of(path: str) -> str:
-    """What compresses a file by its name; "" for a plain file."""
+    """The compression of a file by its name; "" for a plain file."""
     return next((CODECS[end] for end in CODECS if path.endswith(end)), "")
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether content is damaged; an error of a disk or a network has a number."""
+    """Whether an error means damaged content; disk and network errors have a number."""
     if isinstance(error, OSError):
         return type(error) is OSError and error.errno is None
     return isinstance(error, EOFError | ValueError | lzma.LZMAError | zlib.error)
@@ -70,20 +70,21 @@ def is_damage(error: Exception) -> bool:
 def decompressed(
     file: IO[bytes], path: str, begin: int, version: str
 ) -> Iterator[bytes]:
-    """The uncompressed content of a file from `begin` on, up to its damage.
+    """Yields the uncompressed content of a file from `begin` to its damage.
 
     Args:
-      file: the file, open.
-      path: its path.
+      file: the open file.
+      path: the path of the file.
       begin: the position of the first byte to return.
-      version: as in `CorpusFile`; with it the file is checked first, once a process.
+      version: as in `CorpusFile`; if given, the file is checked first, once per
+          process.
 
     Raises:
       BrokenFile: the file is damaged.
     """
     states, damage = _check(path, version) if version else ([_State()], None)
     state = states[bisect_right(states, begin, key=lambda state: state.start) - 1]
-    # Nothing is used from the first damaged member on.
+    # Nothing from the first damaged member onwards is used.
     end, detail = damage or (sys.maxsize, "")
     for content, start in _blocks(file, codec_of(path), state):
         yield content[max(begin - start, 0) : max(end - start, 0)]
@@ -95,8 +96,8 @@ def decompressed(
 
 @functools.lru_cache(_CHECKED_FILES)
 def _check(path: str, version: str) -> tuple[list[_State], tuple[int, str] | None]:
-    """Where the decompression of a file can begin; where its first damaged member
-    begins, and what is wrong with it.
+    """The states of a file, and its first damaged member: where it begins, and what is
+    wrong with it.
     """
     states = [_State()]
     damage = None
@@ -107,7 +108,7 @@ def _check(path: str, version: str) -> tuple[list[_State], tuple[int, str] | Non
                 pass
         except BrokenFile as error:
             damage = states[-1].member_start, str(error)
-    # The last one is that of the member that was read last.
+    # The last state is the one of the last member.
     return states[:-1] or states, damage
 
 
@@ -118,16 +119,16 @@ def _blocks(
     kept: list[_State] | None = None,
     distance: int = 0,
 ) -> Iterator[tuple[bytes, int]]:
-    """The blocks of a file from a state on, each with its position in the uncompressed
-    file.
+    """The blocks of a file from a state onwards, each with its position in the
+    uncompressed file.
 
     Args:
-      file: the file, open.
-      codec: what compresses it; all but gzip is read from the beginning.
-      state: where to begin.
-      kept: takes a state every `distance` compressed bytes, and at the end the one of
-          the member that was read last.
-      distance: of two states.
+      file: the open file.
+      codec: the compression; all codecs but gzip read from the beginning.
+      state: the state at which to begin.
+      kept: a list to which a state is added every `distance` compressed bytes, and at
+          the end the state of the last member.
+      distance: the distance of two states.
     """
     if codec != "gzip":
         yield from _streamed_blocks(file, codec)
@@ -138,7 +139,7 @@ def _blocks(
     try:
         while compressed := file.read(_COMPRESSED_BYTES):
             chunk_end = disk + len(compressed)
-            # Zeros may stand between members and behind the last one.
+            # Zeros are allowed between members and after the last one.
             while compressed := (
                 compressed if member or not disk else compressed.lstrip(b"\0")
             ):
@@ -168,7 +169,7 @@ def _blocks(
 
 
 def _streamed_blocks(file: IO[bytes], codec: str) -> Iterator[tuple[bytes, int]]:
-    """The blocks of a file that is compressed otherwise."""
+    """The blocks of a file with another compression than gzip."""
     start = 0
     file.seek(0)
     try:
@@ -182,7 +183,7 @@ def _streamed_blocks(file: IO[bytes], codec: str) -> Iterator[tuple[bytes, int]]
 
 
 def _contents(file: IO[bytes], codec: str) -> Iterator[bytes]:
-    """The uncompressed content of a file, piece by piece."""
+    """The uncompressed content of a file, in pieces."""
     if codec == "zstd":
         import pyarrow as pa
 
@@ -197,7 +198,7 @@ def _contents(file: IO[bytes], codec: str) -> Iterator[bytes]:
             if not member:
                 rest = compressed.lstrip(b"\0")
                 zeros += len(compressed) - len(rest)
-                # Zeros that fill no unit are left, and no member begins so.
+                # Keep zeros that do not fill a unit; no member begins like this.
                 compressed = rest and bytes(zeros % unit) + rest
                 member = decompressor() if rest else None
                 continue

@@ -1,10 +1,10 @@
-"""Lists a corpus as tasks, draws the documents of `--sample`, and reads a task.
+"""Lists a corpus as tasks, draws the documents of `--sample`, and reads tasks.
 
-corpus        a b - c d e f g     - is no document: it is empty or cannot be read
---sample 3      b     d     g     the smallest hashes of all
+corpus        a b - c d e f g     - is not a document: empty or unreadable
+--sample 3      b     d     g     the documents with the smallest hashes
 
-A document counts if it has a text and is of `--split`. Which documents are drawn
-depends on the corpus alone, and neither on workers nor on the size of the tasks.
+A document counts if it has text and is in `--split`. The corpus decides which documents
+are drawn, not the number of workers or the size of tasks.
 """
 
 import hashlib
@@ -29,24 +29,24 @@ from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.corpus.task import UNREADABLE_SCHEME, FileError, Task
 from precis.pipelines.corpus.task_reader import TaskReader, read_records
 
-# Each task leaves files and a receipt, and the process that starts a job knows them
-# all. So their number is bounded, and not their size: a million small files become some
-# thousand tasks.
+# Each task leaves files and a receipt, and the process that starts a job holds all
+# tasks in memory. So their number is bounded, not their size: a million small files
+# become some thousand tasks.
 MOST_TASKS = 16_384
-# What these problems hide in a file of records may be one or thousands of them.
+# Problems that may hide one record or thousands of them.
 _PROBLEMS_OF_CONTENT = ("permission_denied", "read_error")
-# About what a document has, for the size of a limited corpus.
+# A typical document size, to estimate the size of a limited corpus.
 _DOCUMENT_BYTES = 16 << 10
 
 
 def list_tasks(options: CorpusOptions) -> list[Task]:
-    """Cuts the corpus into tasks, after a look at its files.
+    """Cuts the corpus into tasks, after a first look at its files.
 
-    With `options.limit` one task reads the documents one after another, and ends with
-    the last one. For `options.sample` the corpus is read to draw documents.
+    With `options.limit`, a single task reads the documents, one after another, and
+    stops after the last. For `options.sample`, the corpus is read to draw documents.
 
     Raises:
-      UsageError: nothing is there to read, or not what the options say.
+      UsageError: nothing can be read, or the options do not fit the corpus.
     """
     tasks: list[Task] = []
     paths: set[str] = set()
@@ -71,7 +71,7 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
 
 
 def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
-    """The tasks of one corpus of the run."""
+    """The tasks of one of the run's corpora."""
     scheme = SCHEMES[name]
     if scheme.has_files:
         listed = list_files(where)
@@ -90,16 +90,16 @@ def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
 
 
 def pack_tasks(tasks: Sequence[Task], *, most: int = MOST_TASKS) -> list[Task]:
-    """Tasks of consecutive ones, where there are more than `most`.
+    """Joins consecutive tasks if there are more than `most`.
 
     Args:
-      tasks: of a corpus, in order.
-      most: about how many there may be; those of another kind begin a further one.
+      tasks: the tasks of a corpus, in order.
+      most: the approximate maximum; tasks of different kinds are not joined.
     """
     if len(tasks) <= most:
         return list(tasks)
     total = sum(task.size_bytes for task in tasks)
-    # An empty file costs no bytes and some time, so tasks are counted too.
+    # Empty files have no bytes but take time, so tasks are counted too.
     weight = total // len(tasks) + 1
     target = -(-(total + weight * len(tasks)) // most)
     kinds = groupby(
@@ -113,7 +113,7 @@ def pack_tasks(tasks: Sequence[Task], *, most: int = MOST_TASKS) -> list[Task]:
 
 
 def join_tasks(pieces: Sequence[Task]) -> Task:
-    """The task that reads other ones, one after another."""
+    """A task that reads other tasks, one after another."""
     first = pieces[0]
     if len(pieces) == 1:
         return first
@@ -132,24 +132,24 @@ def join_tasks(pieces: Sequence[Task]) -> Task:
 
 
 def read_task(task: Task, options: CorpusOptions) -> TaskReader:
-    """The articles and dead letters of a task."""
+    """Reads the articles and dead letters of a task."""
     return TaskReader(task, options)
 
 
-# A document that may be drawn: its digest; the task and the record, whose order decides
+# A document that may be drawn: its digest; its task and record, whose order decides
 # between equal digests; and its place.
 _Candidate = tuple[int, int, int, str, str]
 
 
 def draw_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task]:
-    """The tasks that read the drawn documents alone, and count the others.
+    """Makes tasks that read only the drawn documents, and count the others.
 
     Args:
-      tasks: of the corpus, in order.
-      options: how it is read.
+      tasks: the tasks of the corpus, in order.
+      options: how to read the corpus.
 
     Raises:
-      DataError: a file changed or cannot be read, so that no document can be drawn.
+      DataError: a file has changed or cannot be read, so nothing can be drawn.
     """
     drawn: list[_Candidate] = []
     lost: list[_Candidate] = []
@@ -189,10 +189,10 @@ def _candidates(
 
     Args:
       task: the task.
-      options: how it is read.
-      drawn: those of earlier tasks, sorted.
-      records: counts the records of each file.
-      lost: takes the dead letters of files that are lost, which are always drawn.
+      options: how to read the task.
+      drawn: the candidates of earlier tasks, sorted.
+      records: a counter to which the records of each file are added.
+      lost: a list to which dead letters of lost files are added, always drawn.
     """
     reader = TaskReader(task, options)
     last = drawn[-1] if len(drawn) == options.sample else None
@@ -202,7 +202,7 @@ def _candidates(
         records[content.source_file] += getattr(content, "records", 1)
         if isinstance(content, Document):
             found = _digest(content, options.seed), task.number, number, *place
-            # The text of few documents is looked at: of those that may be taken.
+            # Few texts are read: only of documents that may be drawn.
             if (last is None or found < last) and reader.is_document(content):
                 yield found
         elif f"{content.stage}/{content.reason}" in UNCOUNTED:
@@ -210,10 +210,10 @@ def _candidates(
 
 
 def _digest(document: Document, seed: int) -> int:
-    """A number that decides whether a document is drawn.
+    """A number by which documents are drawn.
 
-    Of equal documents each has a number of its own, by its position. The folder of the
-    corpus is no part of it.
+    Equal documents have different numbers, because the position counts. The folder of
+    the corpus does not count.
     """
     name = document.document_id or document.article
     content = f"{seed}\n{document.source_position}\n{name}"

@@ -1,6 +1,6 @@
 """`csv:GLOB`: delimited files with a header row, plain or compressed.
 
-Large plain files are cut where a row begins.
+Large uncompressed files are cut between rows.
 """
 
 import csv
@@ -33,29 +33,29 @@ from precis.pipelines.corpus.task import (
     unread,
 )
 
-# Without --delimiter the first of these whose header has all fields that are needed,
-# or else the most columns.
+# The delimiters to try without --delimiter: the first whose header has all needed
+# fields is used, or else the one that gives the most columns.
 _DELIMITERS = (",", ";", "\t", "|")
 _KEPT_HEADERS = 1024
-# The csv module has one limit on the size of a field for the whole process. Only the
-# holder of this lock changes it.
+# The csv module has one limit on the field size for the whole process. Only the holder
+# of this lock changes it.
 _FIELD_LIMIT_LOCK = threading.Lock()
 
-# So much of a file is read to find how its cells are written.
+# The part of a file from which its dialect is detected.
 _SNIFFED_BYTES = 16 << 20
 _IN_QUOTES, _EVERYWHERE = "in quotes", "everywhere"  # where a backslash escapes
-# What stands for these signs behind a backslash where there are no quotes.
+# The control characters of escapes such as \n in files without quotes.
 _LETTERS = dict(zip("bfnrtv0", "\b\f\n\r\t\v\0", strict=True))
-# The csv module gets a sign that is escaped as a character that no byte is, and a cell
-# without a value as this one.
+# The csv module gets an escaped character as a character that is not a byte, and an
+# empty (null) cell as this character.
 _HIDDEN = 0xE000
 _HIDDEN_SIGN = re.compile("[\ue000-\ue0ff]")
 _HIDDEN_BREAK = "\ue00a"
 _NULL = "\ue100"
 
 _MALFORMED = "malformed_csv"
-# The same words for all ways in which that shows. Where a file is cut into tasks, the
-# task may end before the file does, and the records are the same.
+# The same words wherever the quote is noticed. If a file is cut into tasks, a task may
+# end before its file does, and the records are the same.
 _NOT_CLOSED = (
     "a quote opens a cell that goes on behind this line, and no quote closes it before "
     "other text, the end of the file or the size of a row (--max_record_mb)"
@@ -64,7 +64,7 @@ _BACKSLASH = "; a backslash escapes nothing in this file, --escape '\\' changes 
 
 
 class _Dialect(NamedTuple):
-    r"""How the cells of a file are written.
+    r"""How a file writes its cells.
 
     quote  escape      cells                  written by
     "                  "say ""no"", c:\"      RFC 4180, pandas, BigQuery, ClickHouse
@@ -81,7 +81,7 @@ class _Dialect(NamedTuple):
 
     @property
     def escaped(self) -> str:
-        """The pattern of a sign with its backslash, and of a bare carriage return."""
+        """Matches a character with its backslash, or a single carriage return."""
         if self.escape != _EVERYWHERE:
             return r'\\(["\\\r\n])'
         letters = "" if self.quote else "'" + "".join(_LETTERS)
@@ -89,7 +89,7 @@ class _Dialect(NamedTuple):
 
     @property
     def cell(self) -> str:
-        """The pattern of a cell in quotes up to the last quote."""
+        """Matches a quoted cell up to its last quote."""
         inner = r'[^"\\]++|\\.|""' if self.escape or not self.quote else '[^"]++|""'
         return rf'(?s:(?<![^{re.escape(self.delimiter)}])"(?:{inner})*+)'
 
@@ -97,16 +97,16 @@ class _Dialect(NamedTuple):
 def list_tasks(
     corpus_files: Sequence[CorpusFile], options: CorpusOptions
 ) -> list[Task]:
-    """Whole files, and ranges of rows of plain files larger than `task_bytes`.
+    """Makes tasks of whole files, and of row ranges of plain files over `task_bytes`.
 
-    Such large files are read once from end to end, to find where rows begin.
+    Such large files are read once to find where their rows begin.
 
     Raises:
       UsageError: the first header lacks a field that is needed, or a file has no header
-        or one that names a column twice.
+          or a header that repeats a name.
     """
     corpus_files = [file for file in corpus_files if file.size_bytes]
-    # A cell of type json is JSON already.
+    # A cell of type json already contains JSON.
     kinds = {"": "string", "json": "json_text"}
     kept = (
         KeptField(name, kinds.get(kind, kind)) for name, kind in options.kept_fields
@@ -123,7 +123,7 @@ def list_tasks(
         except UsageError as error:
             if not tasks:
                 raise
-            # The names that it has may be text of an article.
+            # Leave out the column names, because they may be text of an article.
             detail = str(error).removeprefix(f"{file.path} ").partition(", it has ")[0]
             lost.append(file._replace(problem=OTHER_FORMAT, detail=detail))
             continue
@@ -138,7 +138,7 @@ def list_tasks(
 def _row_starts(
     file: CorpusFile, dialect: _Dialect, options: CorpusOptions
 ) -> list[int]:
-    """Where the tasks of a file begin: the first row of each of its equal pieces."""
+    """The starts of the tasks of a file: the first row in each of its equal pieces."""
     is_one_task = codec_of(file.path) or options.encoding == UTF_16
     pieces = 1 if is_one_task else -(-file.size_bytes // options.task_bytes)
     starts = [0]
@@ -152,7 +152,7 @@ def _row_starts(
 
 
 def _dialect_of(file: CorpusFile, options: CorpusOptions) -> _Dialect:
-    """The dialect that is named, or fits the header and the rows of a file best."""
+    """The dialect that the flags name, or that fits a file's beginning best."""
     given = options.delimiter.replace("\\t", "\t")
     needed = {*options.required_fields} - records.folder_values(file.path).keys()
     columns, best = 0, ""
@@ -160,7 +160,7 @@ def _dialect_of(file: CorpusFile, options: CorpusOptions) -> _Dialect:
     for delimiter in given or _DELIMITERS:
         try:
             names = _column_names(file, _dialects(delimiter, options)[0], options)
-        except UsageError as error:  # Cells in quotes need the right delimiter.
+        except UsageError as error:  # Quoted cells need the right delimiter.
             errors.append(error)
             continue
         has_all = needed <= set(names)
@@ -190,8 +190,8 @@ def _find_dialect(file: CorpusFile, delimiter: str, options: CorpusOptions) -> _
 
 
 def _dialects(delimiter: str, options: CorpusOptions) -> list[_Dialect]:
-    """The dialects that a file may have, the usual ones first."""
-    # Only tabs make it likely that cells have neither quotes nor escapes.
+    """The possible dialects of a file, the most common first."""
+    # Only with tabs is it likely that cells have neither quotes nor escapes.
     plain = [""] if options.quote or delimiter == "\t" else []
     quotes = {"": ['"', *plain], _IN_QUOTES: ['"'], _EVERYWHERE: ['"', ""]}
     return [
@@ -205,7 +205,7 @@ def _dialects(delimiter: str, options: CorpusOptions) -> list[_Dialect]:
 
 @functools.lru_cache(_KEPT_HEADERS)
 def _doubts(file: CorpusFile, dialect: _Dialect, options: CorpusOptions) -> float:
-    """How many rows at the beginning of a file are written in another dialect."""
+    """Counts rows at the beginning of a file that another dialect would explain."""
     escaped = re.compile(dialect.escaped)
     is_everywhere, is_tab = dialect.escape == _EVERYWHERE, dialect.delimiter == "\t"
     unlikely = {'"'} if dialect.quote and (is_everywhere or is_tab) else set()
@@ -262,7 +262,7 @@ def _column_names(
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of a task. Blank lines are no rows."""
+    """Reads the records of a task, without blank lines."""
     (file,) = task.files
     dialect = _Dialect(*task.dialect)
     names = _column_names(file, dialect, options)
@@ -302,21 +302,21 @@ def _decode(cell: str, options: CorpusOptions) -> str | None:
 
 
 def _encoding(options: CorpusOptions) -> str:
-    """The encoding of the lines, which are UTF-8 in place of UTF-16."""
+    """The encoding of the lines; UTF-16 files are read as UTF-8."""
     return "utf-8" if options.encoding == UTF_16 else options.encoding
 
 
 def _null_cell(options: CorpusOptions) -> str:
-    """The cell that has no value, one character a byte."""
+    """The text of a null cell, one character per byte."""
     return options.null.encode(_encoding(options), "replace").decode("latin-1")
 
 
 class _RowLines:
-    """Gives lines to the csv module and keeps the lines of the current row.
+    """Passes lines to the csv module and keeps the lines of the current row.
 
-    A row has several lines if a cell has line breaks. A quote that nothing closes would
-    take all lines behind it into its cell, so a row that goes on must end before its
-    deadline, and the lines behind the first one of a malformed row are read again.
+    A row has several lines if a cell contains line breaks. An unclosed quote would take
+    all later lines into its cell. So a row must end before its deadline, and the lines
+    after the first line of a malformed row are read again.
 
     Attributes:
       row_lines: the lines of the current row.
@@ -338,8 +338,8 @@ class _RowLines:
         cell = rf"(?<![^{sign}]){re.escape(self._null_cell)}(?=[{sign}\r\n]|$)"
         self._null = re.compile(cell)
         self._lines_again: deque[Line] = deque()
-        # A row that goes on with a line up to the first of these positions, and has no
-        # later deadline than the second, is malformed. So no line is read many times.
+        # If a row's lines reach this position at most, and its deadline this value, the
+        # row is malformed like an earlier row. So no line is read many times.
         self._malformed: tuple[int, float] = (-1, -1)
         self.row_lines: list[Line] = []
 
@@ -348,7 +348,7 @@ class _RowLines:
 
     def __next__(self) -> str:
         text = self._next_text()
-        # A row goes on behind a line break that is escaped outside of quotes.
+        # After an escaped line break outside quotes, the row continues.
         while self._escape == _EVERYWHERE and text.endswith(_HIDDEN_BREAK):
             text += self._next_text(is_in_quotes=False)
         return text
@@ -357,7 +357,7 @@ class _RowLines:
         again = self._lines_again
         line = again.popleft() if again else next(self._lines, None)
         if line is None:
-            if self.row_lines:  # The csv module asks for more inside a quoted cell.
+            if self.row_lines:  # The csv module needs more of a quoted cell.
                 raise csv.Error(_NOT_CLOSED)
             raise StopIteration
         self.row_lines.append(line)
@@ -370,7 +370,7 @@ class _RowLines:
                 raise csv.Error(_NOT_CLOSED)
         text = line.text.decode("latin-1")
         if self._escape:
-            # A line that is not the first of its row begins within a cell.
+            # A line after the first of its row begins within a quoted cell.
             begin = '"' * (len(self.row_lines) > 1)
             text = self._with_escapes.sub(
                 lambda cell: self._escaped.sub(_hidden, cell[0]), begin + text
@@ -380,18 +380,18 @@ class _RowLines:
         return text
 
     def _deadline(self) -> int:
-        """Where the current row must have ended.
+        """The position at which the current row must have ended.
 
-        It is the same for all rows of a block of the file, wherever reading began.
+        It is the same for all rows in a block of the file, wherever reading began.
         """
         return (self.row_lines[0].start // self._max_bytes + 2) * self._max_bytes
 
     def _is_known(self, line: Line, deadline: float) -> bool:
-        """Whether a row that goes on with a line is malformed like one before it."""
+        """Whether a row that reaches a line is malformed like an earlier row."""
         return line.start <= self._malformed[0] and deadline <= self._malformed[1]
 
     def read_again(self) -> None:
-        """Keeps the first line of the row, which is malformed with those behind it."""
+        """Keeps only the first line of a malformed row, and reads the others again."""
         last = self.row_lines[-1]
         deadline: float = self._deadline()
         if not self._is_known(last, deadline):
@@ -414,11 +414,11 @@ def _rows(
     stop: int = -1,
     version: str = "",
 ) -> Iterator[tuple[Line, list[str]]]:
-    """The rows that begin in [start, stop); a row begins at `start`.
+    """The rows that begin in [start, stop); a row must begin at `start`.
 
-    A row is its lines as one, with its problem, and its cells, one character a byte
-    (latin-1), so that broken UTF-8 in one cell does not damage the others. After a
-    malformed row the line behind its first one begins a row.
+    Yields the lines of a row as one, with their problem, and its cells with one
+    character per byte (latin-1), so that invalid UTF-8 in a cell does not affect the
+    others. After a malformed row, reading continues at the line after its first.
     """
     max_bytes, encoding = options.max_record_bytes, options.encoding
     physical = read_lines(
@@ -458,7 +458,7 @@ def _rows(
 
 
 def _next_cells(reader: Iterator[list[str]], max_bytes: int) -> list[str]:
-    """The cells of the next row, whose lines have at most `max_bytes`."""
+    """Reads the cells of the next row, whose lines have at most `max_bytes`."""
     with _FIELD_LIMIT_LOCK:
         limit = csv.field_size_limit(max_bytes)
         try:

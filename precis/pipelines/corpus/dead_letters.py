@@ -1,8 +1,8 @@
-"""Dead letters: records that could not be processed, each with the reason.
+"""Dead letters: records that could not be processed, with the reason for each.
 
-A record that ends before its result is never dropped in silence: it is published with
-the job's result and counted. The files are JSON lines, gzip, so that a glob for the
-Parquet files of a result does not match them.
+A record without a result is never dropped silently: it is published with the job's
+result and counted. The files are gzipped JSON lines, so that a glob for the Parquet
+files of a result does not match them.
 """
 
 import base64
@@ -27,8 +27,8 @@ from precis.pipelines.corpus.opening import CHANGED, UNREADABLE
 from precis.pipelines.corpus.options import FailureOptions
 from precis.pipelines.corpus.task import EMPTY_ARTICLE, WHOLE_FILE, DeadLetter
 
-# What is lost with these is not known: a damaged compressed file and a file that cannot
-# be read do not say how many records they held.
+# Problems with an unknown number of lost records: damaged compressed files and files
+# that cannot be read.
 _DAMAGED = (*CODECS.values(), "utf16")
 UNCOUNTED = {
     **{f"read/broken_{codec}": f"{codec} file(s) are damaged" for codec in _DAMAGED},
@@ -41,7 +41,7 @@ UNCOUNTED = {
 def document_letter(article: Article, failure: Failure) -> DeadLetter:
     """The dead letter of a document that failed."""
     document = article.document
-    # It is nearly always there already; if it cannot be made, that may be the failure.
+    # It is nearly always computed already, and computing it may be what failed.
     digest = attempt(article, lambda failed: failed.content_sha256, stage=failure.stage)
     return DeadLetter(
         failure.stage,
@@ -57,18 +57,18 @@ def document_letter(article: Article, failure: Failure) -> DeadLetter:
 
 
 def letter_values(letter: DeadLetter) -> dict[str, Any]:
-    """The fields of a letter, its bytes in base64."""
+    """The fields of a letter for JSON, with its bytes in base64."""
     raw = None if letter.raw is None else base64.b64encode(letter.raw).decode()
     return {**letter._asdict(), "raw": raw}
 
 
-NAMED_LETTERS = 3  # in a message
-# So many dead letters show which encoding their file has.
+NAMED_LETTERS = 3  # number of letters that a message names
+# The number of dead letters from which the encoding of their file is guessed.
 _LETTERS_FOR_ENCODING = 100
 
 
 class DeadLetterWriter(contextlib.AbstractContextManager["DeadLetterWriter"]):
-    """The dead letters of one task, written as they come.
+    """Writes the dead letters of one task.
 
         with DeadLetterWriter(path, task=3, run_id=job.run_id) as dead_letters:
             dead_letters.write(letter)
@@ -76,11 +76,11 @@ class DeadLetterWriter(contextlib.AbstractContextManager["DeadLetterWriter"]):
     The file is published when the block ends. Without a letter there is no file.
 
     Attributes:
-      path: the file; "" where letters are counted and not kept.
-      rows: how many letters it has.
-      reasons: the lost records by `stage/reason`; empty articles are none.
-      failed: how many records are lost, by source file.
-      empty: how many articles have no text, by source file.
+      path: the file; "" if letters are only counted.
+      rows: the number of letters.
+      reasons: the number of lost records by `stage/reason`, without empty articles.
+      failed: the number of lost records by source file.
+      empty: the number of articles without text, by source file.
     """
 
     def __init__(self, path: str, *, task: int, run_id: str) -> None:
@@ -106,7 +106,7 @@ class DeadLetterWriter(contextlib.AbstractContextManager["DeadLetterWriter"]):
             return
         if self._file is None:
             aside = self._block.enter_context(files.write_aside(self.path))
-            # Without a name and a time, equal letters give equal bytes.
+            # Without name and time, equal letters give equal bytes.
             self._file = self._block.enter_context(
                 gzip.GzipFile("", "wb", fileobj=aside, mtime=0)
             )
@@ -120,7 +120,7 @@ class DeadLetterWriter(contextlib.AbstractContextManager["DeadLetterWriter"]):
 
 
 def read_dead_letters(path: str) -> Iterator[dict[str, Any]]:
-    """The dead letters of a file, as JSON with `raw` in bytes."""
+    """Reads the dead letters of a file, with `raw` as bytes."""
     with files.open_read(path) as opened, gzip.open(opened) as lines:
         for letter in map(orjson.loads, lines):
             raw = letter["raw"]
@@ -128,8 +128,8 @@ def read_dead_letters(path: str) -> Iterator[dict[str, Any]]:
 
 
 def count_unanswered(reasons: Mapping[str, int]) -> int:
-    """How many records of `stage/reason` failed because of a server; asked again, it
-    may answer.
+    """Counts the records, by `stage/reason`, that failed because of a server and may
+    succeed later.
     """
     return sum(
         lost
@@ -149,14 +149,14 @@ def check_failures(
     """Fails a job that lost too many records.
 
     Args:
-      counts: documents by what became of them; `read`, `failed` and `empty` are used.
-      reasons: lost records by `stage/reason`.
-      sources: the counts of each source file, at least of those that lost records.
-      allowed: the share of the records that may fail, and of empty articles.
-      dead_letters: where the dead letters are, for the message.
+      counts: the number of documents by outcome; uses `read`, `failed` and `empty`.
+      reasons: the number of lost records by `stage/reason`.
+      sources: the counts of each source file, at least of files that lost records.
+      allowed: the highest shares of failed records and of empty articles.
+      dead_letters: the folder of the dead letters, for the message.
 
     Raises:
-      DataError: more than that failed, or all of a file, or it is unknown how many.
+      DataError: too many records failed, all of a file, or an unknown number.
     """
     uncounted = [
         f"{reasons[reason]} {words}"
@@ -204,8 +204,8 @@ def check_failures(
 def _lost_files(
     sources: Mapping[str, Mapping[str, int]], folder: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The files of which an unknown number of records is lost, and those of several
-    records, none of which can be read; a dead letter of each.
+    """Yields a dead letter for each file that lost an unknown number of records, or
+    that has several records of which none can be read.
     """
     lost, records = {}, Counter[str]()
     first: dict[str, dict[str, Any]] = {}
@@ -224,7 +224,7 @@ def _lost_files(
 
 
 def read_letters(folder: str) -> Iterator[dict[str, Any]]:
-    """The dead letters of a job, in the order of its tasks."""
+    """Reads the dead letters of a job, in the order of its tasks."""
     paths = files.glob(files.join(folder, "*.gz"))
     return itertools.chain.from_iterable(map(read_dead_letters, paths))
 
@@ -237,11 +237,11 @@ def _lost_records(folder: str, *, are_empty: bool = False) -> Iterator[dict[str,
 
 
 def name_first(letters: Iterable[Mapping[str, Any]]) -> str:
-    """The end of a message: the first dead letters in words; "" where there are none.
+    """Names the first dead letters, for the end of a message; "" if there are none.
 
         ; first: num.jsonl, byte 0: 'article' holds a value of type int; num.jsonl, ...
 
-    A path below the current folder begins there.
+    Paths below the current folder are relative.
     """
     said = []
     for letter in itertools.islice(letters, NAMED_LETTERS):
@@ -253,7 +253,7 @@ def name_first(letters: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _encoding_hint(reasons: Mapping[str, int], folder: str) -> str:
-    """The encoding that fits records that are no UTF-8, where most failed for that."""
+    """Suggests an encoding if most records failed because they are not UTF-8."""
     if 2 * reasons.get("read/invalid_utf8", 0) < sum(reasons.values()):
         return ""
     letters = _lost_records(folder)

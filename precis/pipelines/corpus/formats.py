@@ -1,4 +1,4 @@
-"""What a file is that is not the text or the records it was taken for."""
+"""Recognizes files that have another format than expected."""
 
 import codecs
 import contextlib
@@ -7,17 +7,17 @@ import re
 from precis.pipelines.corpus.compression import BrokenFile, codec_of, decompressed
 from precis.pipelines.corpus.opening import open_source
 
-# The reason of a file that holds no records of its corpus.
+# The reason for a file with no records of its corpus.
 OTHER_FORMAT = "other_format"
 _HEAD_BYTES = 1000
 _PIPED = " | precis summarize --text -"
-# Text that stands in the place of another file.
+# Text that takes the place of the real file.
 STAND_INS = (
     "a Git LFS pointer; `git lfs pull` gets the file",
     "the error of a server; download it again",
 )
-# What a file begins with, but for white space, what it then is, and how its text or its
-# records are read.
+# How a file begins, except for white space; what it then is; and how to read its text
+# or its records.
 _FORMATS = (
     (rb"version https://git-lfs\.", STAND_INS[0]),
     (rb"(<\?xml[^>]*>\s*)?<Error>\s*<", STAND_INS[1]),
@@ -46,13 +46,13 @@ _JSON_FORMATS = (
 def other_format(
     head: bytes, file: str, *, is_text: bool = False, is_json: bool = False
 ) -> str:
-    """What a file is by its first bytes, with the way out; "" for any other file.
+    """Describes the format of a file by its first bytes; "" for an unknown format.
 
     Args:
-      head: its first bytes.
-      file: its path, as a shell takes it.
-      is_text: whether it is read as one text.
-      is_json: whether it is read as JSON lines.
+      head: the first bytes of the file.
+      file: the path of the file, quoted for a shell.
+      is_text: whether the file is read as one text.
+      is_json: whether the file is read as JSON lines.
     """
     pipe = _PIPED if is_text else ""
     head = head[:_HEAD_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
@@ -63,8 +63,8 @@ def other_format(
 
 
 def describe_file(path: str, encoding: str = "") -> str:
-    """`other_format` of a file of records, or of what is compressed in it; "" if it is
-    in the encoding that is named.
+    """Calls `other_format` for a file of records, decompressed; "" if it is in the
+    given encoding.
     """
     codec = codec_of(path)
     with open_source(path) as file, contextlib.suppress(BrokenFile, StopIteration):
@@ -77,8 +77,8 @@ def describe_file(path: str, encoding: str = "") -> str:
 
 
 def fitting_encoding(raw: bytes) -> str:
-    """The encoding of a text that is no UTF-8."""
+    """The likely encoding of a text that is not UTF-8."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")) or raw.count(0) > len(raw) // 4:
         return "utf-16"
-    # cp1252 has no characters for these bytes, latin-1 has one for every byte.
+    # cp1252 has no characters for these bytes; latin-1 has one for every byte.
     return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", raw) else "cp1252"

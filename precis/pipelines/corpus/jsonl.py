@@ -1,6 +1,6 @@
-"""`jsonl:GLOB`: one JSON object a line, plain or compressed.
+"""`jsonl:GLOB`: JSON lines, one object per line, plain or compressed.
 
-Large files are cut by byte range, plain and gzip.
+Large plain and gzip files are cut by byte range.
 """
 
 import itertools
@@ -20,9 +20,9 @@ from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import CorpusFile, Place, ReadRecord, Task, unread
 
-# So many records are read before the work begins, for their fields and types.
+# The number of records that are read first, for their fields and types.
 _FIRST_RECORDS = 20
-# Each task of a compressed file decompresses some of what comes before its range.
+# Each task of a compressed file must decompress parts before its range.
 _MAX_GZIP_TASKS = 16
 _MOST_SHRINKING = 10
 
@@ -30,13 +30,13 @@ _MOST_SHRINKING = 10
 def list_tasks(
     corpus_files: Sequence[CorpusFile], options: CorpusOptions
 ) -> list[Task]:
-    """Byte ranges of the files, each about `task_bytes` long.
+    """Cuts the files into byte ranges of about `task_bytes`.
 
-    The ranges of a compressed file count its uncompressed bytes.
+    Ranges of a compressed file count uncompressed bytes.
 
     Raises:
       UsageError: the first records lack a field that is needed, or there are none and
-        the first file has another format.
+          the first file has another format.
     """
     corpus_files = [file for file in corpus_files if file.size_bytes]
     first = _first_records(corpus_files, options)
@@ -44,7 +44,7 @@ def list_tasks(
     tasks = []
     for file in corpus_files:
         edges = _edges(file, options)
-        # The uncompressed size of a gzip file is a guess, so the last range is open.
+        # The uncompressed size of a gzip file is estimated, so the last range is open.
         stops = [*edges[1:-1], -1]
         size = file.size_bytes // len(stops)
         tasks += [
@@ -55,7 +55,7 @@ def list_tasks(
 
 
 def _edges(file: CorpusFile, options: CorpusOptions) -> list[int]:
-    """Where the tasks of a file begin, and its end."""
+    """The starts of the tasks of a file, and its end."""
     size = most = file.size_bytes
     codec = codec_of(file.path)
     if codec not in ("", "gzip") or options.encoding == UTF_16:
@@ -64,11 +64,11 @@ def _edges(file: CorpusFile, options: CorpusOptions) -> list[int]:
         with open_source(file.path) as opened:
             opened.seek(max(file.size_bytes - 4, 0))
             size = int.from_bytes(opened.read(4), "little")
-        # The trailer counts modulo 4 GiB, and only the last member of a file. Text
+        # The trailer has the size modulo 4 GiB, and only of the last member. Text
         # shrinks to about a third.
         if size < file.size_bytes:
             size = 3 * file.size_bytes
-        # Much smaller files hold next to nothing, and each task decompresses it all.
+        # Smaller files hold almost nothing, and each task decompresses all of it.
         size, most = min(size, _MOST_SHRINKING * file.size_bytes), _MAX_GZIP_TASKS
     return listing.cut_range(size, min(most, -(-size // options.task_bytes)))
 
@@ -76,16 +76,16 @@ def _edges(file: CorpusFile, options: CorpusOptions) -> list[int]:
 def _first_records(
     corpus_files: Sequence[CorpusFile], options: CorpusOptions
 ) -> list[dict[str, Any]]:
-    """The first records, with their fields checked; any of them may have a field.
+    """The first records, after a check that together they have the needed fields.
 
-    A file that begins with broken lines is not looked at: they become dead letters.
+    Files that begin with invalid lines are skipped: the lines become dead letters.
     """
     for file in corpus_files:
         lines = [*itertools.islice(_records(file, options), _FIRST_RECORDS)]
         parsed = [_parse(line, file.path, options) for line in lines]
         folders = dict.fromkeys(records.folder_values(file.path), "")
         first = [record | folders for record in parsed if isinstance(record, dict)]
-        if first and lines[0].text.strip() != b"[":  # An array may have its own lines.
+        if first and lines[0].text.strip() != b"[":  # Arrays may be cut into lines.
             names = dict.fromkeys(
                 name for record in first for name in records.field_names(record)
             )
@@ -98,7 +98,7 @@ def _first_records(
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of a task. Blank lines are no records."""
+    """Reads the records of a task, without blank lines."""
     (file,) = task.files
     lines = _records(file, options, task.start, task.stop, version=file.version)
     first = [*itertools.islice(lines, 2)]
@@ -115,12 +115,12 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
 
 
 def _file_problem(first: Sequence[Line], task: Task, options: CorpusOptions) -> str:
-    """What a file is, if not JSON lines of the corpus; its first line is no document.
+    """Describes a file that is not JSON lines, if its first line is not a document.
 
     Args:
-      first: its first lines, one or two.
-      task: the task that begins with them.
-      options: how the file is read.
+      first: the first one or two lines of the file.
+      task: the task that begins with these lines.
+      options: how to read the file.
     """
     if other := describe_file(task.paths[0], options.encoding):
         return f"the file is {other}"
@@ -138,7 +138,7 @@ def _records(
     stop: int = -1,
     version: str = "",
 ) -> Iterator[Line]:
-    """The lines of a range that are not blank."""
+    """The non-blank lines of a range."""
     lines = read_lines(
         file.path,
         start,
@@ -166,12 +166,12 @@ def _parse(line: Line, path: str, options: CorpusOptions) -> Any:
             # orjson refuses NaN and Infinity, which Python writes; `json` reads them.
             record = json.loads(text.decode())
             json.dumps(record, ensure_ascii=False).encode()
-        if options.keep_fields:  # orjson rounds integers from 2**64 on.
+        if options.keep_fields:  # orjson rounds integers above 2**64.
             record = json.loads(text.decode(), parse_float=kept_fields.Float)
     except UnicodeDecodeError as error:
         return records.undecodable(error, "the line", place)
     except (ValueError, RecursionError) as error:
-        # Half of a surrogate pair is no character, and fails to encode.
+        # Half of a surrogate pair is not a character and cannot be encoded.
         return unread(place, "invalid_json", str(error))
     if not isinstance(record, dict):
         detail = f"the line holds a {type(record).__name__}"

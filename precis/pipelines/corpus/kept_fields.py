@@ -1,4 +1,4 @@
-"""The fields of `--keep_fields`: names, types, values of records, columns."""
+"""The fields of `--keep_fields`: their names, types, values and columns."""
 
 import datetime
 import decimal
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 KINDS = ("string", "int64", "double", "bool", "date", "timestamp", "json")
 _INT64 = range(-(2**63), 2**63)
 _BOOLS = {"true": True, "false": False, "1": True, "0": False}
-# What a conversion raises for a value that is not of the type.
+# The exceptions of a conversion when a value does not have the type.
 _NO_VALUE = (LookupError, OverflowError, RecursionError, TypeError, ValueError)
 
 
 class Float(float):
-    """A number of JSON with a point or an exponent, and its text: 1.10 and not 1.1."""
+    """A JSON number with a point or exponent, which keeps its text: 1.10, not 1.1."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -35,10 +35,10 @@ _NUMBERS = {int: "int64", float: "double", Float: "double", decimal.Decimal: "do
 
 
 def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
-    """The fields of `date:timestamp,section`.
+    """Parses fields such as `date:timestamp,section`.
 
     Raises:
-      UsageError: a type is unknown, or a field comes twice.
+      UsageError: a type is unknown, or a field is repeated.
     """
     kept = []
     for part in comma_list(text):
@@ -62,9 +62,9 @@ def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
 
 
 def field_value(record: Mapping[str, Any], name: str) -> Any:
-    """The value of a field; `doc.body` is the field `body` within `doc`.
+    """The value of a field; `doc.body` is the field `body` of `doc`.
 
-    A field whose own name has the dot comes first.
+    A field whose name contains the dot has precedence.
     """
     value = record.get(name)
     if value is not None or "." not in name:
@@ -78,7 +78,7 @@ def field_value(record: Mapping[str, Any], name: str) -> Any:
 
 
 def found_kind(records: Iterable[Mapping[str, Any]], name: str) -> str:
-    """The type of a field of some records of JSON; nulls fit every type.
+    """Infers the type of a field from some JSON records; null fits every type.
 
     1, 2            int64_found     "a", "b"    string_found
     1, 2.5          double_found    true        bool_found
@@ -93,10 +93,10 @@ def found_kind(records: Iterable[Mapping[str, Any]], name: str) -> str:
 
 
 def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[str, Any]:
-    """The values of a record by field, each of the type of its field, or None.
+    """The values of a record's kept fields, each in the type of its field, or None.
 
     Raises:
-      ValueError: a value that is not of the type; the message has no part of it.
+      ValueError: a value does not have the type; the message does not show the value.
     """
     values = {}
     for name, kind in kept:
@@ -116,14 +116,14 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
 
 
 def _converted(value: Any, kind: str) -> Any:
-    """The value as one of a type; a blank text is none, unless it may be a text.
+    """Converts a value to a type; a blank text is None, except for texts.
 
-    In JSON of a type that was found, a text must be the one that the value has there:
+    If the type was inferred from JSON, a text must be written as the value is:
 
         int64       "01067" 1067        int64_found     "1067" 1067, 4.0 4, not "01067"
         bool        1 true              bool_found      "true" true, not 1
 
-    Raises one of `_NO_VALUE` where it is not of the type.
+    Raises an exception of `_NO_VALUE` if the value does not have the type.
     """
     is_text = isinstance(value, str)
     if kind.endswith("_found"):
@@ -136,7 +136,7 @@ def _converted(value: Any, kind: str) -> Any:
         value = value.strip()
         if not value:
             return None
-    # Python reads `1_000` and the digits of other scripts too.
+    # Python also reads `1_000` and digits of other scripts.
     is_number = is_text and value.isascii() and "_" not in value
     match kind:
         case "string" if is_text:
@@ -168,7 +168,7 @@ def _converted(value: Any, kind: str) -> Any:
             return value
         case "timestamp":
             return _timestamp(value)
-        case "json":  # `json` also writes NaN, which is no JSON.
+        case "json":  # `json` also writes NaN, which is not JSON.
             return json.dumps(
                 value, ensure_ascii=False, allow_nan=False, default=_plain
             )
@@ -179,7 +179,7 @@ def _converted(value: Any, kind: str) -> Any:
 
 
 def _timestamp(value: Any) -> datetime.datetime:
-    """A time in UTC; one without a zone is taken for UTC."""
+    """Converts a time to UTC; a time without zone is UTC."""
     if isinstance(value, str):
         value = datetime.datetime.fromisoformat(value)
     if not isinstance(value, datetime.datetime):
@@ -191,7 +191,7 @@ def _timestamp(value: Any) -> datetime.datetime:
 
 
 def _plain(value: Any) -> Any:
-    """Values that JSON does not have, as plain ones."""
+    """Converts values that JSON does not have."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, datetime.date | datetime.time):
@@ -204,7 +204,7 @@ def _plain(value: Any) -> Any:
 
 
 def kept_column(name: str, kind: str) -> "pa.Field":
-    """The column of a kept field with a type."""
+    """The column of a kept field, by its type."""
     import pyarrow as pa
 
     types = {
@@ -223,19 +223,19 @@ def kept_column(name: str, kind: str) -> "pa.Field":
 def kept_columns(
     tasks: Sequence[Task], *, taken: Collection[str]
 ) -> tuple["pa.Field", ...]:
-    """The columns of the kept fields, in the order in which the user named them.
+    """The columns of the kept fields, in the order that the user gave.
 
-    `Document.metadata` holds their values by the same names.
+    `Document.metadata` has the values under the same names.
 
     Args:
-      tasks: of the corpus; they know the types, which `list_tasks` found out.
+      tasks: the tasks of the corpus; `list_tasks` stored the types in them.
       taken: the names of the other columns.
 
     Raises:
-      UsageError: a field has the name of another column, or another type in another
-        file of the run.
+      UsageError: a field has the name of another column, or different types in files of
+          the run.
     """
-    # A task of files that cannot be read has none.
+    # Tasks of unreadable files have no kept fields.
     readable = [task for task in tasks if task.fields.kept]
     columns: list[pa.Field] = []
     for task in readable:

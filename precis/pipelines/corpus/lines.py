@@ -1,4 +1,4 @@
-"""The lines of a byte range of a large text file, plain or compressed."""
+"""Reads the lines in a byte range of a large text file, plain or compressed."""
 
 import codecs
 import os
@@ -11,24 +11,24 @@ from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.task import MAX_RAW_BYTES, TOO_LARGE
 
 _BLOCK_BYTES = 1 << 20
-# Millions of line breaks shrink to some kilobytes, so they are not taken one by one.
+# Millions of line breaks compress to some kilobytes, so they are taken together.
 _LINE_BREAKS = re.compile(rb"[\r\n]*\n")
 _BLANK_LINES = re.compile(rb"\s*\n")
-_SPACE = 32  # no byte that is white space is higher
-# The encoding whose line breaks are not the byte 10: such files become UTF-8 first.
+_SPACE = 32  # the highest byte that is white space
+# Line breaks of this encoding are not the byte 10, so such files become UTF-8 first.
 UTF_16 = "utf-16"
 
 
 class Line(NamedTuple):
-    """A physical line with its line break, or some blank lines that follow each other.
+    """A line with its line break, or several consecutive blank lines.
 
     Attributes:
-      start: position of its first byte in the (uncompressed) file.
-      text: its bytes; only the beginning if the line has a problem.
-      problem: "", `record_too_large`, or that the file is damaged from there on, as
-          `broken_gzip`.
+      start: the position of its first byte in the (uncompressed) file.
+      text: its bytes; only the first bytes if the line has a problem.
+      problem: "", `record_too_large`, or a name such as `broken_gzip` if the rest of
+          the file is damaged.
       detail: the problem in words.
-      share: how much of the range is read with the line, from 0 to 1.
+      share: the share of the range that is read with the line, from 0 to 1.
     """
 
     start: int
@@ -48,29 +48,28 @@ def read_lines(
     version: str = "",
     encoding: str = "utf-8",
 ) -> Iterator[Line]:
-    """The lines whose first byte lies in [start, stop).
+    """Reads the lines whose first byte lies in [start, stop).
 
-    Neighbouring ranges share no line and lose none:
+    Adjacent ranges read each line exactly once:
 
         bytes   0123 4567 89        range [0, 4) reads `abc`
         lines   abc⏎ def⏎ gh        range [2, 5) reads `def`
                                     range [5, -1) reads `gh`
 
-    A byte order mark at the beginning of the file is dropped. Blank lines that follow
-    each other may come as one.
+    A byte order mark at the beginning of the file is dropped. Consecutive blank lines
+    may be returned as one.
 
     Args:
-      path: the file.
+      path: the path of the file.
       start, stop: the range; a `stop` of -1 is the end of the file.
       max_bytes: a longer line has the problem `record_too_large`.
-      spaces_are_blank: whether lines of white space are blank, too.
-      version: of the file, as in `CorpusFile`. With it a compressed file is checked
-        first, and no line of a damaged part is read.
-      encoding: of the file. UTF-16 is read from the beginning, as UTF-8, whose bytes
-        the positions count.
+      spaces_are_blank: whether lines of only white space are blank, too.
+      version: the version of the file, as in `CorpusFile`. If given, a compressed file
+          is checked first, and damaged parts are not read.
+      encoding: the encoding of the file. UTF-16 is read from the beginning and
+          converted to UTF-8, whose bytes are the positions.
     """
-    # Reading begins one byte early: a line break there shows that a line begins at
-    # `start`.
+    # Reading begins one byte early: if it is a line break, a line begins at `start`.
     begin = max(start - 1, 0)
     with open_source(path) as file:
         disk_size = file.seek(0, os.SEEK_END)
@@ -86,7 +85,7 @@ def read_lines(
         disk_start = -1
         blank = _BLANK_LINES if spaces_are_blank else _LINE_BREAKS
         for line in _split_lines(blocks, begin, max_bytes, blank, codec):
-            # What was read of a compressed file ends behind the line.
+            # The part of a compressed file that was read ends after the line.
             disk_end = file.tell() if codec else line.start + len(line.text)
             if disk_start < 0:
                 disk_start = disk_end if start and codec else start
@@ -95,7 +94,7 @@ def read_lines(
             if 0 <= stop <= line.start:
                 return
             if stop >= 0:
-                # How much of a compressed file such a range is, nobody knows.
+                # The share of such a range in a compressed file is unknown.
                 share = (line.start - start) / (stop - start)
             else:
                 share = (disk_end - disk_start) / max(disk_size - disk_start, 1)
@@ -106,15 +105,15 @@ def read_lines(
 
 
 def _as_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The blocks of a file in UTF-16, from its beginning on, as UTF-8.
+    """Converts the blocks of a UTF-16 file, read from its beginning, to UTF-8.
 
-    Half of a surrogate pair becomes bytes that are no UTF-8, and so costs its record.
+    Half of a surrogate pair becomes invalid UTF-8, so only its record is lost.
     """
     decoder = codecs.getincrementaldecoder(UTF_16)("surrogatepass")
     for block in blocks:
         try:
             yield decoder.decode(block).encode(errors="surrogatepass")
-        except UnicodeError as error:  # Such as a file without a byte order mark.
+        except UnicodeError as error:  # For example, the byte order mark is missing.
             raise BrokenFile(str(error)) from error
     if decoder.getstate()[0]:
         raise BrokenFile("the file ends within a character")
@@ -127,9 +126,9 @@ def _split_lines(
     blank: re.Pattern[bytes],
     codec: str,
 ) -> Iterator[Line]:
-    """The lines of blocks whose first byte is at `start` of the file."""
+    """Splits blocks into lines; the first block begins at `start` of the file."""
     parts: list[bytes] = []  # the unfinished line
-    unfinished_bytes = 0  # its length, dropped bytes included
+    unfinished_bytes = 0  # its length, including dropped bytes
     try:
         for block in blocks:
             position = 0

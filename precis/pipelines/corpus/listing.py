@@ -1,16 +1,16 @@
-"""Finds the files of a corpus, hashed and with their problems, and makes tasks of them.
+"""Finds the files of a corpus, with checksums or problems, and makes tasks of them.
 
     link to a file                       read under the name of the link
-    link to a folder                     followed, unless it leads back above itself
+    link to a folder                     followed, except to a folder above itself
     link to nothing, or to itself        dangling_link
     FIFO, socket, device                 not_a_file
     file that may not be opened          permission_denied
     file that cannot be read otherwise   read_error
     folder that cannot be listed         file_unreadable
 
-A local file that is matched under two names is read under each of them.
+If a pattern matches a local file under two names, it is read twice.
 
-An output folder is refused that a corpus reads from, or would read from next time.
+Output folders are refused if the corpus reads from them, or would next time.
 """
 
 import concurrent.futures
@@ -39,16 +39,16 @@ ANY_FOLDERS = "**"
 _WILDCARDS = re.compile(r"[*?[]")
 # Reading and hashing release the interpreter lock.
 _HASHING_THREADS = 8
-_HASHED_AT_ONCE = 10_000  # files that wait for a thread; there may be millions
-_UNREADABLE_FILES = 1000  # of one task
+_HASHED_AT_ONCE = 10_000  # files that wait for a thread, of possibly millions
+_UNREADABLE_FILES = 1000  # number of files per task
 _DANGLING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def list_files(pattern: str) -> list[CorpusFile]:
-    """The files that a glob matches, sorted by path.
+    """Lists the files that a glob matches, sorted by path.
 
-    Links to files are files. What is neither a file nor a folder, and files that cannot
-    be read, are listed with their problem.
+    Links to files are files. Entries that are neither files nor folders, and unreadable
+    files, are listed with a problem.
 
     Raises:
       UsageError: nothing matches.
@@ -87,7 +87,7 @@ def list_files(pattern: str) -> list[CorpusFile]:
 
 
 def fixed_root(pattern: str) -> str:
-    """The folder of a glob up to its first wildcard, without the last slash.
+    """The folder of a glob up to its first wildcard, without a final slash.
 
     news/2024-*/*.txt   ->  news
     gs://bucket/*.txt   ->  gs://bucket
@@ -97,13 +97,15 @@ def fixed_root(pattern: str) -> str:
 
 
 def absolute_path(path: str) -> str:
-    """A local path as `os` has it, of one as the user gave it."""
+    """The absolute path, in the form of `os`, of a path that the user gave."""
     path = local_name(path.removeprefix("file://"))
     return str(make_path_posix(path)).rstrip("/") or "/"
 
 
 def split_pattern(name: str) -> tuple[str, list[str]]:
-    """The folder in front of the first wildcard, and the parts of the pattern."""
+    """Splits a pattern into the folder before its first wildcard and its other
+    parts.
+    """
     parts = name.split("/")
     wild = [place for place, part in enumerate(parts) if _WILDCARDS.search(part)]
     fixed = wild[0] if wild else len(parts)
@@ -112,12 +114,12 @@ def split_pattern(name: str) -> tuple[str, list[str]]:
 
 @functools.lru_cache
 def matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
-    """What matches a name with a pattern."""
+    """A function that matches names with a pattern."""
     return re.compile(glob_translate(pattern)).match
 
 
 def _matches_itself(name: str) -> bool:
-    """Whether a name is a pattern that matches the file of that name: `*.txt` does,
+    """Whether a name, as a pattern, matches the file of that name: `*.txt` does,
     `a[1].txt` does not.
     """
     try:
@@ -127,11 +129,11 @@ def _matches_itself(name: str) -> bool:
 
 
 def _local_files(pattern: str) -> list[CorpusFile]:
-    """The local files that a pattern matches, with their checksums or problems."""
+    """Lists the local files that a pattern matches, with checksums or problems."""
     name = absolute_path(pattern)
     errors: list[OSError] = []
-    # `notes[1].txt` may be the name of a file. As a pattern it matches another file.
-    # `*.txt` is always a pattern, and matches a file of that name too.
+    # `notes[1].txt` may be the name of a file, although as a pattern it matches
+    # another. `*.txt` is always a pattern, also if a file has that name.
     if os.path.lexists(name) and not _matches_itself(name):
         found = [] if os.path.isdir(name) else [name]
     else:
@@ -157,12 +159,12 @@ def _local_files(pattern: str) -> list[CorpusFile]:
 
 
 def _walk(root: str, parts: list[str], errors: list[OSError]) -> Iterator[str]:
-    """The files below a folder that match the parts of a pattern.
+    """Finds the files below a folder that match the parts of a pattern.
 
     Args:
-      root: the folder, as `os` has it.
-      parts: of the pattern; `**` stands for any number of folders.
-      errors: takes those of folders that cannot be listed.
+      root: the folder, in the form of `os`.
+      parts: the parts of the pattern; `**` is any number of folders.
+      errors: a list to which the errors of unreadable folders are added.
     """
     is_match = matcher("/".join(parts))
     fixed = parts.index(ANY_FOLDERS) if ANY_FOLDERS in parts else len(parts)
@@ -190,7 +192,7 @@ def _walk(root: str, parts: list[str], errors: list[OSError]) -> Iterator[str]:
 
 
 def _leads_back(folder: str, name: str, root: str) -> bool:
-    """Whether a name in a folder is a link to a folder above, down from a root."""
+    """Whether an entry of a folder links to a folder above it, at or below a root."""
     path = os.path.join(folder, name)
     if not os.path.islink(path):
         return False
@@ -221,20 +223,20 @@ def _read_state(name: str) -> CorpusFile:
 def range_task(
     file: CorpusFile, start: int, stop: int, size_bytes: int, fields: Fields
 ) -> Task:
-    """The task that reads the range [start, stop) of one file."""
+    """A task that reads the range [start, stop) of a file."""
     task = Task(files=(file,), start=start, stop=stop, fields=fields)
     return task._replace(version=file.version, size_bytes=size_bytes)
 
 
 def files_task(group: Sequence[CorpusFile], scheme: str = "") -> Task:
-    """The task that reads some files as a whole."""
+    """A task that reads some files as a whole."""
     version = combined_version(file.version or file.problem for file in group)
     size_bytes = sum(file.size_bytes for file in group)
     return Task(0, scheme, tuple(group), version=version, size_bytes=size_bytes)
 
 
 def unreadable_tasks(source_files: Sequence[CorpusFile]) -> list[Task]:
-    """Tasks whose records are files with a problem, each one lost record."""
+    """Tasks for files with a problem; each file is one lost record."""
     return [
         files_task(source_files[start : start + _UNREADABLE_FILES], UNREADABLE_SCHEME)
         for start in range(0, len(source_files), _UNREADABLE_FILES)
@@ -244,7 +246,7 @@ def unreadable_tasks(source_files: Sequence[CorpusFile]) -> list[Task]:
 def groups_of(
     items: Iterable[ItemT], size_of: Callable[[ItemT], int], most: int
 ) -> Iterator[list[ItemT]]:
-    """Runs of neighbours with a size of at most `most`; a larger one is alone."""
+    """Groups consecutive items up to a total size of `most`; a larger item is alone."""
     group: list[ItemT] = []
     size = 0
     for item in items:
@@ -259,7 +261,7 @@ def groups_of(
 
 
 def combined_version(versions: Iterable[str]) -> str:
-    """One version of several: it changes when any of them does."""
+    """Combines versions into one, which changes when any of them does."""
     return hashlib.sha256(" ".join(versions).encode()).hexdigest()[:16]
 
 
@@ -271,7 +273,7 @@ def cut_range(size: int, pieces: int) -> list[int]:
 def check_output_apart(
     output: str, options: CorpusOptions, tasks: Iterable[Task]
 ) -> None:
-    """Checks that no file of a corpus is in the output, nor the output in the corpus.
+    """Checks that no corpus file is in the output, and the output not in the corpus.
 
         --corpus               --output
         text:news/*.txt        news/out    allowed: the pattern matches no file there
@@ -279,10 +281,10 @@ def check_output_apart(
         text:news/**/*.txt     news/out    refused
         jsonl:runs/in/*.jsonl  runs        refused
 
-    Links are followed before paths are compared.
+    Links are resolved before paths are compared.
 
     Raises:
-      UsageError: the output is not apart from the corpus.
+      UsageError: the output and the corpus overlap.
     """
     place = resolve(output)
     resolve_folder = functools.cache(resolve)
@@ -305,7 +307,7 @@ def check_output_apart(
 
 
 def resolve(path: str) -> str:
-    """A path without links, or a URL; without a slash at its end."""
+    """Resolves the links of a path, and removes a final slash; also takes URLs."""
     if files.is_local(path):
         return os.path.realpath(absolute_path(path))
     fs, name = files.filesystem(path)
@@ -313,7 +315,7 @@ def resolve(path: str) -> str:
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies below it; both as `resolve` returns them."""
+    """Whether a path is a folder or is below it; both come from `resolve`."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 

@@ -1,13 +1,13 @@
-r"""Opens the files of a corpus, and writes their names in results.
+r"""Opens the files of a corpus, and converts their names for results.
 
-A name on a local disk is bytes, and these need not be UTF-8. JSON, Arrow and UTF-8
-streams cannot hold such a name, so each byte that is not UTF-8 is written as Python's
-`backslashreplace` writes it:
+A local file name is bytes, which need not be UTF-8. JSON, Arrow and UTF-8 streams
+cannot hold such a name, so bytes that are not UTF-8 are escaped as by Python's
+`backslashreplace`:
 
     bytes of the name     written
-    caf\303\251.txt       café.txt      UTF-8 stays as it is
+    caf\303\251.txt       café.txt      UTF-8 is unchanged
     caf\351.txt           caf\xe9.txt   four characters for the byte 0xe9
-    a\xe9.txt             a\x5cxe9.txt  a backslash that would be mistaken for this
+    a\xe9.txt             a\x5cxe9.txt  a backslash that would look like an escape
 
 `local_name(written_name(name)) == name` for every name.
 """
@@ -28,32 +28,32 @@ from typing import IO, Any
 from precis.model import files
 from precis.pipelines.corpus.task import CorpusFile, FileError, unread_file
 
-# What `written_name` writes; a name that holds it already has its backslash escaped.
+# The escapes of `written_name`; a name with such text gets its backslash escaped.
 _ESCAPE = re.compile(r"\\x(5c|[89a-f][0-9a-f])")
 
 
 def written_name(name: str) -> str:
-    """A name as it is written, of one as `os` gives it (with surrogate escapes)."""
+    """Escapes a name from `os` (with surrogate escapes) for results."""
     if "\\" in name:
         name = _ESCAPE.sub(lambda found: rf"\x5c{found[0][1:]}", name)
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def local_name(written: str) -> str:
-    """The name as `os` takes it, of one that `written_name` gave."""
+    """The name for `os` that `written_name` escaped."""
     return _ESCAPE.sub(_unescape, written) if "\\" in written else written
 
 
 def _unescape(found: re.Match[str]) -> str:
     byte = int(found[1], 16)
-    # The surrogate that stands for a byte that is not UTF-8, see PEP 383.
+    # The surrogate for a byte that is not UTF-8, see PEP 383.
     return chr(0xDC00 + byte) if byte >= 0x80 else chr(byte)
 
 
 def written_argument(argument: str) -> str:
-    """An argument of the command line with a path, where bytes need not be UTF-8.
+    """Escapes a command-line argument with a path, whose bytes need not be UTF-8.
 
-    The path may have been written already, so that no backslash is escaped.
+    The path may already be escaped, so backslashes are not escaped.
     """
     return os.fsencode(argument).decode("utf-8", "backslashreplace")
 
@@ -61,29 +61,28 @@ def written_argument(argument: str) -> str:
 CHANGED = "file_changed"
 UNREADABLE = "file_unreadable"
 # The file information of object stores that changes with the content: checksums first,
-# then what changes with every upload. Times come last; some stores have nothing else.
+# then values that change with every upload. Times are last; some stores have only them.
 _OBJECT_VERSIONS = (
     *("md5Hash", "crc32c", "ETag", "etag", "generation"),
     *("mtime", "updated", "LastModified", "created"),
 )
-# The times of files are as coarse as this on some file systems: a file may be written
-# to twice at one time.
+# The resolution of times on some file systems: two writes may get the same time.
 _COARSEST_TIME_NS = 2_000_000_000
-_REQUESTS = 16  # to an object store at once
+_REQUESTS = 16  # at once to an object store
 _CACHED_CHECKSUMS = 4096
 
 
 def open_source(path: str) -> IO[bytes]:
-    """Opens a file of a corpus for reading bytes.
+    """Opens a corpus file for reading bytes.
 
-    A FIFO, a socket or a device in a file's place is refused at once; opening it as a
-    file might wait for ever.
+    FIFOs, sockets and devices are refused at once; opening them like a file might wait
+    forever.
 
     Args:
-      path: as in `CorpusFile`.
+      path: the path, as in `CorpusFile`.
 
     Raises:
-      OSError: the file is gone, is no file or cannot be opened.
+      OSError: the file does not exist, is not a file, or cannot be opened.
     """
     if not files.is_local(path):
         return files.open_read(path)
@@ -102,23 +101,23 @@ def _open_local(path: str) -> io.BufferedReader:
 
 
 def read_state(path: str) -> CorpusFile:
-    """The size, checksum and stamp of a local file, which is read for it.
+    """Reads a local file for its size, checksum and stamp.
 
     Raises:
       OSError: the file cannot be read.
     """
     with _open_local(path) as file:
-        # Taken before the content is read: what is written meanwhile changes it.
+        # Before the content is read, so that a write in the meantime changes it.
         status = os.fstat(file.fileno())
         checksum = hashlib.file_digest(file, "sha256").hexdigest()
     return CorpusFile(path, status.st_size, f"sha256:{checksum}", _stamp(status))
 
 
 def _stamp(status: os.stat_result) -> str:
-    """What changes when a file is written to or replaced.
+    """A text that changes when a file is written or replaced.
 
-    Empty while a further change might leave it as it is, as the times are coarse. The
-    time of the last change of the inode cannot be set back, that of the content can.
+    Empty if the last change is so recent that another might not show in coarse times.
+    The inode's change time cannot be set back, unlike the content's.
     """
     if abs(time.time_ns() - status.st_ctime_ns) < _COARSEST_TIME_NS:
         return ""
@@ -129,19 +128,19 @@ def _stamp(status: os.stat_result) -> str:
 
 
 def object_version(info: Mapping[str, Any]) -> str:
-    """What changes with the content of an object, from its file information."""
+    """The version of an object, from its file information."""
     version = next((info[key] for key in _OBJECT_VERSIONS if info.get(key)), "")
     if isinstance(version, datetime.datetime):
-        # The same time as in a listing, where some file systems give a number.
+        # Some file systems list a number instead.
         version = version.timestamp()
     return f"{info['size']}:{version}"
 
 
 def check_unchanged(source_files: Sequence[CorpusFile]) -> None:
-    """Compares files with what they were when the corpus was listed.
+    """Checks that files are as they were when the corpus was listed.
 
     Raises:
-      FileError: the content of one is another, or it is gone.
+      FileError: the content of a file has changed, or the file is gone.
     """
     details: Iterable[str] = map(_change, source_files)
     if source_files and not files.is_local(source_files[0].path):
@@ -153,7 +152,7 @@ def check_unchanged(source_files: Sequence[CorpusFile]) -> None:
 
 
 def _change(file: CorpusFile) -> str:
-    """What happened to a file, in words; "" if its content is the same."""
+    """Describes the change of a file; "" if its content is the same."""
     try:
         if files.is_local(file.path):
             return _local_change(file)
@@ -186,18 +185,18 @@ def _local_change(file: CorpusFile) -> str:
 
 @functools.lru_cache(_CACHED_CHECKSUMS)
 def _version_at(path: str, stamp: str) -> str:
-    """The version of a file while it has a stamp.
+    """The version of a file, as long as it has a stamp.
 
-    Hundreds of tasks may read one large file, which is hashed once for all of them.
+    Hundreds of tasks may read one large file, so it is hashed only once.
     """
     return read_state(path).version
 
 
 def file_error(error: OSError, source_files: Sequence[CorpusFile]) -> FileError:
-    """The failure of a task while it read one of its files."""
+    """The failure of a task that could not read one of its files."""
     path = source_files[0].path
     among = ""
-    # An error while a file is read, other than while it is opened, does not name it.
+    # Only an error of opening a file names the file, not an error of reading.
     if isinstance(error.filename, str):
         path = written_name(error.filename)
     elif len(source_files) > 1:

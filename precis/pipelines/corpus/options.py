@@ -22,7 +22,7 @@ from precis.pipelines.corpus.task import Fields, KeptField
 
 
 def clean_flag() -> Any:
-    """The field of an options class."""
+    """The field `clean` of an options class."""
     return flag(
         "standard",
         "what is done to an article before the network reads it: standard normalises "
@@ -51,8 +51,8 @@ class CorpusOptions(Options):
         is_common=True,
         place=INPUT,
     )
-    # The field names of jsonl, csv, parquet and tfds records; None if the user gave no
-    # name.
+    # The field names of jsonl, csv, parquet and tfds records; None if the user gave
+    # none.
     article_field: str = flag(
         "article", "field that holds the text", metavar="FIELD", is_common=True
     )
@@ -107,7 +107,7 @@ class CorpusOptions(Options):
     encoding: str = flag(
         "utf-8", "encoding of jsonl, csv and text files", choices=ENCODINGS
     )
-    # Which documents to take.
+    # Which documents to read.
     split: str = flag(
         "", "read only documents of this split", metavar="NAME", is_common=True
     )
@@ -141,15 +141,15 @@ class CorpusOptions(Options):
         default_text="16 MiB",
         least=1,
     )
-    # A record that is longer is seldom one text. Its memory and its time would be those
-    # of all other documents together.
+    # A longer record is seldom a single text, and would take as much memory and time as
+    # all other documents together.
     max_record_mb: int = flag(
         8,
         "longest record in MiB; a longer one becomes a dead letter",
         metavar="MIB",
         least=1,
     )
-    # What counts as the article's text.
+    # How the article's text is cleaned.
     clean: str = clean_flag()
     # Splits by hash.
     seed: int = setting(
@@ -164,7 +164,7 @@ class CorpusOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # Results record the flag, and they are UTF-8.
+        # Results record the flag, so it must be UTF-8.
         object.__setattr__(self, "corpus", written_argument(self.corpus))
         schemes = {scheme for scheme, _ in parse_addresses(self.corpus)}
         if self.limit and self.sample:
@@ -187,7 +187,7 @@ class CorpusOptions(Options):
 
     @property
     def fields(self) -> Fields:
-        """The names of the fields to read, with the defaults."""
+        """The names of the fields to read, including defaults."""
         return Fields(
             self.article_field,
             self.highlights_field or "highlights",
@@ -197,8 +197,8 @@ class CorpusOptions(Options):
         )
 
     def typed_fields(self, kind_of: Callable[[str], str]) -> Fields:
-        """The fields to read; those that are kept without a type have the one that the
-        source has for them.
+        """The fields to read; kept fields without a type get the type that the corpus
+        has for them.
         """
         kept = [
             KeptField(name, kind or kind_of(name)) for name, kind in self.kept_fields
@@ -207,7 +207,7 @@ class CorpusOptions(Options):
 
     @property
     def max_record_bytes(self) -> int:
-        """The length of the longest record in bytes."""
+        """The maximum size of a record in bytes."""
         return self.max_record_mb << 20
 
     @property
@@ -217,7 +217,9 @@ class CorpusOptions(Options):
 
     @property
     def required_fields(self) -> tuple[str, ...]:
-        """The fields that records must have: the article's and those the user named."""
+        """The fields that records must have: the article's and those that the user
+        named.
+        """
         names = self.highlights_field, self.id_field, self.split_field
         kept = (field.name for field in self.kept_fields)
         return (self.article_field, *filter(None, names), *kept)
@@ -250,12 +252,12 @@ class FailureOptions(Options):
 
 
 def parse_addresses(corpus: str) -> list[tuple[str, str]]:
-    """The corpora of `--corpus`: one, or several with commas between them.
+    """Splits `--corpus` into its corpora: one, or several with commas between them.
 
     jsonl:news/*.jsonl,text:old/*   ->   (jsonl, news/*.jsonl), (text, old/*)
 
     Raises:
-      UsageError: there is no such scheme, or nothing follows it.
+      UsageError: the scheme does not exist, or nothing follows it.
     """
     addresses = []
     for part in re.split(rf",(?=(?:{'|'.join(SCHEMES)}):)", corpus):
@@ -277,7 +279,7 @@ def parse_addresses(corpus: str) -> list[tuple[str, str]]:
 
 
 def _check_schemes(options: CorpusOptions, schemes: set[str]) -> None:
-    """Refuses flags that go with other corpora."""
+    """Refuses flags that only apply to other corpora."""
     without_fields = schemes.difference(_WITH_FIELDS)
     names = *options.required_fields[1:], options.article_field != "article"
     is_of_none = schemes == without_fields or (without_fields and options.keep_fields)

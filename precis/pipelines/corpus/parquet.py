@@ -1,6 +1,6 @@
 """`parquet:GLOB`: Parquet files, cut by row group.
 
-Only the columns that are needed are read.
+Only the needed columns are read.
 """
 
 import json
@@ -30,7 +30,7 @@ from precis.pipelines.corpus.task import (
 )
 
 _BATCH_ROWS = 256
-# The types of kept fields, by the names of Arrow's types.
+# The types of kept fields, by Arrow type name.
 _KINDS = {
     "string": r"(large_)?string(_view)?",
     "int64": r"u?int\d+",
@@ -44,11 +44,11 @@ _KINDS = {
 def list_tasks(
     corpus_files: Sequence[CorpusFile], options: CorpusOptions
 ) -> list[Task]:
-    """Runs of row groups of about `task_bytes` each, uncompressed, and the files whose
-    footer cannot be read.
+    """Groups row groups into tasks of about `task_bytes`, uncompressed; files with an
+    unreadable footer get tasks too.
 
     Raises:
-      UsageError: none is Parquet, or one lacks a field that is needed.
+      UsageError: no file is Parquet, or a file lacks a field that is needed.
     """
     tasks: list[Task] = []
     unreadable = []
@@ -78,10 +78,10 @@ def list_tasks(
 def _fields(
     file: CorpusFile, metadata: pq.FileMetaData, options: CorpusOptions
 ) -> Fields:
-    """The fields to read of a file, with the types of those that are kept.
+    """The fields to read from a file, with the types of kept fields.
 
     Raises:
-      UsageError: a field that is needed is missing, or is there twice.
+      UsageError: a needed field is missing or occurs twice.
     """
     schema = metadata.schema.to_arrow_schema()
     records.check_repeated(schema.names, options.fields, file.path)
@@ -92,7 +92,7 @@ def _fields(
 
 
 def _field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:
-    """The types of columns by name, those of fields within them as `doc.body`."""
+    """The types of columns by name; nested fields are written as `doc.body`."""
     types = {}
     for field in fields:
         types[field.name] = field.type
@@ -103,7 +103,7 @@ def _field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:
 
 
 def _kind_of(kind: pa.DataType) -> str:
-    """The type of a kept field, of that of its column."""
+    """The type of a kept field from the type of its column."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     fitting = (name for name in _KINDS if re.fullmatch(_KINDS[name], str(kind)))
@@ -124,10 +124,10 @@ def _group_tasks(
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of a task.
+    """Reads the records of a task.
 
-    In a row group that cannot be decoded the rows from there on are lost; the other row
-    groups are read.
+    If part of a row group cannot be decoded, its rows from there onwards are lost;
+    other row groups are read.
     """
     with open_source(task.paths[0]) as opened:
         parquet = pq.ParquetFile(
@@ -145,7 +145,7 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
 def _read_group(
     parquet: pq.ParquetFile, group: int, task: Task, options: CorpusOptions
 ) -> Iterator[tuple[Document | DeadLetter, bytes]]:
-    """The records of a row group, those with a blank article with their bytes."""
+    """Reads the records of a row group, with bytes for rows with a blank article."""
     types = _field_types(parquet.schema_arrow)
     names = [name for name in types if name in task.fields.names]
     path, row = task.paths[0], 0
@@ -170,21 +170,21 @@ def _read_group(
 
 
 def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
-    """The values of a column of a batch, or of a field within one, as `doc.body`.
+    """The values of a column of a batch, or of a nested field such as `doc.body`.
 
-    In place of a value that Python does not have stands the error, so that it costs
-    its row alone.
+    A value that Python cannot represent is replaced by the error, so that only its row
+    is lost.
     """
     top = max(
         (top for top in batch.schema.names if f"{name}.".startswith(f"{top}.")), key=len
     )
     inner = name.removeprefix(top).split(".")[1:]
     column = pc.struct_field(batch.column(top), inner) if inner else batch.column(top)  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-    # Python has no nanoseconds. Seconds could overflow, and Python tells which do.
+    # Python has no nanoseconds. Casting to seconds may overflow, which Python reports.
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         kind = pa.timestamp("us", column.type.tz)
         column = pc.floor_temporal(column.cast(pa.timestamp("ns")), unit="microsecond")  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-        column = column.cast(kind, safe=False)  # Alone it would round -1 up to 1970.
+        column = column.cast(kind, safe=False)  # A mere cast would round -1 up to 1970.
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError):
@@ -194,14 +194,14 @@ def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
 def _value(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
-    except (ValueError, OverflowError) as error:  # Such as a year beyond 9999.
+    except (ValueError, OverflowError) as error:  # For example, a year after 9999.
         return error
 
 
 def _to_document(
     record: dict[str, Any], task: Task, most: int, place: Place
 ) -> tuple[Document | DeadLetter, bytes]:
-    """The document of a row, or its dead letter; the row's bytes where it is blank."""
+    """The document of a row, or its dead letter; with bytes if the row is blank."""
     for name, value in record.items():
         if isinstance(value, UnicodeDecodeError):
             return records.undecodable(value, "a value", place), value.object
@@ -216,6 +216,6 @@ def _to_document(
     document = records.to_document(record, task.fields, place)
     if isinstance(document, Document) and document.article.strip():
         return document, b""
-    # A row has no bytes of its own. A half of a surrogate pair cannot be encoded.
+    # Rows have no bytes, so JSON stands in. Half a surrogate pair cannot be encoded.
     text = json.dumps(record, ensure_ascii=False, default=repr)
     return document, text.encode(errors="backslashreplace")

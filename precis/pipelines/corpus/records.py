@@ -1,4 +1,4 @@
-"""A record of the user's files as a document.
+"""Turns a record of the user's files into a document.
 
 Field names are checked before the work begins, values during the work.
 """
@@ -22,14 +22,14 @@ from precis.pipelines.corpus.task import (
 )
 
 Record = Mapping[str, Any]
-# What stands in the name of a folder for null.
+# The folder name for null.
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @functools.lru_cache(4096)
 def folder_values(path: str) -> dict[str, str | None]:
-    """The fields in the names of a file's folders, as Hive, Spark and DuckDB write
-    them. They come before a record's own field of the same name.
+    """The fields in the names of a file's folders, in the format of Hive, Spark and
+    DuckDB. They have precedence over fields of the record.
 
         runs/split=test/day=2024%2F01/a.parquet   ->   split: test, day: 2024/01
     """
@@ -46,15 +46,15 @@ def check_fields(
     needed: Sequence[str],
     path: str,
 ) -> None:
-    """Refuses a file that lacks a field.
+    """Refuses a file without a field that is needed.
 
     Args:
-      present: the names that the file has, those of fields within fields as `doc.body`.
-      needed: the names that it must have, that of the article first.
-      path: the file, whose folders may name further fields.
+      present: the field names of the file; nested fields are written as `doc.body`.
+      needed: the names that are required, the article's first.
+      path: the path of the file, whose folders may name further fields.
 
     Raises:
-      UsageError: naming the field, the fields there are, and the flag.
+      UsageError: the message names the field, the existing fields and the flag.
     """
     names = [*present, *folder_values(path)]
     missing = [name for name in needed if name not in names]
@@ -71,15 +71,15 @@ def check_fields(
 
 
 def check_repeated(present: Sequence[str], fields: Fields, path: str) -> None:
-    """Refuses a file that has two columns of a name that is read.
+    """Refuses a file with two columns of the same name, if the name is read.
 
     Args:
-      present: the names of its columns.
-      fields: those to read.
-      path: the file, for the message.
+      present: the names of the file's columns.
+      fields: the fields to read.
+      path: the path of the file, for the message.
 
     Raises:
-      UsageError: naming the column.
+      UsageError: the message names the column.
     """
     for name in fields.names:
         if present.count(name) > 1:
@@ -90,7 +90,7 @@ def check_repeated(present: Sequence[str], fields: Fields, path: str) -> None:
 
 
 def field_names(record: Record) -> list[str]:
-    """The names of a record's fields, those of objects within it as `doc.body`."""
+    """The names of a record's fields; nested fields are written as `doc.body`."""
     names = list(record)
     for name, value in record.items():
         if isinstance(value, Mapping):
@@ -99,15 +99,15 @@ def field_names(record: Record) -> list[str]:
 
 
 def to_document(record: Record, fields: Fields, place: Place) -> Document | DeadLetter:
-    """The document of a record; its id and split are empty if the record has none.
+    """Turns a record into a document; its id and split may be empty.
 
-    The article must be a string. Highlights may be absent or null; an id may be a
-    string or an integer; a kept field has the type that was named or found for it.
+    The article must be a string. Highlights may be missing or null; an id may be a
+    string or an integer; a kept field must have its given or inferred type.
 
     Args:
       record: values by field name.
       fields: the names of the fields to read.
-      place: where the record stands.
+      place: the position of the record.
     """
     article, highlights, document_id, split = (
         field_value(record, name) if name else None for name in fields[:4]
@@ -121,7 +121,7 @@ def to_document(record: Record, fields: Fields, place: Place) -> Document | Dead
         (fields.document_id, document_id, (str, int, type(None))),
         (fields.split, split, (str, type(None))),
     ):
-        # A bool is an int to Python, but no id.
+        # In Python, bool is an int, but it is not a valid id.
         if not isinstance(value, kinds) or isinstance(value, bool):
             detail = f"{name!r} holds a value of type {type(value).__name__}"
             return unread(place, "wrong_type", detail)
@@ -140,12 +140,12 @@ def too_large(size: int, max_bytes: int, place: Place) -> DeadLetter:
 
 
 def undecodable(error: UnicodeDecodeError, part: str, place: Place) -> DeadLetter:
-    """The dead letter of bytes that are not of the encoding of their file.
+    """The dead letter of bytes that are invalid in the encoding of their file.
 
     Args:
-      error: of the decoder.
-      part: the part of the record that was decoded, as in "a cell".
-      place: where the record stands.
+      error: the error of the decoder.
+      part: the part of the record that was decoded, such as "a cell".
+      place: the position of the record.
     """
     detail = f"byte {error.start}{part and f' of {part}'}: {error.reason}"
     reason = "invalid_utf8" if error.encoding == "utf-8" else "invalid_encoding"

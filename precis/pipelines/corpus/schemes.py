@@ -1,7 +1,7 @@
-"""The formats of corpora: one row of `SCHEMES` and one module each.
+"""The formats of corpora: each has a row in `SCHEMES` and a module.
 
-Listing, reading, help and refusals are made of the rows. docs/CONTRIBUTING.md shows how
-a format is added.
+Listing, reading, help and error messages use the rows. docs/CONTRIBUTING.md says how to add
+a format.
 """
 
 import importlib
@@ -14,18 +14,18 @@ class Scheme(NamedTuple):
     """A format of corpora.
 
     Attributes:
-      module: in this package. Its `list_tasks(source, options)` cuts a corpus into
-          tasks, its `read(task, options)` yields the records of a task.
-      where: what the help writes behind the colon, `[...]` where nothing need follow,
-          and what it says of the format.
-      has_files: whether a pattern of files stands behind the colon; their list is the
-          `source` of `list_tasks`. If not, the source is what stands behind the colon.
+      module: a module of this package. Its `list_tasks(source, options)` cuts a corpus
+          into tasks, its `read(task, options)` yields the records of a task.
+      where: the help's text after the colon, in `[...]` if it is optional, and the
+          help's description of the format.
+      has_files: whether a file pattern follows the colon; then the `source` of
+          `list_tasks` is the list of files, otherwise the text after the colon.
       has_fields: whether records have fields, which flags name.
-      has_splits: whether the source names the splits.
-      holds_one_document: whether a file is one document.
-      seek_bytes: about how much is read for one record of which the position is known;
-          0 where a file is read from its beginning for it.
-      endings: of the names of files that it reads.
+      has_splits: whether the corpus itself names splits.
+      holds_one_document: whether each file is one document.
+      seek_bytes: about how many bytes are read to get one record at a known position; 0
+          if the file must be read from its beginning.
+      endings: the extensions of the files that it reads.
     """
 
     module: str
@@ -38,7 +38,7 @@ class Scheme(NamedTuple):
     endings: tuple[str, ...] = ()
 
     def load(self) -> Any:
-        """The module; some are slow to import, and their packages may be missing."""
+        """Imports the module; the import may be slow, or need a missing package."""
         return importlib.import_module(f"precis.pipelines.corpus.{self.module}")
 
 
@@ -70,7 +70,7 @@ SCHEMES = {
 
 
 def scheme_of(path: str) -> str:
-    """The scheme that a path looks like, compressed or not; "" for none."""
+    """The scheme that fits a path's extension, compressed or not; "" for none."""
     name = path.lower().removesuffix(next(filter(path.lower().endswith, CODECS), ""))
     fitting = (each for each in SCHEMES if name.endswith(SCHEMES[each].endings))
     return next(fitting, "")

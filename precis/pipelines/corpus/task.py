@@ -1,4 +1,4 @@
-"""Tasks, the fields that they read, and what reading them gives."""
+"""Tasks, the fields that they read, and the results of reading."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,21 +11,21 @@ from precis.model.text.document import Document
 # The part of a record that its dead letter keeps.
 MAX_RAW_BYTES = 64 << 10
 UNREADABLE_SCHEME = "unreadable"
-# The reason of a record that is longer than --max_record_mb allows.
+# The reason for a record that is longer than --max_record_mb.
 TOO_LARGE = "record_too_large"
 EMPTY_ARTICLE = "empty_article"
 MISSING_FIELD = "missing_field"
-WHOLE_FILE = "file"  # in place of a position
+WHOLE_FILE = "file"  # instead of a position
 
 
 class KeptField(NamedTuple):
-    """A field of the source that travels along with the document.
+    """A field of the corpus that is copied to the results.
 
     Attributes:
-      name: the field.
-      kind: one of `kept_fields.KINDS`, `json_text` for text that is JSON already, a
-          type with `_found` behind it where the first records of JSON have it, or ""
-          where `list_tasks` has yet to find it.
+      name: the name of the field.
+      kind: a type of `kept_fields.KINDS`; `json_text` for text that is already JSON; a
+          type with the suffix `_found` that was inferred from the first JSON records;
+          or "" until `list_tasks` finds the type.
     """
 
     name: str
@@ -33,11 +33,11 @@ class KeptField(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """Names of the fields of a record in the user's files; empty if there is none.
+    """The names of the fields of a record; empty for a field that is not read.
 
     Attributes:
-      article, highlights, document_id, split: names.
-      kept: the fields that travel along with the document.
+      article, highlights, document_id, split: the names of these fields.
+      kept: the fields that are copied to the results.
     """
 
     article: str = "article"
@@ -54,18 +54,18 @@ class Fields(NamedTuple):
 
 
 class CorpusFile(NamedTuple):
-    """A file of a corpus as it was when the corpus was listed.
+    """A file of a corpus, as it was when the corpus was listed.
 
     Attributes:
-      path: as it is written in results: absolute or a URL, valid UTF-8
+      path: the path as results contain it: absolute or a URL, valid UTF-8
           (`precis.pipelines.corpus.opening`); `open_source` opens it.
-      size_bytes: as stored.
-      version: what changes when the content does, and only then: the checksum of a
-          local file; of an object the checksum, etag or generation that its store has.
-      stamp: what changes when a local file is written to or replaced, but also when it
-          is only touched: times and inode. It is no part of a job's fingerprint. Empty
-          where it cannot be relied on; `version` decides there.
-      problem: why the file cannot be read, a short constant name; "" if it can.
+      size_bytes: the size as stored, compressed or not.
+      version: changes if and only if the content changes: the checksum of a local file,
+          or the checksum, etag or generation that an object store has.
+      stamp: times and inode of a local file, which change when it is written, replaced
+          or only touched. Not part of a job's fingerprint. Empty if it is unreliable;
+          then `version` decides.
+      problem: a constant name for why the file cannot be read; "" if it can.
       detail: the problem in words.
     """
 
@@ -78,12 +78,12 @@ class CorpusFile(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a record stands in the corpus.
+    """The position of a record in the corpus.
 
     Attributes:
-      source_file: the path of the file.
-      source_position: the position in it, as `byte 1234` (of the uncompressed file),
-          `row group 0 row 17`, `record 5`, or `file` for all of it.
+      source_file: the path of its file.
+      source_position: the position in the file, such as `byte 1234` (uncompressed),
+          `row group 0 row 17`, `record 5`, or `file` for the whole file.
     """
 
     source_file: str
@@ -91,29 +91,28 @@ class Place(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A piece of a corpus that one worker reads without a break; minutes of work.
+    """A piece of a corpus that one worker reads at once; minutes of work.
 
     Attributes:
-      number: position among the tasks of the corpus; names the output.
-      scheme: a row of `SCHEMES`, or UNREADABLE_SCHEME for files that could not be read
-          when the corpus was listed. A module of a scheme leaves it empty.
-      files: the files read, in order. Empty for the built-in corpus.
-      start, stop: the half-open range within the corpus or file; its unit (byte,
-          record, row group) is the scheme's. stop is -1 where the range goes to the
-          end.
-      split: the split that all documents of the task belong to, or "" if the document
-          or the hash of its id decides.
-      fields: names of the record's fields.
-      version: changes when the content of the files does. For the job's fingerprint.
-      size_bytes: about how much there is to read, for progress; as it lies on disk
-          where the scheme can tell.
-      only: the positions of the records to read, by file, as in `Place`; None where all
-          are read.
-      pieces: tasks that are read one after another in its place; `files` are theirs.
-      left_out: how many records of each file `--sample` did not draw; they are counted
-          and not read.
-      where: what `--corpus` says behind the scheme.
-      dialect: of a csv file: the delimiter, the quote and where a backslash escapes.
+      number: the number of the task in the corpus; part of output names.
+      scheme: a key of `SCHEMES`, or UNREADABLE_SCHEME for files that could not be read
+          when the corpus was listed. The module of a scheme leaves it empty.
+      files: the files to read, in order; empty for the built-in corpus.
+      start, stop: the half-open range in the corpus or file, in the unit of the scheme
+          (byte, record, row group). A stop of -1 is the end.
+      split: the split of all documents of the task, or "" if the document or the hash
+          of its id decides.
+      fields: the names of the record's fields.
+      version: changes when the content of the files changes; for the job's fingerprint.
+      size_bytes: the approximate size to read, for progress; the size on disk if the
+          scheme knows it.
+      only: the positions of the records to read, by file, as in `Place`; None to read
+          all records.
+      pieces: tasks to read instead, one after another; `files` are their files.
+      left_out: the number of records of each file that `--sample` did not draw; they
+          are counted but not read.
+      where: the part of `--corpus` after the scheme.
+      dialect: for csv: the delimiter, the quote and where a backslash escapes.
     """
 
     number: int = 0
@@ -133,12 +132,12 @@ class Task(NamedTuple):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of the files."""
+        """The paths of the task's files."""
         return tuple(file.path for file in self.files)
 
 
 def position_numbers(position: str) -> tuple[int, ...]:
-    """The numbers of a position, which order those of a file: none for the whole file.
+    """The numbers of a position, by which positions sort; none for the whole file.
 
     row group 2 row 17 -> (2, 17)
     """
@@ -146,30 +145,30 @@ def position_numbers(position: str) -> tuple[int, ...]:
 
 
 def may_hold(task: Task, position: str) -> bool:
-    """Whether the record at a position may be among those of a task that reads its
-    file: the range of a task and the first number of a position have the same unit.
+    """Whether a task that reads a file may read the record at a position: the range of
+    a task and the first number of a position have the same unit.
     """
     first = (*position_numbers(position), task.start)[0]
     return task.start <= first and (task.stop == -1 or first < task.stop)
 
 
 class DeadLetter(NamedTuple):
-    """A record or document that ended before its result.
+    """A record or document that did not get a result.
 
     Attributes:
-      stage: where it ended, as in `read`.
-      reason: a short constant name; dead letters are counted by it.
-      detail: one line that says what was wrong, without the document's text.
-      document_id: None where there was no document yet, or it has no id of its own.
-      source_file: the file it stands in; "" where there is none.
-      source_position: its place in that file, as in `byte 1234`.
+      stage: the stage that failed, such as `read`.
+      reason: a constant name; dead letters are counted by reason.
+      detail: one line that explains the failure, without the document's text.
+      document_id: None if there was no document yet, or it has no id.
+      source_file: the file of the record; "" if there is none.
+      source_position: the position in that file, such as `byte 1234`.
       raw: the record's bytes, cut at 64 KiB, or None.
-      records: how many records are lost: this one and those that follow it in the file,
-          lost for the same reason.
-      error_class: the name of the exception, or None where there was none.
-      retryable: whether the same record may succeed another time: the machine failed,
-          not the data.
-      content_sha256: as in the summaries; None where no text was read.
+      records: the number of lost records: this one and those after it in the file that
+          are lost for the same reason.
+      error_class: the class of the exception; None if there was none.
+      retryable: whether the same record may succeed later, because the machine failed
+          and not the data.
+      content_sha256: as in the summaries; None if no text was read.
     """
 
     stage: str
@@ -191,18 +190,18 @@ def unread(place: Place, reason: str, detail: str, records: int = 1) -> DeadLett
 
 
 def unread_file(path: str, reason: str, detail: str) -> DeadLetter:
-    """The dead letter of a file that fails its task; it may be read another time."""
+    """The dead letter of a file that fails its task; it may be readable later."""
     return unread(Place(path, WHOLE_FILE), reason, detail)._replace(retryable=True)
 
 
 class FileError(DataError):
-    """A file was changed, removed or damaged since its corpus was listed.
+    """Raised if a file was changed, removed or damaged after its corpus was listed.
 
-    The task that reads it has no result but this dead letter. The number of records
-    that are lost with it is not known.
+    The task that reads it has only this dead letter as result. How many records are
+    lost is unknown.
 
     Attributes:
-      letter: of the file, with the reason `file_changed` or `file_unreadable`.
+      letter: the file's letter, with the reason `file_changed` or `file_unreadable`.
     """
 
     def __init__(self, letter: DeadLetter) -> None:
@@ -220,7 +219,7 @@ def empty_article(document: Document) -> DeadLetter:
     return letter._replace(document_id=document.document_id or None)
 
 
-# The fields of a document that a program has made, and the types of their values.
+# The fields of a document made by a program, and the types of their values.
 _DOCUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
     "document_id": str,
     "split": str,
@@ -230,12 +229,12 @@ _DOCUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def to_article(document: Document, *, clean: str) -> Article | DeadLetter:
-    """The article of a document that a program has made, or its dead letter; without an
-    id, the document has the hash of its content.
+    """The article of a document made by a program, or its dead letter. A document
+    without id gets the hash of its content.
 
     Args:
       document: the document, with values of any type.
-      clean: as in `Article`.
+      clean: as for `Article`.
     """
     has_id = isinstance(document.document_id, str)
     for name, kinds in _DOCUMENT_TYPES.items():
@@ -261,11 +260,11 @@ class ReadRecord(NamedTuple):
     """A record as the module of a scheme reads it.
 
     Attributes:
-      content: the document, or why there is none.
-      share: how much of its task is read with it, from 0 to 1: the share of the bytes
-          on disk, compressed ones where the file is compressed, or of the records where
-          the files are cut by record.
-      raw: the record's bytes, where they cost nothing; its dead letter keeps them.
+      content: the document, or the dead letter.
+      share: the share of its task that is read with it, from 0 to 1: of the bytes on
+          disk (compressed, if the file is), or of the records if files are cut by
+          record.
+      raw: the bytes of the record for its dead letter, if the reader has them anyway.
     """
 
     content: Document | DeadLetter
@@ -274,11 +273,11 @@ class ReadRecord(NamedTuple):
 
 
 class Position(NamedTuple):
-    """How far a task is read.
+    """The progress of reading a task.
 
     Attributes:
-      records: those read so far, the unreadable ones included.
-      share: how much of the task they are, from 0 to 1, as in `ReadRecord`.
+      records: the number of records read, including unreadable ones.
+      share: the share of the task that is read, from 0 to 1, as in `ReadRecord`.
     """
 
     records: int = 0

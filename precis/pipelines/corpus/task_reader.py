@@ -1,4 +1,4 @@
-"""Reads a task of a corpus as articles."""
+"""Reads the articles of a task."""
 
 import hashlib
 import re
@@ -29,29 +29,29 @@ from precis.pipelines.corpus.task import (
     unread,
 )
 
-_SPLIT_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")  # It may name files.
+_SPLIT_NAME = re.compile(r"[A-Za-z0-9_]{1,40}")  # It becomes part of file names.
 
 
 class TaskReader:
-    """Iterates over the articles of a task, each with an id and a split, and its dead
-    letters: records that are no documents, and documents without a text.
+    """Iterates over the articles of a task, each with id and split, and its dead
+    letters: records that are not documents, and documents without text.
 
-    An article without an id has its content hash as the id. With `options.split` only
-    the articles of that split are returned; an unreadable record belongs to no split
-    and is always returned. Dead letters that follow each other and differ in nothing
-    but their position come as one.
+    An article without an id gets its content hash as id. With `options.split` only the
+    articles of that split are returned; an unreadable record has no split and is always
+    returned. Consecutive dead letters that differ only in their position are combined
+    into one.
 
-    Iterating raises `FileError` where a file of the task cannot be read or is not the
-    one that was listed, at the latest behind the last record. The records before it are
-    not to be used.
+    Iterating raises `FileError` if a file of the task cannot be read or has changed
+    after it was listed, at the latest after the last record. Then the records before it
+    must not be used.
 
     Attributes:
-      position: how far the task is read, behind the record that was read last.
-      share: how much of the task is read, from 0 to 1, whatever `--limit` says.
-      read: the records read so far, by source file, those left out included.
-      other_split: the documents that were left out, as they are not in
-          `options.split`, by source file.
-      not_selected: the records that `--sample` did not draw, by source file.
+      position: the position in the task after the last record that was read.
+      share: the share of the task that is read, from 0 to 1, regardless of `--limit`.
+      read: the number of records read, by source file, including those left out.
+      other_split: the number of documents, by source file, that were left out because
+          they are not in `options.split`.
+      not_selected: the number of records that `--sample` did not draw, by source file.
     """
 
     def __init__(self, task: Task, options: CorpusOptions) -> None:
@@ -77,7 +77,7 @@ class TaskReader:
                         yield record
 
     def _records(self) -> Iterator[tuple[Any, Position]]:
-        """The records, with the position behind each; None for those left out."""
+        """The records, with the position after each; None for those left out."""
         records = documents = 0
         limit = self._options.limit
         for content, share, raw in read_records(self._task, self._options):
@@ -89,7 +89,7 @@ class TaskReader:
                 else:
                     document = record.document
                     if document.document_id == record.content_sha256:
-                        # The hash of no text is no id.
+                        # Without text, the hash cannot be an id.
                         document = document._replace(document_id="")
                     record = empty_article(document)
                     record = _with_raw(record, raw) if raw else record
@@ -108,8 +108,8 @@ class TaskReader:
     def to_article(
         self, content: Document | DeadLetter, raw: bytes
     ) -> Article | DeadLetter:
-        """The article of a record with an id and a split, or the dead letter with the
-        bytes of the record.
+        """The article of a record, with id and split, or a dead letter with the
+        record's bytes.
         """
         if isinstance(content, DeadLetter):
             return _with_raw(content, content.raw or raw)
@@ -121,7 +121,7 @@ class TaskReader:
         split = split or split_of(document_id, options)
         if _SPLIT_NAME.fullmatch(split):
             return article.with_id_and_split(document_id, split)
-        # A field that holds text may have been named for the split.
+        # A field of text may have been given as the split field.
         detail = (
             f"the split is {split[:80]!r}; it names files, so it must be of at most 40 "
             "letters, digits and underscores"
@@ -129,7 +129,7 @@ class TaskReader:
         return _with_raw(unread(_place(content), "bad_split", detail), raw)
 
     def is_document(self, content: Document) -> bool:
-        """Whether a record has a text, and is of the split that is asked for."""
+        """Whether a record has a text and is in the requested split."""
         record = self.to_article(content, b"")
         is_article = isinstance(record, Article) and bool(record.body)
         return is_article and self._is_asked_for(record)
@@ -143,8 +143,8 @@ class TaskReader:
 def split_of(document_id: str, options: CorpusOptions) -> str:
     """The split by the hash of a document's id, the same in every run.
 
-    The hash is taken as a number from 0 to 1. With a validation share of 0.2 and a test
-    share of 0.3:
+    The hash is a number from 0 to 1. With a validation share of 0.2 and a test share of
+    0.3:
 
         0          0.2         0.5                  1
         | validation |   test   |       train       |
@@ -157,12 +157,12 @@ def split_of(document_id: str, options: CorpusOptions) -> str:
 
 
 def read_records(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of a task.
+    """Reads the records of a task.
 
-    Where it names those that it reads, nothing is read behind the last one.
+    If the task names its records, reading stops after the last of them.
 
     Raises:
-      FileError: a file of the task cannot be read or is not the one that was listed.
+      FileError: a file of the task cannot be read or has changed since it was listed.
     """
     if task.only is None:
         yield from _read(task, options)
@@ -179,7 +179,7 @@ def read_records(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
 
 
 def _kind_of(read: tuple[Any, Position]) -> object:
-    """What a dead letter has in common with those that become one with it."""
+    """A key that is equal for dead letters that can be combined."""
     record = read[0]
     if isinstance(record, DeadLetter):
         return record._replace(source_position="", records=0)
@@ -195,11 +195,11 @@ def _place(content: Document | DeadLetter) -> Place:
 
 
 def _read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of a task; those that it does not name may be left out.
+    """Reads the records of a task; records that it does not name may be left out.
 
     Raises:
-      FileError: a file is not the one that was listed, before or after it was read,
-        or cannot be read.
+      FileError: a file differs from the listed one, before or after reading, or cannot
+          be read.
     """
     if task.pieces:
         sizes = [piece.size_bytes + 1 for piece in task.pieces]
@@ -229,14 +229,14 @@ def _read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
         check_unchanged(task.files)
         raise file_error(error, task.files) from error
     except Exception:
-        # A reader may stumble over a file that was cut under its hands.
+        # The cause may be that the file was cut while it was read.
         check_unchanged(task.files)
         raise
     check_unchanged(task.files)
 
 
 def _ranges(task: Task, options: CorpusOptions) -> list[tuple[int, int]]:
-    """The range of a task, or those of the few records of it that are read."""
+    """The range of a task, or the ranges of the few records that it reads."""
     whole = [(task.start, task.stop)]
     seek_bytes = SCHEMES[task.scheme].seek_bytes
     is_transformed = options.encoding == UTF_16 or any(map(codec_of, task.paths))
@@ -251,7 +251,7 @@ def _ranges(task: Task, options: CorpusOptions) -> list[tuple[int, int]]:
 
 
 def _check_read(task: Task, read: Collection[str]) -> None:
-    """Compares the files that a task has read, before its end, with those listed."""
+    """Checks the files that a task has read so far, before it ends."""
     check_unchanged(
         [file for file in task.files if file.path in read and not file.problem]
     )

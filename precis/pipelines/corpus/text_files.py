@@ -1,4 +1,4 @@
-"""`text:GLOB`: text files, one document a file."""
+"""`text:GLOB`: text files with one document each."""
 
 import posixpath
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from precis.pipelines.corpus.task import (
 def list_tasks(
     corpus_files: Sequence[CorpusFile], options: CorpusOptions
 ) -> list[Task]:
-    """Runs of files of about `task_bytes` each."""
+    """Groups the files into tasks of about `task_bytes`."""
     groups = listing.groups_of(
         corpus_files, lambda file: file.size_bytes, options.task_bytes
     )
@@ -32,7 +32,7 @@ def list_tasks(
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of a task."""
+    """Reads the records of a task."""
     bytes_read = 0
     for path in task.paths:
         with open_source(path) as file:
@@ -45,12 +45,12 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
 
 
 def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | DeadLetter:
-    """A file as a document without an id, or why it is none.
+    """Turns a file into a document without id, or a dead letter.
 
     Args:
-      path: of the file.
-      raw: its bytes; more than `max_record_bytes` are too many.
-      options: its encoding and the longest text.
+      path: the path of the file.
+      raw: the bytes of the file; more than `max_record_bytes` are too many.
+      options: the encoding and the maximum size.
     """
     place = Place(path, "file")
     most = options.max_record_bytes
@@ -59,7 +59,7 @@ def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | Dea
         return unread(place, TOO_LARGE, detail)
     other = other_format(raw, "FILE")
     try:
-        # Without a byte order mark.
+        # Drop the byte order mark.
         is_utf_8 = options.encoding == "utf-8"
         text = raw.decode("utf-8-sig" if is_utf_8 else options.encoding)
     except UnicodeDecodeError as error:
@@ -71,14 +71,14 @@ def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | Dea
 
 
 def document_id(path: str, pattern: str) -> str:
-    """The path below the pattern's fixed folder; no two files share an id.
+    """The path below the pattern's fixed folder, which is unique to the file.
 
-    The extension is left out if the pattern ends in it:
+    The extension is left out if the pattern ends with it:
 
     news/*/*.txt   news/2024/storm.txt  ->  2024/storm
     news/*/*       news/2024/storm.txt  ->  2024/storm.txt
     """
-    # The path is absolute, and the pattern may be relative or begin with `~`.
+    # The path is absolute; the pattern may be relative or begin with `~`.
     root = listing.fixed_root(pattern) or "."
     if files.is_local(pattern):
         root = written_name(listing.absolute_path(root))

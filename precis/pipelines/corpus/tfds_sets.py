@@ -1,6 +1,6 @@
-"""`tfds:NAME[:SPLIT]`: data sets prepared by TensorFlow Datasets (TFDS).
+"""`tfds:NAME[:SPLIT]`: data sets that TensorFlow Datasets (TFDS) prepared.
 
-TFDS gives the paths of the files and decodes the examples. TensorFlow is not imported.
+TFDS lists the files and decodes the examples; TensorFlow is not imported.
 """
 
 import itertools
@@ -20,22 +20,22 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import Place, ReadRecord, Task, unread
 
 _VERSION = re.compile(r"(.+)/(\d+\.\d+\.\d+)")
-# The types of kept fields, by the kind of the features' NumPy types.
+# The types of kept fields, by the kind of NumPy type.
 _KINDS = dict(
     i="int64", u="int64", O="string", S="string", U="string", f="double", b="bool"
 )
 
 
 def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
-    """Ranges of records of the shards, about `task_bytes` each.
+    """Cuts the shards into ranges of records of about `task_bytes`.
 
     Args:
       where: `cnn_dailymail`, `cnn_dailymail:test` or `cnn_dailymail/3.4.0:test`.
-      options: how it is read.
+      options: how to read the data set.
 
     Raises:
-      UsageError: the data set, the split or a feature is not there, or the files have a
-          format other than TFRecord.
+      UsageError: the data set, split or feature does not exist, or the files have
+          another format than TFRecord.
     """
     name, _, split = where.partition(":")
     builder = _builder(name, options.data_dir)
@@ -70,10 +70,10 @@ def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
 
 
 def _builder(name: str, data_dir: str) -> Any:
-    """The builder of a prepared data set.
+    """The TFDS builder of a prepared data set.
 
     Raises:
-      UsageError: there is no such data set, or it is not prepared.
+      UsageError: the data set does not exist or is not prepared.
     """
     match = _VERSION.fullmatch(name)
     set_name, version = match.groups() if match else (name, None)
@@ -93,17 +93,17 @@ def _builder(name: str, data_dir: str) -> Any:
 
 
 def feature_kind(feature: Any) -> str:
-    """The type of a kept field: that of a text or a number, or else JSON."""
+    """The type of a kept field: text or a number, or else JSON."""
     dtype = getattr(feature, "np_dtype", None)
     is_single = getattr(feature, "shape", None) == () and dtype is not None
     return _KINDS.get(np.dtype(dtype).kind, "json") if is_single else "json"
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The records of a task.
+    """Reads the records of a task.
 
-    Where a shard is damaged, its records from there on are lost. Each task reports the
-    records of its own range.
+    If a shard is damaged, its records from there onwards are lost. Each task reports
+    the lost records of its range.
     """
     (path,) = task.paths
     features = tfds.features.FeaturesDict.from_config(path.rpartition("/")[0])

@@ -1,24 +1,24 @@
-"""`sample:[COUNT]`: the built-in corpus, hand-written documents, then generated ones.
+"""`sample:[COUNT]`: the built-in corpus of hand-written and generated documents.
 
-Each document depends on its index alone. The hand-written ones are in `articles.jsonl`.
+Each document depends only on its index. The hand-written ones are in `articles.jsonl`.
 The others follow `stories.json`, where a kind of story is read from top to bottom:
 
     "town": "<town>"                   a value: a method of `Draw`, or a word of a list
     "crews": "<count 40-190>"          a method with its arguments
     "firm": "<company> {trade}"        a draw and a value from above
-    "place": ["bakery", "hotel"]       one of a list
-    "song, encore": ["River", "Road"]  different ones of a list
+    "place": ["bakery", "hotel"]       one item of a list
+    "song, encore": ["River", "Road"]  different items of a list
     "variant": [{...}, {...}]          the lines of one of several groups
     "asides": ["It cost {cost}."]      sentences for one part of the story
 
-The parts of a story: one of the `openings`; one of the `leads`, which stand near the
-top; all `facts`, in any order and each in one of several wordings; some `asides`; one
-of the `endings` or none; and the `highlights`. A layout is a list of sentences by the
-first letters of their parts, with `|` before a new paragraph. Every draw is made, also
-those of sentences that are not used.
+The parts of a story: one of the `openings`; one of the `leads`, near the top; all
+`facts`, in any order and each in one of several wordings; some `asides`; one of the
+`endings` or none; and the `highlights`. A layout is a list of sentences by the first
+letters of their parts, with `|` before a new paragraph. All draws are made, also for
+sentences that are not used.
 
-All people, places and figures are invented. Words of `names` come once in a document,
-words of `words` may come again.
+All people, places and figures are invented. A word of `names` occurs once per document,
+a word of `words` may be repeated.
 """
 
 import functools
@@ -36,20 +36,20 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import ReadRecord, Task
 
-# Changes whenever any document does, so that no job resumes work on other documents.
+# Changes with any document, so that no job resumes with other documents.
 VERSION = "1"
 
-# A name with what draws its value, the text of its value, the sentences of a part, a
-# list of values to shuffle, or groups of steps.
+# A name with one of: what draws its value, the text of its value, the sentences of a
+# part, a list of values to shuffle, or groups of steps.
 Step = tuple[str, Any]
 
 _PARTS = ("openings", "leads", "facts", "asides", "endings", "highlights")
 DEFAULT_DOCUMENTS = 6000
 _BYTES_PER_DOCUMENT = 900
-# A document counts as this much, so that a task of the default size has a thousand
-# documents: the built-in corpus is made for small machines.
+# The assumed size of a document, so that a default task has a thousand documents: the
+# built-in corpus is for small machines.
 _TASK_BYTES_PER_DOCUMENT = 16 << 10
-# How a number between two bounds is written.
+# How to write a number between two bounds.
 _NUMBERS = {"count": "{:,}", "percent": "{} per cent", "thousands": "${:,},000"}
 _MINUTES = ("", "", ".15", ".20", ".30", ".40", ".50")
 
@@ -60,8 +60,8 @@ Words = Mapping[str, Sequence[str]]
 class Draw:
     """A stream of random choices for one document.
 
-    Only `random.Random.random` is used, because it alone is promised to give the same
-    numbers in every version of Python.
+    Only `random.Random.random` is used, because only its numbers are guaranteed to be
+    the same in every version of Python.
 
     Attributes:
       values: the values that the document has drawn so far, by name.
@@ -79,7 +79,7 @@ class Draw:
         return low + int(self._random() * (high - low + 1))
 
     def one(self, items: Sequence[Item]) -> Item:
-        """One of the items."""
+        """Draws one of the items."""
         return items[int(self._random() * len(items))]
 
     def shuffled(self, items: Sequence[Item]) -> list[Item]:
@@ -91,10 +91,10 @@ class Draw:
         return order
 
     def value(self, kind: str, *bounds: Any) -> str | int:
-        """The value of a draw as `count 40-190`, which has the bounds 40 and 190.
+        """The value of a draw such as `count 40-190`, whose bounds are 40 and 190.
 
-        It is a method of that name, a number, one of a list of words, which may come
-        again, or one of a list of names, not drawn before.
+        The kind is a method, a number format, a list of words, which may be repeated,
+        or a list of names, which are not.
         """
         if kind in _NUMBERS:
             form = _NUMBERS[kind].format
@@ -107,32 +107,32 @@ class Draw:
         return value
 
     def _fresh(self, make: Callable[[], str]) -> str:
-        """A string that this document has not drawn before."""
+        """Draws a string that this document has not drawn before."""
         while (drawn := make()) in self._used:
             pass
         self._used.add(drawn)
         return drawn
 
     def person(self) -> str:
-        """A given and a family name."""
+        """A given name and a family name."""
         return f"{self.value('first_name')} {self.value('last_name')}"
 
     def town(self) -> str:
-        """An invented town, one in eight with a word before its name."""
+        """An invented town; one in eight has a word before its name."""
         town = self._fresh(lambda: self.one(self._names["town_name"]))
         return town if self.between(0, 7) else f"{self.value('before_town')} {town}"
 
     def street(self) -> str:
-        """A street of an invented town."""
+        """A street with the name of an invented town."""
         return f"{self.town()} {self.value('road')}"
 
     def company(self) -> str:
-        """A company named after a family or two."""
+        """A company with the name of one or two families."""
         partner = "" if self.between(0, 3) else f"{self.value('last_name')} & "
         return f"{partner}{self.value('last_name')}"
 
     def date(self) -> str:
-        """A day of a month, as in `March 14`."""
+        """A day of a month, such as `March 14`."""
         return self._fresh(lambda: f"{self.value('month')} {self.between(1, 28)}")
 
     def year(self) -> str:
@@ -140,32 +140,32 @@ class Draw:
         return self._fresh(lambda: f"{self.between(1904, 1999)}")
 
     def hour(self) -> str:
-        """A time of day, as in `4am` or `9.40pm`."""
+        """A time of day, such as `4am` or `9.40pm`."""
         minutes = self.one(_MINUTES)
         return self._fresh(
             lambda: f"{self.between(1, 11)}{minutes}{self.one(('am', 'pm'))}"
         )
 
     def millions(self, low: int, high: int) -> str:
-        """A large sum, as in `$3.5 million`."""
+        """A large sum, such as `$3.5 million`."""
         return self._fresh(
             lambda: f"${self.between(low, high)}.{self.between(1, 9)} million"
         )
 
     def rest(self, name: str, low: int, high: int) -> int:
-        """What the value `name` leaves of 100, less a number from `low` to `high`."""
+        """100 minus the value `name`, minus a number from `low` to `high`."""
         return 100 - int(self.values[name]) - self.between(low, high)
 
 
 def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
-    """Cuts the corpus into tasks of some documents.
+    """Cuts the corpus into tasks.
 
     Args:
       where: the number of documents; empty for the default.
-      options: with `task_bytes`.
+      options: the options, for `task_bytes`.
 
     Raises:
-      UsageError: the source is no positive whole number.
+      UsageError: the number is not a positive whole number.
     """
     if where and not (where.isascii() and where.isdecimal() and int(where) > 0):
         raise UsageError(
@@ -183,7 +183,7 @@ def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
-    """The documents of a task, in order."""
+    """Reads the documents of a task, in order."""
     del options
     for index in range(task.start, task.stop):
         made = document(index)._replace(
@@ -193,14 +193,14 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
 
 
 def document(index: int) -> Document:
-    """The document at a position of the endless corpus."""
+    """The document at an index of the endless corpus."""
     written = hand_written()
     return written[index] if index < len(written) else _generated(index)
 
 
 @functools.cache
 def hand_written() -> list[Document]:
-    """The hand-written documents, the first of the corpus."""
+    """The hand-written documents, which come first."""
     records = [json.loads(line) for line in _text("articles.jsonl").strip().split("\n")]
     return [
         _document(index, record["article"], record["highlights"], "hand-written")
@@ -215,9 +215,9 @@ def _text(name: str) -> str:
 
 @functools.cache
 def stories() -> dict[str, Any]:
-    """What `stories.json` holds, prepared for the drawing of documents."""
-    # Each draw becomes a value whose name ends in the position of the draw, and so is
-    # unique.
+    """The content of `stories.json`, prepared for drawing documents."""
+    # Each draw becomes a value whose name ends in the position of the draw, and is
+    # therefore unique.
     text = re.sub(
         "<(.*?)>", lambda draw: f"{{{draw[1]} {draw.start()}}}", _text("stories.json")
     )
@@ -230,7 +230,7 @@ def stories() -> dict[str, Any]:
 
 
 def _steps(entries: dict[str, Any]) -> list[Step]:
-    """The lines of a kind of story, each draw within a text before that text."""
+    """The steps of a kind of story; draws within a text come before the text."""
     steps: list[Step] = []
     for name, value in entries.items():
         if isinstance(value[0], dict):
@@ -240,7 +240,7 @@ def _steps(entries: dict[str, Any]) -> list[Step]:
             kind, *bounds = key.rsplit(" ", 1)[0].replace("-", " ").split()
             arguments = (int(each) if each.isdigit() else each for each in bounds)
             steps.append((key, methodcaller("value", kind, *arguments)))
-        # Most values are a draw alone and need no text, which saves time.
+        # Most values are only a draw and need no text, which saves time.
         if steps and value == f"{{{steps[-1][0]}}}":
             steps[-1] = (name, steps[-1][1])
         elif isinstance(value, list) and name not in _PARTS and ", " not in name:
@@ -276,7 +276,7 @@ def _take(steps: list[Step], draw: Draw, story: dict[str, list]) -> None:
 
 
 def _compose(draw: Draw, story: dict[str, list]) -> str:
-    """The article: paragraphs of sentences with an empty line between them."""
+    """Writes the article: paragraphs of sentences, with an empty line between them."""
     sentences = {
         "o": [draw.one(story["openings"])],
         "l": [draw.one(story["leads"])],
@@ -292,7 +292,7 @@ def _compose(draw: Draw, story: dict[str, list]) -> str:
 
 
 def _document(index: int, article: str, highlights: str, kind: str) -> Document:
-    """A document; of the ids, 90 per cent are train, 5 validation and 5 test."""
+    """Makes a document; 90 per cent of the ids are train, 5 validation and 5 test."""
     document_id = f"sample-{index:06d}"
     digest = hashlib.sha256(document_id.encode()).digest()
     bucket = int.from_bytes(digest[:8], "big") % 100
