@@ -103,9 +103,7 @@ def absolute_path(path: str) -> str:
 
 
 def split_pattern(name: str) -> tuple[str, list[str]]:
-    """Splits a pattern into the folder before its first wildcard and its other
-    parts.
-    """
+    """Splits a pattern into the folder before the first wildcard, and the rest."""
     parts = name.split("/")
     wild = [place for place, part in enumerate(parts) if _WILDCARDS.search(part)]
     fixed = wild[0] if wild else len(parts)

@@ -217,9 +217,7 @@ class CorpusOptions(Options):
 
     @property
     def required_fields(self) -> tuple[str, ...]:
-        """The fields that records must have: the article's and those that the user
-        named.
-        """
+        """The fields that records must have: the article and those the user named."""
         names = self.highlights_field, self.id_field, self.split_field
         kept = (field.name for field in self.kept_fields)
         return (self.article_field, *filter(None, names), *kept)

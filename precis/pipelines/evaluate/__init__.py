@@ -1,7 +1,7 @@
-"""`precis evaluate`: ROUGE and measures of every system of a run and of the references.
+"""`precis evaluate`: ROUGE and measures of every system of a run.
 
 evaluate            the job
-group_references    the references of groups, beside their rows
-scoring             rows to the scores and measures of every system
-evaluation_table    means, intervals, differences, and the tables of them
+group_references    joins the references of groups with their rows
+scoring             computes scores and measures of every system from rows
+evaluation_table    means, intervals and differences, and their tables
 """

@@ -1,9 +1,9 @@
-"""`precis evaluate`: Parquet -> ROUGE of every system against the references, in one
-table and in every row.
+"""`precis evaluate`: Parquet -> ROUGE of every system against the references, in a
+table and for every row.
 
-    ranges of rows -> scores/part-*.parquet and arrays -> rouge.json, rouge.md
+    ranges of rows -> scores/part-*.parquet, arrays -> rouge.json, rouge.md
 
-An evaluation starts anew each time, so its tasks leave no receipts.
+An evaluation always starts anew, so its tasks have no receipts.
 """
 
 import contextlib
@@ -69,15 +69,15 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> Scores:
     prints the table.
 
     Args:
-      beam_args: flags for Beam itself.
+      beam_args: the flags for Beam itself.
       **flags: the fields of `EvaluateOptions` and `WorkerOptions`.
 
     Returns:
       The content of rouge.json.
 
     Raises:
-      UsageError: a flag, an input that is no finished run, one without a single
-          reference, or a baseline that it does not have.
+      UsageError: an invalid flag, an input that is not a finished run or has no
+          reference, or an unknown baseline.
     """
     options, workers = read_flags(EVALUATE, flags)
     beam_options = pipeline_options(beam_args, own_flags=flag_names(EVALUATE))
@@ -113,8 +113,8 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> Scores:
             | "GatherScores" >> beam.combiners.ToList()
             | "PublishResult" >> beam.Map(publish, options, folder, missing)
         )
-        # A result of other rows must not pass for the result of these, nor stay beside
-        # it.
+        # Results of other rows must not be mistaken for the new ones, even if the
+        # evaluation fails.
         for name in (*RESULT_FILES, SCORES_FOLDER):
             files.remove(files.join(folder, name))
         stages = [Stage(name="evaluate", total=row_count, unit="rows")]
@@ -127,12 +127,12 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> Scores:
 
 @dataclasses.dataclass
 class ScoreWorker(TaskWorker):
-    """Scores one range of rows -> a file of `scores/`; its figures are `RangeScores`.
+    """Scores a range of rows -> a file of `scores/`; its figures are `RangeScores`.
 
     Attributes:
-      options: of the evaluation.
-      folder: where the evaluation goes.
-      tasks: how many tasks there are.
+      options: the options of the evaluation.
+      folder: the output folder of the evaluation.
+      tasks: the number of tasks.
     """
 
     options: EvaluateOptions
@@ -140,13 +140,13 @@ class ScoreWorker(TaskWorker):
     tasks: int
 
     def progress_size(self, task: RowRange) -> int:
-        """Progress is counted in rows."""
+        """The size of the task in rows."""
         return task.rows
 
     def run(
         self, task: RowRange, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskReport:
-        """Scores the rows that have a reference; without any there is no part."""
+        """Scores the rows with a reference; writes no file if there are none."""
         del dead_letters
         of_groups = bool(self.options.group_references)
         rows = read_rows(task, None if of_groups else NEEDED_COLUMNS + LATER_COLUMNS)
@@ -163,7 +163,7 @@ class ScoreWorker(TaskWorker):
 
 
 def output_folder(options: EvaluateOptions) -> str:
-    """Where the result goes."""
+    """The output folder of the evaluation."""
     if not options.output and is_pattern(options.input):
         raise UsageError("--output is needed where --input is a pattern of files")
     folder = default_output(options.input)
@@ -173,7 +173,7 @@ def output_folder(options: EvaluateOptions) -> str:
 
 
 def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
-    """Looks for a row that has a summary of the baseline, usually the first.
+    """Checks that a row has a summary of the baseline; usually the first has.
 
     Raises:
       UsageError: no row has one.
@@ -199,10 +199,10 @@ def publish(
     """Writes rouge.json and rouge.md.
 
     Args:
-      reports: of all tasks.
-      options: of the evaluation.
-      folder: where it goes.
-      missing: as of `join_references`; None where documents are scored.
+      reports: the reports of all tasks.
+      options: the options of the evaluation.
+      folder: the output folder.
+      missing: the result of `join_references`; None if documents are scored.
 
     Raises:
       UsageError: no row has a reference.

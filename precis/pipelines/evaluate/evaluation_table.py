@@ -1,5 +1,5 @@
 """The result of an evaluation: means with bootstrap intervals, differences from a
-baseline, what the summaries of each system are like, and notes on how to read them.
+baseline, measures of each system, and notes on how to read them.
 
 system  rows  ROUGE-1            ROUGE-2         unsplit ROUGE-L    ROUGE-Lsum
 lead-3  15    26.1 [25.7, 26.4]  9.5 [9.3, 9.8]  18.9 [18.6, 19.2]  23.0 [22.7, 23.3]
@@ -35,8 +35,8 @@ from precis.pipelines.evaluate.scoring import (
 )
 
 LEAD, RANDOM, ORACLE = "lead", "random", "oracle"
-# The order of the table: the baselines, the other methods by name, the network, the
-# shown summary, and last the upper bound.
+# The order of systems: the baselines, other methods by name, the writer, the shown
+# summary, and the upper bound.
 _ORDER = (LEAD, RANDOM, "", ABSTRACTIVE, SUMMARY, ORACLE)
 _NAMED_BY_SENTENCES = (LEAD, RANDOM)  # as in `lead-3`
 COMPARED = ("rouge1", "rouge2", "rougeLsum")
@@ -48,15 +48,15 @@ _MEASURE_ROWS = {
     "flagged_percent": "any flag %",
 }
 
-# Of rows, from the lowest expected ROUGE-2 to the highest.
+# The number of groups of rows, from the lowest expected ROUGE-2 to the highest.
 _GROUPS = 10
-CONFIDENCE = 0.95  # The share of the bootstrap means within an interval.
+CONFIDENCE = 0.95  # share of the bootstrap means within an interval
 
 Figure = Mapping[str, Any]
 
 
 class Scores(TypedDict):
-    """The content of rouge.json; docs/SCHEMA.md says what the entries mean."""
+    """The content of rouge.json; docs/SCHEMA.md explains the entries."""
 
     variant: str
     confidence: float
@@ -80,7 +80,7 @@ class Scores(TypedDict):
 
 
 def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str, Any]:
-    """The content of rouge.json, which does not depend on the order of the parts."""
+    """Computes the content of rouge.json, in any order of the parts."""
     parts = sorted(parts, key=lambda part: part.number)
     counts: Counter[str] = sum((part.counts for part in parts), Counter())
     most: Counter[str] = Counter()
@@ -135,16 +135,16 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
 def _expected_figures(
     measures: np.ndarray | None, scores: np.ndarray | None
 ) -> dict[str, Any] | None:
-    """Compares the expected ROUGE-2 of rows with their ROUGE-2.
+    """Compares the expected and the actual ROUGE-2 of rows.
 
     Args:
-      measures: float64 [N, MEASURE_COLUMNS] of the shown summaries; None without any.
-      scores: float64 [N, rouge.MEASURES] of them.
+      measures: float64 [N, MEASURE_COLUMNS] of the shown summaries, or None.
+      scores: float64 [N, rouge.MEASURES] of the shown summaries.
 
     Returns:
-      The rank correlation of the two, null where it is not defined, and their means
-      over groups of equally many rows, from the lowest expectation to the highest.
-      None where no row has an expectation.
+      The rank correlation, null if it is undefined, and the means of both over groups
+      of equally many rows, from the lowest expectation to the highest. None if no row
+      has an expectation.
     """
     if measures is None or scores is None:
         return None
@@ -171,14 +171,14 @@ def _expected_figures(
 
 
 def baseline_system(baseline: str) -> str:
-    """The system behind a name of the table: `lead` for `lead-3`."""
+    """The system of a name in the table: `lead` for `lead-3`."""
     return re.sub(r"^(lead|random)-\d+$", r"\1", baseline)
 
 
 def _join(
     parts: Sequence[RangeScores], kind: str, columns: int
 ) -> dict[str, np.ndarray]:
-    """The arrays of each system over all scored rows, in the order of the table."""
+    """Joins the arrays of each system over all scored rows, in table order."""
     arrays = [
         (getattr(part, kind), np.full((part.counts["scored"], columns), np.nan))
         for part in parts
@@ -196,15 +196,15 @@ def _join(
 def mean_figures(
     scores: Mapping[str, np.ndarray], measures: Sequence[str], resamples: int
 ) -> dict[str, dict[str, Any]]:
-    """The number of rows, and the mean and the bootstrap interval of each measure.
+    """The number of rows, and the mean and bootstrap interval of each measure.
 
-    Systems with scores in the same rows are resampled together; those without any are
-    left out.
+    Systems with scores in the same rows are resampled together; systems without scores
+    are left out.
 
     Args:
       scores: float64 [N, M] by system; NaN in rows without scores.
       measures: the names of the M columns.
-      resamples: of the bootstrap.
+      resamples: the number of bootstrap resamples.
     """
     systems_by_rows: dict[bytes, list[str]] = {}
     for system, values in scores.items():
@@ -233,8 +233,8 @@ def mean_figures(
 def _differences(
     scores: Mapping[str, np.ndarray], baseline: str, resamples: int
 ) -> dict[str, dict[str, Any]]:
-    """The mean differences between each system and the baseline, over the rows in which
-    both have a summary.
+    """The mean difference of each system from the baseline, over the rows in which both
+    have a summary.
     """
     columns = [list(rouge.MEASURES).index(measure) for measure in COMPARED]
     gains = {
@@ -254,7 +254,7 @@ def mean_measures(measures: np.ndarray) -> dict[str, Any]:
     """The means of one system; shares are in per cent.
 
     Args:
-      measures: float64 [N, MEASURE_COLUMNS]; NaN in rows without, which not all are.
+      measures: float64 [N, MEASURE_COLUMNS]; NaN in some rows, not in all.
     """
     columns = [column[~np.isnan(column)] for column in measures.T]
     rows, with_bigrams, _, compared, *_ = map(len, columns)
@@ -273,13 +273,13 @@ def mean_measures(measures: np.ndarray) -> dict[str, Any]:
 
 
 def as_text(result: Mapping[str, Any]) -> str:
-    """The result as aligned text."""
+    """Formats the result as aligned text."""
     tables = [_aligned(cells) for cells in all_tables(result)]
     return "\n\n".join([*tables, "\n".join(notes(result))])
 
 
 def as_markdown(result: Mapping[str, Any]) -> str:
-    """The result as Markdown tables."""
+    """Formats the result as Markdown tables."""
     tables = [_markdown(cells) for cells in all_tables(result)]
     return "\n\n".join([*tables, "  \n".join(notes(result))]) + "\n"
 
@@ -295,7 +295,7 @@ def _markdown(cells: Sequence[Sequence[str]]) -> str:
 
 
 def all_tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
-    """The tables as cells, each with its header; tables without rows are left out."""
+    """The tables as cells, each with a header; tables without rows are left out."""
     compared = {measure: rouge.MEASURES[measure] for measure in COMPARED}
     counts = {name: name.replace("f1_at_", "F1@") for name in F1_COLUMNS}
     tables = [
@@ -327,7 +327,7 @@ def _interval(figure: Figure, sign: str) -> str:
 
 
 def _measure_cells(result: Mapping[str, Any]) -> list[list[str]]:
-    """The table of the measures as cells, a column for each system."""
+    """The table of measures as cells, with a column for each system."""
     systems = result["measures"]
     cells = [
         ["measure", *(system["system"] for system in systems)],
@@ -343,7 +343,7 @@ def _measure_cells(result: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _expected_cells(expected: Mapping[str, Any] | None) -> list[list[str]]:
-    """The table of the expected ROUGE-2 as cells, a line for each group of rows."""
+    """The table of expected ROUGE-2 as cells, with a line for each group of rows."""
     cells = [["summary, by expected_rouge2", "rows", "expected", "ROUGE-2"]]
     for group in expected["groups"] if expected else ():
         figures = [f"{100 * group[name]:5.1f}" for name in ("expected", "rouge2")]
@@ -352,12 +352,12 @@ def _expected_cells(expected: Mapping[str, Any] | None) -> list[list[str]]:
 
 
 def _mean(value: float | None) -> str:
-    # Of one width up to 999.9, so that the points stand below each other.
+    # Same width up to 999.9, so that the decimal points are aligned.
     return "    -" if value is None else f"{value:5.1f}"
 
 
 def notes(result: Mapping[str, Any]) -> list[str]:
-    """The notes on how to read the tables."""
+    """Notes on how to read the tables."""
     lines = [
         f"{result['variant']}; x100, {100 * result['confidence']:g} % intervals "
         f"from {result['resamples']} bootstrap samples",

@@ -1,10 +1,10 @@
-"""The references of groups: files of them -> rows of groups as they are scored.
+"""Joins files of references with rows of groups, for scoring.
 
     {"group_id": "storm", "highlights": "Rain fell.\\nThree roads closed."}
 
-They are read as a corpus is, and joined with the rows by DuckDB, so that neither the
-references nor the groups need fit the memory. Lines with one `group_id` are several
-references of that group.
+References are read like a corpus, and DuckDB joins them with the rows, so that neither
+references nor groups must fit in memory. If lines have the same `group_id`, the group
+has several references.
 """
 
 import json
@@ -22,10 +22,10 @@ from precis.pipelines.corpus.task_reader import read_records
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database, publish_keys
 from precis.pipelines.tables.output_files import list_ranges, read_output_file
 
-# In the folder of an evaluation while it runs.
+# The temporary file in the folder of an evaluation.
 JOINED_FILE = "groups.parquet"
 _COLUMNS = ("group_id", "run_id", "summary")
-# A line without highlights is skipped, and known by its place alone.
+# Lines without highlights are skipped; of these, only the place is known.
 _GIVEN = pa.schema([(n, pa.string()) for n in ("group_id", "reference", "skipped")])
 _TABLES = """
 CREATE TABLE groups (group_id VARCHAR, run_id VARCHAR, summary VARCHAR);
@@ -41,7 +41,7 @@ FROM groups LEFT JOIN (
 ) AS given ON groups.group_id IS NOT DISTINCT FROM given.group_id
 ORDER BY groups.group_id, run_id
 """
-# EXCEPT takes nulls for equal.
+# EXCEPT treats nulls as equal.
 _MISSING = {
     "groups_without_reference": "SELECT group_id FROM groups EXCEPT FROM ids",
     "references_without_group": "FROM ids EXCEPT SELECT group_id FROM groups",
@@ -56,18 +56,18 @@ def join_references(
     columns that `score_rows` reads.
 
     Args:
-      source: of the references, as in `--corpus`.
+      source: the references, in the syntax of `--corpus`.
       output_files: the Parquet files with the rows.
-      folder: of the evaluation.
+      folder: the folder of the evaluation.
 
     Returns:
-      For each of `_MISSING` the `count`, and the `first` ids, or places of lines.
+      For each of `_MISSING`, the `count` and the `first` ids or places.
 
     Raises:
-      UsageError: the source cannot be read, or lacks a field.
-      DataError: a reference is damaged, or one does not name its group.
+      UsageError: the references cannot be read, or lack a field.
+      DataError: a reference is damaged, or does not name its group.
     """
-    list_ranges(output_files, needed=_COLUMNS)  # It names what has no rows of groups.
+    list_ranges(output_files, needed=_COLUMNS)  # It refuses other files.
     rows = (rows for path in output_files for rows in read_output_file(path, _COLUMNS))
     with open_database() as connection:
         connection.execute(_TABLES)
@@ -86,7 +86,7 @@ def join_references(
 
 
 def _read_references(source: str) -> Iterator[pa.Table]:
-    """The references, with the columns of `_GIVEN`, a table for each task."""
+    """Reads the references, with the columns of `_GIVEN`, a table for each task."""
     try:
         options = CorpusOptions(
             corpus=source, article_field="highlights", keep_fields="group_id:string"
@@ -97,7 +97,7 @@ def _read_references(source: str) -> Iterator[pa.Table]:
                 place = f"{content.source_file}, {content.source_position}"
                 if isinstance(content, Document) and content.article.strip():
                     group = content.metadata["group_id"]
-                    # Only lines of JSON can leave out a field that others have.
+                    # Only JSON lines can leave out a field that others have.
                     if group is None and task.scheme == "jsonl":
                         if "group_id" not in json.loads(raw):
                             raise DataError(

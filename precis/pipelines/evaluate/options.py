@@ -5,7 +5,7 @@ import dataclasses
 from precis.model.config import INPUT, LOCAL, OUTPUT, Options, flag, required
 from precis.pipelines.run.options import WorkerOptions
 
-# Behind the name of the folder of a run.
+# The suffix of an evaluation, after the name of the run's folder.
 EVALUATION_SUFFIX = "-evaluation"
 
 
@@ -60,8 +60,8 @@ class EvaluateOptions(Options):
 
 
 def default_output(run: str) -> str:
-    """The folder of the evaluation of a run, beside the run, where no glob for the
-    files of the run matches it.
+    """The folder of a run's evaluation: next to the run, so that no glob for the run's
+    files matches it.
     """
     return run.rstrip("/") + EVALUATION_SUFFIX
 

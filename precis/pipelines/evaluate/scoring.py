@@ -1,6 +1,6 @@
-"""Scoring: rows of a run -> ROUGE and measures of every system in every row.
+"""Scores rows of a run: ROUGE and measures of every system in every row.
 
-A system is an extractive method, `abstractive`, or `summary`, the text that is shown.
+A system is an extractive method, `abstractive`, or `summary` (the shown text).
 """
 
 from collections import Counter
@@ -24,8 +24,8 @@ from precis.pipelines.tables.schema import GROUP_SCORES_SCHEMA, SCORES_SCHEMA
 
 REFERENCE = "reference"
 SUMMARY = "summary"
-# Texts beside the extractive summaries, which are made of sentences, one a line: these
-# may hold several sentences on a line.
+# Texts other than extractive summaries, which have one sentence a line: these may have
+# several sentences on a line.
 TEXT_COLUMNS = {
     REFERENCE: "reference_summary",
     ABSTRACTIVE: "abstractive_summary",
@@ -33,11 +33,11 @@ TEXT_COLUMNS = {
 }
 KEYPHRASE_COUNTS = (5, 10)
 F1_COLUMNS = tuple(f"f1_at_{count}" for count in KEYPHRASE_COUNTS)
-# What `precis summarize` has measured of a text, because it has the article.
+# The measures that `precis summarize` stored, because they need the article.
 MEASURED = ("words", "novel_2grams_percent", "repetition_rate", "flags")
-# Of the texts alone, without the article.
+# A measure of the texts only, without the article.
 HAS_FACTS = "has_facts_of_reference"
-# Of the shown summary.
+# A measure of the shown summary.
 EXPECTED = "expected_rouge2"
 MEASURE_COLUMNS = (*MEASURED[:3], HAS_FACTS, EXPECTED, "flagged", *FLAGS)
 
@@ -49,36 +49,36 @@ NEEDED_COLUMNS = (
     "abstractive_summary",
     "truncated",
 )
-# Not in runs of the first schema.
+# Columns that runs of the first schema lack.
 LATER_COLUMNS = (
     *("summary", "keyphrases", "reference_keyphrases", EXPECTED),
     *("extractive_method", "extractive_quality", "abstractive_quality"),
     *("other_quality", "reference_quality", "summary_method", "quality_flags"),
     "language",
 )
-# In the folder of an evaluation: the scores of every row.
+# The folder, in an evaluation, of the scores of every row.
 SCORES_FOLDER = "scores"
 
 Row = Mapping[str, Any]
 
 
 class RangeScores(NamedTuple):
-    """The scores of one range of rows; N of them have a reference and are scored.
+    """The scores of a range of rows, of which N have a reference and are scored.
 
-    Each array is float64 [N, M] of a system, in the order of the rows; NaN where the
-    system has nothing.
+    Each array is float64 [N, M] for a system, in row order; NaN if the system has no
+    value.
 
     Attributes:
-      number: the position of the range, by which results are ordered.
-      counts: `rows` that were read and N that were `scored`; the `judged` of these that
-          a network read, and those that it `truncated`; for each of `TEXT_COLUMNS` the
-          scored rows in which it holds several sentences and no line break, and the
-          rows that are counted there at least once as `unsplit`; the scored rows whose
-          references ROUGE leaves `unread`.
-      most_sentences: for each extractive method, how many sentences it chose at most.
-      scores: the columns are `rouge.MEASURES`.
-      keyphrases: for each keyphrase method `F1_COLUMNS`.
-      measures: for each system and the reference `MEASURE_COLUMNS`.
+      number: the position of the range, for the order of results.
+      counts: `rows` read and N `scored`; of these, `judged` with a written summary, and
+          `truncated` of those; for each of `TEXT_COLUMNS`, the scored rows whose text
+          has several sentences and no line break; `unsplit`, the rows that are counted
+          there at least once; and `unread`, scored rows whose references ROUGE cannot
+          read.
+      most_sentences: the most sentences that each extractive method chose.
+      scores: an array for each system with the columns `rouge.MEASURES`.
+      keyphrases: an array for each keyphrase method with the columns `F1_COLUMNS`.
+      measures: an array for each system and the reference, of `MEASURE_COLUMNS`.
     """
 
     number: int
@@ -92,19 +92,19 @@ class RangeScores(NamedTuple):
 def score_rows(
     rows: Sequence[Row], *, number: int, split_sentences: bool
 ) -> tuple[pa.Table, RangeScores]:
-    """Scores the summaries of each system in the rows that have a reference.
+    """Scores the summaries of each system in the rows with a reference.
 
     Args:
-      rows: with `NEEDED_COLUMNS` and those of `LATER_COLUMNS` that they have; or of
-          groups, as `join_references` writes them.
+      rows: rows with `NEEDED_COLUMNS` and, if present, `LATER_COLUMNS`; or rows of
+          groups from `join_references`.
       number: the position of the range.
-      split_sentences: whether texts with several sentences and no line break are cut
+      split_sentences: whether texts with several sentences and no line break are split
           before they are scored.
 
     Returns:
-      A row of `SCORES_SCHEMA` for each scored document and system (of groups, of
-      `GROUP_SCORES_SCHEMA`), and for each
-      reference that is measured; and what the evaluation is made from.
+      A row of `SCORES_SCHEMA` (for groups, `GROUP_SCORES_SCHEMA`) for each scored
+      document and system, and for each measured reference; and the data for the
+      evaluation.
     """
     scored_rows = [row for row in rows if has_reference(row)]
     chosen = [item for row in scored_rows for item in row.get("extractive") or ()]
@@ -170,8 +170,8 @@ def score_rows(
 
 
 def _methods_of(row: Row, methods: Sequence[str]) -> Sequence[str]:
-    """Those of the methods that read the document of a row, of which it has measures;
-    all where it has none of other systems.
+    """The given methods that read the document of a row, according to its measures; all
+    if it has no measures of other systems.
     """
     if (others := row.get("other_quality")) is None:
         return methods
@@ -181,10 +181,10 @@ def _methods_of(row: Row, methods: Sequence[str]) -> Sequence[str]:
 
 
 def system_texts(row: Row, methods: Iterable[str] = ()) -> dict[str, str]:
-    """The reference and every system's summary of a row, under their names.
+    """The reference and every system's summary of a row, by name.
 
-    One of the given extractive methods that chose nothing has an empty summary: left
-    out, it would be judged by its easier rows alone.
+    A given extractive method that chose nothing has an empty summary; otherwise only
+    its easier rows would be scored.
     """
     written = {
         system: row[column].replace(PEGASUS_BREAK, "\n")
@@ -196,7 +196,7 @@ def system_texts(row: Row, methods: Iterable[str] = ()) -> dict[str, str]:
 
 
 def extractive_summaries(chosen: Iterable[Row]) -> dict[str, str]:
-    """Each method's summary: its sentences in document order, one a line."""
+    """Each method's summary: its sentences in document order, one per line."""
     lines: dict[str, list[str]] = {}
     for sentence in sorted(chosen, key=lambda sentence: sentence["start"]):
         line = sentence.get("line") or shown_line(sentence["text"])
@@ -205,9 +205,9 @@ def extractive_summaries(chosen: Iterable[Row]) -> dict[str, str]:
 
 
 def one_sentence_a_line(text: str, language: str = ENGLISH) -> str:
-    """Cuts a text with several sentences and no line break into lines.
+    """Splits a text with several sentences and no line break into lines.
 
-    Any other text is returned as it is.
+    Other texts are returned unchanged.
     """
     sentences = [] if "\n" in text.strip() else split_sentences(text, language=language)
     if len(sentences) < 2:
@@ -218,9 +218,9 @@ def one_sentence_a_line(text: str, language: str = ENGLISH) -> str:
 def _score(
     texts: Mapping[str, str], other_references: Iterable[str]
 ) -> dict[str, dict[str, float | None]]:
-    """The F1 of `rouge.MEASURES` for every system of a row: of each measure that of the
-    reference for which it is highest (Lin 2004, section 2.1), as in `score_multi` of
-    rouge-score. None where ROUGE reads no reference.
+    """The F1 of `rouge.MEASURES` for every system of a row, each for the reference with
+    the highest value (Lin 2004, section 2.1), as in `score_multi` of rouge-score. None
+    if ROUGE can read no reference.
     """
     read = filter(rouge.reads, (texts[REFERENCE], *other_references))
     references = list(map(rouge.Reference, read))
@@ -238,7 +238,7 @@ def _score(
 def _arrays(
     rows: Sequence[Mapping[str, Row]], columns: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """For each system float64 [N, M] of N rows and M columns; NaN where it has none."""
+    """An array float64 [N, M] for each system; NaN where it has no value."""
     missing: Row = {}
     return {
         system: np.array(
@@ -250,7 +250,7 @@ def _arrays(
 
 
 def stored_measures(row: Row) -> dict[str | None, Any]:
-    """The measures of every system and of the reference, as far as a row has them."""
+    """The stored measures of every system and of the reference."""
     others = row.get("other_quality") or ()
     return {
         row.get("extractive_method"): row.get("extractive_quality"),
@@ -261,10 +261,10 @@ def stored_measures(row: Row) -> dict[str | None, Any]:
 
 
 def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
-    """The measures of every system and of the reference, as far as a row has them: each
-    of `MEASURED`, and of `MEASURE_COLUMNS`, where a flag is true or false.
+    """The measures of every system and of the reference that a row has: all `MEASURED`
+    and `MEASURE_COLUMNS`, with flags as true or false.
 
-    A file may be from elsewhere, so that a column holds something else.
+    Columns of files from elsewhere may have other content.
     """
     measured = {
         system: {name: measures[name] for name in MEASURED}
@@ -278,7 +278,7 @@ def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
             "flags": row["quality_flags"],
             EXPECTED: row.get(EXPECTED),
         }
-    measured.pop(SOURCE, None)  # It is no system of its own.
+    measured.pop(SOURCE, None)  # It is not a system.
     for measures in measured.values():
         flags = measures["flags"]
         measures |= {"flagged": bool(flags), **{flag: flag in flags for flag in FLAGS}}
@@ -290,17 +290,17 @@ def add_facts_of_reference(
     measured: Mapping[str, dict[str, Any]],
     language: str | None = None,
 ) -> None:
-    """Adds to the measures of the written and of the shown summary whether all its
-    numbers, dates and names stand in the reference.
+    """Measures whether all numbers, dates and names of the written and of the shown
+    summary are in the reference.
 
     Args:
-      texts: of the systems and the reference.
-      measured: the measures of those that have any.
-      language: of the article; dates and names are judged in English alone.
+      texts: the texts of the systems and the reference, by system.
+      measured: measures by system, to which the result is added.
+      language: the language of the article; only English has dates and names.
     """
     text, english = normalise(texts[REFERENCE]), is_english(language)
     reference = SourceFacts(text, is_english=english)
-    known: dict[str, bool] = {}  # Most often both are the same text.
+    known: dict[str, bool] = {}  # Most often both texts are the same.
     for system in {ABSTRACTIVE, SUMMARY} & texts.keys() & measured.keys():
         text = texts[system]
         if text not in known:
@@ -309,7 +309,7 @@ def add_facts_of_reference(
 
 
 def keyphrase_f1(row: Row, methods: Iterable[str]) -> dict[str, dict[str, float]]:
-    """The F1 of the best 5 and 10 phrases of each method; empty where the row has no
+    """The F1 of the best 5 and 10 phrases of each method; empty if the row has no
     reference phrases.
     """
     references, phrases = row.get("reference_keyphrases"), row.get("keyphrases")

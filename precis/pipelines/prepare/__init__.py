@@ -1,7 +1,7 @@
-"""`precis prepare`: a corpus becomes a vocabulary and shards of records.
+"""`precis prepare`: turns a corpus into a vocabulary and shards of training records.
 
 prepare             the job
 vocabulary_pass     the first pass: words -> vocabulary, content hashes -> duplicates
-encoding_pass       the second pass: each task becomes shards, one a split
-training_pairs      the texts that a network reads and learns to write, of an article
+encoding_pass       the second pass: turns each task into shards, one per split
+training_pairs      makes sources and targets of an article
 """

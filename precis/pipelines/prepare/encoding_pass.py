@@ -1,6 +1,6 @@
-"""The second pass of `precis prepare`: each task becomes TFRecord shards, one a split.
+"""The second pass of `precis prepare`: a task becomes TFRecord shards, one per split.
 
-Documents are encoded some hundred at a time and written in the order of the corpus.
+Some hundred documents are encoded at a time, and written in corpus order.
 """
 
 import collections
@@ -30,19 +30,19 @@ from precis.pipelines.run.accounts import count_by_file
 from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile, describe_file
 
-# Each split is an open file. A corpus with more has a --split_field that names none.
+# Each split is an open file. With more, --split_field surely names a wrong field.
 MAX_SPLITS = 64
-_WINDOW_DOCUMENTS = 256  # encoded in one call
+_WINDOW_DOCUMENTS = 256  # number of documents that one call encodes
 
 
-# An article, texts of it that a network learns from, and what their record has behind
-# the id of the document: where there are several, the number of the pair.
+# An article; the texts of a pair; and a suffix of the record's id, the number of the
+# pair if the article has several.
 TrainingDocument = tuple[Article, TrainingPair, str]
 
 
 @dataclasses.dataclass
 class EncodeWorker(PassWorker):
-    """Turns one task into shards."""
+    """Encodes the documents of a task and writes its shards."""
 
     shared: Shared = dataclasses.field(default_factory=Shared)
 
@@ -105,7 +105,9 @@ class EncodeWorker(PassWorker):
     def _encode(
         self, window: Sequence[TrainingDocument]
     ) -> Iterator[tuple[str, Example, int]]:
-        """The split, the record, and the length of the target before the cut."""
+        """Encodes a pair; returns its split, record, and target length before the
+        cut.
+        """
         sources = encode_sources(
             self._tokenizers.source,
             (pair.source for _, pair, _ in window),
@@ -128,7 +130,7 @@ class EncodeWorker(PassWorker):
             yield article.document.split, example, len(target)
 
     def _label(self, article: Article, pair: TrainingPair) -> LabelledSentences | None:
-        """The sentences as `precis summarize` cuts them, and those of the oracle."""
+        """The sentences, split as by `precis summarize`, with oracle labels."""
         if not self.options.oracle_sentences:
             return None
         texts = article.sentence_lines
@@ -137,11 +139,11 @@ class EncodeWorker(PassWorker):
 
 
 class ShardWriter(contextlib.ExitStack):
-    """The shards of one task, one a split, published together when the block ends.
+    """The shards of one task, one per split, published together when the block ends.
 
     Attributes:
-      source_lengths, target_lengths: the records written so far, by their length in
-          tokens before the cut.
+      source_lengths, target_lengths: lengths in tokens, before the cut, of the records
+          written so far.
     """
 
     def __init__(self, output: str, task: int, tasks: int) -> None:
@@ -158,7 +160,7 @@ class ShardWriter(contextlib.ExitStack):
         """Appends a record to the shard of its split.
 
         Returns:
-          The tokens of its source and target before the cut.
+          The number of tokens of its source and target before the cut.
         """
         if split not in self._files:
             if len(self._files) == MAX_SPLITS:
@@ -178,7 +180,7 @@ class ShardWriter(contextlib.ExitStack):
         return shard_name(split, self._task, self._tasks)
 
     def published(self) -> list[PublishedFile]:
-        """The file of each split; they are there only after the block."""
+        """The file of each split; it exists only after the block."""
         return [
             {
                 "split": split,

@@ -1,14 +1,14 @@
 """`precis prepare`: corpus -> vocabulary -> TFRecord shards.
 
-Two passes over the corpus, as documents are never shuffled. The first reads every task
-for word counts and content hashes; their sums say what the vocabulary is and which
-documents are duplicates. The second encodes each task into its own shards.
+There are two passes over the corpus, because documents are never shuffled. The first
+counts words and hashes contents in every task; the sums give the vocabulary and the
+duplicates. The second encodes each task into its own shards.
 
     scan    tasks -> word counts, content hashes   -> _tasks/
     join    -> vocabulary, duplicates              -> tokenizer/, source_tokenizer/
     encode  tasks -> shards and receipts           -> dataset.json, _SUCCESS
 
-There is a source_tokenizer/ only where the articles have a tokenizer of their own.
+source_tokenizer/ exists only if articles have a separate tokenizer.
 """
 
 import dataclasses
@@ -75,8 +75,8 @@ from precis.pipelines.run.options import (
 )
 from precis.pipelines.run.result_files import DEAD_LETTERS_FOLDER
 
-# The flags that name a tokenizer, and the folders of records and bundles that it may
-# lie in; the first that is there counts.
+# The flags that name a tokenizer, and where it may be in a folder of records or a
+# bundle; the first that exists is used.
 _TOKENIZER_FOLDERS = {
     "tokenizer": (TOKENIZER_FOLDER,),
     "source_tokenizer": (SOURCE_TOKENIZER_FOLDER, TOKENIZER_FOLDER),
@@ -88,7 +88,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
     """Turns a corpus into a vocabulary and TFRecord shards.
 
     Args:
-      beam_args: flags for Beam itself.
+      beam_args: the flags for Beam itself.
       **flags: the fields of the dataclasses in `pipelines.prepare.options.PREPARE`.
 
     Returns:
@@ -96,7 +96,7 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
 
     Raises:
       UsageError: an invalid flag or corpus; nothing was written.
-      DataError: too many records failed, there is nothing to train on, or a tokenizer
+      DataError: too many records failed, no record is left to train on, or a tokenizer
           is damaged.
       JobError: another process took over the output.
     """
@@ -107,10 +107,10 @@ def prepare(*, beam_args: Sequence[str] = (), **flags: Any) -> DatasetInfo:
 def plan(
     flags: Mapping[str, Any], beam_args: Sequence[str]
 ) -> tuple[list[Task], Callable[[], str]]:
-    """Makes all checks of the start of `prepare`.
+    """Makes all checks that `prepare` makes before it starts.
 
     Returns:
-      The tasks of the job, and what runs it and returns its folder.
+      The tasks of the job, and a function that runs it and returns its folder.
     """
     option_groups = read_flags(PREPARE, flags)
     corpus, options, failures, workers = option_groups
@@ -119,7 +119,7 @@ def plan(
     tasks = list_corpus(corpus, options.output)
     options, fingerprints = find_tokenizers(options)
     recorded = recorded_flags(option_groups)
-    # Fingerprints stand in place of the folders of tokenizers.
+    # The inputs contain fingerprints instead of folders of tokenizers.
     named = {"tokenizer": "", "source_tokenizer": "", **fingerprints}
     settings = {**result_settings(option_groups), **named}
     inputs = result_inputs({**settings, "format_version": FORMAT_VERSION}, tasks)
@@ -169,12 +169,12 @@ def plan(
 
 
 def find_tokenizers(options: PrepareOptions) -> tuple[PrepareOptions, dict[str, str]]:
-    """Finds the folders of the tokenizers that are named.
+    """Finds the folders of the tokenizers that the options name.
 
-    One tokenizer that is named for both texts becomes the tokenizer of both.
+    If both texts have the same tokenizer, they share it.
 
     Returns:
-      The options with the folders that hold the tokenizers, and the fingerprints.
+      The options with the folders of the tokenizers, and their fingerprints.
     """
     folders: dict[str, Any] = {
         name: _tokenizer_folder(name, local_bundle(path))
@@ -208,7 +208,7 @@ def publish_dataset(
     job: Job,
     provenance: Mapping[str, Any],
 ) -> None:
-    """Writes dataset.json from the reports of all tasks, where it is checked first."""
+    """Writes dataset.json from the reports of all tasks, to be checked later."""
     reports = sorted(reports, key=lambda report: report.task)
     sources = sum_file_counts(report.file_counts for report in reports)
     tokenizers = load_tokenizers(options.output)
@@ -237,7 +237,7 @@ def publish_dataset(
 
 
 def _lengths(reports: Sequence[TaskReport], name: str, limit: int) -> Lengths:
-    """The statistics of lengths in tokens; a receipt has made their keys strings."""
+    """The statistics of lengths in tokens; receipts turned their keys into strings."""
     lengths: Counter[int] = Counter()
     for report in reports:
         counts = report.figures.get(name, {})
@@ -246,7 +246,7 @@ def _lengths(reports: Sequence[TaskReport], name: str, limit: int) -> Lengths:
 
 
 def _shards_by_split(reports: Sequence[TaskReport]) -> dict[str, tuple[Shard, ...]]:
-    """The shards of each split in the order of the tasks."""
+    """The shards of each split, in the order of the tasks."""
     splits: dict[str, list[Shard]] = {}
     for report in reports:
         for file in report.files:
@@ -256,7 +256,7 @@ def _shards_by_split(reports: Sequence[TaskReport]) -> dict[str, tuple[Shard, ..
 
 
 def check_written(output: str, description: Mapping[str, Any]) -> None:
-    """Raises DataError where no record was written to the output."""
+    """Raises DataError if no record was written."""
     counts = description["counts"]
     if not counts["written"]:
         letters = read_letters(files.join(output, DEAD_LETTERS_FOLDER))

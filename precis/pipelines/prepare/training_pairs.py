@@ -1,13 +1,13 @@
-"""The sources and the targets that a network is trained on, of an article.
+"""Makes the sources and targets on which a network is trained, from an article.
 
 Every target is made from the reference:
 
     highlights    Rain fell.⏎Nobody came.     the whole reference
     headline      Rain fell.                  its first line
-    keyphrases    rain; nobody                the phrases of the article that it names
-    sentences     Rain fell.                  each line, of the sentence that supports
-                  Nobody came.                it
-    cuts          Rain fell.                  those that are complete and only leave out
+    keyphrases    rain; nobody                the article's phrases that it contains
+    sentences     Rain fell.                  each line; the source is the sentence that
+                  Nobody came.                supports it
+    cuts          Rain fell.                  complete lines that only leave out
                                               words of their sentence
 """
 
@@ -23,10 +23,10 @@ from precis.model.text.article import Article
 from precis.model.text.normalization import normalise, one_line
 from precis.pipelines.prepare.options import PrepareOptions
 
-# CNN marks so what it added to a summary later. No sentence tells what is new.
+# CNN's label of later additions to a summary; no sentence shows what is new.
 _UPDATE_LABEL = re.compile(r"^new ?: *", re.IGNORECASE | re.MULTILINE)
-# Lines of the highlights are left out if their sentence has a smaller share of their
-# words, without stop words.
+# Lines of the reference are left out if a smaller share of their words, without stop
+# words, is in their sentence.
 _MIN_SHARE = 0.6
 
 
@@ -34,8 +34,8 @@ class TrainingPair(NamedTuple):
     """The texts of a training example.
 
     Attributes:
-      source: the text that the network reads, behind the task prefix.
-      target: the text that it learns to write, normalised.
+      source: the text that the network reads, after the task prefix.
+      target: the normalised text that it learns to write.
     """
 
     source: str
@@ -43,11 +43,11 @@ class TrainingPair(NamedTuple):
 
 
 def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] | str:
-    """The texts of an article, or why it has none to learn from."""
+    """The training pairs of an article, or the reason why it has none."""
     highlights = normalise(article.document.highlights or "")
     if not highlights:
         return "without_highlights"
-    # Oracle labels would follow from numbers and foreign names.
+    # Otherwise oracle labels would depend on numbers and foreign names.
     if options.oracle_sentences and not reads(highlights):
         return "without_latin_highlights"
     if options.target in SENTENCE_PAIRS:
@@ -67,9 +67,9 @@ def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] 
 def _sentence_pairs(
     article: Article, highlights: str, options: PrepareOptions
 ) -> list[TrainingPair]:
-    """Each line of the highlights that a sentence supports, and that sentence.
+    """Each line of the reference that a sentence supports, with that sentence.
 
-    A line that is longer than its sentence would teach to add to it.
+    Lines longer than their sentence would teach the network to add content.
     """
     sentences = [one_line(sentence) for sentence in article.sentence_lines]
     if not sentences:

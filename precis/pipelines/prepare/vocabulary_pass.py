@@ -1,13 +1,13 @@
 """The first pass of `precis prepare`: word counts -> vocabulary, content hashes ->
 duplicates.
 
-    scan   task of the corpus -> _tasks/words/00003.parquet    how often it has a word
-                              -> _tasks/hashes/00003.parquet   where its articles stand
+    scan   task of the corpus -> _tasks/words/00003.parquet    how often words occur
+                              -> _tasks/hashes/00003.parquet   places of its articles
     join   all of these       -> tokenizer/, source_tokenizer/
-                              -> _tasks/duplicates.parquet     those that stand earlier
+                              -> _tasks/duplicates.parquet     places of duplicates
 
-The files of all tasks are joined by DuckDB, which writes to a temporary folder what
-does not fit its memory.
+DuckDB joins the files of all tasks, and writes to a temporary folder what does not fit
+its memory.
 """
 
 import dataclasses
@@ -57,10 +57,10 @@ from precis.pipelines.run.progress import TaskProgress
 from precis.pipelines.run.result_files import PublishedFile, describe_file
 
 TRAIN_SPLIT = "train"
-_SHOWN_DOCUMENTS = 64  # the display moves on after so many
+_SHOWN_DOCUMENTS = 64  # documents between two updates of the display
 _HASHES = pa.schema([("hash", pa.binary(16)), ("place", pa.int64())])
 _WORDS = pa.schema([("word", pa.string()), ("count", pa.int64())])
-# The places of duplicates while the job runs.
+# The file with the places of duplicates while the job runs.
 DUPLICATES_FILE = files.join(TASKS_FOLDER, "duplicates.parquet")
 _COUNT = """
 CREATE TEMP TABLE counts AS
@@ -84,7 +84,7 @@ ORDER BY place
 
 @dataclasses.dataclass
 class PassWorker(TaskWorker):
-    """What the workers of both passes know."""
+    """The settings that both passes share."""
 
     corpus: CorpusOptions
     options: PrepareOptions
@@ -92,27 +92,27 @@ class PassWorker(TaskWorker):
 
     @property
     def are_normalised(self) -> bool:
-        """Whether the sources need not be normalised for a tokenizer. Characters of a
-        prefix and of a text may compose.
+        """Whether sources are already normalised for a tokenizer. With a prefix they
+        may not be: its characters and the text's may compose.
         """
         return self.corpus.clean != "none" and not self.options.task_prefix
 
     def progress_size(self, task: Task) -> int:
-        """Progress is counted in bytes of the corpus."""
+        """The size of the task in bytes of the corpus."""
         return task.size_bytes
 
 
 class ScanWorker(PassWorker):
-    """Writes the content hashes and the word counts of one task."""
+    """Writes the content hashes and word counts of one task."""
 
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskReport:
-        """Writes the files of a task; dead letters are written by the second pass.
+        """Writes the files of a task; the second pass writes the dead letters.
 
         Raises:
-          DataError: a file of the task changed or cannot be read. The vocabulary and
-              the duplicates depend on every file, so there is nothing to go on with.
+          DataError: a file of the task has changed or cannot be read. The job cannot
+              continue, because vocabulary and duplicates depend on every file.
         """
         del dead_letters
         reader = read_task(task, self.corpus)
@@ -137,7 +137,7 @@ class ScanWorker(PassWorker):
                         yield from self._texts_to_learn(pair)
 
         try:
-            # One call for the whole task, so that a word that comes again is cut once.
+            # One call for the whole task, so that repeated words are split only once.
             words = vocabulary.count_words(texts(), lower_case=self.options.lower_case)
         except FileError as failure:
             raise DataError(
@@ -160,26 +160,26 @@ class ScanWorker(PassWorker):
         return TaskReport({}, published, figures)
 
     def _texts_to_learn(self, pair: TrainingPair) -> tuple[str, ...]:
-        """The texts of a training example that the vocabulary is learned from."""
+        """The texts of a training pair from which the vocabulary is learned."""
         if self.options.tokenizer:
             return ()
-        # A tokenizer for the sources leaves the targets to the vocabulary.
+        # With a tokenizer for sources, only targets need the vocabulary.
         if self.options.source_tokenizer:
             return (pair.target,)
-        # The tokenizer normalises a source that --clean none left as it stands.
+        # With --clean none, the tokenizer normalises the source.
         source = pair.source if self.are_normalised else normalise(pair.source)
         return source, pair.target
 
 
 def _name(kind: str, task: int) -> str:
-    """The name of a file of the pass in the output."""
+    """The path in the output of a file that the pass writes."""
     return files.join(TASKS_FOLDER, kind, f"{task:05d}.parquet")
 
 
 def join_scanned(
     reports: Sequence[TaskReport], job: Job, options: PrepareOptions
 ) -> None:
-    """Writes the tokenizers and the duplicates, of the files of all tasks.
+    """Writes the tokenizers and the duplicates from the files of all tasks.
 
     Raises:
       DataError: there are no words to learn from.
@@ -209,7 +209,7 @@ def join_scanned(
 
 
 def describe_tokenizers(output: str) -> list[PublishedFile]:
-    """The files of the tokenizers of records."""
+    """Describes the tokenizer files in the output."""
     return [
         describe_file(output, files.join(folder, name), rows=0)
         for folder in (TOKENIZER_FOLDER, SOURCE_TOKENIZER_FOLDER)
@@ -224,8 +224,8 @@ def _learn(
     options: PrepareOptions,
     letters: Iterable[Mapping[str, Any]],
 ) -> Tokenizer:
-    """The tokenizer of the words to learn from, and of their characters; the dead
-    letters may say why there are none.
+    """Learns a tokenizer from words and their characters; if there are none, the dead
+    letters may explain why.
     """
     if not words:
         latin = " in Latin letters, for --oracle_sentences," * bool(
@@ -247,6 +247,6 @@ def _learn(
 
 
 def read_duplicates(job: Job, task: int) -> set[int]:
-    """The records of a task whose article stands earlier in the corpus."""
+    """The records of a task whose article occurs earlier in the corpus."""
     table = read_keys_of_task(files.join(job.output, DUPLICATES_FILE), task)
     return {*map(record_of, table.column("place").to_pylist())}

@@ -1,4 +1,4 @@
-"""The columns of the tables, which columns.toml describes; how scores are rounded."""
+"""The columns of the tables, from columns.toml, and the rounding of scores."""
 
 import math
 import tomllib
@@ -6,25 +6,24 @@ from pathlib import Path
 
 import pyarrow as pa
 
-# The last bits of a network's score depend on the documents that were computed beside
-# it and on the processor. Rounded scores are equal but for those few that lie at a
-# border of two rounded values. What is decided by a score is decided by the rounded
-# one, so that the columns of a row agree with each other.
-# A network's scores differ by some 1e-6 of their size from batch to batch. One
-# significant digit more would make ten times as many rounded scores differ.
+# The last bits of a network's score depend on the batch and on the processor. Rounded
+# scores are equal, except the few at a border of two rounded values. Decisions use the
+# rounded score, so that the columns of a row agree. Scores differ by about 1e-6 of
+# their size from batch to batch. One more significant digit would make ten times as
+# many rounded scores differ.
 SCORE_DIGITS = 4
-# A margin is the difference of two scores, so its error does not shrink with it.
+# A margin is a difference of scores, so its error does not get smaller with it.
 MARGIN_DECIMALS = 3
 _STRINGS = pa.list_(pa.field("element", pa.string(), nullable=False))
 _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 def _columns(table: str, **nested: list[pa.Field]) -> list[pa.Field]:
-    """The columns of a table in columns.toml, or the fields of a column.
+    """Reads the columns of a table, or the fields of a column, from columns.toml.
 
     Args:
-      table: its name.
-      **nested: fields of structs, and of structs in lists, that have no table.
+      table: the name of the table.
+      **nested: the fields of structs, also in lists, that have no table of their own.
     """
     fields = []
     for name, (kind, description) in _TABLES[table].items():
@@ -46,7 +45,7 @@ def _columns(table: str, **nested: list[pa.Field]) -> list[pa.Field]:
 
 
 _MEASURES, _FLAGS = _columns("measures"), _columns("flags")
-# Of summaries that are only compared, the measures that `precis evaluate` shows.
+# The measures that `precis evaluate` shows of summaries that are only compared.
 _SHOWN = ("words", "novel_2grams_percent", "repetition_rate")
 _COMPARED = [*(field for field in _MEASURES if field.name in _SHOWN), *_FLAGS]
 SUMMARY_COLUMNS = _columns(
@@ -61,15 +60,15 @@ SCORES_COLUMNS = _columns("scores")
 
 
 def known_score(score: float) -> float | None:
-    """A rounded score; None of NaN, which stands for one that nobody gave."""
+    """Rounds a score; NaN, a missing score, gives None."""
     return None if math.isnan(score) else round_score(score)
 
 
 def round_score(score: float) -> float:
-    """A score with SCORE_DIGITS significant digits."""
+    """Rounds a score to SCORE_DIGITS significant digits."""
     return float(f"{score:.{SCORE_DIGITS - 1}e}")
 
 
 def round_margin(margin: float | None) -> float | None:
-    """A difference of two scores with MARGIN_DECIMALS decimals; None stays None."""
+    """Rounds a difference of scores to MARGIN_DECIMALS decimals; None stays None."""
     return None if margin is None else round(margin, MARGIN_DECIMALS)

@@ -1,12 +1,11 @@
-"""A finished run of `precis summarize`, as the commands read it that come behind.
+"""Reads a finished run of `precis summarize`, for commands that use it.
 
     run/manifest.json                                run_id, files, ...
     run/_SUCCESS
     run/data/split=test/part-0cdf8bee-00000-of-00003.parquet
 
-The rows are read in batches or by row groups, so that a run of any size needs little
-memory. The columns of the folders of --partition_by, such as `split=test`, are columns
-of the run.
+The rows are read in batches or row groups, so that runs of any size need little memory.
+The folder columns of --partition_by, such as `split=test`, are columns of the run.
 """
 
 import dataclasses
@@ -54,10 +53,10 @@ class OutputFile(NamedTuple):
     """A Parquet file of a run.
 
     Attributes:
-      name: its path within the run.
-      path: where it lies.
-      rows, sha256: what the manifest says of it.
-      partition: the values of the columns of its folders, as the manifest has them.
+      name: the path within the run.
+      path: the full path.
+      rows, sha256: values from the manifest.
+      partition: the values of the folder's columns, as in the manifest.
     """
 
     name: str
@@ -68,19 +67,19 @@ class OutputFile(NamedTuple):
 
     @property
     def is_of_groups(self) -> bool:
-        """Whether its rows are of groups, and not of documents."""
+        """Whether its rows are groups, not documents."""
         return self.name.startswith(f"{GROUPS_FOLDER}/")
 
 
 @dataclasses.dataclass(frozen=True)
 class FinishedRun:
-    """A run whose manifest is the one that `_SUCCESS` names.
+    """A run whose manifest has the checksum in `_SUCCESS`.
 
     Attributes:
-      folder: where it lies.
+      folder: the path of its folder.
       manifest: the content of manifest.json.
-      output_files: its Parquet files.
-      group_output_files: those with the rows of groups; none without --group_by.
+      output_files: its Parquet files with rows of documents.
+      group_output_files: its Parquet files with rows of groups, if any.
     """
 
     folder: str
@@ -90,29 +89,29 @@ class FinishedRun:
 
     @property
     def run_id(self) -> str:
-        """The run."""
+        """The id of the run."""
         return str(self.manifest["run_id"])
 
     @property
     def rows(self) -> int:
-        """The rows of all output files."""
+        """The number of rows in all output files."""
         return sum(output_file.rows for output_file in self.output_files)
 
     @property
     def files_sha256(self) -> str:
-        """One checksum of all output files; runs with equal rows have the same."""
+        """A checksum of all output files; runs with equal files have the same."""
         return files.sha256_json(
             sorted(output_file.sha256 for output_file in self.output_files)
         )
 
     @property
     def partition_columns(self) -> list[str]:
-        """The columns in the names of folders."""
+        """The columns that folder names contain."""
         return list(self.output_files[0].partition) if self.output_files else []
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
-        """The columns as they are stored, the columns of the folders last."""
+        """The columns as stored, with the folder's columns last."""
         if not self.output_files:
             return pa.schema([])
         output_file = self.output_files[0]
@@ -122,10 +121,10 @@ class FinishedRun:
         return described(rows.schema.remove_metadata())
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows as they are stored, in the order of the output files.
+        """Reads the rows as stored, in the order of the output files.
 
         Args:
-          columns: the columns to read; all of them if None.
+          columns: the columns to read; all if None.
         """
         names = list(self.schema.names if columns is None else columns)
         schema = pa.schema([self.schema.field(name) for name in names])
@@ -144,11 +143,11 @@ class FinishedRun:
     def tables(
         self, columns: Sequence[str] | None = None, *, of_groups: bool = False
     ) -> Iterator[pa.Table]:
-        """The rows with nested columns, a table for each row group.
+        """Reads the rows with nested columns, a table for each row group.
 
         Args:
-          columns: as in `output_files.read_output_file`.
-          of_groups: whether the rows of groups are asked for.
+          columns: the columns, as for `output_files.read_output_file`.
+          of_groups: whether to read rows of groups.
         """
         for output_file in self.group_output_files if of_groups else self.output_files:
             of_file = {
@@ -158,20 +157,20 @@ class FinishedRun:
             yield from read_output_file(output_file.path, columns, **of_file)
 
     def dead_letters(self) -> Iterator[dict[str, Any]]:
-        """The dead letters in the order of their files.
+        """Reads the dead letters in the order of their files.
 
         Raises:
-          DataError: a file of them is damaged.
+          DataError: one of the files is damaged.
         """
         for file in self.manifest["dead_letters"]:
             self._check(file)
             yield from read_dead_letters(files.join(self.folder, file["file"]))
 
     def check_output_files(self) -> None:
-        """Compares every output file with its size and checksum in the manifest.
+        """Checks the size and checksum of every output file against the manifest.
 
         Raises:
-          DataError: an output file is missing or was changed.
+          DataError: an output file is missing or has been changed.
         """
         for file in _listed_files(self.manifest):
             self._check(file)
@@ -188,10 +187,10 @@ class FinishedRun:
 
 
 def open_run(folder: str) -> FinishedRun:
-    """Reads the manifest of a finished run.
+    """Opens a finished run and reads its manifest.
 
     Raises:
-      UsageError: the folder holds no run.
+      UsageError: the folder is not a run.
       DataError: the run is not finished, or the manifest or _SUCCESS is damaged.
     """
     path = files.join(folder, MANIFEST_FILE)
@@ -208,10 +207,10 @@ def open_run(folder: str) -> FinishedRun:
 
 
 def read_run(folder: str) -> FinishedRun:
-    """Reads the manifest of a run, whether its `_SUCCESS` is there or not.
+    """Reads the manifest of a run, with or without `_SUCCESS`.
 
     Raises:
-      DataError: the manifest is damaged or names a file outside of the run.
+      DataError: the manifest is damaged or names a file outside the run.
     """
     path = files.join(folder, MANIFEST_FILE)
     manifest = files.read_object(path, way_out=_WAY_OUT, fields=_FIELDS)
@@ -219,7 +218,7 @@ def read_run(folder: str) -> FinishedRun:
     with files.naming_damage(path, way_out=_WAY_OUT):
         listed_files(path, manifest)
         for file in _listed_files(manifest):
-            # The order of the columns is that of the folders.
+            # Columns are in the order of the folders.
             folders = [name.partition("=") for name in file["file"].split("/")[:-1]]
             values = {
                 name: file["partition"][name] for name, sign, _ in folders if sign
@@ -242,10 +241,10 @@ def read_run(folder: str) -> FinishedRun:
 def corpus_of_run(
     manifest: Mapping[str, Any], changes: Mapping[str, Any] = {}
 ) -> CorpusOptions:
-    """How a run has read its corpus, but for flags that are changed.
+    """The corpus options of a run, with some flags changed.
 
     Raises:
-      UsageError: this version does not read such a corpus.
+      UsageError: this version cannot read the corpus.
     """
     values = {**manifest["provenance"]["flags"], **changes}
     names = option_names([CorpusOptions])
@@ -255,19 +254,19 @@ def corpus_of_run(
 
 
 def _listed_files(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The output files of documents and of groups, as the manifest lists them."""
+    """The output files of documents and groups that the manifest lists."""
     return [*manifest["files"], *manifest.get("groups", {}).get("files", ())]
 
 
 def parquet_files(source: str, *, of_groups: bool = False) -> list[str]:
-    """The Parquet files of a finished run, which are whole, or of a pattern; sorted.
+    """Lists the Parquet files of a finished, undamaged run or of a pattern, sorted.
 
     Args:
       source: the folder of the run, or the pattern.
-      of_groups: whether those with the rows of groups are asked for.
+      of_groups: whether to list files with rows of groups.
 
     Raises:
-      UsageError: no such files, no run, or a run that has not finished.
+      UsageError: the files or the run do not exist, or the run has not finished.
       DataError: a file of the run is missing or damaged.
     """
     if is_pattern(source):

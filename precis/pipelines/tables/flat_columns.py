@@ -1,4 +1,4 @@
-"""Nested columns as plain ones, for `--flat`, and back again.
+"""Turns nested columns into plain columns for `--flat`, and back.
 
     extractive_quality  {words: 9, flags: [too_short]}  -> extractive_quality_words  9
                                                            extractive_quality_flags
@@ -6,9 +6,8 @@
     quality_flags       [too_short]                     -> ["too_short"]
     extractive          [{method: lead, rank: 1}]       -> [{"method":"lead","rank":1}]
 
-The fields of a struct become columns. A list, and whatever is nested deeper, becomes
-JSON text. `unflatten` gives back the very values of the summaries, so a flat run can be
-reused and evaluated.
+The fields of a struct become columns. Lists and deeper levels become JSON text.
+`unflatten` restores the exact values, so a flat run can be reused and evaluated.
 """
 
 import base64
@@ -21,21 +20,21 @@ import pyarrow as pa
 
 from precis.model.errors import UsageError
 
-# In the metadata of a flat schema, and so in the footer of the files.
+# A key in the metadata of a flat schema, and so in the footer of files.
 FLAT_KEY = "precis.flat"
 
 
 def flat_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of flat rows; its metadata says that it is flat.
+    """The schema of flat rows; its metadata marks it as flat.
 
     Raises:
-      UsageError: two columns get the same name.
+      UsageError: two columns would have the same name.
     """
     fields: list[pa.Field] = []
     origin: dict[str, str] = {}
     for field in schema:
         for flat in _flat_fields(field):
-            # Warehouses do not tell upper case from lower case.
+            # Warehouses ignore the case of names.
             name = flat.name.casefold()
             if name in origin:
                 raise UsageError(
@@ -55,7 +54,7 @@ def is_flat(schema: pa.Schema) -> bool:
 
 
 def flatten(table: pa.Table) -> pa.Table:
-    """The rows of a table in its flat schema."""
+    """Converts the rows of a table to its flat schema."""
     columns: list[pa.Array] = []
     for field, column in zip(table.schema, table.columns, strict=True):
         array = column.combine_chunks()
@@ -72,13 +71,13 @@ def flatten(table: pa.Table) -> pa.Table:
 
 
 def unflatten(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The inverse of `flatten`. Columns of other fields follow as they are: the types
-    that kept fields had before they were flat are not known.
+    """The inverse of `flatten`. Columns that are not in the schema stay as they are,
+    because the original types of kept fields are unknown.
 
     Args:
-      table: flat rows, of which columns may be missing.
-      schema: of the rows before they were flat: strings, numbers that are finite,
-          lists and structs of these.
+      table: flat rows; columns may be missing.
+      schema: the schema before flattening: strings, finite numbers, lists, and structs
+          of these.
     """
     fields, columns = [], []
     others = {*table.column_names}
@@ -109,22 +108,22 @@ def unflatten(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def flat_names(field: pa.Field) -> list[str]:
-    """The names of the flat columns of a column."""
+    """The names of the flat columns that a column becomes."""
     return [flat.name for flat in _flat_fields(field)]
 
 
 def as_json_text(value: Any, kind: pa.DataType) -> str:
-    """A value that is not null as JSON text.
+    """Writes a value as JSON text; it must not be null.
 
     Args:
-      value: as Python has it.
-      kind: its type in Arrow.
+      value: the value as a Python object.
+      kind: its Arrow type.
     """
     return orjson.dumps(_to_json(value, kind), default=_plain_text).decode()
 
 
 def _flat_fields(field: pa.Field) -> list[pa.Field]:
-    """The flat columns of a column, with the types that they had."""
+    """The flat columns of a column, with their original types."""
     if not _is_spread(field):
         return [field]
     return [
@@ -138,20 +137,20 @@ def _flat_fields(field: pa.Field) -> list[pa.Field]:
 def _is_spread(field: pa.Field) -> bool:
     """Whether the fields of a column become columns.
 
-    Those of a struct do, unless a null struct would look like a struct of nulls.
+    True for structs, unless a null struct would look like a struct of nulls.
     """
     is_struct = pa.types.is_struct(field.type)
     return is_struct and (not field.nullable or _witness(field) >= 0)
 
 
 def _witness(field: pa.Field) -> int:
-    """The first field of a struct that is null only where the struct is; -1 if none."""
+    """The first struct field that is null only if the struct is; -1 if none."""
     required = [n for n, child in enumerate(field.type) if not child.nullable]
     return min(required, default=-1)
 
 
 def _to_json(value: Any, kind: pa.DataType) -> Any:
-    """A value as JSON has it; dates and times become ISO 8601 text."""
+    """Converts a value for JSON; dates and times become ISO 8601 text."""
     types = pa.types
     if value is None:
         return None
@@ -162,11 +161,11 @@ def _to_json(value: Any, kind: pa.DataType) -> Any:
     if types.is_floating(kind):
         if not math.isfinite(value):
             return str(value)  # JSON has no such numbers.
-        # The shortest digits of a single-precision number give it back.
+        # The shortest decimal digits that identify a single-precision number.
         return float(str(np.float32(value))) if types.is_float32(kind) else value
     return value
 
 
 def _plain_text(value: Any) -> str:
-    """Bytes in base64, a decimal as it is written."""
+    """Bytes as base64, a decimal with all its digits."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)

@@ -1,5 +1,5 @@
-"""The field that makes groups of documents: `--group_by topic`, `day(created)`; and
-the field of a group's order, `--order_by created`.
+"""The field by which documents are grouped, `--group_by topic` or `day(created)`, and
+the field by which groups are ordered, `--order_by created`.
 """
 
 import re
@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from precis.model.errors import UsageError
 
-if TYPE_CHECKING:  # `--help` does without it.
+if TYPE_CHECKING:  # `--help` does not need it.
     import pyarrow as pa
 
-# Columns of a row that groups can be made by, beside the fields of the source.
+# Row columns by which rows can be grouped, in addition to kept fields.
 OF_A_ROW = ("split", "language", "source_file")
 _FORMATS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _WRITTEN = re.compile(rf"(?:({'|'.join(_FORMATS)})\()?(.*?)(?(1)\))", re.DOTALL)
 
 
 class GroupField(NamedTuple):
-    """A field whose values make groups.
+    """A field whose values form groups.
 
     Attributes:
-      name: of the column.
-      unit: `day` of `day(created)`; "" without one.
+      name: the name of its column.
+      unit: `day` for `day(created)`, or "".
     """
 
     name: str
     unit: str = ""
 
     def ids(self, values: "pa.ChunkedArray") -> "pa.ChunkedArray":
-        """The group of each document, as text."""
+        """The group id of each document, as text."""
         if self.unit:
             import pyarrow.compute as pc
 
@@ -36,14 +36,14 @@ class GroupField(NamedTuple):
         return values.cast("string")
 
     def check(self, schema: "pa.Schema", order_by: str) -> None:
-        """Refuses columns whose values make no groups or no order.
+        """Refuses columns that cannot form groups or define an order.
 
         Args:
-          schema: of the rows.
-          order_by: the column of times or whole numbers of --order_by; "" without one.
+          schema: the schema of the rows.
+          order_by: the column of times or numbers of --order_by; "" without it.
 
         Raises:
-          UsageError: naming the field and its type.
+          UsageError: the message names the field and its type.
         """
         from pyarrow import types
 
@@ -70,7 +70,7 @@ def _is_time(kind: "pa.DataType") -> bool:
 
 
 def _not_of_times(flag: str, name: str, kind: "pa.DataType", kinds: str) -> UsageError:
-    """Says that a flag names a column of another kind."""
+    """The error for a flag that names a column of the wrong type."""
     way_out = f"--keep_fields {name}:timestamp reads it as a time"
     if name in OF_A_ROW:
         way_out = "name a field of the source"
@@ -78,6 +78,6 @@ def _not_of_times(flag: str, name: str, kind: "pa.DataType", kinds: str) -> Usag
 
 
 def parse_group_field(text: str) -> GroupField:
-    """The field of a flag --group_by."""
+    """Parses the value of --group_by."""
     unit, name = _WRITTEN.fullmatch(text).groups()  # pyright: ignore[reportOptionalMemberAccess]  # Checked before.
     return GroupField(name, unit or "")

@@ -1,6 +1,6 @@
-"""Reads output files of documents and of groups: whole, or by ranges of rows.
+"""Reads output files of documents and groups: whole, or by ranges of rows.
 
-Flat columns of `--flat` become nested again, and the folders of `--partition_by` become
+Flat columns of `--flat` become nested again, and folders of `--partition_by` become
 columns again.
 """
 
@@ -26,17 +26,17 @@ def read_output_file(
     partition: Mapping[str, Any] = _UNPARTITIONED,
     types: Mapping[str, str] = _UNPARTITIONED,
 ) -> Iterator[pa.Table]:
-    """The rows of an output file, a table for each row group.
+    """Reads the rows of an output file, a table for each row group.
 
     Args:
-      path: the file.
-      columns: the names of nested and plain columns, in order; columns that the file
-          lacks are left out. If None, all columns, the columns of the folders last.
-      partition: of the file's entry in the manifest, if it has one.
-      types: `partition_by` of the manifest.
+      path: the path of the file.
+      columns: names of nested and plain columns, in order; missing columns are left
+          out. If None, all columns are read, the folder's columns last.
+      partition: the partition in the file's manifest entry, if any.
+      types: the value of `partition_by` in the manifest.
     """
     with files.open_read(path) as opened:
-        # Threads of Arrow may outlive the command and abort it at its end.
+        # Arrow's threads might outlive the command and abort it at its end.
         parquet = pq.ParquetFile(opened, pre_buffer=False)
         for group in range(parquet.num_row_groups):
             rows = read_row_group(parquet, group, columns)
@@ -48,12 +48,12 @@ def read_output_file(
 def read_row_group(
     parquet: pq.ParquetFile, group: int, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Rows of an open output file, without the columns of its folders.
+    """Reads rows of an open output file, without the columns of its folders.
 
     Args:
-      parquet: the output file.
+      parquet: the open output file.
       group: the number of the row group.
-      columns: as in `read_output_file`.
+      columns: as for `read_output_file`.
     """
     stored = parquet.schema_arrow
     names = {*(stored.names if columns is None else columns)}
@@ -69,11 +69,11 @@ def read_row_group(
 
 
 _ROWS_A_TASK = 1_024
-_TASKS_A_ROW_GROUP = 8  # Each of them reads the whole row group.
+_TASKS_A_ROW_GROUP = 8  # Each task reads the whole row group.
 
 
 class RowRange(NamedTuple):
-    """One task: `rows` rows of a row group of a Parquet file from row `first` on.
+    """A task: `rows` rows of a row group of a Parquet file, starting with row `first`.
 
     `number` is its position among the tasks.
     """
@@ -86,20 +86,20 @@ class RowRange(NamedTuple):
 
 
 def is_pattern(source: str) -> bool:
-    """Whether an input names Parquet files and not the folder of a run."""
+    """Whether an input is a pattern of Parquet files, not the folder of a run."""
     return source.endswith(".parquet") or bool({*source} & {*"*?["})
 
 
 def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange]:
-    """The tasks, in order: about a thousand rows at most, so that one large file is
-    still spread over workers.
+    """Cuts files into tasks, in order, of about a thousand rows at most, so that one
+    large file is still spread over workers.
 
     Args:
-      paths: Parquet files.
-      needed: columns that each must have.
+      paths: the paths of Parquet files.
+      needed: the columns that each file must have.
 
     Raises:
-      UsageError: a file that is not Parquet, or not Parquet of summaries.
+      UsageError: a file is not Parquet, or does not have the columns.
     """
     ranges: list[RowRange] = []
     for path in paths:
@@ -124,12 +124,12 @@ def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange
 
 
 def read_rows(rows: RowRange, columns: Sequence[str] | None) -> list[dict[str, Any]]:
-    """The rows of a task, with those of the columns that the file has; all if None."""
+    """Reads the rows of a task, with the given columns or, if None, all."""
     with files.open_read(rows.path) as file:
         table = read_row_group(pq.ParquetFile(file), rows.group, columns)
     return table.slice(rows.first, rows.rows).to_pylist()
 
 
 def has_reference(row: Mapping[str, Any]) -> bool:
-    """Whether a row can be scored."""
+    """Whether a row has a reference to score against."""
     return bool((row["reference_summary"] or "").strip())

@@ -1,9 +1,9 @@
-"""Rows as tables, and tables as the output files of a task.
+"""Turns rows into tables, and writes tables as the output files of a task.
 
-A file has statistics of column chunks and pages, an index of the pages, checksums of
-the pages, and facts about the run in its footer. Not in it are the descriptions of the
-columns, which would be a third of the footer, and statistics of summaries and lists,
-which would repeat whole texts.
+A file has statistics of column chunks and pages, a page index, page checksums, and in
+its footer metadata about the run. It has no descriptions of columns, which would be a
+third of the footer, and no statistics of summaries and lists, which would repeat whole
+texts.
 """
 
 import contextlib
@@ -29,28 +29,28 @@ WRITE = "write"
 def isolated_table(
     rows: Sequence[Mapping[str, Any]], schema: pa.Schema = SUMMARY_SCHEMA
 ) -> tuple[pa.Table, list[Failure | None]]:
-    """Converts rows that fit the schema and hold finite numbers.
+    """Converts the rows that fit the schema and contain only finite numbers.
 
     Returns:
-      The table of the rows that can be written; and of each row the failure, or None.
+      The table of the rows that can be written, and for each row its failure or None.
     """
     tables: list[pa.Table] = []
 
     def convert(group: Sequence[Mapping[str, Any]]) -> list[None]:
         table = summary_table(group, schema)
-        tables.append(table)  # Reached in the order of the rows.
+        tables.append(table)  # Called in the order of the rows.
         return [None] * len(group)
 
-    # Here a DataError concerns a row: its values do not fit the schema.
+    # DataError is not listed: here it means that a row does not fit the schema.
     stops = (UsageError, JobError, OSError)
     failures = isolate(rows, convert, stage=WRITE, stops=stops)
     table = pa.concat_tables(tables or [summary_table([], schema)])
     return table.combine_chunks(), failures
 
 
-# Texts that are not looked up; lists and what is within them are none either.
+# Text columns that nobody looks up; they and nested columns have no statistics.
 _TEXTS = ("summary", "extractive_summary", "abstractive_summary", "reference_summary")
-# Rows of a row group are sorted by them, which makes page statistics narrow.
+# Rows of a row group are sorted by these columns, so that page statistics are narrow.
 SORT_KEY = ("document_id", "source_file", "source_position")
 
 
@@ -59,12 +59,12 @@ class _OpenFile:
     """An output file that is being written.
 
     Attributes:
-      name: in the folder of the run.
-      block: publishes the file at its end.
+      name: the path in the folder of the run.
+      block: a context that publishes the file at its end.
       writer: None before the first row group.
-      waiting: the rows of the next row group.
-      waiting_bytes: their size in memory.
-      rows: how many are written.
+      waiting: the rows for the next row group.
+      waiting_bytes: the size of these rows in memory.
+      rows: the number of rows already written.
     """
 
     name: str
@@ -76,15 +76,15 @@ class _OpenFile:
 
 
 class OutputWriter(contextlib.ExitStack):
-    """Writes the rows of a task: one output file, or one in each partition's folder.
+    """Writes the rows of a task: one output file, or one for each partition.
 
         with OutputWriter(folder, "part-1f2e3d4c-00003.parquet", layout, facts) as out:
             out.write(table)
             out.finish()
 
-    Output files are published when all are finished, and none if the block raises.
-    Equal rows give equal bytes. Without rows there is no file. However many partitions
-    there are, about one row group is held in memory.
+    Output files are published when all are finished; none is if the block raises. Equal
+    rows give equal bytes. Without rows there is no file. About one row group is held in
+    memory, regardless of the number of partitions.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class OutputWriter(contextlib.ExitStack):
 
         Args:
           output: the folder of the run.
-          name: of the files.
-          layout: how rows lie in them.
-          facts: about the run, for the footer.
+          name: the name of the files.
+          layout: how rows are stored in files.
+          facts: metadata about the run, for the footer.
         """
         super().__init__()
         self._output = output
@@ -106,7 +106,7 @@ class OutputWriter(contextlib.ExitStack):
         self._open_files: dict[str, _OpenFile] = {}
 
     def write(self, rows: pa.Table) -> None:
-        """Takes rows with all columns."""
+        """Adds rows with all columns."""
         if not rows.num_rows:
             return
         for key, of_partition in self._layout.split(rows):
@@ -120,7 +120,7 @@ class OutputWriter(contextlib.ExitStack):
             self._write_group(max(self._open_files.values(), key=by_size))
 
     def finish(self) -> list[PublishedFile]:
-        """Writes the rows that still wait, and publishes the output files."""
+        """Writes the remaining rows, and publishes the output files."""
         published = []
         for key, output_file in self._open_files.items():
             if output_file.waiting:
@@ -134,7 +134,7 @@ class OutputWriter(contextlib.ExitStack):
         return published
 
     def _begin(self, key: str) -> _OpenFile:
-        # An empty text and a null have one folder.
+        # An empty text and a null share a folder.
         values = self._layout.values(key).values()
         empty = "".join(f"-empty{n}" for n, value in enumerate(values) if value == "")
         file = f"{self._name.removesuffix('.parquet')}{empty}.parquet"
@@ -144,7 +144,7 @@ class OutputWriter(contextlib.ExitStack):
         return output_file
 
     def _write_group(self, output_file: _OpenFile) -> None:
-        """Writes the rows of an output file that wait as one row group, sorted."""
+        """Writes the waiting rows of an output file as one sorted row group."""
         table = pa.concat_tables(output_file.waiting).combine_chunks()
         output_file.waiting.clear()
         output_file.waiting_bytes = 0
@@ -179,8 +179,8 @@ class OutputWriter(contextlib.ExitStack):
             ],
             write_page_index=True,
             write_page_checksum=True,
-            # Arrow reads our types without its own schema, which takes 7 KB of a
-            # footer. Kept fields may have others.
+            # Arrow can read our types without its own schema, 7 KB of a footer, but
+            # kept fields may have other types.
             store_schema=bool(self._layout.kept),
             write_statistics=plain,  # pyright: ignore[reportArgumentType]  # Arrow takes names.
         )

@@ -1,8 +1,8 @@
-"""How the rows of a run lie in its output files: columns, partitions, sizes.
+"""How the rows of a run are stored in output files: columns, partitions, sizes.
 
     data/split=test/section=sport/part-1f2e3d4c-00000-of-00002.parquet
 
-A column of the folders is not in the files.
+Columns in folder names are not in the files.
 """
 
 import datetime
@@ -20,22 +20,21 @@ from precis.pipelines.corpus.task import Task
 from precis.pipelines.tables.flat_columns import flat_schema
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_schema
 
-# As Hive and Spark do; Spark reads each %XX beyond ASCII as a character of its own.
+# Quoted as by Hive and Spark; Spark reads each %XX beyond ASCII as one character.
 _QUOTED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
 class OutputLayout(NamedTuple):
-    """How rows lie in output files.
+    """How rows are stored in output files.
 
-    A partition is named by a key: the values of its columns as JSON, dates as
-    text.
+    The key of a partition is the JSON of its columns' values, with dates as text.
 
     Attributes:
-      schema: of the rows, with all columns.
-      kept: the names of the columns that travel along from the source.
-      partition_columns: of the folders, from the outermost on.
-      is_flat: whether nested columns become plain ones.
-      row_group_bytes: about the size of a row group in memory.
+      schema: the schema of the rows, with all columns.
+      kept: the names of the kept fields of the corpus.
+      partition_columns: the columns of the folders, from the outermost.
+      is_flat: whether nested columns become plain columns.
+      row_group_bytes: the approximate size of a row group in memory.
     """
 
     schema: Any
@@ -46,13 +45,13 @@ class OutputLayout(NamedTuple):
 
     @property
     def partition_types(self) -> dict[str, str]:
-        """The names of the types of the folders' columns, for the manifest."""
+        """The type names of the folder's columns, for the manifest."""
         return {column.name: str(column.type) for column in self.partition_columns}
 
     @property
     def file_schema(self) -> pa.Schema:
-        """The schema of the files: that of the rows without the folders' columns and
-        descriptions, which would be a third of the footer.
+        """The schema of the files: the schema of the rows without the folders' columns
+        and without descriptions, which would be a third of the footer.
         """
         others = self.partition_types
         fields = [field for field in self.schema if field.name not in others]
@@ -61,7 +60,7 @@ class OutputLayout(NamedTuple):
         return flat_schema(schema) if self.is_flat else schema
 
     def values(self, key: str) -> dict[str, Any]:
-        """The values of a partition's columns, as the manifest has them."""
+        """The values of a partition's columns, as in the manifest."""
         return dict(zip(self.partition_types, orjson.loads(key), strict=True))
 
     def folder(self, key: str) -> str:
@@ -70,7 +69,7 @@ class OutputLayout(NamedTuple):
         return "/".join(f"{name}={quote_value(value)}" for name, value in values)
 
     def split(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """The rows of each partition, with its key."""
+        """Splits rows into partitions, each with its key."""
         names = list(self.partition_types)
         if not names:
             yield "[]", rows
@@ -78,7 +77,7 @@ class OutputLayout(NamedTuple):
         places = rows.select(names).append_column("_row", pa.array(range(len(rows))))
         groups = places.group_by(names, use_threads=False).aggregate([("_row", "list")])
         for group in groups.to_pylist():
-            # orjson writes a date as text.
+            # orjson writes dates as text.
             key = orjson.dumps([group[name] for name in names]).decode()
             yield key, rows.take(group["_row_list"])
 
@@ -86,21 +85,21 @@ class OutputLayout(NamedTuple):
 def output_layout(
     tasks: Sequence[Task], *, partitions: Sequence[str], is_flat: bool
 ) -> OutputLayout:
-    """The layout that the flags ask for.
+    """The layout that the flags define.
 
     Args:
-      tasks: of the corpus.
-      partitions: the columns whose values name folders, from the outermost on.
-      is_flat: whether nested columns become plain ones.
+      tasks: the tasks of the corpus.
+      partitions: the columns whose values become folder names, from the outermost.
+      is_flat: whether nested columns become plain columns.
 
     Raises:
-      UsageError: a kept field, a partition or a flat column that cannot be.
+      UsageError: a kept field, partition or flat column is not possible.
     """
     fields = kept_columns(tasks, taken=SUMMARY_SCHEMA.names)
     kept = tuple(field.name for field in fields)
     schema = summary_schema(fields)
     if is_flat:
-        flat_schema(schema)  # refuses names that are not unique
+        flat_schema(schema)  # refuses duplicate names
     known = {field.name: field for field in (schema.field("split"), *fields)}
     for name in partitions:
         given = f"--partition_by {name}"
@@ -121,10 +120,10 @@ def output_layout(
 
 
 def quote_value(value: Any) -> str:
-    """A value as it stands in the name of a folder: `a%2Fb` for `a/b`.
+    """Quotes a value for a folder name: `a%2Fb` for `a/b`.
 
-    As in Hive, an empty text stands there like a null: Spark refuses `section=`. The
-    manifest tells them apart.
+    As in Hive, an empty text is written like a null, because Spark refuses `section=`.
+    The manifest distinguishes them.
     """
     if value is None or value == "":
         return HIVE_NULL
@@ -136,13 +135,13 @@ def quote_value(value: Any) -> str:
 def with_partition(
     rows: pa.Table, partition: Mapping[str, Any], types: Mapping[str, str]
 ) -> pa.Table:
-    """Rows with the columns that the folder of their output file names, at the end.
+    """Appends the columns that the folder of an output file defines.
 
     Args:
-      rows: of an output file.
-      partition: the values, as in the manifest's entry of the part.
-      types: of the columns, as in `partition_by` of the manifest; a column that is not
-          there is a string.
+      rows: the rows of an output file.
+      partition: the values, as in the file's manifest entry.
+      types: the column types, as in `partition_by` of the manifest; a column that is
+          not there is a string.
     """
     for name, value in partition.items():
         if name not in rows.column_names:

@@ -1,8 +1,8 @@
 """The Arrow schemas of the Parquet tables, and strict conversion of rows.
 
-    summaries      a row per document, by `precis summarize`
+    summaries      a row per document, from `precis summarize`
     groups         a row per group of documents, with --group_by
-    scores         a row per summary with a reference, by `precis evaluate`
+    scores         a row per summary with a reference, from `precis evaluate`
 
 docs/SCHEMA.md describes them, and the dead letters of every job.
 """
@@ -28,7 +28,7 @@ GROUP_SCHEMA_VERSION = 1
 
 
 def _facts(schema: str, version: int) -> dict[str, str]:
-    """What a file says of its schema."""
+    """Metadata of a file about its schema."""
     return {"precis.schema": schema, "precis.schema_version": str(version)}
 
 
@@ -37,7 +37,7 @@ GROUP_SCHEMA = pa.schema(GROUP_COLUMNS, _facts("group", GROUP_SCHEMA_VERSION))
 SCORES_SCHEMA = pa.schema(
     SCORES_COLUMNS, {**_facts("scores", 3), "precis.variant": rouge.VARIANT}
 )
-# Of groups, whose id stands in place of the document's.
+# The scores of groups, with a group id instead of a document id.
 GROUP_SCORES_SCHEMA = SCORES_SCHEMA.set(0, GROUP_SCHEMA.field("group_id"))
 
 
@@ -45,14 +45,14 @@ def summary_schema(kept: Iterable[pa.Field] = ()) -> pa.Schema:
     """The schema of the summaries of a corpus.
 
     Args:
-      kept: the columns that travel along from the source.
+      kept: the columns of kept fields of the corpus.
     """
     return pa.schema([*SUMMARY_SCHEMA, *kept], metadata=SUMMARY_SCHEMA.metadata)
 
 
 def described(schema: pa.Schema) -> pa.Schema:
-    """A schema of output files with the descriptions of their columns, which the files
-    do not hold.
+    """Adds to a schema of output files the descriptions of its columns, which the files
+    do not contain.
     """
     known = {
         field.name: field for field in (*flat_schema(SUMMARY_SCHEMA), *SUMMARY_SCHEMA)
@@ -69,17 +69,17 @@ def described(schema: pa.Schema) -> pa.Schema:
 def summary_table(
     rows: Sequence[Mapping[str, Any]], schema: pa.Schema = SUMMARY_SCHEMA
 ) -> pa.Table:
-    """Summary rows as an Arrow table.
+    """Converts summary rows to an Arrow table.
 
     Args:
-      rows: each has all columns of the schema.
-      schema: of the table.
+      rows: rows with all columns of the schema.
+      schema: the schema of the table.
 
     Raises:
-      DataError: a column is unknown or missing, a value has the wrong type, or one that
-        is not nullable has a null. The message names the column.
-      FloatingPointError: a number that was computed is NaN or infinite. A field that is
-        kept from the source may be NaN there.
+      DataError: a column is unknown or missing, a value has the wrong type, or a null
+          is in a column that is not nullable. The message names the column.
+      FloatingPointError: a computed number is NaN or infinite. A kept field of the
+          corpus may be NaN.
     """
     names = {*schema.names}
     for number, row in enumerate(rows):
@@ -114,7 +114,7 @@ def _array(values: list[Any], field: pa.Field) -> pa.Array:
 def _arrays_within(
     array: pa.Array, field: pa.Field, name: str
 ) -> Iterator[tuple[str, pa.Array, bool]]:
-    """An array and those nested in it, by name, and whether each may hold nulls."""
+    """Yields an array and those in it, by name, and whether each may hold nulls."""
     yield name, array, field.nullable
     if pa.types.is_list(field.type):
         item = field.type.value_field

@@ -1,10 +1,10 @@
-"""`precis verify`: what is wrong with a result. `precis digest`: what it says.
+"""`precis verify` finds damage in a result; `precis digest` hashes a run's content.
 
-verify      finds out what a folder is; the checks of a run and of records
-digest      one hash of the rows of a run
-folder      the files of a result: listed, whole, and no others; what is wrong, a line
-            each, and not a million alike
-rows        rows and dead letters in DuckDB: keys, counts, and documents of the corpus
-groups      rows of groups in DuckDB: members, sentences
-bundle      the files of a bundle
+verify      recognizes folders; checks runs and records
+digest      a hash of the rows of a run
+folder      checks that the files of a result are listed and undamaged, and formats the
+            findings as lines
+rows        checks rows and dead letters in DuckDB: keys, counts, and documents
+groups      checks rows of groups in DuckDB: members, sentences
+bundle      checks the files of a bundle
 """

@@ -1,4 +1,4 @@
-"""The files of a bundle, as its manifest describes them."""
+"""Checks the files of a bundle against its manifest."""
 
 from collections.abc import Iterator
 
@@ -23,15 +23,15 @@ from precis.pipelines.verify.folder import Finding, check_others
 
 
 def check_bundle(folder: str) -> Iterator[Finding]:
-    """Checks a bundle, and those that it consists of. Its card may be edited.
+    """Checks a bundle, and the bundles in it. The model card may be edited.
 
     Raises:
-      DataError: the manifest names a file outside of the bundle.
+      DataError: the manifest names a file outside the bundle.
     """
     try:
         stored = open_stored(folder)
     except (DataError, UsageError) as error:
-        # Some errors begin with the path.
+        # Some messages begin with the path.
         problem = str(error).removeprefix(f"{folder}/{MANIFEST_FILE}: ")
         yield Finding(MANIFEST_FILE, problem.removeprefix(f"{folder}: "))
         return
@@ -48,7 +48,7 @@ def check_bundle(folder: str) -> Iterator[Finding]:
             of_tokenizer = tokenizer_files(files.join(folder, name))
             names.update(files.join(name, file) for file in of_tokenizer)
     if f"{TOKENIZER_FOLDER}_fingerprint" in manifest:
-        try:  # Anew, wherever this process has read them before.
+        try:  # Again, even if this process has read them before.
             open_tokenizers(folder, manifest, way_out="copy the bundle again")
         except DataError as error:
             yield Finding(TOKENIZER_FOLDER, f"is damaged or missing: {error}")
@@ -56,7 +56,7 @@ def check_bundle(folder: str) -> Iterator[Finding]:
     for part in parts:
         for finding in check_bundle(files.join(folder, part)):
             yield finding._replace(file=files.join(part, finding.file))
-    # Each of these folders has its own files.
+    # Each of these folders has its own list of files.
     apart = tuple(f"{name}/" for name in (TRAINING_FOLDER, *parts))
     for finding in check_others(folder, names):
         if not finding.file.startswith(apart):

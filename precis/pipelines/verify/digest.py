@@ -1,11 +1,11 @@
-"""`precis digest`: a run -> one hash of what its rows say.
+"""`precis digest`: hashes the content of a run's rows.
 
     sha256(version, number of rows, sum of the sha256 of every row mod 2**256)
 
-A sum does not depend on the order of rows, nor on how they are cut into files and row
-groups. The hash of a row is that of its columns by name, those of its folder included.
-Numbers with a fraction are rounded to four significant digits. Rows of groups count as
-rows.
+A sum does not depend on the order of rows or their distribution over files and row
+groups. The hash of a row covers its columns by name, with the folder's columns.
+Fractional numbers are rounded to four significant digits. Rows of groups are hashed
+too.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ from precis.pipelines.run.options import read_flags
 from precis.pipelines.tables.finished_run import open_run
 from precis.pipelines.verify.options import DIGEST
 
-# Columns that differ where equal results were computed in another run, or were read
-# from another place.
+# Columns that differ if another run computed equal results, or read its corpus from
+# another place.
 LEFT_OUT = (
     *("run_id", "settings_id", "reused_from", "source_file", "source_position"),
     *("prompt_tokens", "written_tokens", "writing_seconds"),
@@ -33,13 +33,13 @@ _MODULUS = 1 << 256
 _NULL = b"-"
 _LEAST = 1e-300
 _LEAST_EXPONENT = -310
-# 1e-310 to 1e308. Read from text they are the same on every machine.
+# 1e-310 to 1e308. Powers that are parsed from text are equal on all machines.
 _POWERS = np.array([float(f"1e{n}") for n in range(_LEAST_EXPONENT, 309)])
 
 
 def digest(**flags: Any) -> str:
-    """A hash of the content of a run: equal for equal results, wherever and however
-    they were computed.
+    """A hash of the content of a run, which is the same for equal results, wherever and
+    however they were computed.
 
     Args:
       **flags: the fields of `DigestOptions`.
@@ -67,10 +67,9 @@ def digest(**flags: Any) -> str:
 
 
 def encode_rows(rows: pa.Table) -> list[bytes]:
-    """Each row as bytes: the columns that are not null, sorted by name.
+    """Encodes each row as bytes: its columns that are not null, sorted by name.
 
-    Different rows have different bytes. A column that is null counts like one that is
-    not there.
+    Different rows have different bytes. A null column is the same as a missing one.
     """
     encoded = []
     for name in sorted(set(rows.column_names) - set(LEFT_OUT)):
@@ -81,7 +80,7 @@ def encode_rows(rows: pa.Table) -> list[bytes]:
 
 
 def _encode(array: pa.Array) -> list[bytes]:
-    """Each value as bytes, in a form of which none begins another."""
+    """Encodes each value as bytes such that no encoding is a prefix of another."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         return _encode(array.dictionary_decode())
@@ -114,7 +113,7 @@ def _text(text: str) -> bytes:
 
 
 def _encode_struct(array: pa.StructArray) -> list[bytes]:
-    """The values of the fields in the order of their names."""
+    """Encodes the fields of each struct in the order of their names."""
     names = (field.name for field in array.type)
     fields = dict(zip(names, array.flatten(), strict=True))
     columns = [_encode(fields[name]) for name in sorted({*fields} - {*LEFT_OUT})]
@@ -129,9 +128,9 @@ def _encode_list(array: pa.ListArray) -> list[bytes]:
 
 
 def _encode_fractions(array: pa.Array) -> list[bytes]:
-    """Numbers as four significant digits and an exponent: 0.012346 as (1235, -5).
+    """Encodes numbers as four digits and an exponent: 0.012346 as (1235, -5).
 
-    Minus zero and what is nearer to zero than 1e-300 count as zero.
+    Minus zero and numbers below 1e-300 in size are encoded as zero.
     """
     numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
     is_finite = np.isfinite(numbers)
@@ -140,7 +139,7 @@ def _encode_fractions(array: pa.Array) -> list[bytes]:
     exponents = np.floor(np.log10(np.where(is_zero, 1.0, size))).astype(np.int64)
     exponents -= SIGNIFICANT_DIGITS - 1
     digits = np.rint(size / _POWERS[exponents - _LEAST_EXPONENT])
-    # 9999.7 is rounded to 10000, which has a digit more.
+    # 9999.7 is rounded to 10000, which has one more digit.
     is_longer = digits >= 10**SIGNIFICANT_DIGITS
     encoded = np.zeros(len(numbers), [("kind", "S1"), ("d", "<i4"), ("e", "<i4")])
     encoded["kind"] = b"f"

@@ -1,7 +1,7 @@
-"""The files of a result: its description, _SUCCESS, all that the description lists; and
-what is wrong with them, a line each.
+"""Checks the files of a result: its description, _SUCCESS and all listed files; and
+formats findings as lines.
 
-A name in a description is not trusted: the file may have been edited.
+File names in a description are not trusted, because it may have been edited.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -21,19 +21,19 @@ from precis.pipelines.run.result_files import (
     other_files,
 )
 
-# So many lines say the same of one file; a last one counts the others.
+# Up to this many similar lines for one file; a last line counts the others.
 MOST_ALIKE = 20
 
 
 class Finding(NamedTuple):
-    """Something that is wrong.
+    """A finding of a check.
 
     Attributes:
-      file: its name in the folder of the result, or a file of the corpus.
-      problem: what is wrong with it.
-      place: where in the file, as in `row 17`; "" for the whole file.
-      is_note: whether it is no damage, but good to know.
-      is_of_corpus: whether the run is not what its corpus says; its files may be whole.
+      file: the name of a file of the result, or of a corpus file.
+      problem: the description of the problem.
+      place: the place in the file, such as `row 17`; "" for the whole file.
+      is_note: whether it is only a note, not damage.
+      is_of_corpus: whether the run differs from its corpus; its files may be undamaged.
     """
 
     file: str
@@ -44,8 +44,8 @@ class Finding(NamedTuple):
 
 
 def as_lines(findings: Iterable[Finding]) -> list[str]:
-    """A line for each finding, and one for those that are like twenty others. Line
-    breaks and other control characters are escaped.
+    """Formats findings as lines. After twenty similar findings, one line counts the
+    others. Line breaks and other control characters are escaped.
     """
     alike: dict[tuple[str, str], list[str]] = {}
     for finding in findings:
@@ -66,16 +66,15 @@ def as_lines(findings: Iterable[Finding]) -> list[str]:
 def check_files(
     folder: str, kind: str, description: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Compares _SUCCESS, byte for byte, and the files that a description lists with
-    those that are there.
+    """Checks _SUCCESS, byte for byte, and the files that a description lists.
 
     Args:
-      folder: of the result.
+      folder: the folder of the result.
       kind: `records` or `summaries`.
       description: the content of its description file.
 
     Raises:
-      DataError: the description names a file outside of the folder.
+      DataError: the description names a file outside the folder.
       ValueError, KeyError, TypeError, AttributeError: its list of files is damaged.
     """
     name = DESCRIPTION_FILES[kind]
@@ -87,14 +86,14 @@ def check_files(
 
 
 def check_others(folder: str, expected: Collection[str]) -> Iterator[Finding]:
-    """Names the files below a folder that are no part of the result.
+    """Reports files in the folder that do not belong to the result.
 
     Args:
-      folder: of the result.
-      expected: the names of its files.
+      folder: the folder of the result.
+      expected: the names of the result's files.
     """
-    # Without these two, what lies there belongs to no job: a late list of an object
-    # store has kept it from being removed.
+    # Without these files, the folder's tasks belong to no job: an object store's list
+    # lagged when they were removed.
     marks = (files.join(folder, TASKS_FOLDER, name) for name in (JOB_FILE, LOCK_FILE))
     if any(map(files.exists, marks)):
         problem = "a job runs here or was stopped; the same command finishes it"

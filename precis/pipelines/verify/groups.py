@@ -1,8 +1,8 @@
-"""What is wrong with rows of groups in DuckDB: in themselves, and beside the rows of
-their documents.
+"""Checks rows of groups in DuckDB: their content, and against the rows of their
+documents.
 
-The offsets of a sentence hold where the row of its document has the same sentence;
-those of documents are compared with the corpus.
+The offsets of a sentence are right if the row of its document has the same sentence;
+the rows of documents are compared with the corpus.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -63,12 +63,12 @@ def check_groups(
     *,
     are_rows_complete: bool,
 ) -> Iterator[Finding]:
-    """What is wrong with the rows of groups of a run.
+    """Checks the rows of groups of a run.
 
     Args:
-      connection: with the tables of `rows.read_files`.
-      folder: of the run.
-      manifest: of a run with groups.
+      connection: a database with the tables of `rows.read_files`.
+      folder: the folder of the run.
+      manifest: the manifest of a run with groups.
       damaged: the names of files that were not read.
       are_rows_complete: whether the rows of all documents can be read.
     """
@@ -95,7 +95,7 @@ def check_groups(
 def _load_members(
     connection: duckdb.DuckDBPyConnection, folder: str, manifest: Mapping[str, Any]
 ) -> None:
-    """Makes the table `members` of the rows of the documents."""
+    """Creates the table `members` from the rows of documents."""
     of_documents = pa.schema([SUMMARY_SCHEMA.field(name) for name in _OF_DOCUMENTS])
     empty = of_documents.append(pa.field("group_id", pa.string())).empty_table()
     insert_rows(connection, "members", empty, KEYED_GROUPS)

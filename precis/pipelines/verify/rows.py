@@ -1,6 +1,5 @@
-"""The rows and the dead letters of a run as tables of DuckDB, and what is wrong with
-those of documents: in themselves, beside the counts of the manifest, and beside the
-corpus.
+"""Checks the rows and dead letters of a run as DuckDB tables: their content, the counts
+of the manifest, and the documents of the corpus.
 
 The tables spill to a temporary folder, so memory does not grow with the rows.
 """
@@ -33,7 +32,7 @@ from precis.pipelines.verify.folder import Finding
 _COLUMNS = ("document_id", "source_file", "source_position", "duplicate_of", "run_id")
 _COMPARED_COLUMNS = ("content_sha256", "extractive")
 _GROUP_COLUMNS = ("group_id", "members", "summary", "sentences", "run_id")
-# Those that a limit holds for.
+# The texts that the length limit applies to.
 _TEXTS = ("summary", "extractive_summary", "abstractive_summary")
 _LETTERS = pa.schema(
     {
@@ -46,13 +45,13 @@ _UNREADABLE = (
     *(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError),
     *(pa.ArrowException, duckdb.Error),
 )
-# What a file of each table has, and what a batch becomes there.
+# The file columns of each table, and the query that converts a batch.
 _KINDS = {
     "rows": "rows of a run",
     "group_rows": "rows of groups",
     "dead_letters": "dead letters",
 }
-# The key is no null: the group null has the empty one.
+# A key is never null: the null group has an empty key.
 KEYED_GROUPS = "SELECT *, coalesce('=' || group_id, '') AS key FROM batch"
 _ROWS_OF = {
     "rows": "SELECT * FROM batch",
@@ -62,7 +61,7 @@ _ROWS_OF = {
         FROM batch
     """,
 }
-# Queries of faults have a file, a problem and a place.
+# Queries for findings return a file, a problem and a place.
 _WRONG_ROWS = """
     SELECT part, 'run_id is not that of the manifest', row
     FROM rows WHERE run_id IS DISTINCT FROM $run_id
@@ -81,7 +80,7 @@ _REPEATED_IDS = """
     SELECT document_id, sum(count(*) - 1) OVER () FROM rows GROUP BY document_id
     HAVING count(*) > 1 ORDER BY document_id LIMIT 3
 """
-# What a run accounts for of each source file, and what its files have.
+# The counts of each source file in the manifest, and the counts in the files.
 _ACCOUNTS = """
     SELECT concat('rows of ', source_file) AS name, count(*) FROM rows GROUP BY ALL
     UNION ALL SELECT concat('duplicates of ', source_file), count(duplicate_of)
@@ -89,7 +88,7 @@ _ACCOUNTS = """
     UNION ALL SELECT concat(outcome, ' of ', source_file), sum(records)
     FROM dead_letters GROUP BY ALL
 """
-# The rows of the records in `batch`; sentences are read of these alone.
+# The rows of the records in `batch`; sentences are only read for these.
 _ROWS_OF_BATCH = """
     SELECT part, row, source_file, source_position, document_id, content_sha256,
         extractive
@@ -129,17 +128,17 @@ def read_files(
     *,
     is_compared: bool = False,
 ) -> list[Finding]:
-    """Makes the tables `rows`, `group_rows` and `dead_letters` of the files of a run.
+    """Fills the tables `rows`, `group_rows` and `dead_letters` from the files of a run.
 
     Args:
-      connection: of `open_database`.
-      folder: of the run.
-      manifest: lists the files.
-      damaged: the names of files that are not read.
-      is_compared: whether `compare_documents` comes next.
+      connection: a connection from `open_database`.
+      folder: the folder of the run.
+      manifest: the manifest, which lists the files.
+      damaged: the names of files to leave out.
+      is_compared: whether `compare_documents` will be called.
 
     Returns:
-      The files that have no rows, or other ones than are listed.
+      Findings for files without rows, or with other rows than listed.
     """
     limit = _limit_of(manifest)
     columns = _COLUMNS + _TEXTS * bool(limit) + _COMPARED_COLUMNS * is_compared
@@ -183,7 +182,7 @@ def read_files(
 
 
 def _limit_of(manifest: Mapping[str, Any]) -> LengthLimit:
-    """The limit of the texts of a run; none where its settings were edited."""
+    """The length limit of a run; no limit if its settings were edited."""
     settings = manifest["settings"]
     if manifest["settings_id"] != files.sha256_json(settings)[:16]:
         return NO_LENGTH_LIMIT
@@ -200,8 +199,8 @@ def _letter_tables(path: str) -> Iterator[pa.Table]:
 def _with_places(
     tables: Iterable[pa.Table], part: str, limit: LengthLimit
 ) -> Iterator[pa.Table]:
-    """The rows of a file with its name, their number in it, and whether one of their
-    texts is longer than a limit.
+    """Adds to the rows of a file its name, their number in it, and whether one of their
+    texts exceeds the limit.
     """
     for table in numbered(tables, "row"):
         texts = table.select([name for name in _TEXTS if name in table.column_names])
@@ -214,8 +213,8 @@ def _with_places(
 
 
 def wrong_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[Finding]:
-    """Rows and dead letters of other runs, texts that are too long, and documents with
-    two rows; as a note, how many rows repeat an id.
+    """Finds rows and dead letters of other runs, texts that are too long, and documents
+    with two rows; notes how many rows repeat an id.
     """
     yield from ask(connection, _WRONG_ROWS, run_id=run_id)
     repeated = connection.execute(_REPEATED_IDS).fetchall()
@@ -231,7 +230,7 @@ def wrong_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[F
 def ask(
     connection: duckdb.DuckDBPyConnection, query: str, **values: str | bool
 ) -> Iterator[Finding]:
-    """The findings of a query; a place that is a number is that of a row."""
+    """The findings of a query; a place that is a number is a row number."""
     found = connection.execute(query, values).fetchall()
     for name, problem, place in found:
         yield Finding(name, problem, f"row {place}" if type(place) is int else place)
@@ -246,9 +245,9 @@ def compare_accounts(
     """Compares the counts of each source file with its rows and dead letters.
 
     Args:
-      connection: with the tables of `read_files`.
+      connection: a database with the tables of `read_files`.
       sources: the counts by source file and outcome.
-      has_rows: whether the run keeps rows of documents, and not of groups alone.
+      has_rows: whether the run keeps rows of documents, not only of groups.
     """
     expected = {}
     for source, counts in sources.items():
@@ -271,17 +270,17 @@ def compare_documents(
     *,
     are_all_expected: bool,
 ) -> Iterator[Finding]:
-    """Compares every row with its document, and looks for every document. The corpus is
-    read once, a task at a time.
+    """Compares every row with its document, and looks for every document. Reads the
+    corpus once, one task at a time.
 
     Args:
-      connection: with the tables of `read_files`.
-      manifest: of the run.
-      corpus: how the run has read it.
+      connection: a database with the tables of `read_files`.
+      manifest: the manifest of the run.
+      corpus: the corpus options of the run.
       are_all_expected: whether each document must have a row or a dead letter.
 
     Raises:
-      UsageError: the corpus cannot be listed, or the run has read none of its files.
+      UsageError: the corpus cannot be listed, or the run read none of its files.
     """
     connection.execute("""
         CREATE TABLE unread (source_file VARCHAR);
@@ -330,8 +329,8 @@ def compare_documents(
 
 
 def _moved_files(paths: Iterable[str], sources: Iterable[str]) -> Callable[[str], str]:
-    """A function that gives the path of a file of the corpus as the run has it, where
-    the corpus lies in another folder than the run has read it from.
+    """A function that maps a corpus file's path to its path in the run, if the corpus
+    has moved to another folder.
     """
     if {*paths} & {*sources}:
         return str
@@ -343,7 +342,7 @@ def _moved_files(paths: Iterable[str], sources: Iterable[str]) -> Callable[[str]
 def _differences(
     article: Article, document_id: str, sha256: str, extractive: list[dict[str, Any]]
 ) -> Iterator[str]:
-    """What is in a row and not in its document."""
+    """Describes the values of a row that differ from its document."""
     document = article.document
     if document_id != document.document_id:
         yield "document_id is not that of the document"

@@ -1,6 +1,6 @@
-"""`precis verify`: a run, records or a bundle -> what is wrong with it.
+"""`precis verify`: checks a run, records or a bundle.
 
-It writes nothing into the folder and needs neither Beam nor TensorFlow.
+It writes nothing to the folder and needs neither Beam nor TensorFlow.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ DATASET = DESCRIPTION_FILES["records"]
 RUN = "run"
 RECORDS = "records"
 BUNDLE = "bundle"
-# Files and folders that tell what a folder is.
+# Files and folders by which the kind of a folder is recognized.
 _TELLING = {
     BUNDLE: (CONFIG_FILE, WEIGHTS_FILE),
     RECORDS: (DATASET, TOKENIZER_FOLDER),
@@ -48,11 +48,11 @@ class Verification(NamedTuple):
 
     Attributes:
       kind: `run`, `records` or `bundle`.
-      findings: what is wrong, a line each; empty if nothing is.
-      notes: what is no damage, but good to know, a line each.
-      files, bytes: of the folder.
-      is_damaged: whether a finding is about the folder itself, and not about the corpus
-          that its rows are compared with.
+      findings: a line for each problem; empty if there are none.
+      notes: a line for each thing that is good to know but not damage.
+      files, bytes: the number of files of the folder, and their size.
+      is_damaged: whether a finding concerns the folder itself, not the corpus that its
+          rows are compared with.
     """
 
     kind: str
@@ -64,13 +64,13 @@ class Verification(NamedTuple):
 
 
 def verify(**flags: Any) -> Verification:
-    """Checks that a run, records or a bundle are complete and as they were written.
+    """Checks that a run, records or a bundle is complete and undamaged.
 
     Args:
       **flags: the fields of `VerifyOptions` and `CorpusOptions`.
 
     Returns:
-      What is wrong with it, and how much was checked.
+      The findings, and how much was checked.
 
     Raises:
       UsageError: an invalid flag, or a folder that is none of the three.
@@ -94,11 +94,11 @@ def verify(**flags: Any) -> Verification:
     findings = []
     description = files.join(folder, DATASET if kind == RECORDS else MANIFEST)
     try:
-        # Values of a description that was edited can be of any type.
+        # An edited description may have values of any type.
         with files.naming_damage(description, way_out=_WAY_OUT):
             for finding in checks:
                 findings.append(finding)
-    except DataError as error:  # A description that nothing can be compared with.
+    except DataError as error:  # Nothing can be compared with such a description.
         text = str(error).removeprefix(f"{folder}/")
         name, _, problem = text.partition(": ")
         findings.append(Finding(name, problem))
@@ -117,10 +117,10 @@ def verify(**flags: Any) -> Verification:
 def _read_description(
     folder: str, name: str, version_field: str, version: int
 ) -> dict[str, Any]:
-    """The content of manifest.json or dataset.json.
+    """Reads manifest.json or dataset.json.
 
     Raises:
-      DataError: it is missing, damaged, or of a version with other fields.
+      DataError: it is missing, damaged, or of an unknown version.
     """
     path = files.join(folder, name)
     content = files.read_object(path, way_out=_WAY_OUT)
@@ -132,7 +132,7 @@ def _read_description(
 
 
 def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
-    """Checks a run, and with the flag `corpus` compares it with its documents."""
+    """Checks a run; with the flag `corpus`, compares it with its documents."""
     manifest = _read_description(folder, MANIFEST, "schema_version", SCHEMA_VERSION)
     damaged = set()
     for finding in check_files(folder, "summaries", manifest):
@@ -171,7 +171,7 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
-    """Compares the values of a manifest with each other."""
+    """Checks that the values of a manifest agree with each other."""
     if manifest["run_id"] != manifest["fingerprint"][:16]:
         yield Finding(MANIFEST, "its run_id is not that of its fingerprint")
     if manifest["settings_id"] != files.sha256_json(manifest["settings"])[:16]:
@@ -194,7 +194,7 @@ def _check_records(folder: str) -> Iterator[Finding]:
     yield from check_files(folder, "records", content)
     records = sum(info.records(split) for split in info.splits)
     written = info.counts.get("written", -1)
-    # Of single sentences a document makes one record or several.
+    # With pairs of sentences, a document gives one record or several.
     is_too_few = records < written
     if is_too_few or (info.target not in SENTENCE_PAIRS and records != written):
         problem = f"counts.written is {written}, and the shards have {records} records"
