@@ -95,14 +95,14 @@ def attention(
       others: `precis attention --help all` has them.
 
     Raises:
-      UsageError: no bundle, no text, or a block or layer that the network does not
-        have.
-      DataError: a damaged bundle, or a text that is not UTF-8.
+      UsageError: the bundle or the text is missing, or the network does not have the
+          block or layer.
+      DataError: the bundle is damaged, or the text is not UTF-8.
     """
 
 def digest(run: str | os.PathLike[str]) -> str:
-    """A hash of the content of a run: equal for equal results, wherever and however
-    they were computed.
+    """A hash of the content of a run, which is the same for equal results, wherever and
+    however they were computed.
 
     Args:
       run: finished run, the --output of `precis summarize`.
@@ -121,18 +121,18 @@ def doctor(
     flags: Mapping[str, Any] | None = None,
     beam_args: Sequence[str] = (),
 ) -> list[Diagnosis]:
-    """Checks the installation, or what a command needs, before anything is spent.
+    """Checks the installation, or whether a command can start, before it runs.
 
     Args:
-      command: such as `summarize`; without one, the installation alone is checked.
-      flags: of that command, by name.
-      beam_args: flags for Beam itself.
+      command: such as `summarize`; if empty, only the installation is checked.
+      flags: the flags of the command, by name.
+      beam_args: the flags for Beam itself.
 
     Returns:
-      What was found, with what to do about it.
+      The findings, each with advice.
 
     Raises:
-      UsageError: there is no such command, or it refuses its flags.
+      UsageError: the command does not exist, or refuses its flags.
     """
 
 def evaluate(
@@ -150,7 +150,7 @@ def evaluate(
     prints the table.
 
     Args:
-      beam_args: flags for Beam itself.
+      beam_args: the flags for Beam itself.
       input: run folder written by `precis summarize`, or a pattern of Parquet files.
       output: folder for rouge.json, rouge.md and scores/; if empty, the folder of the
           run with -evaluation behind its name, and of groups `groups` in it.
@@ -167,8 +167,8 @@ def evaluate(
       The content of rouge.json.
 
     Raises:
-      UsageError: a flag, an input that is no finished run, one without a single
-          reference, or a baseline that it does not have.
+      UsageError: an invalid flag, an input that is not a finished run or has no
+          reference, or an unknown baseline.
     """
 
 def export(
@@ -199,16 +199,16 @@ def export(
           own if it has one.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       others: `precis export --help all` has them.
-        the bundle state a search, it is what transformers has in place of the defaults
-        of `precis summarize`.
+      nor the bundle set a search value, it is transformers' equivalent of the default
+      of `precis summarize`.
 
     Returns:
       The content of manifest.json.
 
     Raises:
-      UsageError: no bundle, a network or a search that transformers does not have, or
-        a folder that holds something else.
-      DataError: a damaged bundle.
+      UsageError: the bundle is missing, transformers does not support its network or
+          its search, or the folder holds something else. DataError: the bundle is
+          damaged.
     """
 
 def import_checkpoint(
@@ -219,7 +219,7 @@ def import_checkpoint(
 ) -> str:
     """Turns a checkpoint in the layout of Hugging Face into a bundle.
 
-    The result is the bundle of a network that writes, or of an encoder.
+    The bundle holds a network that writes, or an encoder.
 
     Args:
       checkpoint: BART, PEGASUS, T5, T5Gemma 2, Llama, Qwen, ModernBERT or BERT-type
@@ -231,13 +231,12 @@ def import_checkpoint(
           limit, and where positions are learned that is the largest.
 
     Returns:
-      The model_id.
+      The model_id of the bundle.
 
     Raises:
-      UsageError: the folder is no checkpoint, lacks a file, or has an unknown
-          architecture.
-      DataError: a file is damaged, a tensor does not fit, or a setting is not
-          supported.
+      UsageError: the folder is not a checkpoint, lacks a file, or has an unknown
+          architecture. DataError: a file is damaged, a tensor does not fit, or a
+          setting is unsupported.
     """
 
 def load(
@@ -246,10 +245,10 @@ def load(
     table_key: str | Sequence[str] = "document_id,source_file,source_position",
     table: str,
 ) -> TableResult:
-    """Makes a finished run one snapshot of a table; docs/RESULTS.md says how.
+    """Loads a finished run into a table as one snapshot; see docs/RESULTS.md.
 
-    Rows of the table with the same key are replaced, the others stay. A second load of
-    the run changes nothing.
+    Table rows with the same key are replaced; other rows stay. Loading the run again
+    changes nothing.
 
     Args:
       run: finished run, the --output of `precis summarize`.
@@ -260,11 +259,11 @@ def load(
           not there.
 
     Returns:
-      The snapshot of the table and what it replaced.
+      The snapshot of the table, and the number of replaced rows.
 
     Raises:
-      UsageError: no finished run with rows of documents, no such catalogue, or a table
-          that takes no such run.
+      UsageError: the run is not finished or has no rows of documents, the catalogue
+          does not exist, or the table cannot hold the run.
       DataError: the run is damaged, its key is not unique, or its types do not fit.
       JobError: another writer changed the table at the same time.
     """
@@ -284,7 +283,7 @@ def loaders(
     location: str | os.PathLike[str] = "",
     copy_rows: str | os.PathLike[str] = "",
 ) -> LoaderFiles:
-    """Writes the SQL that loads a finished run; docs/RESULTS.md says how to use it.
+    """Writes SQL that loads a finished run; docs/RESULTS.md shows its use.
 
     Args:
       run: finished run, the --output of `precis summarize`.
@@ -300,11 +299,11 @@ def loaders(
           PostgreSQL, which reads no Parquet.
 
     Returns:
-      The texts, which are also in the folder `output` if it is given.
+      The content of the files, which are written to `output` if it is given.
 
     Raises:
-      UsageError: no finished run with rows of documents, an output within it, a name
-          that the warehouse does not take, or a column whose type it does not have.
+      UsageError: the run is not finished or has no rows of documents, the output is in
+          it, or a name or type is not possible in the warehouse.
       DataError: the run is damaged, or its key is not unique.
     """
 
@@ -351,7 +350,7 @@ def prepare(
     """Turns a corpus into a vocabulary and TFRecord shards.
 
     Args:
-      beam_args: flags for Beam itself.
+      beam_args: the flags for Beam itself.
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a
           file), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a
           GLOB may be local, gs:// or s3://; several corpora are read one after another.
@@ -389,7 +388,7 @@ def prepare(
 
     Raises:
       UsageError: an invalid flag or corpus; nothing was written.
-      DataError: too many records failed, there is nothing to train on, or a tokenizer
+      DataError: too many records failed, no record is left to train on, or a tokenizer
           is damaged.
       JobError: another process took over the output.
     """
@@ -410,7 +409,7 @@ def report(
           others are drawn at random.
 
     Raises:
-      UsageError: a flag, or a folder that holds no finished run.
+      UsageError: an invalid flag, or a folder that is not a finished run.
       DataError: a file of a run is damaged.
     """
 
@@ -787,8 +786,8 @@ def train(
     validation_steps: int = 1000,
     validation_documents: int = 200,
 ) -> TrainResult:
-    """Trains a network that writes summaries and saves it as a bundle; goes on where an
-    interrupted run of the same flags stopped.
+    """Trains a network that writes summaries and saves it as a bundle; resumes an
+    interrupted run with the same flags.
 
     Args:
       records: folder that `precis prepare` wrote; to train on several tasks, some with
@@ -816,7 +815,7 @@ def train(
     Raises:
       UsageError: invalid flags, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
-      Interrupted: at a signal, after the state was saved.
+      Interrupted: on a signal, after the state was saved.
     """
 
 def train_selector(
@@ -836,8 +835,8 @@ def train_selector(
     importance_articles: int = 16000,
     seed: int = 17,
 ) -> TrainResult:
-    """Trains a network that picks sentences and saves it as a bundle, for the method
-    `neural` of `precis summarize`; goes on where an interrupted run stopped.
+    """Trains a network that scores sentences and saves it as a bundle, for the method
+    `neural` of `precis summarize`; resumes an interrupted run.
 
     Args:
       records: folder that `precis prepare --oracle_sentences 5` wrote.
@@ -859,7 +858,7 @@ def train_selector(
 def train_keyphrases(
     *, records: str | os.PathLike[str], output: str | os.PathLike[str]
 ) -> TrainResult:
-    """Trains the classifier behind the column `keyphrases` and saves it as a bundle.
+    """Trains the classifier for the column `keyphrases` and saves it as a bundle.
 
     Args:
       records: folder that `precis prepare --oracle_sentences 5` wrote.
@@ -867,7 +866,7 @@ def train_keyphrases(
 
     Raises:
       UsageError: invalid flags, or records without oracle labels.
-      DataError: damaged records, or records without a candidate to learn from.
+      DataError: damaged records, or records without any candidate phrase.
     """
 
 def train_summarizer(
@@ -899,8 +898,8 @@ def train_summarizer(
     max_empty_share: float = 0.5,
     workers: int = 0,
 ) -> TrainResult:
-    """Trains a selector and a writer on a corpus with references and saves them as
-    one bundle; goes on where an interrupted run of the same flags stopped.
+    """Trains a selector and a writer on a corpus with references and saves them as one
+    bundle; resumes an interrupted run with the same flags.
 
     Args:
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a
@@ -930,14 +929,14 @@ def train_summarizer(
         `pipelines.training.options.TRAIN_SUMMARIZER`.
 
     Returns:
-      The bundle of the summarizer, with the step and the validation of its writer.
+      The bundle of the summarizer, with the writer's step and validation.
 
     Raises:
-      UsageError: invalid flags, a corpus without a split that is needed, or a folder
-          with something else.
+      UsageError: invalid flags, a corpus without a needed split, or a folder with other
+          content.
       DataError: too many records failed, there is nothing to learn from, or a loss is
           not finite.
-      Interrupted: at a signal, after the state of the writer was saved.
+      Interrupted: on a signal, after the state of the writer was saved.
     """
 
 def verify(
@@ -965,7 +964,7 @@ def verify(
     validation_share: float = 0.05,
     test_share: float = 0.05,
 ) -> Verification:
-    """Checks that a run, records or a bundle are complete and as they were written.
+    """Checks that a run, records or a bundle is complete and undamaged.
 
     Args:
       folder: run, records or bundle: the --output of another command.
@@ -982,7 +981,7 @@ def verify(
       others: `precis verify --help all` has them.
 
     Returns:
-      What is wrong with it, and how much was checked.
+      The findings, and how much was checked.
 
     Raises:
       UsageError: an invalid flag, or a folder that is none of the three.

@@ -1,7 +1,7 @@
-"""Beam pipelines and the command line. The packages, the highest first:
+"""Beam pipelines and the command line. The packages, from the highest:
 
 command_line   the parser, the commands, and the functions of `import precis`
-doctor         what an installation and a command lack
+doctor         checks an installation, or whether a command can start
 training       records -> bundle, and a summarizer in one command
 bundles        checkpoint -> bundle -> checkpoint, pictures
 transforms     ReadCorpus, SummarizeDocuments, WriteSummaries
@@ -11,12 +11,12 @@ report         run -> page
 evaluate       run -> ROUGE
 engines        runs the tasks of a job, here or on another engine
 warehouse      run -> table of Iceberg or Delta Lake, or the SQL of a warehouse
-verify         what is wrong with a result
+verify         finds damage in a result
 tables         the Parquet tables
-run            a job, its output folder, its options and processes
-corpus         the readers, one for each scheme of --corpus
+run            jobs, their output folders, options and processes
+corpus         reads documents, with a module for each scheme of --corpus
 
-An import goes to a package below; tests/test_architecture.py holds that. The packages
-of `precis.model` are below all of them and never import these. docs/ARCHITECTURE.md has
-the map of both.
+A package may import only packages below it, which tests/test_architecture.py checks.
+The packages of `precis.model` are below all of them and never import these.
+docs/ARCHITECTURE.md has the map of both.
 """

@@ -1,6 +1,6 @@
-"""Commands that take a bundle, or make one, without a corpus.
+"""Commands that read or make a bundle, without a corpus.
 
-import_checkpoint  a checkpoint of another project to a bundle
-export             a bundle to a checkpoint of transformers
-attention          a bundle and a text to a picture
+import_checkpoint  makes a bundle from a checkpoint of another project
+export             makes a transformers checkpoint from a bundle
+attention          draws the attention of a bundle's network on a text
 """

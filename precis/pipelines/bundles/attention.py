@@ -1,7 +1,7 @@
-"""`precis attention`: bundle + text -> a picture of the attention weights.
+"""`precis attention`: draws the attention weights of a network on a text.
 
-The text is read and its summary written as by `precis summarize --text`. The pictures
-are those of `precis.model.inference.attention`.
+The text is read and summarized as by `precis summarize --text`.
+`precis.model.inference.attention` draws the pictures.
 """
 
 from typing import Any, NamedTuple
@@ -28,14 +28,14 @@ from precis.pipelines.summarize.texts import read_document, summarize_article
 
 
 class AttentionResult(NamedTuple):
-    """A picture.
+    """The picture that was drawn.
 
     Attributes:
-      path: of the picture.
-      columns: the tokens across.
-      tokens: those of all that the attention reads.
-      read_tokens: the tokens that the network read of the article.
-      source_tokens: those that the article has.
+      path: the path of the picture.
+      columns: the number of tokens across the picture.
+      tokens: the number of tokens that the attention reads.
+      read_tokens: the number of tokens of the article that the network read.
+      source_tokens: the number of tokens of the article.
     """
 
     path: str
@@ -52,9 +52,9 @@ def attention(**flags: Any) -> AttentionResult:
       **flags: the fields of `AttentionOptions`.
 
     Raises:
-      UsageError: no bundle, no text, or a block or layer that the network does not
-        have.
-      DataError: a damaged bundle, or a text that is not UTF-8.
+      UsageError: the bundle or the text is missing, or the network does not have the
+          block or layer.
+      DataError: the bundle is damaged, or the text is not UTF-8.
     """
     flags = with_local_bundles(flags)
     prefix = with_decoding_of_bundle(flags).get("task_prefix", "")
@@ -68,7 +68,7 @@ def attention(**flags: Any) -> AttentionResult:
     check_prefix(options.task_prefix, bundle)
     article = read_document(options.text, {"clean": options.clean})
     summary = _read_summary(options, article)
-    # They import TensorFlow, which takes seconds; the flags are checked first.
+    # These import TensorFlow, which takes seconds, so the flags are checked first.
     from precis.model.inference.attention import draw, read_attention
 
     weights = read_attention(
@@ -95,13 +95,13 @@ def attention(**flags: Any) -> AttentionResult:
 
 
 def _read_summary(options: AttentionOptions, article: Article) -> str:
-    """The text of the file `--summary`, or the summary of the article."""
+    """The text of the file `--summary`, or else a summary of the article."""
     if options.summary:
         with files.naming_damage(options.summary, way_out="convert it to UTF-8"):
             return files.read_bytes(options.summary).decode()
     article = article.with_id_and_split(article.content_sha256, "")
     flags = {"bundle": options.bundle, "task_prefix": options.task_prefix}
-    # Short articles have a summary too.
+    # Short articles get a summary too.
     row = summarize_article(
         article, {**flags, "min_source_words": 0}, clean=options.clean
     )

@@ -1,13 +1,13 @@
-"""`precis export`: bundle -> checkpoint of transformers.
+"""`precis export`: writes a bundle as a transformers checkpoint.
 
     config.json, model.safetensors            the network
     tokenizer.json, tokenizer_config.json     its tokenizer
-    generation_config.json                    the search
+    generation_config.json                    the search settings
     README.md                                 the model card
-    manifest.json                             of this export; transformers skips it
+    manifest.json                             the manifest; transformers ignores it
 
-The parts are made in `precis.model.bundle.checkpoints`. Nothing here needs Beam,
-TensorFlow or transformers.
+`precis.model.bundle.checkpoints` makes the parts. Nothing here needs Beam, TensorFlow
+or transformers.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.summarize.options import decode_id
 
 _KIND = "huggingface"
-# The files with a checksum in the manifest.
+# The files whose checksums are in the manifest.
 _FILES = (
     "config.json generation_config.json model.safetensors tokenizer.json "
     "tokenizer_config.json"
@@ -67,17 +67,17 @@ def export(**flags: Any) -> dict[str, Any]:
     """Writes a bundle as a checkpoint that transformers loads.
 
     Args:
-      **flags: the fields of `ExportOptions` and `SearchConfig`. Where neither they nor
-        the bundle state a search, it is what transformers has in place of the defaults
-        of `precis summarize`.
+      **flags: the fields of `ExportOptions` and `SearchConfig`. If neither the flags
+      nor the bundle set a search value, it is transformers' equivalent of the default
+      of `precis summarize`.
 
     Returns:
       The content of manifest.json.
 
     Raises:
-      UsageError: no bundle, a network or a search that transformers does not have, or
-        a folder that holds something else.
-      DataError: a damaged bundle.
+      UsageError: the bundle is missing, transformers does not support its network or
+          its search, or the folder holds something else. DataError: the bundle is
+          damaged.
     """
     flags = with_local_bundles(flags)
     option_groups = read_flags(EXPORT, {**DEFAULTS, **with_decoding_of_bundle(flags)})
@@ -95,7 +95,7 @@ def export(**flags: Any) -> dict[str, Any]:
         settings = checkpoint_settings(contents.config, special, came_from=came_from)
     except UsageError as error:
         raise UsageError(f"{options.bundle}: {error}") from error
-    # A network of this project has one token that texts and summaries begin with.
+    # Networks of this project use the same start token for texts and summaries.
     bos_id = provenance.get("bos_token_id", special.start_id)
     settings |= {} if bos_id is None else {"bos_token_id": bos_id}
     check_prefix(options.task_prefix, contents)
@@ -118,7 +118,7 @@ def export(**flags: Any) -> dict[str, Any]:
     }
     path = files.join(options.output, MANIFEST_FILE)
     with stage("export"):
-        # Without checksums the manifest says that the export is not finished.
+        # A manifest without checksums marks an unfinished export.
         files.write_json(path, manifest)
         _write_checkpoint(options, contents, settings, search)
         manifest["sha256"] = {
@@ -129,10 +129,10 @@ def export(**flags: Any) -> dict[str, Any]:
 
 
 def _check_folder(output: str) -> None:
-    """Refuses a folder that holds anything but an export, which is replaced.
+    """Refuses a folder that contains anything but an export, which is replaced.
 
     Raises:
-      UsageError: naming what is there.
+      UsageError: the message names the content.
     """
     refuse_other_kind(output, _KIND)
     others = [
@@ -152,13 +152,13 @@ def _write_checkpoint(
     settings: dict[str, Any],
     search: dict[str, Any],
 ) -> None:
-    """Writes all files but the manifest.
+    """Writes all files except the manifest.
 
     Args:
-      options: of the command.
-      contents: of the bundle.
+      options: the options of the command.
+      contents: the bundle.
       settings: the content of config.json.
-      search: of generation_config.json.
+      search: the content of generation_config.json.
     """
     import safetensors.numpy
 
@@ -180,7 +180,7 @@ def _write_checkpoint(
         output,
         contents.tokenizer,
         bos_id=settings.get("bos_token_id"),
-        # The decoder of PEGASUS starts with it: so reads the converter of CTranslate2.
+        # The decoder of PEGASUS starts with it, according to CTranslate2's converter.
         pad_id=special.start_id if is_pegasus else special.pad_id,
         end_id=special.end_id,
         max_source_tokens=contents.config.max_source_tokens,

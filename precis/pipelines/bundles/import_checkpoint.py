@@ -1,6 +1,6 @@
 """`precis import`: turns a checkpoint into a bundle.
 
-The work is in `precis.model.bundle.checkpoints`. Nothing here needs Beam.
+`precis.model.bundle.checkpoints` does the work. Nothing here needs Beam.
 """
 
 import dataclasses
@@ -40,19 +40,18 @@ from precis.pipelines.run.options import read_flags, recorded_flags
 def import_checkpoint(**flags: Any) -> str:
     """Turns a checkpoint in the layout of Hugging Face into a bundle.
 
-    The result is the bundle of a network that writes, or of an encoder.
+    The bundle holds a network that writes, or an encoder.
 
     Args:
       **flags: the fields of `ImportOptions`.
 
     Returns:
-      The model_id.
+      The model_id of the bundle.
 
     Raises:
-      UsageError: the folder is no checkpoint, lacks a file, or has an unknown
-          architecture.
-      DataError: a file is damaged, a tensor does not fit, or a setting is not
-          supported.
+      UsageError: the folder is not a checkpoint, lacks a file, or has an unknown
+          architecture. DataError: a file is damaged, a tensor does not fit, or a
+          setting is unsupported.
     """
     (options,) = read_flags(IMPORT, flags)
     if not hub.is_hub_name(options.checkpoint):
@@ -64,7 +63,7 @@ def import_checkpoint(**flags: Any) -> str:
         return _import_folder(folder, options.output, options)
     output = hub.bundle_folder(name)
     os.makedirs(os.path.dirname(output), exist_ok=True)
-    # Of several processes one imports the model, and the others wait for it.
+    # One of several processes imports the model, and the others wait for it.
     with FileLock(f"{output}.lock"):
         if not hub.is_imported(output):
             files.remove(output)
@@ -73,7 +72,7 @@ def import_checkpoint(**flags: Any) -> str:
 
 
 def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
-    """Turns a folder into a bundle; `options` has the name of the checkpoint."""
+    """Turns a folder into a bundle; `options` has the checkpoint's name."""
     if os.path.realpath(folder) == os.path.realpath(output):
         raise UsageError(
             f"--output {output} is the checkpoint itself, whose files the bundle would "

@@ -14,7 +14,7 @@ BLOCKS = ("encoder", "self", "cross", COPY)  # attentions of a network
 MEAN_OF_HEADS = "mean"
 
 
-# The flag that tells a network of several tasks its task.
+# The flag with the task prefix of a network that has several tasks.
 _PREFIX: dict[str, Any] = {
     "default": "",
     "text": "text before each article that says what to write of it; the bundle's own "
@@ -58,7 +58,7 @@ class ImportOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The bundle that a name stands for is the whole model.
+        # The cached bundle of a name is always the whole model.
         is_cached = is_hub_name(self.checkpoint) and not self.max_source_tokens
         if not (self.output or is_cached):
             raise UsageError("--output is empty; name the folder to write to")

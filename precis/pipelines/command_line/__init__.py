@@ -1,9 +1,9 @@
 """The command line and the functions of `import precis`.
 
-cli            handles signals, then imports the rest
+cli            handles signals, then imports the other modules
 run_command    runs one command
-commands       the commands: their flags, what they call, and their help
-parser         the parser of a command, from dataclasses, and --config
-results        what each command prints
-functions      the functions of `import precis`, with the flags as keywords
+commands       the flags, functions and help of each command
+parser         the parser of a command, made from dataclasses, and --config
+results        prints the result of each command
+functions      the functions of `import precis`, with flags as keywords
 """

@@ -1,7 +1,7 @@
-"""The command line. It handles signals first, and imports the commands afterwards.
+"""The entry point of the command line: handles signals, then imports the commands.
 
 Exit codes: 0 done; 1 the data failed the job; 2 the command was wrong; 130 stopped by
-SIGINT, which is Ctrl-C; 143 stopped by SIGTERM.
+SIGINT (Ctrl-C); 143 stopped by SIGTERM.
 """
 
 import os
@@ -23,8 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code.
 
     Args:
-      argv: the words behind `precis`. Without them this process is the command, and
-          signals end it as `become_command` says.
+      argv: the words after `precis`. If None, this process becomes the command, and
+          signals end it as in `become_command`.
     """
     if argv is not None:
         return _run(list(argv))
@@ -32,9 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     become_command(arguments)
     prepare_own_process()
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        # Where no memory is left, OpenBLAS waits forever for that of its threads and of
-        # its first product, and no signal ends it. So both are asked for now, of the
-        # OpenBLAS of NumPy and of that of SciPy.
+        # If memory runs out, OpenBLAS waits forever for memory for its threads and its
+        # first product, and no signal ends it. So both allocations are made now, for
+        # the OpenBLAS of NumPy and for the OpenBLAS of SciPy.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         import numpy as np
         from scipy.linalg.lapack import dposv  # pyright: ignore[reportAttributeAccessIssue]  # Made by f2py.
@@ -42,11 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         dposv(np.eye(256) @ np.eye(256), np.ones(256))
     try:
         code = _run(arguments)
-    except Interrupted as stop:  # Before the command has begun.
+    except Interrupted as stop:  # The command had not begun.
         print_error(stopped_line(arguments, stop))
         code = stop.exit_code
     if code > 128:
-        # Threads may still wait for something.
+        # Threads may still be waiting.
         kill_processes_below()
         os._exit(code)
     return code

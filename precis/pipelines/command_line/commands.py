@@ -1,7 +1,7 @@
 """The commands: their flags, their help, and the functions that they call.
 
-Where a command has made something, its last line is `next:` and a command line that
-takes the result, but for --quiet; `loaders` without --output prints SQL alone.
+If a command made something, its last line is `next:` and a command that uses the
+result, except with --quiet; `loaders` without --output prints only SQL.
 """
 
 import functools
@@ -34,18 +34,18 @@ def doctor(
     flags: Mapping[str, Any] | None = None,
     beam_args: Sequence[str] = (),
 ) -> list[Diagnosis]:
-    """Checks the installation, or what a command needs, before anything is spent.
+    """Checks the installation, or whether a command can start, before it runs.
 
     Args:
-      command: such as `summarize`; without one, the installation alone is checked.
-      flags: of that command, by name.
-      beam_args: flags for Beam itself.
+      command: such as `summarize`; if empty, only the installation is checked.
+      flags: the flags of the command, by name.
+      beam_args: the flags for Beam itself.
 
     Returns:
-      What was found, with what to do about it.
+      The findings, each with advice.
 
     Raises:
-      UsageError: there is no such command, or it refuses its flags.
+      UsageError: the command does not exist, or refuses its flags.
     """
     from precis.pipelines.doctor.doctor import examine
 
@@ -58,8 +58,8 @@ def doctor(
 
 
 def load_function(name: str) -> Callable[..., Any]:
-    """Imports a function of `import precis` by its name, when it is called: TensorFlow
-    and Beam take seconds.
+    """Imports a function of `import precis` by name when it is called, because
+    TensorFlow and Beam take seconds.
     """
     match name:
         case "prepare":
@@ -106,7 +106,7 @@ def load_function(name: str) -> Callable[..., Any]:
 
 
 def function_of(command: str) -> str:
-    """The name of the function that a command calls; `import` is a word of Python."""
+    """The name of the function for a command; `import` is a keyword of Python."""
     name = command.replace("-", "_")
     return "import_checkpoint" if name == "import" else name
 
@@ -228,7 +228,7 @@ COMMANDS = {
 
 
 def overview() -> str:
-    """The help of precis: its commands."""
+    """The help of precis: a list of its commands."""
     width = max(map(len, COMMANDS)) + 2
     commands = [f"  {name:{width}}{each.summary}" for name, each in COMMANDS.items()]
     return "\n".join(

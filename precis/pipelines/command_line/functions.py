@@ -1,4 +1,4 @@
-"""The functions of `import precis`: what the commands call, with their keywords in
+"""The functions of `import precis`: the functions that commands call, with keywords in
 their signatures and docstrings.
 """
 
@@ -21,8 +21,8 @@ from precis.pipelines.summarize.options import (
     OneDocumentOptions,
 )
 
-# The functions that summarize without a corpus, and the options of summaries that they
-# do not take.
+# The functions that summarize without a corpus, and the summary options that they do
+# not have.
 _WITHOUT_CORPUS = {"summarize_text": NOT_FOR_A_TEXT, "summarize_frame": ("output",)}
 _WIDTH = 84
 
@@ -31,7 +31,7 @@ _WIDTH = 84
 def job_function(name: str) -> Callable[..., Any]:
     """A function of precis by its name.
 
-    It takes what a command takes without a flag as its first argument too.
+    An argument without a flag, as on the command line, may be positional.
     """
     with _silent_imports():
         function = load_function(name)
@@ -48,7 +48,7 @@ def job_function(name: str) -> Callable[..., Any]:
             )
         return function(**dict(zip(first, values, strict=False)), **flags)
 
-    # Pickle finds it there.
+    # Pickle looks the function up there.
     called.__module__ = "precis"
     called.__doc__ = _with_keywords(inspect.getdoc(function) or "", name)
     vars(called)["__signature__"] = signature
@@ -57,9 +57,9 @@ def job_function(name: str) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def _silent_imports() -> Iterator[None]:
-    """What libraries log within the block goes to the caller's handlers alone.
+    """Sends log records of libraries in the block only to the caller's handlers.
 
-    Beam logs a warning when it is imported, and Python would make a handler for it.
+    Beam logs a warning on import, for which Python would create a handler.
     """
     handler = logging.NullHandler()
     logging.getLogger().addHandler(handler)
@@ -76,7 +76,7 @@ def _command_of(function: str) -> str:
 
 
 def keywords(name: str) -> dict[str, tuple[dataclasses.Field, Any]]:
-    """The fields of options that a function takes as keywords, and their types."""
+    """The option fields that a function takes as keywords, with their types."""
     refused = _WITHOUT_CORPUS.get(name, ())
     groups = SUMMARY_OPTIONS if refused else COMMANDS[_command_of(name)].option_groups
     return {
@@ -89,7 +89,7 @@ def keywords(name: str) -> dict[str, tuple[dataclasses.Field, Any]]:
 
 
 def _signature(name: str, function: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a function with its keywords in place of `**flags`."""
+    """The signature of a function, with its keywords instead of `**flags`."""
     own = inspect.signature(function)
     parameters = {
         each.name: each
@@ -114,7 +114,7 @@ def _signature(name: str, function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _annotation(field: dataclasses.Field, kind: Any) -> Any:
-    """The type of a keyword: of `corpus`, a text, a path or several of them."""
+    """The type of a keyword; for `corpus`, a text, a path or several of them."""
     info = flag_info(field)
     if info.choices:
         default = () if field.default is dataclasses.MISSING else (field.default,)
@@ -125,7 +125,7 @@ def _annotation(field: dataclasses.Field, kind: Any) -> Any:
 
 
 def _with_keywords(docstring: str, name: str) -> str:
-    """A docstring with the common keywords and their help in place of `**flags`."""
+    """A docstring with the common keywords and their help instead of `**flags`."""
     before, _, after = docstring.partition("  **flags:")
     if not after:
         return docstring

@@ -1,16 +1,16 @@
-"""The flags of a command: its parser, made from dataclasses, and `--config`.
+"""Parses the flags of a command, which dataclasses define, and `--config`.
 
-`--help` shows the flags that most people need, `--help all` shows every flag. A file
-holds flags by name, in YAML or JSON:
+`--help` shows common flags, `--help all` shows every flag. A configuration file
+contains flags by name, in YAML or JSON:
 
     corpus: jsonl:news/*.jsonl.gz
     extractive: [lead, lexrank]
     sentences: 2
     runner: DataflowRunner         # a flag of Beam, for commands that run on Beam
 
-The manifest of a run or a bundle and the dataset.json of records hold the flags of the
-command that wrote them, so each of them is such a file too. Flags of the command line
-win over those of the file.
+The manifest of a run or bundle, and the dataset.json of records, contain the flags of
+the command that wrote them, so they can be used as such files. Flags of the command
+line have precedence over the file.
 """
 
 import argparse
@@ -40,9 +40,9 @@ _BEAM_NOTE = (
     "Flags that precis does not know go to Beam, as in --runner DataflowRunner or "
     "--num_workers 20."
 )
-# The flags that take what a command reads.
+# The flags that name the input of a command.
 _INPUT_FLAGS = ("--text", "--corpus", "--input")
-# What a number is called where the field has no name for its unit.
+# The placeholder of a value, if the field does not name a unit.
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
@@ -50,12 +50,12 @@ class Command(NamedTuple):
     """A command.
 
     Attributes:
-      summary: one sentence, what the command does.
+      summary: one sentence that says what the command does.
       option_groups: the dataclasses whose fields are its flags.
-      show: prints the result of its function, given that and the flags; may return an
-          exit code.
-      examples: what may stand behind its name.
-      uses_beam: whether flags that it does not know go to Beam.
+      show: prints the result of its function, given the result and the flags; may
+          return an exit code.
+      examples: example arguments.
+      uses_beam: whether unknown flags are passed to Beam.
       uses_tensorflow: whether TensorFlow is imported first, which takes seconds.
     """
 
@@ -68,12 +68,12 @@ class Command(NamedTuple):
 
 
 class CommandLine(NamedTuple):
-    """The words behind a command, read.
+    """The parsed words after a command's name.
 
     Attributes:
-      flags: of the command, those that are given, by name.
-      beam_args: flags for Beam, as words.
-      is_verbose: the flag --verbose.
+      flags: the given flags of the command, by name.
+      beam_args: the flags for Beam, as words.
+      is_verbose: the value of --verbose.
     """
 
     flags: dict[str, Any]
@@ -82,11 +82,11 @@ class CommandLine(NamedTuple):
 
 
 def read_words(name: str, command: Command, words: Sequence[str]) -> CommandLine:
-    """Reads the words behind a command; prints the help and exits where it is asked.
+    """Parses the words after a command's name; on request prints the help and exits.
 
     Raises:
-      UsageError: a flag that the command does not have, that stands there twice, or
-          whose value is refused; a word without a flag; a file that is refused.
+      UsageError: an unknown or repeated flag, a refused value, a word without a flag,
+          or a refused configuration file.
     """
     groups = command.option_groups
     parser = command_parser(name, command)
@@ -113,22 +113,22 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> CommandLine
     if not config:
         return CommandLine(flags, rest, is_verbose)
     of_file, beam_args = read_config(config, name, command)
-    # The last value of a flag of Beam counts.
+    # For repeated flags, Beam uses the last value.
     return CommandLine({**of_file, **flags}, [*beam_args, *rest], is_verbose)
 
 
 def command_parser(
     name: str, command: Command, *, shows_all: bool = False
 ) -> argparse.ArgumentParser:
-    """The parser of a command, which takes every value as text.
+    """Makes the parser of a command, which reads every value as text.
 
-    Only flags that are given have a value, and no flag is required, as a configuration
-    file may hold it.
+    Only given flags have a value, and no flag is required, because a configuration file
+    may contain it.
 
     Args:
-      name: of the command.
-      command: what it is.
-      shows_all: whether the help shows all flags, and not only the common ones.
+      name: the name of the command.
+      command: its definition.
+      shows_all: whether the help shows all flags, not only the common ones.
     """
     parser = argparse.ArgumentParser(
         prog=f"precis {name}",
@@ -138,7 +138,7 @@ def command_parser(
         formatter_class=functools.partial(
             argparse.RawDescriptionHelpFormatter, max_help_position=30
         ),
-        # Abbreviated flags would take Beam's: --split for --splittable_something.
+        # Abbreviations would match flags of Beam: --split for --splittable_something.
         allow_abbrev=False,
         add_help=False,
         argument_default=argparse.SUPPRESS,
@@ -184,7 +184,7 @@ def _add_flag(group: Any, field: dataclasses.Field, kind: type, is_shown: bool) 
 
 
 def _usage(name: str, command: Command) -> str:
-    """The required flags; the others stand below."""
+    """The usage with the required flags; the others are listed below."""
     words = [f"precis {name}"]
     for field in flag_fields(command.option_groups):
         info = flag_info(field)
@@ -197,7 +197,7 @@ def _usage(name: str, command: Command) -> str:
 
 
 def _epilog(name: str, command: Command, shows_all: bool) -> str:
-    """The examples, where the other flags are, and what Beam takes."""
+    """The examples, a pointer to the other flags, and a note on Beam's flags."""
     width = shutil.get_terminal_size().columns - 2
     lines = ["examples:" if command.examples[1:] else "example:"]
     lines += [f"  precis {name} {words}".rstrip() for words in command.examples]
@@ -210,7 +210,7 @@ def _epilog(name: str, command: Command, shows_all: bool) -> str:
 
 
 def _help_text(field: dataclasses.Field) -> str:
-    """The text of a flag with its default."""
+    """The help of a flag, with its default."""
     default, info = field.default, flag_info(field)
     if isinstance(default, bool):
         shown = "on" if default else "off"
@@ -223,11 +223,11 @@ def _help_text(field: dataclasses.Field) -> str:
 
 
 def _check_unknown(name: str, command: Command, words: Sequence[str]) -> None:
-    """Refuses words that are no flags of the command; Beam refuses what it does not
-    know.
+    """Refuses words that are not flags of the command; if it uses Beam, Beam refuses
+    unknown flags.
 
     Raises:
-      UsageError: naming the word, and the flag that may be meant.
+      UsageError: the message names the word, and a flag that may be meant.
     """
     groups = command.option_groups
     named = [each for each in flag_fields(groups) if not flag_info(each).is_positional]
@@ -247,7 +247,7 @@ def _check_unknown(name: str, command: Command, words: Sequence[str]) -> None:
                 suggestion(flag, flags) or f"`precis {name} --help all` shows them"
             )
             raise UsageError(f"there is no flag {flag}; {way_out}")
-        # No flag of Beam takes two values.
+        # No flag of Beam has two values.
         is_value = before.startswith("--") and "=" not in before
         if not is_flag and not (command.uses_beam and is_value):
             inputs = [flag for flag in _INPUT_FLAGS if flag in flags]
@@ -260,11 +260,11 @@ def _check_unknown(name: str, command: Command, words: Sequence[str]) -> None:
 def read_config(
     path: str, name: str, command: Command
 ) -> tuple[dict[str, Any], list[str]]:
-    """The flags in a file, and those for Beam as words of a command line.
+    """Reads the flags in a file; returns them, and Beam's flags as words.
 
     Raises:
-      UsageError: the file is missing, is no mapping, was written by another command, or
-          names a flag that the command does not have, or a value that it refuses.
+      UsageError: the file is missing, is not a mapping, was written by another command,
+          or has an unknown flag or a refused value.
     """
     content = _read_mapping(path)
     if isinstance(content.get("provenance"), Mapping):
@@ -280,7 +280,7 @@ def read_config(
     flags: dict[str, Any] = {}
     beam_args: list[str] = []
     for flag, value in content.items():
-        # An empty value in YAML is None, and leaves the flag at its default.
+        # An empty value in YAML is None, and the flag keeps its default.
         if value is None:
             continue
         if flag in fields:
@@ -299,23 +299,23 @@ def read_config(
 
 
 def _read_mapping(path: str) -> Mapping[str, Any]:
-    """The content of a file.
+    """Reads the mapping in a file.
 
     Raises:
-      UsageError: there is no such file, or it holds no mapping.
+      UsageError: the file does not exist, or its content is not a mapping.
     """
     if not files.exists(path):
         raise UsageError(
             f"--config {path}: there is no such file; name one in YAML or JSON"
         )
     try:
-        # A manifest may list thousands of files, for which YAML takes minutes.
+        # A manifest may list thousands of files, for which YAML would take minutes.
         is_json = path.endswith(".json")
         content = (json.loads if is_json else _load_yaml)(files.read_bytes(path))
         if not isinstance(content, Mapping):
             raise ValueError("it holds no lines such as `beam_width: 4`")
-    # PyYAML raises all of these of a text that it cannot read, as of `!!int x` or of
-    # lists within lists.
+    # PyYAML raises these for invalid content, such as `!!int x`, or for deeply nested
+    # lists.
     except (ValueError, LookupError, AttributeError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(
@@ -326,10 +326,10 @@ def _read_mapping(path: str) -> Mapping[str, Any]:
 
 
 def _load_yaml(content: bytes) -> Any:
-    """The content of a YAML file.
+    """Reads the content of a YAML file.
 
     Raises:
-      ValueError: it has a name twice, or it is no YAML.
+      ValueError: a name is repeated, or the content is not YAML.
     """
     import yaml
 
@@ -341,7 +341,7 @@ def _load_yaml(content: bytes) -> Any:
             if count > 1:
                 raise ValueError(f"{name} is there twice; take one out")
         loaded = yaml.safe_load(content)
-        if isinstance(loaded, dict) and None in loaded:  # YAML reads `null` so
+        if isinstance(loaded, dict) and None in loaded:  # YAML's `null`
             loaded["null"] = {key.value: text.value for key, text in pairs}["null"]
             del loaded[None]
         return loaded
@@ -350,7 +350,7 @@ def _load_yaml(content: bytes) -> Any:
 
 
 def _beam_flag(name: str, value: Any) -> list[str]:
-    """A flag of Beam; one that may be repeated comes as a list."""
+    """Writes a flag of Beam as words; a repeatable flag has a list."""
     if isinstance(value, list):
         return [part for item in value for part in _beam_flag(name, item)]
     if isinstance(value, bool):

@@ -1,6 +1,6 @@
-"""What each command prints of its result: counts, where it lies, and what comes next.
+"""Prints the result of each command: counts, its place, and the next command.
 
-The arguments are the result and the flags that were given, with `started`, when the
+The arguments are the result and the given flags, with `started`, the time at which the
 command began.
 """
 
@@ -34,43 +34,42 @@ if TYPE_CHECKING:
     from precis.pipelines.warehouse.loaders import LoaderFiles
 
 Values = Mapping[str, Any]
-# Above this share of documents that a network does not read to their end, a command
-# says so.
+# A command warns if a network cuts off a larger share of the documents.
 _NOTABLE_CUT_SHARE = 0.25
-# What to call files that hold a document in each record, by their scheme.
+# What to call files whose records are documents, by scheme.
 _RECORDS = {"jsonl": "JSON lines", "csv": "CSV"}
 
 
 def end_with(output: Any, *command: Any) -> None:
-    """The last lines of a command: where its result lies, and what takes it."""
+    """Prints a command's last lines: the place of its result, and the next command."""
     print(f"wrote {output}")
     suggest_next(*command)
 
 
 def suggest_next(*command: Any) -> None:
-    """Prints a command line of precis to go on with."""
+    """Prints a next command line of precis."""
     say_next(shlex.join([precis_program(), *map(str, command)]))
 
 
 def say_next(text: str) -> None:
-    """Prints what to do with a result, but not for --quiet."""
+    """Prints what to do with a result, except with --quiet."""
     display = current_display()
     if not (display and display.options.quiet):
         print(f"next: {text}")
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """Counts by name in one line."""
+    """Formats counts by name in one line."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
 def warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None:
-    """Warns where a network does not read many of the documents to their end.
+    """Warns if a network does not read many documents to their end.
 
     Args:
-      command: the command that says so.
-      share: of the documents that are cut.
-      what: what is too long, behind the words "12% of".
+      command: the command that warns.
+      share: the share of documents that are cut off.
+      what: what is too long, for the text after "12% of".
       way_out: what to do.
     """
     if share > _NOTABLE_CUT_SHARE:
@@ -78,7 +77,7 @@ def warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None
 
 
 def show_records(info: "DatasetInfo", values: Values) -> None:
-    """`precis prepare`: counts, and a warning where many texts are cut."""
+    """`precis prepare`: counts, and a warning if many texts are cut off."""
     records = {split: info.records(split) for split in info.splits}
     print(f"records: {listed(records)}; {listed(info.counts)}")
     for name, flag in (("articles", "source"), ("targets", "target")):
@@ -96,14 +95,14 @@ def show_records(info: "DatasetInfo", values: Values) -> None:
 
 
 def show_run(manifest: "RunManifest", values: Values) -> None:
-    """`precis summarize`: what became of the documents."""
+    """`precis summarize`: the number of documents by outcome."""
     from precis.model.inference.search_cost import format_search_cost
 
     counts = manifest["counts"]
     shown = {name: count for name, count in counts.items() if count or name == "read"}
     print(f"documents: {listed(shown)}")
     if manifest["files"]:
-        # Rows that were taken over are rows too.
+        # Reused rows count too.
         rows = sum(file["rows"] for file in manifest["files"])
         methods = listed(manifest["summary_methods"])
         if manifest["settings"].get("write") == WRITE_SENTENCES:
@@ -145,27 +144,27 @@ def show_run(manifest: "RunManifest", values: Values) -> None:
 def whole_corpus(
     manifest: Values, *, since: datetime.datetime, rate: float | None
 ) -> str:
-    """What the whole corpus of a run with --limit or --sample would take: the time of
-    the run, and that of the other documents at its rate; "" where their number is not
-    known, or the run has begun before `since`.
+    """The time that the whole corpus would take, estimated from a run with --limit or
+    --sample: the run's time, plus the time of other documents at its rate. "" if their
+    number is unknown or the run began before `since`.
 
     Args:
-      manifest: of the run.
-      since: when the command began.
-      rate: documents a second; None where an engine had them.
+      manifest: the manifest of the run.
+      since: the time at which the command began.
+      rate: documents per second; None if an engine ran the job.
     """
     counts = manifest["counts"]
     read = counts["read"] - counts["not_selected"]
     share = manifest["limited_to_share"] or read / max(counts["read"], 1)
     begun = datetime.datetime.fromisoformat(manifest["created_at"])
-    # The moment is written in whole seconds.
+    # The start time is stored in whole seconds.
     if begun < since.replace(microsecond=0) or not 0 < share < 1:
         return ""
     seconds = (datetime.datetime.now(datetime.UTC) - since).total_seconds()
     others = (read - counts["other_split"]) * (1 / share - 1)
     whole_seconds = seconds + others / rate if rate else seconds / share
     size = sum(file["bytes"] for file in manifest["files"])
-    # The documents of --limit are read by one task.
+    # With --limit, a single task reads the documents.
     is_of_one = manifest["limited_to_share"] and not manifest["bundle"]
     return (
         f"the whole corpus: about {round(read / share, -1):,.0f} documents, "
@@ -175,7 +174,7 @@ def whole_corpus(
 
 
 def show_document(row: Values, file: str, *, as_line: str) -> None:
-    """`precis summarize --text`: the summary, or the row as JSON; warnings go to the
+    """`precis summarize --text`: the summary, or the row as JSON; warnings go to
     standard error.
     """
     scheme = scheme_of(file)
@@ -191,7 +190,7 @@ def show_document(row: Values, file: str, *, as_line: str) -> None:
 
 
 def warnings_of(row: Values) -> list[str]:
-    """What a reader of a summary should know, in lines."""
+    """Warnings for a reader of a summary, as lines."""
     lines = []
     if row["quality_flags"]:
         lines.append(f"quality flags: {', '.join(row['quality_flags'])}")
@@ -220,7 +219,7 @@ def warnings_of(row: Values) -> list[str]:
 
 
 def show_scores(result: "Scores", values: Values) -> None:
-    """`precis evaluate`, which has printed its tables: a page with them, where the run
+    """`precis evaluate`, whose tables are already printed: suggests a page, if the run
     has rows of documents.
     """
     from precis.pipelines.tables.finished_run import open_run
@@ -249,14 +248,14 @@ def show_imported(model_id: str, values: Values) -> None:
 
 
 def show_export(manifest: Values, values: Values) -> None:
-    """`precis export`: where a program is that summarizes with the checkpoint."""
+    """`precis export`: a program that summarizes with the checkpoint."""
     print(f"model {manifest['model_id']}")
     print(f"wrote {values['output']}")
     say_next(f"summarize with transformers as {values['output']}/README.md shows")
 
 
 def show_picture(result: "AttentionResult", values: Values) -> None:
-    """`precis attention`: the path of the picture, and what it leaves out."""
+    """`precis attention`: the path of the picture, and what it does not show."""
     if result.read_tokens < result.source_tokens:
         print(
             f"the network read the first {result.read_tokens:,} of "
@@ -277,9 +276,9 @@ def show_training(
     """The commands that train: the model, and how to summarize with it.
 
     Args:
-      result: of the training.
+      result: the result of the training.
       values: the flags of the command.
-      flags: of `precis summarize` that the bundle stands behind.
+      flags: the flags of `precis summarize` that take the bundle.
     """
     line = f"model {result.model_id}"
     if result.step:
@@ -302,7 +301,7 @@ def show_training(
 
 
 def show_load(result: "TableResult", values: Values) -> None:
-    """`precis load`: what became of the table."""
+    """`precis load`: the changes to the table."""
     change = (
         f"rows {result.rows:,}, in place of {result.replaced:,} earlier ones, as "
         f"version {result.version}"
@@ -316,8 +315,8 @@ def show_load(result: "TableResult", values: Values) -> None:
 
 
 def show_loaders(result: "LoaderFiles", values: Values) -> None:
-    """`precis loaders`: SQL that is printed can go to a client as it is, so nothing
-    else is printed then.
+    """`precis loaders`: prints nothing after printed SQL, which can then be piped to a
+    client.
     """
     from precis.pipelines.warehouse.loaders import client_command
 
@@ -336,7 +335,7 @@ def show_loaders(result: "LoaderFiles", values: Values) -> None:
 
 
 def show_report(result: "ReportResult", values: Values) -> None:
-    """`precis report`: what the page shows and leaves out."""
+    """`precis report`: what the page shows and does not show."""
     shown = f"{result.documents:,} of {result.rows:,} documents"
     print(f"report: {shown}, {result.bytes / 1e6:.1f} MB")
     if result.missing_articles:
@@ -349,7 +348,7 @@ def show_report(result: "ReportResult", values: Values) -> None:
 
 
 def show_verified(result: "Verification", values: Values) -> int:
-    """`precis verify`: the findings; 1 where there is damage."""
+    """`precis verify`: the findings; returns 1 if there is damage."""
     for line in result.findings:
         print(line)
     for line in result.notes:
@@ -366,7 +365,7 @@ def show_verified(result: "Verification", values: Values) -> int:
 
 
 def show_findings(findings: Sequence[Diagnosis], values: Values) -> int:
-    """`precis doctor`: a line for each finding; 1 where there is a problem."""
+    """`precis doctor`: a line for each finding; returns 1 if there is a problem."""
     indent = max(len(finding.subject) for finding in findings) + 2
     for level, subject, found, advice in findings:
         way_out = f" -> {advice}" if advice else ""

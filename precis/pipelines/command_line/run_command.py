@@ -1,5 +1,5 @@
 """Runs one command. TensorFlow and Beam are imported only when a job starts, so that
-`--help` answers at once.
+`--help` is fast.
 """
 
 import datetime
@@ -58,13 +58,13 @@ def run_command(arguments: list[str]) -> int:
             except Interrupted as stop:
                 complain(stopped_line(arguments, stop))
                 return stop.exit_code
-    except (PrecisError, OSError) as error:  # A flag or a file that is refused.
+    except (PrecisError, OSError) as error:  # A flag or file was refused.
         return _fail(program, error)
 
 
 def _read(name: str, words: Sequence[str]) -> CommandLine:
-    """The words behind a command. Those behind `doctor` and its flags are a command
-    line, which becomes the arguments of `precis.doctor`.
+    """Parses the words after a command's name. Words after `doctor` and its flags are
+    another command line, which becomes the arguments of `precis.doctor`.
     """
     command = COMMANDS[name]
     groups = (*command.option_groups, ProgressOptions)
@@ -82,13 +82,13 @@ def _read(name: str, words: Sequence[str]) -> CommandLine:
 
 
 def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -> int:
-    """Runs a command whose progress is shown, and its errors with it."""
+    """Runs a command, and shows its progress and errors."""
     command = COMMANDS[name]
     started = datetime.datetime.now(datetime.UTC)
     try:
         if name == "summarize":
             document, flags = split_options(OneDocumentOptions, flags)
-            if document.text:  # It is summarized without Beam.
+            if document.text:  # A single text needs no Beam.
                 return _summarize_document(document, flags, line.beam_args)
         if command.uses_beam:
             with stage("loading Beam", is_brief=True):
@@ -106,7 +106,7 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
         if not (missing := missing_package(error)):
             raise
         return _fail(program, UsageError("; ".join(missing)))
-    # A disk that is full or cannot be written is no defect, so there is no traceback.
+    # A full or read-only disk is not a bug, so there is no traceback.
     except (PrecisError, OSError) as error:
         cause = error.__cause__ if isinstance(error, PrecisError) else error
         if line.is_verbose and cause is not None:
@@ -131,7 +131,7 @@ def _summarize_document(
 
 
 def _fail(program: str, error: PrecisError | OSError) -> int:
-    """Says what is wrong in one line; returns the exit code."""
+    """Prints an error in one line; returns the exit code."""
     if isinstance(error, OSError):
         error = describe_system_error(error)
     complain(f"{program}: {with_dashes(redact(str(error)))}")
@@ -139,7 +139,7 @@ def _fail(program: str, error: PrecisError | OSError) -> int:
 
 
 def _set_logging(is_verbose: bool) -> None:
-    """Quiets the libraries, in this process and in those it starts."""
+    """Silences libraries, in this process and in the processes it starts."""
     if is_verbose:
         logging.basicConfig(level=logging.INFO)
         for handler in logging.getLogger().handlers:
@@ -152,7 +152,7 @@ def _set_logging(is_verbose: bool) -> None:
     warnings.filterwarnings("ignore")
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     logging.basicConfig(level=logging.ERROR)
-    # Beam logs the traceback of what a worker raises; the command says it in one line.
-    # So does gcsfs.
+    # Beam and gcsfs log tracebacks of workers' errors, which the command reports in one
+    # line.
     for name in ("apache_beam", "gcsfs"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

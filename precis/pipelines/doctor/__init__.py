@@ -1,5 +1,5 @@
-"""`precis doctor`: what an installation has, and what a command line lacks.
+"""`precis doctor`: checks an installation, or whether a command can start.
 
-doctor     the checks in their order, and what each finds
-packages   Python, the packages of each extra, the extras that a command needs
+doctor     the checks, in their order
+packages   Python, the packages of each extra, and the extras that a command needs
 """

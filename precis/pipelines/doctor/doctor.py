@@ -1,5 +1,5 @@
-"""The checks of `precis doctor`, in their order. They write nothing; a job is started
-up to the first file that it writes, so the words are those of the job.
+"""The checks of `precis doctor`, in their order. They write nothing; a job starts up to
+its first file, so its own messages are shown.
 """
 
 import glob
@@ -31,16 +31,16 @@ from precis.pipelines.summarize.options import SUMMARY_OPTIONS, OneDocumentOptio
 from precis.pipelines.training.recipes import RECIPES
 
 OK, NOTE, WARNING, PROBLEM = "ok", "note", "warning", "problem"
-# The advice where there is no better one.
+# The advice if there is none that is more specific.
 RUN_AGAIN = "correct that, and run `precis doctor` again"
-# What an error of a library may have as its first line.
+# The maximum length of the first line of a library's error.
 _LONGEST_MESSAGE = 300
-# The jobs whose `plan` makes all checks of their start.
+# The jobs whose `plan` makes all checks of the job's start.
 _PLANNED = ("prepare", "summarize")
-# The device files of GPUs of NVIDIA.
+# The device files of NVIDIA GPUs.
 _GPU_FILES = "/dev/nvidia[0-9]*"
 _START_SECONDS = 300.0
-# The memory of devices is given back with the process.
+# Runs in its own process, whose end releases the memory of devices.
 _LIST_DEVICES = """
 import tensorflow as tf
 devices = [device.device_type for device in tf.config.list_logical_devices()]
@@ -54,13 +54,13 @@ def examine(
     flags: Mapping[str, Any],
     beam_args: Sequence[str],
 ) -> Iterator[Diagnosis]:
-    """The findings, in order, as they are made.
+    """Yields the findings in order, as they are made.
 
     Args:
-      command: whose needs are checked; "" checks the installation.
-      option_groups: the dataclasses with its flags.
-      flags: of the command, those that are given.
-      beam_args: flags for Beam.
+      command: the command to check; "" checks the installation.
+      option_groups: the dataclasses of its flags.
+      flags: the given flags of the command.
+      beam_args: the flags for Beam.
     """
     yield Diagnosis(OK, "python", f"Python {platform.python_version()}")
     yield from _checked("packages", _check_packages(command))
@@ -73,10 +73,10 @@ def examine(
 
 
 def _checked(subject: str, check: Iterator[Diagnosis]) -> Iterator[Diagnosis]:
-    """The findings of a check; what it raises becomes one too.
+    """Yields the findings of a check; an exception becomes a finding too.
 
-    The message of an error of precis names the thing and the reason, and behind the
-    last semicolon the way out.
+    The message of a precis error names the thing and the reason, and after the last
+    semicolon the way out.
     """
     try:
         yield from check
@@ -86,7 +86,7 @@ def _checked(subject: str, check: Iterator[Diagnosis]) -> Iterator[Diagnosis]:
         if not found:
             found, advice = advice, RUN_AGAIN
         yield Diagnosis(PROBLEM, subject, found, advice)
-    # Whatever a library raises, the other checks go on, and this one has failed.
+    # After any error of a library, the other checks continue, and this one has failed.
     except Exception as error:
         line = str(error).split("\n")[0]
         message = f"{type(error).__name__}: {line}"[:_LONGEST_MESSAGE]
@@ -97,8 +97,8 @@ def _checked(subject: str, check: Iterator[Diagnosis]) -> Iterator[Diagnosis]:
 
 
 def _check_packages(command: str) -> Iterator[Diagnosis]:
-    """Checks the packages that a command needs; without one, those of every extra, of
-    which none is needed.
+    """Checks the packages that a command needs; without a command, the packages of
+    every extra, which are all optional.
     """
     needed = COMMAND_EXTRAS.get(command, ())
     complete, any_wrong = [], False
@@ -118,7 +118,7 @@ def _check_packages(command: str) -> Iterator[Diagnosis]:
 
 
 def _check_devices() -> Iterator[Diagnosis]:
-    """Starts TensorFlow in a process of its own, where it is installed."""
+    """Starts TensorFlow, if it is installed, in its own process."""
     yield Diagnosis(OK, "cores", f"{usable_cores()} of {os.cpu_count()}")
     if importlib.util.find_spec("tensorflow") is None:
         return
@@ -152,7 +152,7 @@ def _check_devices() -> Iterator[Diagnosis]:
 def _check_start(
     command: str, flags: Mapping[str, Any], beam_args: Sequence[str]
 ) -> Iterator[Diagnosis]:
-    """Starts a job, up to the first file that it writes."""
+    """Starts a job up to the first file that it would write."""
     if command == "summarize":
         flags = split_options(OneDocumentOptions, flags)[1]
     module = importlib.import_module(f"precis.pipelines.{command}.{command}")
@@ -171,6 +171,6 @@ def _check_start(
 def _check_flags(
     option_groups: Sequence[type], flags: Mapping[str, Any]
 ) -> Iterator[Diagnosis]:
-    """Checks the flags of a command, which opens what it reads at its start."""
+    """Checks the flags of a command that opens its input when it starts."""
     read_flags(option_groups, {**RECIPES.get(flags.get("recipe", ""), {}), **flags})
     yield Diagnosis(OK, "flags", "can be taken together")

@@ -27,11 +27,11 @@ class Diagnosis(NamedTuple):
     """A finding.
 
     Attributes:
-      level: `ok`; `note` where there is something to know; `warning` where the job may
-          run and not as it was meant; `problem` where it would fail.
-      subject: what was looked at, one word.
-      found: what it is like.
-      advice: what to do about it; "" where there is nothing to do.
+      level: `ok`; `note` for information; `warning` if the job may run differently than
+          intended; `problem` if it would fail.
+      subject: what was checked, in one word.
+      found: the result of the check.
+      advice: what to do about it; "" if nothing is to be done.
     """
 
     level: str

@@ -1,5 +1,5 @@
-"""Python and the packages, within the bounds of the installed distribution, and the
-extras that a command needs.
+"""Checks Python and the packages against the bounds of the installed distribution, and
+knows the extras that commands need.
 """
 
 import importlib.metadata
@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 from precis.model.config import DISTRIBUTION, install_command
 
-# The extras of pyproject.toml that a command needs, whatever its flags are.
+# The extras of pyproject.toml that a command always needs.
 COMMAND_EXTRAS = {
     **dict.fromkeys(("prepare", "summarize", "evaluate"), ("beam",)),
     "train-summarizer": ("beam", "train"),
@@ -19,12 +19,12 @@ COMMAND_EXTRAS = {
     "attention": ("train", "report"),
     "load": ("tables",),
 }
-# The distributions of packages that are not named alike.
+# The distributions of packages that have another name.
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def missing_package(error: ModuleNotFoundError) -> tuple[str, str] | None:
-    """What is not installed, and what installs it; None if it is in no extra."""
+    """The missing package, and what installs it; None if no extra has it."""
     package = (error.name or "").partition(".")[0]
     wanted = _DISTRIBUTIONS.get(package, package.replace("_", "-"))
     pattern = re.compile(rf"{wanted}(?![\w-]).*extra == .(\w+)")
@@ -36,14 +36,14 @@ def missing_package(error: ModuleNotFoundError) -> tuple[str, str] | None:
 
 
 def offered_extras() -> list[str]:
-    """The extras of the installed distribution, but `all`."""
+    """The extras of the installed distribution, except `all`."""
     offered = importlib.metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
     return [name for name in offered if name != "all"]
 
 
 def wrong_packages(extra: str, name: str = DISTRIBUTION) -> Iterator[str]:
-    """What is wrong with the packages that an extra of a distribution brings; with "",
-    those that it always has.
+    """The problems with the packages of an extra of a distribution; with "", of the
+    packages that it always needs.
     """
     for line in importlib.metadata.requires(name) or ():
         requirement = Requirement(line)

@@ -1,7 +1,7 @@
-"""The articles of a run, which does not hold them: they are read again from its corpus.
+"""Reads the articles of a run again from its corpus, because a run does not store them.
 
-Each row names the file of its article and the place in it, and the manifest says how
-the corpus was read.
+Each row has the file and position of its article, and the manifest has the options of
+the corpus.
 """
 
 import dataclasses
@@ -27,16 +27,16 @@ Row = Mapping[str, Any]
 
 
 def articles_of_rows(rows: Sequence[Row], manifest: Row) -> list[Article | str]:
-    """The article of each row of a run, or why it is not there.
+    """Reads the article of each row of a run; a text says why it is missing.
 
     Args:
-      rows: with `source_file`, `source_position` and `content_sha256`.
+      rows: rows with `source_file`, `source_position` and `content_sha256`.
       manifest: the content of manifest.json.
     """
     places = [Place(row["source_file"], row["source_position"]) for row in rows]
     try:
         found = find_articles(places, corpus_of_run(manifest))
-    # Such as flags that this version does not have, or a corpus that was moved.
+    # For example, the corpus was moved, or this version lacks a flag.
     except (PrecisError, OSError) as error:
         return [_one_line(error)] * len(rows)
     articles = [found[place] for place in places]
@@ -52,9 +52,9 @@ def articles_of_rows(rows: Sequence[Row], manifest: Row) -> list[Article | str]:
 def find_articles(
     places: Iterable[Place], corpus: CorpusOptions
 ) -> dict[Place, Article | str]:
-    """The articles at places of a corpus, or why there is none.
+    """Reads the articles at places of a corpus; a text says why one is missing.
 
-    Only the tasks that hold such a place are read, and each only up to the last one.
+    Only tasks with such a place are read, and only up to the last place.
 
     Raises:
       UsageError: the corpus cannot be listed.
@@ -63,7 +63,7 @@ def find_articles(
     positions: dict[str, list[str]] = {}
     for place in articles:
         positions.setdefault(place.source_file, []).append(place.source_position)
-    # The places are known, so nothing is to be selected once more.
+    # The places are given, so nothing must be limited or sampled again.
     corpus = dataclasses.replace(corpus, limit=0, sample=0)
     for listed in list_tasks(corpus):
         for task in listed.pieces or (listed,):
@@ -86,7 +86,7 @@ def find_articles(
 def _held_places(
     task: Task, positions: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
-    """The positions that a task may hold, by file."""
+    """The positions that a task may contain, by file."""
     if task.scheme == UNREADABLE_SCHEME:
         return {}
     files = [path for path in task.paths if path in positions]

@@ -1,13 +1,13 @@
-"""A document as the page shows it: its line in the list, its details and its source.
+"""A document for the page: its line in the list, its details and its source.
 
-Texts are cut into pieces, each with the marks that it has on the page:
+Texts are cut into pieces, each with its marks on the page:
 
     text     Rain fell on Monday. Three roads closed.
     spans    [0, 20) lead     [0, 20) line 1
     pieces   ["Rain fell on Monday.", ["lead", "line 1"]]  [" Three roads closed.", []]
 
-So the page needs no offsets: those of Python count characters, and those of a browser
-count UTF-16 units.
+So the page needs no offsets, which count characters in Python and UTF-16 units in a
+browser.
 """
 
 import math
@@ -19,7 +19,7 @@ from precis.model.quality.flags import ABSTRACTIVE, SHORT_SOURCE, SOURCE
 from precis.model.text.article import Article
 from precis.pipelines.evaluate.scoring import SUMMARY, stored_measures
 
-# Longer texts would make the page slow; few articles have as many characters.
+# Longer texts would make the page slow; few articles are this long.
 MOST_CHARACTERS = 60_000
 _FACTS = {
     "unsupported_numbers": "number",
@@ -45,7 +45,7 @@ Piece = tuple[str, list[str]]
 
 
 class Span(NamedTuple):
-    """A part of a text with a mark: [start, end) in characters."""
+    """A marked part of a text: [start, end) in characters."""
 
     start: int
     end: int
@@ -56,10 +56,10 @@ class ReportedDocument(NamedTuple):
     """A document on the page.
 
     Attributes:
-      row: of the run.
-      article: of the row, or why it is not there.
-      scores: ROUGE-1 by system, where the row was scored.
-      is_drawn: whether it was drawn at random.
+      row: the row of the document.
+      article: the article, or the reason why it is missing.
+      scores: ROUGE-1 by system, if the row was scored.
+      is_drawn: whether it was chosen at random.
     """
 
     row: Row
@@ -68,13 +68,13 @@ class ReportedDocument(NamedTuple):
     is_drawn: bool
 
     def line(self) -> dict[str, Any]:
-        """What the list shows of the document, and searches in; `reason` is what is to
-        be said for or against the summary.
+        """The content of the list for the document, which can be searched; `reason` is
+        the main point for or against the summary.
         """
         row, method = self.row, self.row["summary_method"]
         quality = _shown_quality(row)
         expected = _rounded(row.get("expected_rouge2"))
-        # Only the text of a network has a log-probability.
+        # Only the writer's text has a log-probability.
         log_prob = _rounded(quality["mean_log_prob"]) if method == ABSTRACTIVE else None
         rouge = _rounded(self.scores.get(SUMMARY, self.scores.get(method)))
         reasons = []
@@ -103,7 +103,7 @@ class ReportedDocument(NamedTuple):
         }
 
     def details(self) -> dict[str, Any]:
-        """The document without its source."""
+        """The details of the document, without its source."""
         row = self.row
         written, reference = row["abstractive_quality"], row["reference_summary"]
         return {
@@ -135,7 +135,7 @@ class ReportedDocument(NamedTuple):
         }
 
     def source(self) -> dict[str, Any]:
-        """The source with the spans of its sentences marked, or why it is not there.
+        """The source with marks on its sentences, or the reason why it is missing.
 
         A mark is `m:` and the method that chose the sentence, or `s:` and the number of
         the written line that it supports.
@@ -159,7 +159,7 @@ class ReportedDocument(NamedTuple):
 
 
 def _shown_quality(row: Row) -> Row:
-    """The measures of the summary that is shown; {} where it is the article."""
+    """The measures of the shown summary; {} if the article is shown."""
     if row["summary_method"] == SOURCE:
         return {}
     is_written = row["summary_method"] == ABSTRACTIVE
@@ -193,7 +193,7 @@ def _summary(text: str, quality: Row) -> dict[str, Any]:
 
 
 def _lines(text: str, quality: Row | None) -> list[list[Piece]]:
-    """The lines of a summary, with what the article does not hold marked."""
+    """The lines of a summary, with marks on facts that are not in the article."""
     lines = []
     for line in text.splitlines():
         spans: list[Span] = []
@@ -208,7 +208,7 @@ def _start(item: Row) -> int:
 
 
 def _by_method(items: Iterable[Row], name: str) -> dict[str, list[list[Any]]]:
-    """Sentences or keyphrases by method: text, score, rank where there is one."""
+    """Sentences or keyphrases by method: text, score, and rank if there is one."""
     methods: dict[str, list[list[Any]]] = {}
     for each in items:
         entry = [each[name], _rounded(each["score"]), each.get("rank")]
@@ -217,7 +217,7 @@ def _by_method(items: Iterable[Row], name: str) -> dict[str, list[list[Any]]]:
 
 
 def _quality_table(row: Row) -> dict[str, Any]:
-    """The measures of the extractive and the written summary and of the reference."""
+    """The measures of the extractive summary, the written summary and the reference."""
     systems = {name: each for name, each in stored_measures(row).items() if each}
     rows = [
         [title, *(_rounded(quality.get(field)) for quality in systems.values())]
@@ -229,20 +229,20 @@ def _quality_table(row: Row) -> dict[str, Any]:
 
 
 def _rounded(value: float | None) -> float | None:
-    """A number as the page prints it, to four digits; None where it is none."""
+    """Rounds a number to the four digits of the page; NaN gives None."""
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.4g}")
 
 
 def cut(text: str, spans: Iterable[Span]) -> list[Piece]:
-    """The pieces of a text, which joined are the text again.
+    """Cuts a text into pieces; joined, they give the text again.
 
-    Spans may overlap. Those that lie outside the text are left out.
+    Spans may overlap. Spans outside the text are left out.
 
     Args:
-      text: the whole text.
-      spans: in any order.
+      text: the text to cut.
+      spans: the spans in any order.
     """
     spans = [span for span in spans if span.start < min(span.end, len(text))]
     places = {0, len(text), *(span.start for span in spans)}
@@ -256,20 +256,20 @@ def cut(text: str, spans: Iterable[Span]) -> list[Piece]:
 
 
 def find_terms(text: str, terms: Sequence[str], mark: str) -> list[Span]:
-    """Where a text writes some terms, whatever their case and what joins their words.
+    """Finds terms in a text, regardless of case and of the characters between words.
 
-    A row holds numbers in lower case and without their unit, so that `4.5 million` is
-    found in `$4.5 million` and `1200` in `1,200`.
+    Rows store numbers in lower case and without unit, so `4.5 million` is found in
+    `$4.5 million` and `1200` in `1,200`.
 
     Args:
-      text: the text.
-      terms: numbers, dates or names as a row holds them.
-      mark: of the spans.
+      text: the text to search.
+      terms: numbers, dates or names, as rows store them.
+      mark: the mark of the spans.
     """
     spans = []
     for term in terms:
         words = re.findall(r"\w+(?:[.,]\w+)*", term)
-        # Of `4.5 million` the text may write `4.5m`.
+        # For `4.5 million`, the text may have `4.5m`.
         for wanted in filter(None, (words, words[:1])):
             pattern = r"\W{1,3}".join(map(_word_pattern, wanted))
             whole = rf"(?<!\w)(?<!\d[.,]){pattern}(?!\d|(?<=\D)\w)"

@@ -1,5 +1,5 @@
-"""What the page says of a run as a whole: evaluation, main figures, facts, cost and
-accounts.
+"""The page's sections about the whole run: evaluation, main figures, facts, cost and
+counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.tables.output_files import read_output_file
 
 _MOST_SOURCES = 100
-_SHOWN_LETTERS = 3  # of each reason
+_SHOWN_LETTERS = 3  # dead letters per reason
 _RAW_CHARACTERS = 300
 
 
@@ -25,10 +25,10 @@ class Evaluation(NamedTuple):
     """The evaluation of the documents or the groups of a run.
 
     Attributes:
-      content: of rouge.json; None without an evaluation of this run.
-      tables: of the scores.
-      notes: the sentences below them; without an evaluation, why there is none.
-      score_files: with the score of each row.
+      content: the content of rouge.json; None if this run was not evaluated.
+      tables: the tables of scores.
+      notes: the notes below the tables; or why there is no evaluation.
+      score_files: the files with the score of each row.
     """
 
     content: Mapping[str, Any] | None
@@ -37,18 +37,18 @@ class Evaluation(NamedTuple):
     score_files: Sequence[str]
 
     def scores(self) -> Iterator[pa.Table]:
-        """The scores of the rows, a table for each row group."""
+        """Reads the scores of the rows, a table for each row group."""
         for path in self.score_files:
             yield from read_output_file(path, SCORE_SCHEMA.names)
 
 
 def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation:
-    """Reads what `precis evaluate` wrote of a run.
+    """Reads the evaluation of a run.
 
     Args:
       run: the run.
       place: the folder of the evaluation.
-      flags: of the command that makes one of its kind.
+      flags: the flags of the command that would make such an evaluation.
 
     Raises:
       DataError: rouge.json is damaged.
@@ -77,19 +77,19 @@ def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation
 
 
 def _run_of(path: str) -> str:
-    """The run of the first row that was scored in a file."""
+    """The run id of the first scored row in a file."""
     return str(next(read_output_file(path, ["run_id"])).column("run_id")[0])
 
 
 def headline_cards(
     run: FinishedRun, evaluation: Mapping[str, Any] | None, flagged: int
 ) -> list[tuple[str, str, str]]:
-    """The few numbers at the top: name, value, and what it means.
+    """The figures at the top of the page: name, value and meaning.
 
     Args:
       run: the run.
       evaluation: the content of rouge.json, if there is one.
-      flagged: the rows whose shown summary has a flag.
+      flagged: the number of rows whose shown summary has a quality flag.
     """
     counts = run.manifest["counts"]
     share = f"{100 * flagged / run.rows:.1f} %"
@@ -115,14 +115,14 @@ def headline_cards(
 
 
 def shown_system(evaluation: Mapping[str, Any]) -> str:
-    """The method of the system whose texts the rows show."""
+    """The method whose summaries the rows show, for the evaluation."""
     methods = [row["method"] for row in evaluation["systems"]]
     shown = (name for name in (SUMMARY, ABSTRACTIVE) if name in methods)
     return str(next(shown, methods[0]))
 
 
 def run_facts(run: FinishedRun) -> dict[str, dict[str, str]]:
-    """Facts about a run by the names in its manifest, in groups that the page folds."""
+    """Facts about a run by their manifest names, in groups that the page folds."""
     manifest = run.manifest
     facts = {
         "folder": run.folder,
@@ -146,12 +146,12 @@ def run_facts(run: FinishedRun) -> dict[str, dict[str, str]]:
 
 
 def accounts(run: FinishedRun) -> dict[str, Any]:
-    """The counts of the records, in total and by source file."""
+    """The number of records by outcome, in total and by source file."""
     counts = run.manifest["counts"]
     outcomes = {name: counts.get(name, 0) for name in OUTCOMES}
     names = ["read", *(name for name, count in outcomes.items() if count)]
     sources = run.manifest["sources"]
-    # Those that lost most come first.
+    # Files that lost the most records come first.
     ordered = sorted(
         sources.items(),
         key=lambda item: (-item[1].get("failed", 0) - item[1].get("empty", 0), item[0]),
@@ -170,7 +170,7 @@ def accounts(run: FinishedRun) -> dict[str, Any]:
 
 
 def dead_letters(run: FinishedRun) -> list[dict[str, Any]]:
-    """The lost records by reason, each with the first letters of it."""
+    """The number of lost records by reason, with the first letters of each."""
     counts = dict(run.manifest["failures"])
     shown: dict[str, list[dict[str, Any]]] = {}
     for letter in run.dead_letters():
@@ -178,7 +178,7 @@ def dead_letters(run: FinishedRun) -> list[dict[str, Any]]:
         if len(examples) < _SHOWN_LETTERS:
             raw = (letter["raw"] or b"")[:_RAW_CHARACTERS]
             examples.append({**letter, "raw": raw.decode(errors="replace")})
-    # Articles without a text are no failures.
+    # Articles without text are not failures.
     empty = run.manifest["counts"].get("empty", 0)
     counts |= {name: empty for name in shown if name not in counts}
     return [

@@ -33,7 +33,7 @@ class ReportOptions(Options):
 
     @property
     def page(self) -> str:
-        """Where the page goes."""
+        """The path of the page."""
         return self.output or normal_path(self.run) + _PAGE_SUFFIX
 
 

@@ -1,13 +1,13 @@
-"""`precis report`: a finished run -> one HTML page: the template, the style sheet, the
-script and the data in one file.
+"""`precis report`: writes a finished run as one HTML page that contains the template,
+the style sheet, the script and the data.
 
-The output files are read twice: once for the numbers of all rows, once for the rows on
-the page. In memory are a row group, the rows on the page and their articles.
+The output files are read twice: for the numbers of all rows, and for the rows on the
+page. In memory are a row group, the rows on the page and their articles.
 
-Documents lie in the page in blocks of some dozens, each compressed and in base64, so
-that nothing in them is read as HTML and a block is unpacked when a document of it is
-opened. A content security policy lets no request leave the page, and runs no other
-script than that of the page.
+The page has documents in blocks of some dozens, compressed and in base64. So their
+content is not read as HTML, and a block is unpacked when one of its documents is
+opened. A content security policy blocks all requests, and all scripts except the page's
+own script.
 """
 
 import base64
@@ -34,7 +34,7 @@ from precis.pipelines.run.result_files import GROUPS_FOLDER, check_apart
 from precis.pipelines.tables.finished_run import FinishedRun, open_run
 from precis.pipelines.tables.schema import SCHEMA_VERSION
 
-# How the rows are ordered, by the value that judges them.
+# The order of the rows, by the value that judges them.
 _ORDERS = {
     "": "the most quality flags first",
     rows.EXPECTED: "the lowest expected ROUGE-2 first, then most flags",
@@ -46,15 +46,15 @@ DOCUMENTS_A_BLOCK = 32
 
 
 class ReportResult(NamedTuple):
-    """What was written.
+    """The page that was written.
 
     Attributes:
-      path: the page.
-      bytes: its size.
-      rows: of the run.
-      documents: on the page.
-      missing_articles: documents whose article could not be read again.
-      missing_reason: why the first of them could not.
+      path: the path of the page.
+      bytes: its size in bytes.
+      rows: the number of rows of the run.
+      documents: the number of documents on the page.
+      missing_articles: the number of documents whose article could not be read again.
+      missing_reason: the reason for the first of them.
     """
 
     path: str
@@ -72,7 +72,7 @@ def report(**flags: Any) -> ReportResult:
       **flags: the fields of `ReportOptions`.
 
     Raises:
-      UsageError: a flag, or a folder that holds no finished run.
+      UsageError: an invalid flag, or a folder that is not a finished run.
       DataError: a file of a run is damaged.
     """
     (options,) = read_flags(REPORT, flags)
@@ -147,10 +147,10 @@ def report(**flags: Any) -> ReportResult:
 
 
 def _open_run(folder: str) -> FinishedRun:
-    """Opens a run with rows of documents whose files are as they were written.
+    """Opens a run with rows of documents and undamaged files.
 
     Raises:
-      UsageError: there is none, or one of another version.
+      UsageError: the run does not exist or has another version.
       DataError: a file of the run is damaged.
     """
     run = open_run(folder)
@@ -170,19 +170,19 @@ def _open_run(folder: str) -> FinishedRun:
 
 
 def pack(content: Any) -> str:
-    """JSON as base64 of gzip."""
-    # Lone surrogates, which no encoding can write, become question marks.
+    """Packs JSON as base64 of gzip."""
+    # Single surrogates, which cannot be encoded, become question marks.
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     data = gzip.compress(text.encode(errors="replace"), mtime=0)
     return base64.b64encode(data).decode()
 
 
 def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -> bytes:
-    """The page as HTML in UTF-8.
+    """Renders the page as HTML in UTF-8.
 
     Args:
-      sections: what the template shows besides.
-      documents: in the order of the page, for the list and the blocks.
+      sections: the other values of the template.
+      documents: the documents in page order, for the list and the blocks.
     """
     import jinja2
     from markupsafe import Markup
@@ -200,7 +200,7 @@ def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # Beside its details a source repeats much of them, and compresses well.
+    # Next to its details a source compresses well, because it repeats much of them.
     packed = [{**each.details(), "source": each.source()} for each in documents]
     starts = range(0, len(packed), DOCUMENTS_A_BLOCK)
     environment.filters["count"] = "{:,}".format

@@ -1,12 +1,11 @@
-"""The rows of documents and groups that are on the page, chosen in a database.
+"""Chooses the rows of documents and groups for the page, in a database.
 
-The worst rows are on the page, and a random sample of the others. Rows are numbered in
-the order of the output files, and judged by a value of each: the ROUGE-2 that the shown
-summary is expected to have, where the run says it; else of a run with a network
-the log-probability per token of that summary, and of other runs ROUGE-1 where they have
-been evaluated. Among about equal values the number of quality flags decides. Of groups
-the largest are there, and some drawn at random. What does not fit the memory of the
-database lies on the disk.
+The page has the worst rows and a random sample of the others. Rows are numbered in the
+order of the output files, and each is judged by one value: the expected ROUGE-2 of the
+shown summary, if the run has it; else, with a network, that summary's log-probability
+per token; else ROUGE-1, if the run was evaluated. Among similar values the number of
+quality flags decides. For groups, the page has the largest and some at random. The
+database spills to disk what does not fit its memory.
 """
 
 import itertools
@@ -24,7 +23,7 @@ from precis.pipelines.tables.finished_run import FinishedRun
 if TYPE_CHECKING:
     import duckdb
 
-# What the page reads of all rows, and not of the documents on it alone.
+# The columns that the page reads for all rows, not only for its documents.
 NUMBER_COLUMNS = (
     "document_id",
     "content_sha256",
@@ -45,7 +44,7 @@ _ROWS = f"""
     FROM batch
 """
 EXPECTED, LOG_PROB = "expected", "log_prob"
-# The rows with an expected ROUGE-2, with a log-probability, with a flag.
+# Counts rows with an expected ROUGE-2, with a log-probability, with a flag.
 COUNTS = "SELECT count(expected), count(log_prob), count_if(is_flagged) FROM rows"
 SCORE_SCHEMA = pa.schema(
     {"document_id": pa.string(), "system": pa.string(), "rouge1": pa.float64()}
@@ -76,13 +75,13 @@ _CHOOSE = f"""
         SELECT *, false AS is_drawn FROM kept UNION ALL SELECT *, true FROM drawn
     ) ORDER BY step NULLS LAST, flags DESC, number
 """
-# Scores have the id of a document alone, so none are shown where it was scored twice.
+# Scores only have document ids, so ids that were scored twice show no scores.
 _SCORES_OF = """
     SELECT document_id, list(system), list(rouge1) FROM scores
     WHERE document_id IN (SELECT unnest($ids::VARCHAR[]))
     GROUP BY document_id HAVING count(*) = count(DISTINCT system)
 """
-# A document of a run, by the columns that are its key.
+# The columns that identify a document of a run.
 DOCUMENT_KEY = ("document_id", "source_file", "source_position")
 _MOST_LARGEST = _MOST_DRAWN = 10
 _GROUPS = """
@@ -100,11 +99,11 @@ _CHOOSE_GROUPS = f"""
 def add_rows(
     database: "duckdb.DuckDBPyConnection", tables: Iterable[pa.Table]
 ) -> Iterator[int]:
-    """Adds the rows of a run; gives their number table by table.
+    """Adds the rows of a run; yields their numbers, table by table.
 
     Args:
-      database: takes the rows.
-      tables: with `NUMBER_COLUMNS`.
+      database: the database for the rows.
+      tables: the rows, with `NUMBER_COLUMNS`.
     """
     for table in numbered(tables, "number"):
         insert_rows(database, "rows", table, _ROWS)
@@ -122,16 +121,16 @@ def add_scores(
 def choose_rows(
     database: "duckdb.DuckDBPyConnection", count: int, value: str
 ) -> tuple[dict[int, bool], list[int]]:
-    """Chooses rows of all that were added.
+    """Chooses rows among all that were added.
 
     Args:
-      database: with rows and scores.
-      count: the rows to choose, at most.
-      value: what judges them: EXPECTED, LOG_PROB, or the system whose ROUGE-1 does.
+      database: the database with rows and scores.
+      count: the maximum number of rows.
+      value: their judge: EXPECTED, LOG_PROB, or a system for its ROUGE-1.
 
     Returns:
       The numbers of the chosen rows, the worst first, and whether each was drawn at
-      random; and of the chosen ones those with fewest flags and the highest values.
+      random; rows with the fewest flags and the highest values are last.
     """
     database.execute(_JUDGE, {"value": value})
     ((rows,),) = database.execute("SELECT count(*) FROM judged").fetchall()
@@ -145,7 +144,7 @@ def choose_rows(
 def scores_of(
     database: "duckdb.DuckDBPyConnection", rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, float]]:
-    """ROUGE-1 by system of each row with a reference."""
+    """The ROUGE-1 of each row with a reference, by system."""
     ids = [row["document_id"] for row in rows if row["reference_summary"]]
     found = database.execute(_SCORES_OF, {"ids": ids}).fetchall()
     scores = {name: dict(zip(*of_name, strict=True)) for name, *of_name in found}
@@ -156,10 +155,10 @@ def scores_of(
 
 
 def take_rows(tables: Iterable[pa.Table], wanted: Iterable[int]) -> dict[int, Any]:
-    """Rows of a run by their number.
+    """Takes rows of a run by number.
 
     Args:
-      tables: of all rows, in their order.
+      tables: all rows of the run, in order.
       wanted: the numbers of the rows.
     """
     numbers = np.fromiter(wanted, np.int64)
@@ -179,13 +178,13 @@ def sample_groups(
     """The rows of some groups, the largest first.
 
     Args:
-      database: orders the groups of a run.
-      run: of the groups.
-      places: on the page, of the documents that are on it by `DOCUMENT_KEY`.
+      database: a database in which to sort groups.
+      run: the run of the groups.
+      places: for documents on the page, the place on the page by `DOCUMENT_KEY`.
 
     Returns:
-      Each row as it is in the run, with the `line` of each sentence in the summary,
-      and the `place` of its document, None where it is not on the page.
+      The rows as in the run, with the `line` in the summary for each sentence, and the
+      `place` of its document, or None if it is not on the page.
     """
     if not run.group_output_files:
         return []

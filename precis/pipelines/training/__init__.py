@@ -1,7 +1,7 @@
-"""The commands that train: from records to a bundle. `precis.model.training` trains.
+"""The commands that train bundles from records, with `precis.model.training`.
 
-train             a network that writes, one that scores sentences, or a classifier of
-                  phrases
-train_summarizer  a selector and a writer of lines
+train             trains a writer, a selector or a classifier of phrases
+                  (one command for each)
+train_summarizer  trains a selector and a writer of lines
 recipes           named settings
 """

@@ -1,14 +1,14 @@
-"""The settings of `precis train-summarizer`, and named settings of `precis train`: a
-flag given beside `--recipe` replaces the setting of its name.
+"""The settings of `precis train-summarizer`, and the named settings of `precis train`;
+flags given with `--recipe` have precedence.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 RECIPES: Mapping[str, Mapping[str, Any]] = {
-    # A trained BERT below a Transformer decoder with another subword vocabulary: six
-    # layers of width 256, sources cut at 300 tokens, batches of about 64 documents, one
-    # learning rate with a warm-up of 4,000 steps, 20 epochs.
+    # A trained BERT below a Transformer decoder with its own subword vocabulary: six
+    # layers # of width 256, sources cut off at 300 tokens, batches of about 64
+    # documents, one # learning rate with a warm-up of 4,000 steps, 20 epochs.
     "bert_transformer": {
         "network": "six_layers",
         "tied_output": False,
@@ -19,8 +19,8 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "label_smoothing": 0.0,
         "epochs": 20,
     },
-    # A trained network on another corpus, with --init_from its bundle (after Lewis et
-    # al. 2020, section 5.3).
+    # Trains a trained network on another corpus, with --init_from its bundle (after
+    # Lewis # et al. 2020, section 5.3).
     "fine_tune": {
         "learning_rate": 3e-5,
         "warmup_steps": 500,
@@ -36,15 +36,13 @@ class SummarizerRecipe(NamedTuple):
     """The flags of each step, by name.
 
     Attributes:
-      records: of `precis prepare`, for the selector.
-      selector: of `precis train-selector`.
-      pairs: of `precis prepare`, for the draft: lines of the references with the
-          sentences that support them.
-      draft: of `precis train`, a network that the writer begins with. The warm-up is
-          shorter where --writer_steps asks for fewer than ten times as many steps.
-      cuts: of `precis prepare`, for the writer: the pairs whose line only leaves out
-          words of its sentence.
-      writer: of `precis train`, on the cuts.
+      records: flags of `precis prepare`, for the selector. selector: flags of `precis
+          train-selector`. pairs: flags of `precis prepare`, for the draft: lines of the
+          references with the sentences that support them. draft: flags of `precis
+          train`, for the network from which the writer starts. With few --writer_steps
+          the warm-up is shortened to a tenth of them. cuts: flags of `precis prepare`,
+          for the writer: only pairs whose line leaves out words of its sentence.
+          writer: flags of `precis train`, on the cuts.
     """
 
     records: Mapping[str, Any]
@@ -55,7 +53,7 @@ class SummarizerRecipe(NamedTuple):
     writer: Mapping[str, Any]
 
 
-# News in English, on the cores of a laptop.
+# For English news, on the cores of a laptop.
 NEWS = SummarizerRecipe(
     records={"oracle_sentences": 5},
     selector={"epochs": 4},

@@ -1,7 +1,7 @@
 """`precis train`, `train-selector` and `train-keyphrases`: records -> bundle.
 
-This file turns flags into the shape of a network and its first weights; the training is
-in `precis.model.training`, and no part of it needs Beam.
+This module turns flags into the shape of a network and its first weights;
+`precis.model.training` trains. Neither needs Beam.
 """
 
 import dataclasses
@@ -46,22 +46,22 @@ from precis.pipelines.training.options import (
 )
 from precis.pipelines.training.recipes import RECIPES
 
-# The flags of a network that may stand beside a bundle it begins with. The bundle
-# decides the others, or a network of two vocabularies does not have them.
+# The network flags that may be given with a bundle to start from. The bundle decides
+# the others, or a network of two vocabularies does not have them.
 _BESIDE = {
     "init_from": "recipe dropout max_source_tokens max_target_tokens",
     "encoder": "recipe network width heads feed_forward convolutional_gate "
     "decoder_layers pointer tied_output dropout max_source_tokens max_target_tokens",
 }
-# The flags of the shape of a network.
+# The flags that define the shape of a network.
 _SHAPE = (
     "width heads feed_forward encoder_layers decoder_layers layers convolutional_gate"
 ).split()
 
 
 def train(**flags: Any) -> TrainResult:
-    """Trains a network that writes summaries and saves it as a bundle; goes on where an
-    interrupted run of the same flags stopped.
+    """Trains a network that writes summaries and saves it as a bundle; resumes an
+    interrupted run with the same flags.
 
     Args:
       **flags: the fields of `TrainOptions`, `NetworkOptions` and `TrainingConfig`.
@@ -69,9 +69,9 @@ def train(**flags: Any) -> TrainResult:
     Raises:
       UsageError: invalid flags, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
-      Interrupted: at a signal, after the state was saved.
+      Interrupted: on a signal, after the state was saved.
     """
-    # Another value is refused where the flags are read.
+    # Invalid values are refused when the flags are read.
     recipe = RECIPES.get(str(flags.get("recipe")), {})
     option_groups = read_flags(TRAIN, {**recipe, **with_local_bundles(flags)})
     options, settings, training = option_groups
@@ -98,10 +98,10 @@ def train(**flags: Any) -> TrainResult:
 
 
 def check_beside(settings: NetworkOptions) -> None:
-    """Refuses flags that have no effect beside the bundle that a network begins with.
+    """Refuses flags that have no effect if a network starts from a bundle.
 
     Raises:
-      UsageError: naming one of them.
+      UsageError: the message names one of them.
     """
     for start, beside in _BESIDE.items():
         if not getattr(settings, start):
@@ -116,7 +116,7 @@ def check_beside(settings: NetworkOptions) -> None:
 
 
 def warn_of_warmup(training: TrainingConfig) -> None:
-    """Says when the training ends before the learning rate has reached its peak."""
+    """Warns if the training ends before the learning rate reaches its peak."""
     warmup = training.warmup_steps
     if training.epochs or training.steps >= warmup:
         return
@@ -130,13 +130,13 @@ def warn_of_warmup(training: TrainingConfig) -> None:
 def choose_network(
     records: RecordSets, settings: NetworkOptions
 ) -> tuple[NetworkConfig, InitialWeights]:
-    """The network that is trained on records, and what its weights begin with.
+    """The network to train on records, and the bundle for its first weights.
 
     Raises:
-      UsageError: the records or a bundle do not go with the flags.
-      DataError: a damaged bundle.
+      UsageError: the records or a bundle do not fit the flags.
+      DataError: a bundle is damaged.
     """
-    # The longest source and target: those of the flags, or by default the records'.
+    # The longest source and target: from the flags, or by default from the records.
     limits = {}
     for name in ("max_source_tokens", "max_target_tokens"):
         chosen = getattr(settings, name)
@@ -188,7 +188,7 @@ def _new_network(
             f"--layout {settings.layout} is of the architecture transformer, not of "
             f"{settings.architecture}; leave it out"
         )
-    if not settings.tied_output:  # T5 scales the output only where it is tied.
+    if not settings.tied_output:  # T5 scales the output only if it is tied.
         layout.pop("scaled_output", None)
     return _named_network(
         records,
@@ -213,8 +213,8 @@ def _named_network(
             "the records were cut by an imported network's tokenizer; "
             "train that network on, with --init_from its bundle"
         )
-    # The named size decides where a flag is at its default, and some networks do not
-    # have the setting at all.
+    # Flags with default values leave the decision to the named size; some networks lack
+    # the setting.
     shape = {
         name: getattr(settings, name) for name in _SHAPE if getattr(settings, name)
     }
@@ -231,8 +231,8 @@ def _named_network(
 
 
 def train_selector(**flags: Any) -> TrainResult:
-    """Trains a network that picks sentences and saves it as a bundle, for the method
-    `neural` of `precis summarize`; goes on where an interrupted run stopped.
+    """Trains a network that scores sentences and saves it as a bundle, for the method
+    `neural` of `precis summarize`; resumes an interrupted run.
 
     Args:
       **flags: the fields of `LabelledRecordsOptions` and `ExtractiveTraining`.
@@ -254,14 +254,14 @@ def train_selector(**flags: Any) -> TrainResult:
 
 
 def train_keyphrases(**flags: Any) -> TrainResult:
-    """Trains the classifier behind the column `keyphrases` and saves it as a bundle.
+    """Trains the classifier for the column `keyphrases` and saves it as a bundle.
 
     Args:
       **flags: the fields of `LabelledRecordsOptions`.
 
     Raises:
       UsageError: invalid flags, or records without oracle labels.
-      DataError: damaged records, or records without a candidate to learn from.
+      DataError: damaged records, or records without any candidate phrase.
     """
     option_groups = read_flags(TRAIN_KEYPHRASES, flags)
     (options,) = option_groups

@@ -1,22 +1,21 @@
-"""`precis train-summarizer`: a corpus with references -> a summarizer.
+"""`precis train-summarizer`: trains a summarizer on a corpus with references.
 
     step        command          output
     records     prepare          DIR/training/records            with oracle labels
-    selector    train-selector   DIR/extractor                   trained on them
-    pairs       prepare          DIR/training/sentence_records   a line of a reference,
-                                                                 and the sentence that
-                                                                 supports it
-    draft       train            DIR/training/draft              trained on them
-    cuts        prepare          DIR/training/cut_records        the pairs whose line
-                                                                 only leaves out words
+    selector    train-selector   DIR/extractor                   trained on the records
+    pairs       prepare          DIR/training/sentence_records   lines of references and
+                                                                 the sentences that
+                                                                 support them
+    draft       train            DIR/training/draft              trained on the pairs
+    cuts        prepare          DIR/training/cut_records        pairs whose line only
+                                                                 leaves out words
     writer      train            DIR/writer                      the draft, trained on
-                                                                 these
-    summarizer                   DIR/manifest.json               names both
+                                                                 the cuts
+    summarizer                   DIR/manifest.json               names both networks
 
-Each step is the function of a command. `prepare` and the trainings go on where they
-were stopped, and a bundle that is complete is left as it is, so the same command again
-goes on wherever it was killed. With other flags the first step that they concern
-refuses its folder.
+Each step calls the function of a command. `prepare` and the trainings resume, and a
+complete bundle is kept, so the same command continues after any kill. With other flags,
+the first step that they affect refuses its folder.
 """
 
 import dataclasses
@@ -48,39 +47,39 @@ from precis.pipelines.training.recipes import NEWS, SummarizerRecipe
 from precis.pipelines.training.train import train, train_selector
 from precis.pipelines.verify.bundle import check_bundle
 
-_WARMUP_SHARE = 0.1  # of the steps of a training, at most
-_CUTS_SHARE = 0.14  # of all steps
-_FEWEST_CUTS = 100  # records to train on
+_WARMUP_SHARE = 0.1  # maximum share of a training's steps
+_CUTS_SHARE = 0.14  # share of all steps
+_FEWEST_CUTS = 100  # minimum number of records
 _MOST_STEPS = 2_500
 _PAIRS_A_STEP = 10
 _FEW_PAIRS = 5_000
-# Of news: pairs of an article, and seconds on two cores (docs/MODELS.md).
+# For news: pairs per article, and seconds on two cores (docs/MODELS.md).
 _PAIRS_AN_ARTICLE = 1.6
 _SECONDS_A_STEP, _SECONDS_AN_ARTICLE, _SECONDS_OF_STARTS = 1.0, 0.015, 180
 
 
 def train_summarizer(**flags: Any) -> TrainResult:
-    """Trains a selector and a writer on a corpus with references and saves them as
-    one bundle; goes on where an interrupted run of the same flags stopped.
+    """Trains a selector and a writer on a corpus with references and saves them as one
+    bundle; resumes an interrupted run with the same flags.
 
     Args:
       **flags: the fields of the dataclasses in
         `pipelines.training.options.TRAIN_SUMMARIZER`.
 
     Returns:
-      The bundle of the summarizer, with the step and the validation of its writer.
+      The bundle of the summarizer, with the writer's step and validation.
 
     Raises:
-      UsageError: invalid flags, a corpus without a split that is needed, or a folder
-          with something else.
+      UsageError: invalid flags, a corpus without a needed split, or a folder with other
+          content.
       DataError: too many records failed, there is nothing to learn from, or a loss is
           not finite.
-      Interrupted: at a signal, after the state of the writer was saved.
+      Interrupted: on a signal, after the state of the writer was saved.
     """
     option_groups = read_flags(TRAIN_SUMMARIZER, flags)
     output, asked_steps = option_groups[1].output, option_groups[1].writer_steps
     steps = step_flags(option_groups, asked_steps or _MOST_STEPS)
-    # What a later step refuses is refused now, and not after an hour.
+    # Check now what a later step would refuse after an hour.
     for options, each in zip(
         (PREPARE, TRAIN_SELECTOR, PREPARE, TRAIN, PREPARE, TRAIN), steps, strict=True
     ):
@@ -125,16 +124,16 @@ def train_summarizer(**flags: Any) -> TrainResult:
 
 
 def steps_for(pairs: float) -> int:
-    """The steps of the writer that pairs of a sentence and its line are worth.
+    """The best number of writer steps for a number of pairs of a sentence and its line.
 
-    A step reads about 60 pairs, so a small corpus is read six times. Of 78,000 articles
-    5,000 steps brought no more than 2,500 (docs/MODELS.md).
+    A step reads about 60 pairs, so a small corpus is read six times. For 78,000
+    articles, 5,000 steps were not better than 2,500 (docs/MODELS.md).
     """
     return min(max(2, int(pairs) // _PAIRS_A_STEP), _MOST_STEPS)
 
 
 def _say_time(articles: int, steps: int) -> None:
-    """Says about how long all steps take, before the long ones begin."""
+    """Prints an estimate of the total time before the long steps begin."""
     seconds = _SECONDS_AN_ARTICLE * articles + _SECONDS_A_STEP * steps
     seconds += _SECONDS_OF_STARTS
     less = "; less with fewer `writer_steps=` or `limit=`" * (seconds > LONG_SECONDS)
@@ -145,11 +144,11 @@ def _say_time(articles: int, steps: int) -> None:
 
 
 def step_flags(option_groups: Sequence[Any], writer_steps: int) -> SummarizerRecipe:
-    """The flags of each step, those of the recipe and those of its data and output.
+    """The flags of each step: the recipe's, and those for data and output.
 
     Args:
       option_groups: the dataclasses in `TRAIN_SUMMARIZER`.
-      writer_steps: of the draft and the writer together.
+      writer_steps: the number of steps of draft and writer together.
     """
     corpus, options, *others = option_groups
     training = files.join(options.output, TRAINING_FOLDER)
@@ -160,8 +159,8 @@ def step_flags(option_groups: Sequence[Any], writer_steps: int) -> SummarizerRec
     corpus_flags = dataclasses.asdict(corpus)
     for option_group in others:
         corpus_flags |= dataclasses.asdict(option_group)
-    # The seed of the splits stays: with another one, the documents of the test split
-    # would be trained on.
+    # The seed of the splits is fixed; otherwise a new seed would put documents of the
+    # test split into training.
     corpus_flags["seed"] = CorpusOptions.seed
     cut_steps = max(2, int(_CUTS_SHARE * writer_steps))
     draft_steps = max(2, writer_steps - cut_steps)
@@ -195,35 +194,35 @@ def step_flags(option_groups: Sequence[Any], writer_steps: int) -> SummarizerRec
 
 
 def _steps(count: int, flags: Mapping[str, Any]) -> dict[str, int]:
-    """The flags of how long a training is; a short one has a short warm-up."""
+    """The flags for the length of a training; short trainings have a short warm-up."""
     most_warmup = max(1, int(_WARMUP_SHARE * count))
     return {"steps": count, "warmup_steps": min(flags["warmup_steps"], most_warmup)}
 
 
 def _begin(number: int, step: str) -> None:
-    """Says which step the progress and the messages that follow are of."""
+    """Announces the step to which the following progress and messages belong."""
     say(f"precis train-summarizer: step {number} of 6, {step}")
 
 
 def _are_enough(cuts: Mapping[str, Any]) -> bool:
-    """Prepares the cuts, and whether there are enough of them to learn from."""
+    """Prepares the cuts; returns whether there are enough to learn from."""
     try:
         prepare(**cuts)
-    except DataError:  # No record was written; others would have ended earlier steps.
+    except DataError:  # Nothing was written; earlier steps meet other errors.
         return False
     info = load_dataset(cuts["output"])
     return info.records("train") >= _FEWEST_CUTS and info.records("validation") > 0
 
 
 def _is_finished(flags: Mapping[str, Any], option_groups: Sequence[type]) -> bool:
-    """Whether the bundle of a training is complete and whole, of its records and with
-    its flags.
+    """Whether the bundle of a training is complete, undamaged, and made from its
+    records with its flags.
 
-    The training of a damaged bundle makes it again from its last checkpoint, and that
-    of a bundle with other flags refuses it.
+    Training repairs a damaged bundle from its last checkpoint, and refuses a bundle
+    with other flags.
 
     Args:
-      flags: of the training; its records are there.
+      flags: the flags of the training; its records exist.
       option_groups: the dataclasses of the flags.
     """
     folder, records = flags["output"], flags["records"]

@@ -1,10 +1,10 @@
-"""Elements with a schema of Beam, which Beam YAML and other languages understand.
+"""Converts elements to rows with a Beam schema, for Beam YAML and other languages.
 
     Arrow     string   list<struct<start: int64>>   date   timestamp
     Beam row  str      Sequence[Row(start)]         date   Timestamp
 
-With `error_handling` a transform has the outputs of one of Beam YAML: `good`, and one
-of the name that is given, with the dead letters as rows.
+With `error_handling`, a transform has the outputs of a Beam YAML transform: `good`, and
+the given name for dead letters as rows.
 """
 
 import datetime
@@ -35,7 +35,7 @@ from precis.pipelines.corpus.kept_fields import kept_column
 from precis.pipelines.corpus.task import DeadLetter, KeptField
 from precis.pipelines.tables.schema import GROUP_SCHEMA, SUMMARY_SCHEMA
 
-# What the conversion of Beam does not know.
+# Types that Beam's conversion does not support.
 _TIMES = {pa.date32(): datetime.date, pa.timestamp("us", tz="UTC"): Timestamp}
 _LETTER_KINDS = {int: pa.int64(), bool: pa.bool_()}
 _LETTER_SCHEMA = pa.schema(
@@ -50,8 +50,8 @@ def row_type(schema: pa.Schema, kept: Mapping[str, Any] = {}) -> RowTypeConstrai
     """The type of rows with the columns of a schema.
 
     Args:
-      schema: of a table.
-      kept: the types of further fields by name.
+      schema: the schema of a table.
+      kept: the types of further fields, by name.
     """
     fields = []
     for field in schema:
@@ -64,12 +64,12 @@ def row_type(schema: pa.Schema, kept: Mapping[str, Any] = {}) -> RowTypeConstrai
 
 
 def _optional(kind: type) -> Any:
-    """The type with None; Beam takes `kind | None` for any value, which it pickles."""
+    """The type or None; Beam would treat `kind | None` as any value and pickle it."""
     return Optional[kind]  # noqa: UP045
 
 
 def fields_of(rows: PCollection) -> dict[str, Any] | None:
-    """The types of the fields of elements that have a schema, by name; else None."""
+    """The field types of elements with a schema, by name; None without a schema."""
     kind: Any = rows.element_type or Any
     try:
         return dict(named_fields_from_element_type(kind))
@@ -78,11 +78,11 @@ def fields_of(rows: PCollection) -> dict[str, Any] | None:
 
 
 class KeptRows(DictConstraint):
-    """The type of summary rows as dicts that keep fields of documents; to Beam it is
-    `dict[str, Any]`.
+    """The type of summary rows as dicts with kept fields; for Beam it is `dict[str,
+    Any]`.
 
     Attributes:
-      columns: by field; None where no type is known.
+      columns: the Arrow columns by field; None if the type is unknown.
     """
 
     def __init__(self, documents: Any, kept: Iterable[KeptField]) -> None:
@@ -94,16 +94,16 @@ class KeptRows(DictConstraint):
         }
 
     def bind_type_variables(self, bindings: Any) -> "KeptRows":
-        """Itself; Beam would make another type."""
+        """Returns itself; Beam would make another type."""
         return self
 
 
 def row_schema(rows: PCollection) -> pa.Schema:
-    """The Arrow schema of rows of `SummarizeDocuments` or `SummarizeGroups`, with the
-    fields that they keep: `WriteToParquet(path, row_schema(result.rows))`.
+    """The Arrow schema of rows of `SummarizeDocuments` or `SummarizeGroups`, with their
+    kept fields: `WriteToParquet(path, row_schema(result.rows))`.
 
     Raises:
-      UsageError: the type of a kept field is not known, or Arrow does not have it.
+      UsageError: the type of a kept field is unknown, or not possible in Arrow.
     """
     if not isinstance(rows.element_type, KeptRows):
         return table_schema(fields_of(rows))
@@ -118,13 +118,13 @@ def row_schema(rows: PCollection) -> pa.Schema:
 
 
 def table_schema(fields: Mapping[str, Any] | None) -> pa.Schema:
-    """The Arrow schema of summary rows or of rows of groups, with further fields.
+    """The Arrow schema of rows of summaries or groups, with further fields.
 
     Args:
-      fields: of the rows; None of dicts.
+      fields: the field types of the rows; None for dicts.
 
     Raises:
-      UsageError: a field has a type that Arrow does not have.
+      UsageError: Arrow does not have the type of a field.
     """
     fields = fields or {}
     known = GROUP_SCHEMA if {*GROUP_SCHEMA.names} <= {*fields} else SUMMARY_SCHEMA
@@ -149,19 +149,19 @@ def _column(name: str, kind: Any) -> pa.Field:
 def to_row(
     values: Mapping[str, Any], schema: pa.Schema, kept: Mapping[str, Any] = {}
 ) -> Row:
-    """A row of a table as a Beam row.
+    """Converts a table row to a Beam row.
 
     Args:
-      values: by column.
-      schema: of the table.
-      kept: values of further fields, which are those of Beam rows already.
+      values: the values by column.
+      schema: the schema of the table.
+      kept: the values of further fields, which are Beam values already.
     """
     row = {field.name: _to_beam(values[field.name], field.type) for field in schema}
     return Row(**row, **kept)
 
 
 def from_row(value: Any) -> Any:
-    """A row, a dict or a value of one as Arrow takes it, at any depth."""
+    """Converts rows, dicts and their values to Arrow's form, at any depth."""
     if isinstance(value, Timestamp):
         return value.to_utc_datetime(has_tz=True)
     if hasattr(value, "_asdict"):
@@ -184,19 +184,19 @@ def _to_beam(value: Any, kind: pa.DataType) -> Any:
 
 @functools.cache
 def _tuple_type(kind: pa.StructType) -> Any:
-    """A named tuple, which Arrow takes for a struct; Beam's Row it does not."""
+    """A named tuple, which Arrow converts to a struct, unlike Beam's Row."""
     return named_tuple_from_schema(beam_schema_from_arrow_schema(pa.schema([*kind])))
 
 
 def error_output(error_handling: Any) -> str:
-    """The name of the output for dead letters; "" without one.
+    """The name of the output for dead letters; "" if there is none.
 
     Raises:
-      UsageError: something else than a name is given, or that of the rows.
+      UsageError: the value is not a name, or the name of the rows' output.
     """
     if not error_handling:
         return ""
-    # The provider `pythonPackage` gives a row.
+    # Beam's provider `pythonPackage` passes a row.
     given = getattr(error_handling, "_asdict", lambda: error_handling)()
     match given:
         case {"output": str(name)} if len(given) == 1 and name not in ("", "good"):
@@ -208,12 +208,12 @@ def error_output(error_handling: Any) -> str:
 
 
 def with_errors(good: PCollection, letters: PCollection, name: str) -> Any:
-    """The outputs of a transform of rows.
+    """Names the outputs of a transform of rows.
 
     Args:
       good: the rows.
-      letters: of `DeadLetter`.
-      name: of the output for them; "" fails the pipeline at the first.
+      letters: the dead letters.
+      name: the output for dead letters; with "", the first one fails the pipeline.
     """
     if not name:
         _ = letters | "RefuseDeadLetters" >> beam.Map(_refuse)
@@ -225,10 +225,10 @@ def with_errors(good: PCollection, letters: PCollection, name: str) -> Any:
 
 
 def _refuse(letter: DeadLetter) -> None:
-    """Fails.
+    """Fails the pipeline.
 
     Raises:
-      DataError: with the reason of the letter.
+      DataError: always, with the reason of the letter.
     """
     raise DataError(
         f"{letter.stage}/{letter.reason}: {letter.detail} (document "

@@ -1,13 +1,13 @@
-"""Beam transforms for pipelines of the reader's own, offered as `precis.transforms`.
+"""Beam transforms for other pipelines, published as `precis.transforms`.
 
     ReadCorpus           `--corpus` syntax -> documents, dead letters
     SummarizeDocuments   documents -> summary rows, dead letters
     WriteSummaries       summary rows, rows of groups -> Parquet files
 
-Elements are documents and dicts in Python, rows with a schema in Beam YAML
-(`beam_rows`). The commands use the same functions, once per task instead of per
-element: a task is read by `read_task`, summarized by `WindowSummarizer` and written
-with `summary_table`.
+Elements are documents and dicts in Python, and rows with a schema in Beam YAML
+(`beam_rows`). The commands use the same functions per task instead of per element: they
+read a task with `read_task`, summarize with `WindowSummarizer` and write with
+`summary_table`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 from precis.pipelines.transforms import beam_rows
 
-# A document as a row, with the names that a corpus has by default.
+# The schema of documents as rows, with the default field names of a corpus.
 _DOCUMENT_SCHEMA = pa.schema(
     [
         pa.field(name, pa.string(), nullable=name == "highlights")
@@ -67,7 +67,7 @@ class ReadCorpus(beam.PTransform):
         lost = corpus.dead_letters | beam.Map(lambda letter: letter.reason)
 
     The outputs are `documents`, a PCollection of `Document`, and `dead_letters`, a
-    PCollection of `DeadLetter`. The corpus is looked at when the pipeline is built, and
+    PCollection of `DeadLetter`. The corpus is listed when the pipeline is built, and
     read by its workers.
 
     In Beam YAML documents are rows with the fields id, article, highlights, split,
@@ -80,8 +80,8 @@ class ReadCorpus(beam.PTransform):
         """Stores its arguments.
 
         Args:
-          corpus: as `--corpus` of `precis summarize`.
-          error_handling: as in Beam YAML; the documents are rows then.
+          corpus: the value of `--corpus` of `precis summarize`.
+          error_handling: as in Beam YAML; documents become rows.
           **options: the other fields of `CorpusOptions`, such as `article_field`.
         """
         super().__init__()
@@ -90,16 +90,16 @@ class ReadCorpus(beam.PTransform):
         self._errors = beam_rows.error_output(error_handling)
 
     def expand(self, root: PBegin) -> Any:
-        """Lists the tasks of the corpus and adds their reading.
+        """Lists the tasks of the corpus and adds the steps that read them.
 
         Raises:
-          UsageError: nothing is there to read, or not what the options say.
+          UsageError: nothing can be read, or the options do not fit the corpus.
         """
         (options,) = read_flags(
             [CorpusOptions], {"corpus": self._corpus, **self._corpus_options}
         )
         tasks = list_tasks(options)
-        # The types of the fields go with the type of the documents.
+        # The document type carries the types of the fields.
         columns = {"kept_columns": kept_columns(tasks, taken=())}
         kind = type("Document", (Document,), columns)
         read: Any = (
@@ -110,7 +110,7 @@ class ReadCorpus(beam.PTransform):
             .with_output_types(kind, dead_letters=DeadLetter)
             .with_outputs(DEAD_LETTERS, main=DOCUMENTS)
         )
-        # Beam YAML notes what it was told in the annotations of a transform.
+        # Beam YAML stores its configuration in the annotations of a transform.
         if not self._errors and "yaml_type" not in self.annotations():
             return read
         kept = kept_columns(tasks, taken=_DOCUMENT_SCHEMA.names)
@@ -129,11 +129,11 @@ def _document_row(document: Document, schema: pa.Schema) -> Row:
 def read_documents(
     task: Task, options: CorpusOptions
 ) -> Iterator[Document | TaggedLetter]:
-    """The documents of a task, and the dead letters between them.
+    """Reads the documents of a task, and the dead letters between them.
 
-    Where a file of the task changes while it is read, or cannot be read to its end, a
-    dead letter with the reason `file_changed` or `file_unreadable` is the last element.
-    The documents before it were sent on already; they may be of both contents.
+    If a file of the task changes or fails while it is read, the last element is a dead
+    letter with the reason `file_changed` or `file_unreadable`. The documents before it
+    have already been emitted, and may come from the old or the new content.
     """
     try:
         for record in read_task(task, options):
@@ -162,16 +162,16 @@ class SummarizeDocuments(beam.PTransform):
 
     The outputs are `rows`, a PCollection of dicts with the columns of `SUMMARY_SCHEMA`,
     and `dead_letters`, a PCollection of `DeadLetter`. Every document is in one of them;
-    a document that cannot be summarized costs its own row only.
+    a failure only affects its own document.
 
-    Of rows with a schema, as in Beam YAML, it makes rows with a schema. The outputs are
-    `good` and the one that `error_handling` names; without it the rows are the result,
-    and a document that cannot be summarized fails the pipeline.
+    Rows with a schema, as in Beam YAML, give rows with a schema. The outputs are `good`
+    and the name in `error_handling`; without it the rows are the result, and a document
+    that cannot be summarized fails the pipeline.
 
-    Documents are taken `window_documents` at a time, as far as a Beam bundle reaches,
-    and those of similar length are searched together. Rows have the Beam window of
-    their document, and no timestamp of their own. The column `split` is empty where the
-    document names none; the command would decide by the hash of the id.
+    Documents are taken `window_documents` at a time, within a Beam bundle, and
+    documents of similar length are searched together. Rows have the Beam window of
+    their document, but no timestamp. The column `split` is empty if the document has no
+    split; the command would use the hash of the id.
     """
 
     def __init__(
@@ -190,18 +190,18 @@ class SummarizeDocuments(beam.PTransform):
         """Stores its arguments.
 
         Args:
-          article_field: of rows, the field with the text.
+          article_field: the field of rows with the text.
           highlights_field, id_field, split_field: as the flags of `precis summarize`;
-              without a name highlights, id and split, where the rows have them.
-          keep_fields: of rows, or in the metadata of documents: the fields that travel
-              along as columns of the result. Documents of `ReadCorpus` have types for
-              `WriteSummaries`; of others name them, as in `day:date,topic:string`.
-          clean: as `--clean` of `precis summarize`.
-          run_id: the column `run_id`; there is no job that could name it.
+              by default the fields highlights, id and split, if the rows have them.
+          keep_fields: fields of rows, or metadata of documents, that become columns of
+              the result. Documents of `ReadCorpus` have types for `WriteSummaries`;
+              otherwise give types, as in `day:date,topic:string`.
+          clean: the value of `--clean` of `precis summarize`.
+          run_id: the value of the column `run_id`, which no job sets here.
           error_handling: as in Beam YAML, `{output: NAME}`; for rows with a schema.
           **options: the flags of `precis summarize` that concern summaries, such as
-              `bundle`, `extractive`, `beam_width` and `min_source_words`. Without a
-              bundle there are extractive summaries only, and TensorFlow is not needed.
+          `bundle`, `extractive`, `beam_width` and `min_source_words`. Without a bundle,
+          summaries are only extractive and TensorFlow is not needed.
         """
         super().__init__()
         self._fields = Fields(article_field, highlights_field, id_field, split_field)
@@ -214,11 +214,11 @@ class SummarizeDocuments(beam.PTransform):
         self._summary_options = options
 
     def expand(self, documents: PCollection) -> Any:
-        """Checks the options and adds the summaries.
+        """Checks the options and adds the steps that summarize.
 
         Raises:
-          UsageError: an option, a bundle or a kept field that cannot be, or elements
-            that are neither documents nor rows with the fields that are named.
+          UsageError: an invalid option, bundle or kept field, or elements that are
+              neither documents nor rows with the given fields.
         """
         refuse_within_import()
         if "output" in self._summary_options:
@@ -262,10 +262,10 @@ class SummarizeDocuments(beam.PTransform):
 def transform_settings(
     flags: Mapping[str, Any], clean: str, elements: PCollection
 ) -> SummarySettings:
-    """The settings of a transform of these elements.
+    """The settings of a transform of the given elements.
 
     Raises:
-      UsageError: as `read_settings`, or a model of the hub for workers elsewhere.
+      UsageError: as for `read_settings`, or a hub model for remote workers.
     """
     beam_options = elements.pipeline.options
     refuse_hub_names(beam_options, flags)
@@ -273,7 +273,7 @@ def transform_settings(
 
 
 def in_batches(size: int) -> beam.BatchElements:
-    """Makes lists of so many elements, as far as a bundle reaches."""
+    """Groups elements into lists of up to `size`, within a Beam bundle."""
     return beam.BatchElements(min_batch_size=size, max_batch_size=size)
 
 
@@ -287,10 +287,10 @@ def _no_documents(kind: Any) -> UsageError:
 def _present_fields(
     named: Fields, kept: Sequence[str], types: Mapping[str, Any]
 ) -> Fields:
-    """The fields to read of rows, those without a name by their defaults.
+    """The fields to read from rows; unnamed fields have default names.
 
     Raises:
-      UsageError: the rows lack one.
+      UsageError: the rows lack a field.
     """
     names = named.article, *filter(None, named[1:4]), *kept
     check_fields(types, names, "the PCollection")
@@ -302,7 +302,7 @@ def _present_fields(
 
 
 class _SummarizeBatch(beam.DoFn):
-    """Turns a batch of documents, or of rows, into rows and dead letters."""
+    """Summarizes a batch of documents or rows; yields rows and dead letters."""
 
     def __init__(
         self,
@@ -314,10 +314,10 @@ class _SummarizeBatch(beam.DoFn):
         """Stores its arguments.
 
         Args:
-          settings: of the summaries.
-          run_id: the column.
-          fields: of rows with a schema; None of documents.
-          kept: the fields that travel along.
+          settings: how to summarize.
+          run_id: the value of the column `run_id`.
+          fields: the fields of rows with a schema; None for documents.
+          kept: the names of the kept fields.
         """
         self._clean = settings.clean
         self._fields, self._kept = fields, kept
@@ -365,7 +365,7 @@ class _SummarizeBatch(beam.DoFn):
         return to_article(element, clean=self._clean)
 
 
-# A row group holds as many rows, as it does in the files of `precis summarize`.
+# The rows in a row group, as in the files of `precis summarize`.
 _ROW_GROUP_ROWS = 512
 
 
@@ -376,12 +376,12 @@ class WriteSummaries(beam.PTransform):
 
         names = result.rows | WriteSummaries("gs://bucket/summaries")
 
-    The files are `part-00000-of-00003.parquet` and so on, in the schema and compression
-    of `precis summarize`; `precis evaluate --input 'DIR/*.parquet' --output DIR` scores
-    them. Further fields of rows with a schema are further columns. A row with a column
-    too many or too few, or a value of another type, fails the pipeline with an error
-    that names the column. Kept fields of documents are columns if `row_schema` knows
-    their types.
+    The files are `part-00000-of-00003.parquet` and so on, with the schema and
+    compression of `precis summarize`; `precis evaluate --input 'DIR/*.parquet' --output
+    DIR` scores them. Further fields of rows with a schema are further columns. A row
+    with a missing or unknown column, or a value of the wrong type, fails the pipeline
+    with an error that names the column. Kept fields of documents are columns if
+    `row_schema` knows their types.
     """
 
     def __init__(self, output: str, *, num_shards: int = 0) -> None:
@@ -389,17 +389,17 @@ class WriteSummaries(beam.PTransform):
 
         Args:
           output: the folder for the files.
-          num_shards: how many files there are; 0 leaves it to Beam.
+          num_shards: the number of files; 0 lets Beam decide.
         """
         super().__init__()
         self._output = output
         self._num_shards = num_shards
 
     def expand(self, rows: PCollection) -> Any:
-        """Adds the check of the rows and the files.
+        """Adds the steps that check the rows and write the files.
 
         Raises:
-          UsageError: as `row_schema`.
+          UsageError: as for `row_schema`.
         """
         schema = beam_rows.row_schema(rows)
         return (

@@ -1,9 +1,9 @@
-"""`SummarizeGroups`: summary rows -> a row for each group of documents.
+"""`SummarizeGroups`: makes a row for each group of documents from summary rows.
 
-The rows of a group come together at one worker, in one of `_SHARDS` databases of
-DuckDB, which spills to disk. The join that chooses the candidates, and the function
-that chooses among them, are those of the command, so the rows are too, whatever the
-number of workers and the size of Beam's bundles. Large groups are reduced in the join.
+The rows of a group are collected on one worker, in one of `_SHARDS` DuckDB databases,
+which spill to disk. The command uses the same join to choose candidates and the same
+function to choose among them. So the rows are equal, regardless of the number of
+workers and the size of bundles. The join reduces large groups.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from precis.pipelines.tables.schema import GROUP_SCHEMA
 from precis.pipelines.transforms import beam_rows
 from precis.pipelines.transforms.beam_transforms import in_batches, transform_settings
 
-# More than an engine has workers; each costs the time to open a database.
+# More than the workers of an engine; each costs the time to open a database.
 _SHARDS = 128
 
 
@@ -41,13 +41,13 @@ class SummarizeGroups(beam.PTransform):
         groups = rows | SummarizeGroups("topic", extractive="lead")
         texts = groups | beam.Map(lambda row: (row.group_id, row.summary))
 
-    The rows are those that `SummarizeDocuments` makes of rows with a schema, with the
-    field that makes the groups in its `keep_fields`. The result is Beam rows with the
-    columns of `GROUP_SCHEMA`. A row that was summarized with other settings than the
-    options here fails the pipeline.
+    The rows come from `SummarizeDocuments` for rows with a schema, with the grouping
+    field in its `keep_fields`. The result is Beam rows with the columns of
+    `GROUP_SCHEMA`. A row that was summarized with other settings than these options
+    fails the pipeline.
 
-    A group is that of a Beam window. Its members come together at one worker, where
-    DuckDB spills to disk what does not fit its memory.
+    Groups are made per Beam window. The members of a group are collected on one worker,
+    where DuckDB spills to disk what does not fit its memory.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class SummarizeGroups(beam.PTransform):
         """Stores its arguments.
 
         Args:
-          group_by: as `--group_by` of `precis summarize`: a field, or day(FIELD).
-          clean, run_id: as of `SummarizeDocuments`.
-          **options: those of `SummarizeDocuments`, with the values that it has, and
-              the other flags of groups, such as `max_group_candidates`.
+          group_by: as for `--group_by` of `precis summarize`: a field or day(FIELD).
+          clean, run_id: as for `SummarizeDocuments`.
+          **options: the options that `SummarizeDocuments` was given, and the other
+          flags of groups, such as `max_group_candidates`.
         """
         super().__init__()
         self._group_options = {"group_by": group_by}
@@ -76,11 +76,11 @@ class SummarizeGroups(beam.PTransform):
         self._run_id = run_id
 
     def expand(self, rows: PCollection) -> Any:
-        """Checks the options and adds the groups.
+        """Checks the options and adds the steps that summarize groups.
 
         Raises:
-          UsageError: an option that cannot be, or a field that the rows do not have or
-            that makes no groups.
+          UsageError: an invalid option, or a field that is missing or cannot form
+              groups.
         """
         (groups,) = read_flags([GroupOptions], self._group_options)
         check_effects([groups])
@@ -102,10 +102,10 @@ class SummarizeGroups(beam.PTransform):
 
 
 def _column_types(fields: Mapping[str, Any], groups: GroupOptions) -> pa.Schema:
-    """The columns that the groups are made of, which the fields of rows become.
+    """The columns from which groups are made, with the types of the rows' fields.
 
     Raises:
-      UsageError: the rows lack one, or its type makes no groups or no order.
+      UsageError: a field is missing, or its type cannot form groups or an order.
     """
     names = member_columns(groups)
     missing = [name for name in (*names, "settings_id") if name not in fields]
@@ -123,7 +123,7 @@ def _column_types(fields: Mapping[str, Any], groups: GroupOptions) -> pa.Schema:
 def _find_groups(
     rows: Sequence[Any], groups: GroupOptions, settings_id: str, schema: pa.Schema
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The members of groups by shard.
+    """Yields the members of groups, by shard.
 
     Raises:
       UsageError: a row was made with other settings.
@@ -164,7 +164,7 @@ class _SummarizeShard(beam.DoFn):
 
 
 def _tables(members: Iterable[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Members as tables."""
+    """Converts members to tables."""
     waiting = iter(members)
     while batch := list(itertools.islice(waiting, ROWS_AT_ONCE)):
         yield pa.Table.from_pylist(batch, schema)

@@ -1,12 +1,12 @@
-"""Finished runs become snapshots of warehouse tables.
+"""Loads finished runs into warehouse tables.
 
-load       `precis load`: puts a run into the table of an address, once
-rows       the rows of a run, their keys, and what it is
+load       `precis load`: loads a run into the table at an address, once
+rows       the rows of a run, their keys, and metadata
 iceberg    Apache Iceberg: catalogue, columns, merge, commit
 delta      Delta Lake
 
-`loaders` writes the SQL that loads a run into a warehouse, for the columns of that run:
+`loaders` writes SQL that loads a run into a warehouse, with the columns of that run:
 
 sql/         the statements, a template for each warehouse; names and types as data
-sql_table    all that the templates know of a run and of a warehouse
+sql_table    the values of a run and of a warehouse for the templates
 """

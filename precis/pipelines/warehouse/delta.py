@@ -1,8 +1,8 @@
-"""A run as one version of a Delta Lake table.
+"""Loads a run as one version of a Delta Lake table.
 
-Each run is an application transaction of the table's log, which checkpoints keep when
-the versions themselves are gone; that is how a second load is noticed. New columns are
-added in a version before it.
+Each run is an application transaction in the table's log. Checkpoints keep transactions
+after the versions are gone, so a second load is noticed. New columns are added in a
+separate version before.
 """
 
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ from precis.pipelines.warehouse.rows import (
 def load_delta(
     run: FinishedRun, address: TableAddress, key: Sequence[str]
 ) -> tuple[str, int | None]:
-    """Loads a run, or finds that the table holds it already.
+    """Loads a run, unless the table already has it.
 
     Returns:
-      The version of the table, and how many rows were replaced; None if the table holds
-      the run already.
+      The version of the table and the number of replaced rows; None if the table
+      already has the run.
 
     Raises:
       DataError: the run is damaged, its key is not unique, its types do not fit, or
-        delta-rs does not write such a table.
+          delta-rs cannot write the table.
       JobError: another writer changed the table at the same time.
     """
     folder = address.place
@@ -50,8 +50,8 @@ def load_delta(
     try:
         replaced = _write(run, folder, table, key, properties)
     except (DeltaError, pa.ArrowException) as error:
-        # delta-rs has one error for a conflict and for what a table does not allow. It
-        # gives `table` the versions that it writes.
+        # delta-rs has one error for conflicts and for what a table forbids. It updates
+        # `table` to the versions that it writes.
         if table and DeltaTable(folder).version() != table.version():
             raise JobError(
                 f"another writer changed {folder} at the same time, and nothing was "
@@ -68,7 +68,7 @@ def _write(
     key: Sequence[str],
     properties: CommitProperties,
 ) -> int:
-    """Makes one version of the table; returns how many rows were replaced."""
+    """Writes one version of the table; returns the number of replaced rows."""
     schema = optional_schema(run, key)
     if table:
         schema = _add_columns(table, schema)
@@ -90,7 +90,7 @@ def _write(
         target_alias="target",
         commit_properties=properties,
     )
-    # `update_all` is refused where the table has columns of some types besides.
+    # `update_all` is refused if the table has further columns of some types.
     values = {f'"{name}"': f'source."{name}"' for name in schema.names}
     merge.when_matched_update(values).when_not_matched_insert(values)
     metrics = merge.execute()
@@ -98,12 +98,12 @@ def _write(
 
 
 def _add_columns(table: DeltaTable, schema: pa.Schema) -> pa.Schema:
-    """Adds columns, and fields within columns, that a table lacks: a version without
-    new rows. In a merge that adds fields, delta-rs 1.6 makes all of the column null in
-    the rows that stay.
+    """Adds missing columns and nested fields to a table, in a version without new rows.
+    If a merge adds fields, delta-rs 1.6 sets the whole column to null in unchanged
+    rows.
 
     Returns:
-      The columns of `schema` as they are in the table.
+      The columns of `schema` as the table stores them.
     """
     there = pa.schema(table.schema())
     run = pa.schema(Schema.from_arrow(schema))
@@ -114,10 +114,10 @@ def _add_columns(table: DeltaTable, schema: pa.Schema) -> pa.Schema:
 
 
 def _check_types(run: FinishedRun, folder: str, table: DeltaTable | None) -> None:
-    """Refuses types that Delta does not have, or would cast."""
+    """Refuses types that Delta does not have, or would convert."""
     try:
         fields = Schema.from_arrow(run.schema).fields
-    except Exception as error:  # deltalake has no class for it.
+    except Exception as error:  # deltalake has no error class for it.
         raise _refusal(folder, str(error)) from error
     there = table.schema().fields if table else ()
     known = {field.name: field.type.type for field in there}
@@ -129,7 +129,7 @@ def _check_types(run: FinishedRun, folder: str, table: DeltaTable | None) -> Non
 
 
 def _check_partitions(run: FinishedRun, folder: str, table: DeltaTable | None) -> None:
-    """Refuses an empty text in a column of partitions, which Delta stores as null."""
+    """Refuses empty texts in partition columns, which Delta stores as null."""
     columns = table.metadata().partition_columns if table else run.partition_columns
     names = [name for name in columns if name in run.schema.names]
     for batch in run.batches(names) if names else ():
@@ -140,7 +140,7 @@ def _check_partitions(run: FinishedRun, folder: str, table: DeltaTable | None) -
 
 
 def _refusal(folder: str, reason: str) -> DataError:
-    # Below the first line of deltalake's errors stands a stack of Rust.
+    # After the first line of deltalake's errors follows a Rust stack.
     return DataError(
         f"{folder} does not take the run: {reason.splitlines()[0]}; load the run into "
         "another table, or into Iceberg"

@@ -1,16 +1,16 @@
-"""A run as one snapshot of an Apache Iceberg table.
+"""Loads a run as one snapshot of an Apache Iceberg table.
 
-    rows of the table with a key of the run    left out of copies of their files
-    rows of the run                            written to new files
-    one snapshot                               drops the old files, adds the new ones
+    table rows with a key of the run     left out when their files are copied
+    rows of the run                      written to new files
+    one snapshot                         drops the old files, adds the new ones
 
-Until that snapshot is committed, readers see the table as it was, and files of a load
-that failed belong to no snapshot. A property of the table says which run it holds; that
-is how a second load of the run is noticed. The property outlives the snapshot.
+Until the snapshot is committed, readers see the old table, and the files of a failed
+load belong to no snapshot. A table property names the run that it holds, so a second
+load of the run is noticed. The property outlives the snapshot.
 
-pyiceberg itself holds all rows of a write, and all rows of a file that it reads, in
-memory, and writes a null list of structs as an empty list. Here rows are read in
-batches, and as many as fit into `_FILE_BYTES` become a data file.
+pyiceberg would hold all rows of a write and of each file that it reads in memory, and
+write a null list of structs as an empty list. Here rows are read in batches, and as
+many rows as fit into `_FILE_BYTES` become a data file.
 """
 
 import json
@@ -57,16 +57,16 @@ from precis.pipelines.warehouse.rows import (
     sql_names,
 )
 
-# The name under which the tables stand in the catalogue of a folder.
+# The catalogue name of the tables in a folder.
 LOCAL_CATALOG = "precis"
 _BATCH_ROWS = 1024
-# Rows in memory that become a data file.
+# The size in memory of the rows that become a data file.
 _FILE_BYTES = 128 << 20
 _REFUSALS = (
     *(ResolveError, UnsupportedPyArrowTypeException, ValidationError),
     *(ValueError, TypeError),
 )
-# A commit that ended in one of them has not arrived.
+# If a commit ends with one of these errors, nothing was committed.
 _NOT_COMMITTED = (
     *(CommitFailedException, ValidationException, BadRequestError),
     *(ForbiddenError, NotImplementedError, UnauthorizedError),
@@ -76,14 +76,14 @@ _NOT_COMMITTED = (
 def load_iceberg(
     run: FinishedRun, address: TableAddress, key: Sequence[str]
 ) -> tuple[str, int | None]:
-    """Loads a run, or finds that the table holds it already.
+    """Loads a run, unless the table already has it.
 
     Returns:
-      The id of the snapshot, and how many rows it replaced; None if the table holds the
-      run already.
+      The id of the snapshot and the number of replaced rows; None if the table already
+      has the run.
 
     Raises:
-      UsageError: no such catalogue, or a table that takes no such run.
+      UsageError: the catalogue does not exist, or the table cannot hold the run.
       DataError: the run is damaged, its key is not unique, its types do not fit, or the
         catalogue refused the commit.
       JobError: another writer changed the table at the same time, or the catalogue
@@ -127,11 +127,11 @@ def load_iceberg(
 
 
 def open_catalog(address: TableAddress) -> Catalog:
-    """The catalogue of an address.
+    """Opens the catalogue of an address.
 
     Raises:
-      UsageError: pyiceberg's configuration has no such catalogue, or the folder of a
-        local one cannot be written.
+      UsageError: pyiceberg's configuration does not define the catalogue, or the folder
+          of a local catalogue cannot be written.
     """
     if address.scheme == ICEBERG:
         try:
@@ -157,16 +157,16 @@ def open_catalog(address: TableAddress) -> Catalog:
 
 
 def _earlier_load(table: Table, run: FinishedRun) -> str | None:
-    """The snapshot that brought the run into the table, or None.
+    """The snapshot that loaded the run into the table, or None.
 
-    A snapshot that was rolled back since does not count.
+    Snapshots that were rolled back later do not count.
     """
     recorded = json.loads(table.properties.get(f"precis.run.{run.run_id}", "{}"))
     if recorded.get("files_sha256") != run.files_sha256:
         return None
     snapshot = table.snapshot_by_id(recorded["snapshot_id"])
     line = list(ancestors_of(table.current_snapshot(), table.metadata))
-    # Where snapshots were expired, the line ends before the oldest commits.
+    # If snapshots have expired, the history lacks the oldest commits.
     is_older = snapshot and line and snapshot.timestamp_ms < line[-1].timestamp_ms
     is_known = not snapshot or snapshot in line or is_older
     return str(recorded["snapshot_id"]) if is_known else None
@@ -179,15 +179,15 @@ def _begin(
     run: FinishedRun,
     key: Sequence[str],
 ) -> Transaction:
-    """A transaction whose table has the columns of the run.
+    """Begins a transaction whose table has the columns of the run.
 
-    A new column is added and is null in the rows of earlier runs. A column that a run
-    does not have stays, and is null in new rows. So all columns may be null but those
-    of the key. A table that is not there yet exists when its snapshot is committed.
+    A new column is null in the rows of earlier runs. A column that the run lacks stays
+    and is null in new rows. So all columns except the key may be null. A new table
+    exists when its snapshot is committed.
 
     Raises:
-      UsageError: the table has another key.
-      _REFUSALS: a column has a type that the table's column cannot take.
+      UsageError: the table has a different key.
+      _REFUSALS: the type of a column does not fit the table's column.
     """
     schema = optional_schema(run, key)
     if table:
@@ -215,10 +215,10 @@ def _begin(
 def _stage(
     transaction: Transaction, table: Table | None, run: FinishedRun, key: Sequence[str]
 ) -> tuple[str, int]:
-    """Writes the data files and puts the snapshot into the transaction.
+    """Writes the data files and adds the snapshot to the transaction.
 
     Returns:
-      The id of the snapshot, and how many rows it replaces.
+      The id of the snapshot, and the number of rows that it replaces.
     """
     old = list(table.scan().plan_files()) if table else []
     replaced, place_of = _rows_to_replace(transaction, old, run, key)
@@ -242,8 +242,8 @@ def _stage(
             rows = pa.table(columns, [*batch.schema.names, *others.names])
             yield rows.select(schema.names).cast(schema)
 
-    # `overwrite` also where nothing is replaced: a plain append would be committed
-    # beside the rows of a load that ran at the same time and may have the same keys.
+    # Use `overwrite` even if no row is replaced: an append would be committed together
+    # with a concurrent load that may have rows with the same keys.
     update = transaction.update_snapshot(snapshot_properties=run_facts(run)).overwrite()
     with update:
         for file in _write_files(transaction, rows()):
@@ -261,14 +261,14 @@ def _rows_to_replace(
     run: FinishedRun,
     key: Sequence[str],
 ) -> tuple[Mapping[int, np.ndarray], np.ndarray]:
-    """The rows of a table that have a key of the run.
+    """Finds the rows of a table with a key of the run.
 
     Returns:
-      int64 by number of the file, and for each row of the run the number of the row
-      that it replaces, counted over all files, or -1.
+      int64 arrays by file number: for each row of the run, the number of the row that
+          it replaces, counted over all files, or -1.
 
     Raises:
-      UsageError: another program deleted rows of a file without writing it anew.
+      UsageError: another program deleted rows of a file without rewriting it.
     """
     place_of = np.full(run.rows, -1)
     if not old:
@@ -303,7 +303,7 @@ def _rows_to_replace(
 
 
 def _check_names(transaction: Transaction, task: FileScanTask) -> None:
-    """Refuses a data file whose columns were renamed since it was written."""
+    """Refuses a data file whose columns were renamed after it was written."""
     metadata = transaction.table_metadata
     with transaction._table.io.new_input(task.file.file_path).open() as file:
         written = pyarrow_to_schema(pq.read_schema(file), metadata.name_mapping())
@@ -316,8 +316,8 @@ def _check_names(transaction: Transaction, task: FileScanTask) -> None:
 def _read(
     transaction: Transaction, task: FileScanTask, schema: pa.Schema
 ) -> Iterator[pa.Table]:
-    """The columns of a data file, in batches; of a column that was added since, what
-    the table says for its earlier rows.
+    """Reads columns of a data file, in batches. Columns that were added later get the
+    table's default for earlier rows.
     """
     table_schema = transaction.table_metadata.schema()
     defaults = {each.name: each.initial_default for each in table_schema.fields}
@@ -341,7 +341,7 @@ def _split_rows(
     schema: pa.Schema,
     replaced: np.ndarray,
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """The rows of a data file that stay, and those that are replaced."""
+    """The remaining rows of a data file, without the rows that are replaced."""
     first = 0
     for rows in _read(transaction, task, schema):
         goes = np.isin(np.arange(first, first + len(rows)), replaced)
@@ -361,7 +361,7 @@ def _write_files(
 ) -> Iterator[DataFile]:
     """Writes rows to new data files.
 
-    Nothing of it belongs to the table until a snapshot names the files.
+    They belong to the table only when a snapshot names the files.
     """
     metadata, io = transaction.table_metadata, transaction._table.io
     locations = load_location_provider(metadata.location, metadata.properties)
@@ -374,7 +374,7 @@ def _write_files(
 
 
 def _by_partition(transaction: Transaction, rows: pa.Table) -> Iterator[pa.Table]:
-    """The rows of each partition of a table."""
+    """Splits the rows of a table by partition."""
     schema = transaction.table_metadata.schema()
     values = {}
     for field in transaction.table_metadata.spec().fields:

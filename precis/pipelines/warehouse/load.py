@@ -1,4 +1,4 @@
-"""`precis load`: a run -> a table of Iceberg or Delta Lake, as one snapshot."""
+"""`precis load`: loads a run into an Iceberg or Delta Lake table, as one snapshot."""
 
 from typing import Any, NamedTuple
 
@@ -9,15 +9,15 @@ from precis.pipelines.warehouse.rows import open_run_of_documents
 
 
 class TableResult(NamedTuple):
-    """A load of a run.
+    """The result of loading a run.
 
     Attributes:
-      run_id: the run.
-      version: the snapshot of the table that holds the run: the id of an Iceberg
-          snapshot, the version of a Delta table. Empty if the run has no rows.
-      rows: the rows of the run.
-      replaced: the rows of earlier runs that had a key of this run.
-      was_noop: whether the table had the run already, and nothing was written.
+      run_id: the id of the run.
+      version: the snapshot that holds the run: the id of an Iceberg snapshot or the
+          version of a Delta table. Empty if the run has no rows.
+      rows: the number of rows of the run.
+      replaced: the number of rows of earlier runs with a key of this run.
+      was_noop: whether the table already had the run, so nothing was written.
     """
 
     run_id: str
@@ -28,26 +28,26 @@ class TableResult(NamedTuple):
 
 
 def load(**flags: Any) -> TableResult:
-    """Makes a finished run one snapshot of a table; docs/RESULTS.md says how.
+    """Loads a finished run into a table as one snapshot; see docs/RESULTS.md.
 
-    Rows of the table with the same key are replaced, the others stay. A second load of
-    the run changes nothing.
+    Table rows with the same key are replaced; other rows stay. Loading the run again
+    changes nothing.
 
     Args:
       **flags: the fields of `LoadOptions`.
 
     Returns:
-      The snapshot of the table and what it replaced.
+      The snapshot of the table, and the number of replaced rows.
 
     Raises:
-      UsageError: no finished run with rows of documents, no such catalogue, or a table
-          that takes no such run.
+      UsageError: the run is not finished or has no rows of documents, the catalogue
+          does not exist, or the table cannot hold the run.
       DataError: the run is damaged, its key is not unique, or its types do not fit.
       JobError: another writer changed the table at the same time.
     """
     (options,) = read_flags(LOAD, flags)
     address = read_address(options.table)
-    # The packages of each format are an extra.
+    # Each format needs the packages of an extra.
     if address.scheme == DELTA:
         from precis.pipelines.warehouse.delta import load_delta as load_rows
     else:

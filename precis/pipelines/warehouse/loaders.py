@@ -1,4 +1,4 @@
-"""`precis loaders`: a finished run -> the SQL that loads it into a warehouse."""
+"""`precis loaders`: writes SQL that loads a finished run into a warehouse."""
 
 import glob
 import os
@@ -27,23 +27,21 @@ from precis.pipelines.warehouse.options import (
 from precis.pipelines.warehouse.rows import check_keys, open_run_of_documents
 from precis.pipelines.warehouse.sql_table import SQL_FOLDER, Dialect, define_table
 
-# The macros of the templates, in the order in which their statements are run, which is
-# the alphabet's.
+# The macros of the templates; their statements run in this, alphabetical, order.
 _SCRIPTS = ("create", "load", "merge", "view")
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-# An escape of JSON; an even number of backslashes before the `u` is text.
+# A JSON escape of NUL; after an even number of backslashes, it is text.
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class LoaderFiles(NamedTuple):
-    """What loads a run.
+    """The files that load a run.
 
     Attributes:
-      files: the texts by the names of their files: create.sql, load.sql, merge.sql,
-          view.sql.
-      rows: the rows of the run.
-      replaced_nuls: the characters NUL of --copy_rows that became U+FFFD.
+      files: their content by name: create.sql, load.sql, merge.sql, view.sql.
+      rows: the number of rows of the run.
+      replaced_nuls: how many NUL characters in --copy_rows were replaced by U+FFFD.
     """
 
     files: Mapping[str, str]
@@ -52,17 +50,17 @@ class LoaderFiles(NamedTuple):
 
 
 def loaders(**flags: Any) -> LoaderFiles:
-    """Writes the SQL that loads a finished run; docs/RESULTS.md says how to use it.
+    """Writes SQL that loads a finished run; docs/RESULTS.md shows its use.
 
     Args:
       **flags: the fields of `LoadersOptions`.
 
     Returns:
-      The texts, which are also in the folder `output` if it is given.
+      The content of the files, which are written to `output` if it is given.
 
     Raises:
-      UsageError: no finished run with rows of documents, an output within it, a name
-          that the warehouse does not take, or a column whose type it does not have.
+      UsageError: the run is not finished or has no rows of documents, the output is in
+          it, or a name or type is not possible in the warehouse.
       DataError: the run is damaged, or its key is not unique.
     """
     (options,) = read_flags(LOADERS, flags)
@@ -109,16 +107,15 @@ def copy_rows(run: FinishedRun, path: str) -> int:
 
         d00	0	test	Rain fell.\nNobody came.	["too_short"]	\N
 
-    A row is a line and a column ends with a tab. A backslash, a tab and a line break
-    within a text are written with a backslash; \N is null. The format of CSV is not
-    used, because psql before version 18 ends at a text that has \. on a line. Nested
-    columns are JSON.
+    A line is a row, and a tab ends each column. Backslashes, tabs and line breaks in
+    texts are escaped with a backslash; \N is null. CSV is not used, because psql before
+    version 18 stops at a text that has \. on a line. Nested columns are JSON.
 
-    PostgreSQL has no texts with the character NUL. It becomes U+FFFD, so that offsets
-    stay as they are.
+    PostgreSQL texts cannot contain NUL. U+FFFD replaces it, so that offsets stay the
+    same.
 
     Returns:
-      How many characters NUL were replaced.
+      The number of NUL characters that were replaced.
     """
     replaced = 0
     with files.write_aside(path) as file:
@@ -135,7 +132,7 @@ def copy_rows(run: FinishedRun, path: str) -> int:
 
 
 def _text(value: Any, kind: pa.DataType) -> str:
-    """A value as it stands in the file."""
+    """Formats a value for the file."""
     if value is None:
         return "\\N"
     if pa.types.is_binary(kind):
@@ -148,10 +145,10 @@ def _text(value: Any, kind: pa.DataType) -> str:
 
 
 def _location(options: LoadersOptions, dialect: Dialect) -> str:
-    """The folder of a run as the warehouse sees it.
+    """The folder of a run as the warehouse addresses it.
 
     Raises:
-      UsageError: the warehouse reads no such place.
+      UsageError: the warehouse cannot read from this place.
     """
     place = options.location or options.run
     if dialect.name in (DUCKDB, CLICKHOUSE) and files.is_local(place):
@@ -165,13 +162,13 @@ def _location(options: LoadersOptions, dialect: Dialect) -> str:
 
 
 def client_command(warehouse: str, folder: str) -> str:
-    """A command line that makes the table and loads the run.
+    """A shell command that creates the table and loads the run.
 
-    It is empty for Databricks, and for files that do not lie on this machine.
+    Empty for Databricks, and for files that are not on this machine.
 
     Args:
-      warehouse: as --for has it.
-      folder: with the files.
+      warehouse: the value of --for.
+      folder: the folder of the files.
     """
     client = Dialect(warehouse).rules["client"]
     if not client or not files.is_local(folder):

@@ -1,8 +1,8 @@
-"""The options of `precis load` and `precis loaders`, and what --table means.
+"""The options of `precis load` and `precis loaders`, and the addresses for --table.
 
-    iceberg://CATALOG/NAMESPACE.TABLE         a catalogue that pyiceberg's configuration
-                                              describes: .pyiceberg.yaml, or variables
-                                              such as PYICEBERG_CATALOG__CATALOG__URI
+    iceberg://CATALOG/NAMESPACE.TABLE         a catalogue of pyiceberg's configuration,
+                                              in .pyiceberg.yaml or in variables such
+                                              as PYICEBERG_CATALOG__CATALOG__URI
     iceberg+sqlite://FOLDER/NAMESPACE.TABLE   a folder with its own catalogue,
                                               FOLDER/catalog.db
     delta://FOLDER                            a Delta table
@@ -25,12 +25,12 @@ DELTA = "delta"
 
 
 class TableAddress(NamedTuple):
-    """Where a table is.
+    """The address of a table.
 
     Attributes:
-      scheme: ICEBERG, ICEBERG_SQLITE or DELTA.
+      scheme: the scheme: ICEBERG, ICEBERG_SQLITE or DELTA.
       place: the name of the catalogue, or the folder.
-      identifier: namespaces and name with dots between them; empty for Delta.
+      identifier: namespaces and table name, joined by dots; empty for Delta.
     """
 
     scheme: str
@@ -42,7 +42,7 @@ def read_address(text: str) -> TableAddress:
     """Parses an address.
 
     Raises:
-      UsageError: it is none.
+      UsageError: the text is not an address.
     """
     scheme, _, rest = text.partition("://")
     place, _, identifier = rest.rpartition("/")
@@ -59,7 +59,7 @@ def read_address(text: str) -> TableAddress:
 
 
 def _table_key(default: str) -> Any:
-    """The flag --table_key."""
+    """The definition of the flag --table_key."""
     return flag(
         default,
         "columns that tell the rows of the table apart; rows of the table with the key "
@@ -87,7 +87,7 @@ class _KeyedRunOptions(Options):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The names in `table_key`, in order."""
+        """The column names in `table_key`, in order."""
         return comma_list(self.table_key)
 
 

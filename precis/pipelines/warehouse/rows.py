@@ -1,4 +1,4 @@
-"""What loads of all formats share: the rows of a run, their keys, and what it is."""
+"""Reads the rows of a run, its keys and metadata, for loads in all formats."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from precis.pipelines.tables.finished_run import FinishedRun, open_run
 
 
 def run_facts(run: FinishedRun) -> dict[str, str]:
-    """What a snapshot says of the run that it holds."""
+    """The metadata of a snapshot about its run."""
     facts = {
         "run_id": run.run_id,
         "fingerprint": run.manifest.get("fingerprint", run.run_id),
@@ -23,10 +23,10 @@ def run_facts(run: FinishedRun) -> dict[str, str]:
 
 
 def open_run_of_documents(folder: str) -> FinishedRun:
-    """Opens a run whose rows a table takes.
+    """Opens a run that has rows of documents.
 
     Raises:
-      UsageError: no finished run, or one of `--rows groups`.
+      UsageError: the run is not finished, or was made with `--rows groups`.
       DataError: its manifest is damaged.
     """
     run = open_run(folder)
@@ -39,32 +39,32 @@ def open_run_of_documents(folder: str) -> FinishedRun:
 
 
 def counted_rows(run: FinishedRun) -> Iterator[pa.RecordBatch]:
-    """The rows of a run, counted for the display as they are taken."""
+    """Reads the rows of a run, and counts them for the display."""
     for batch in run.batches():
         yield batch
         count(documents=batch.num_rows)
 
 
 def key_rows(run: FinishedRun, key: Sequence[str]) -> pa.RecordBatchReader:
-    """The columns of the key of all rows, in batches, and `place`, counted from 0."""
+    """Reads the key columns of all rows in batches, and `place`, numbers from 0."""
     schema = pa.schema([*map(run.schema.field, key), ("place", pa.int64())])
     batches = numbered(run.batches(key), "place")
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def optional_schema(run: FinishedRun, key: Sequence[str]) -> pa.Schema:
-    """The columns of a run for a table that takes other runs as well: all of them may
-    be null but those of the key.
+    """The columns of a run for a table that can also hold other runs: only the key's
+    columns are never null.
     """
     fields = map(_optional, run.schema)
     return pa.schema([each.with_nullable(each.name not in key) for each in fields])
 
 
 def _optional(field: pa.Field) -> pa.Field:
-    """A column that may be null, as may all fields within it.
+    """A column that may be null, and so may all fields in it.
 
-    The description also stands where pyiceberg looks for it, and the items of lists
-    have the name that they have there.
+    It has the description where pyiceberg looks for it, and pyiceberg's name for the
+    items of lists.
     """
     kind = field.type
     if pa.types.is_struct(kind):
@@ -79,22 +79,22 @@ def _optional(field: pa.Field) -> pa.Field:
 
 
 def sql_names(names: Sequence[str]) -> str:
-    """Names of columns as DuckDB reads them."""
+    """Quotes column names for DuckDB."""
     return ", ".join('"{}"'.format(name.replace('"', '""')) for name in names)
 
 
 def check_keys(
     run: FinishedRun, key: Sequence[str], *, may_be_null: bool = False
 ) -> None:
-    """Refuses a damaged run, and columns that do not tell its rows apart.
+    """Refuses a damaged run, and a key that does not identify its rows.
 
     Args:
-      run: the run.
-      key: the columns.
-      may_be_null: whether a key may be null; two nulls are equal.
+      run: the run to check.
+      key: the columns of the key.
+      may_be_null: whether keys may be null; two nulls are equal.
 
     Raises:
-      UsageError: a column that the run does not have.
+      UsageError: the run does not have one of the columns.
       DataError: the run is damaged, two rows have the same key, or a key is null.
     """
     run.check_output_files()

@@ -1,5 +1,5 @@
-"""The table of a run as the templates in sql/ read it, and the warehouses: how they
-write names and texts, and what they call types.
+"""Describes the table of a run for the templates in sql/, and how warehouses write
+names, texts and types.
 
 list<struct<rank: int32, text: string>>
     bigquery     ARRAY<STRUCT<`rank` INT64, `text` STRING>>
@@ -26,29 +26,29 @@ from precis.pipelines.warehouse.options import WAREHOUSES
 
 SQL_FOLDER = Path(__file__).parent / "sql"
 _RUN_DIGITS = 8
-# Databricks and Snowflake take as many names in a statement.
+# Databricks and Snowflake allow this many names in a statement.
 _MOST_FILES = 1000
 
 # A column of the table, or a field of a struct:
-#   field                 its name in the run
-#   name, text            its name in SQL, as a name and as a text
-#   alias                 its name in a view, with that of its struct
-#   type                  in SQL
-#   comment               its description as a text; "" for none
-#   is_nullable, is_list, is_nested, is_binary     of its type
-#   fields                of a struct, or of the structs in a list
-#   view, position        of a list of structs: the view whose rows are its items, and
-#                         the column that says the place of an item
+#   field                 the Arrow field
+#   name, text            its name in SQL, as identifier and as text literal
+#   alias                 its name in a view, prefixed with its struct's name
+#   type                  its type in SQL
+#   comment               its description as text literal; "" if it has none
+#   is_nullable, is_list, is_nested, is_binary     properties of its type
+#   fields                the fields of a struct, or of the structs in a list
+#   view, position        for a list of structs: the view with a row for each item, and
+#                         the column with the position of the item
 Column = SimpleNamespace
 
 
 class Dialect:
-    """The SQL of a warehouse, as far as names, texts and types go.
+    """How a warehouse writes names, texts and types in SQL.
 
     Attributes:
-      name: as --for has it.
-      rules: what dialects.toml says of it.
-      types: those of SQL by the names of those of Arrow.
+      name: the value of --for.
+      rules: the content of dialects.toml for it.
+      types: SQL types by the names of Arrow types.
     """
 
     def __init__(self, name: str) -> None:
@@ -59,13 +59,13 @@ class Dialect:
         self.types = {kind: names[place] for kind, names in content["types"].items()}
 
     def quoted(self, *names: str) -> str:
-        """Names between quotes, with dots between them.
+        """Quotes names and joins them with dots.
 
-        Snowflake reads a name without quotes in upper case. Plain names are written
-        so, and can be asked for without quotes.
+        Snowflake reads unquoted names in upper case. Plain names are written in upper
+        case, so that they need no quotes in queries.
 
         Raises:
-          UsageError: a name would end the line of a command.
+          UsageError: a name would end a line of a command.
         """
         quote, within = self.rules["quote"], self.rules["quote_in_name"]
         quoted = []
@@ -84,7 +84,7 @@ class Dialect:
         return ".".join(quoted)
 
     def literal(self, text: str) -> str:
-        """A text between single quotes."""
+        """Quotes a text with single quotes."""
         if not self.rules["escapes_backslash"]:
             return "'" + text.replace("'", "''") + "'"
         escaped = text.replace("\\", "\\\\").replace("'", "\\'")
@@ -92,18 +92,18 @@ class Dialect:
         return f"'{escaped}'"
 
     def type_of(self, kind: pa.DataType, column: str, *, may_be_null: bool) -> str:
-        """A type, without NOT NULL.
+        """The SQL type for an Arrow type, without NOT NULL.
 
         Args:
-          kind: of Arrow.
-          column: where it stands, for the error.
-          may_be_null: whether it, or a struct that it is in, may be null.
+          kind: the Arrow type.
+          column: the name of the column, for the error.
+          may_be_null: whether it, or a struct around it, may be null.
 
         Raises:
-          UsageError: the warehouse has no type for it.
+          UsageError: the warehouse has no such type.
         """
         if pa.types.is_struct(kind):
-            # They are made for JSON too, to find a type without a counterpart.
+            # JSON columns are checked too, for fields without an SQL type.
             fields = [
                 self.rules["field"].format(
                     name=self.quoted(each.name),
@@ -123,7 +123,7 @@ class Dialect:
         if pa.types.is_decimal(kind):
             name = self._decimal(kind)
         else:
-            # Without width and unit: `timestamp` or `timestamp_utc`, `time`, `date`.
+            # Leave out width and unit: `timestamp` or `timestamp_utc`, `time`, `date`.
             plain = re.sub(r"(^date|^time)(32|64)|\[.*", r"\1", str(kind))
             has_zone = getattr(kind, "tz", None) is not None
             name = self.types.get(f"{plain}_utc" if has_zone else plain, "")
@@ -153,30 +153,29 @@ def define_table(
     location: str,
     copied_rows: str,
 ) -> SimpleNamespace:
-    """The table that takes a run.
+    """Describes the table that holds a run.
 
     Args:
-      run: its first digits are in the name of the staging table.
-      table: the name, as in `news.summaries`.
-      dialect: of the warehouse.
-      key: the names of the columns that tell rows apart.
-      location: the folder of the run, as the warehouse sees it.
-      copied_rows: the file with the rows, for PostgreSQL.
+      run: the run; its id is part of the staging table's name.
+      table: the name of the table, such as `news.summaries`.
+      dialect: the SQL of the warehouse.
+      key: the names of the columns that identify rows.
+      location: the folder of the run, as the warehouse addresses it.
+      copied_rows: the path of the file of rows, for PostgreSQL.
 
     Returns:
-      name, staging, external, flat_view: the table, the one that takes the rows before
-          they are merged, the external one of BigQuery, and the view of all columns, in
-          SQL.
-      columns, key, values, structs: all columns, those of the key, the others, those
+      name, staging, external, flat_view: SQL names of the table, of the table that
+          takes rows before the merge, of BigQuery's external table, and of the view of
+          all columns.
+      columns, key, values, structs: all columns, the key's, the others, and columns
           whose fields are columns of the view; names and key_names in SQL.
       groups: the files of the run by folder, each with place, names and values.
-      copied_rows: as above.
+      copied_rows: the argument `copied_rows`.
 
     Raises:
-      UsageError: a name that the warehouse does not take, or a column whose type it
-          does not have.
+      UsageError: a name or the type of a column is not possible in the warehouse.
     """
-    # The project of BigQuery may have dots.
+    # A BigQuery project may contain dots.
     *within, name = table.rsplit(".", 2)
     if not all((*within, name)):
         raise UsageError(f"--table {table!r} is no name; it is like news.summaries")
@@ -227,16 +226,16 @@ def _column(field: pa.Field, dialect: Dialect, prefix: str = "") -> Column:
 def group_files(
     output_files: Sequence[OutputFile], location: str, dialect: Dialect
 ) -> list[SimpleNamespace]:
-    """Files by folder and values of the columns in its name.
+    """Groups files by folder and by the values of the columns in its name.
 
-    A group has at most as many files as a statement takes. The files are named one by
-    one: a pattern would also read the files of a result that is being replaced. The
-    columns in the names of folders are values in the statements, because warehouses
-    read them in different ways.
+    A group has at most as many files as a statement may name. Files are named one by
+    one, because a pattern would also match files of a result that is being replaced.
+    The columns of folder names are values in the statements, because warehouses read
+    them in different ways.
     """
     groups: dict[str, list[OutputFile]] = {}
     for output_file in output_files:
-        # An empty text and a null are in one folder.
+        # Empty text and null share a folder.
         key = repr((posixpath.dirname(output_file.name), output_file.partition))
         groups.setdefault(key, []).append(output_file)
     return [
@@ -257,7 +256,7 @@ def group_files(
 
 
 def _value(value: Any, dialect: Dialect) -> str:
-    """A value of the manifest in SQL; a date is a text there."""
+    """Formats a value of the manifest in SQL; dates are texts in the manifest."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
