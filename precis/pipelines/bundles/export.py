@@ -46,7 +46,7 @@ _FILES = (
     "config.json generation_config.json model.safetensors tokenizer.json "
     "tokenizer_config.json"
 ).split()
-# How the card says that the folder is used; FOLDER is where it lies.
+# The section on use in the model card; FOLDER is replaced by its path.
 _USE = """
 ```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer

@@ -338,8 +338,8 @@ class _RowLines:
         cell = rf"(?<![^{sign}]){re.escape(self._null_cell)}(?=[{sign}\r\n]|$)"
         self._null = re.compile(cell)
         self._lines_again: deque[Line] = deque()
-        # If a row's lines reach this position at most, and its deadline this value, the
-        # row is malformed like an earlier row. So no line is read many times.
+        # A row that continues to a line up to this position, with no later deadline, is
+        # malformed like an earlier row. So no line is read many times.
         self._malformed: tuple[int, float] = (-1, -1)
         self.row_lines: list[Line] = []
 

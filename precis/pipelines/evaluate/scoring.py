@@ -238,7 +238,7 @@ def _score(
 def _arrays(
     rows: Sequence[Mapping[str, Row]], columns: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """An array float64 [N, M] for each system; NaN where it has no value."""
+    """An array float64 [N, M] for each system; NaN where a value is missing."""
     missing: Row = {}
     return {
         system: np.array(

@@ -129,8 +129,8 @@ def choose_rows(
       value: their judge: EXPECTED, LOG_PROB, or a system for its ROUGE-1.
 
     Returns:
-      The numbers of the chosen rows, the worst first, and whether each was drawn at
-      random; rows with the fewest flags and the highest values are last.
+      Whether each chosen row was drawn at random, by row number, the worst first; and
+      the numbers of chosen rows with the fewest flags and highest values.
     """
     database.execute(_JUDGE, {"value": value})
     ((rows,),) = database.execute("SELECT count(*) FROM judged").fetchall()

@@ -374,7 +374,7 @@ def _differences_from_result(
     options: Sequence[Any],
     inputs: Mapping[str, Any],
 ) -> str:
-    """The differences between the settings of a result and those of a job."""
+    """The differences between a result's settings and a job's, as text."""
     with files.naming_damage(path, way_out=WAY_OUT):
         provenance = description.get("provenance", {})
         flags, others = provenance.get("flags", {}), provenance.get("inputs", {})

@@ -97,8 +97,8 @@ def measure(
 
 
 def steady_rate(counts: Counts) -> float | None:
-    """Documents a second after each worker's first batch, or over the whole run if
-    those batches are most of it; None before the first.
+    """Documents per second after each worker's first batch, or over the whole run if
+    these batches are most of it; None before the first.
     """
     later = counts.documents - counts.first_documents
     rate = _per_second(later, counts.ended - counts.first)

@@ -41,7 +41,7 @@ PLACE = pa.struct(dict.fromkeys(("part", "row_group", "row"), pa.int64()))
 def find_earlier_runs(
     job: Job, folders: Sequence[str], settings: SummarySettings
 ) -> tuple[OutputFile, ...]:
-    """Lists output files whose rows a job may reuse, the preferred files first.
+    """Lists output files whose rows a job may reuse, in order of preference.
 
     The list is made when the job begins, and stored, so that an interrupted job resumes
     with the same files. A job that repairs its own result reuses its undamaged files.

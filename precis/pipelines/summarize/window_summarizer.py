@@ -283,7 +283,7 @@ class WindowSummarizer:
         return [*search.searched, *self._take(rows, again, on_searched)]
 
     def _sources(self, rows: Sequence[SummaryRow]) -> list[np.ndarray]:
-        """Encodes rows; returns the passages of those that did not fail."""
+        """Encodes rows; returns the passages of the rows that did not fail."""
         for row, source in _together(rows, self._encode, ENCODE):
             row.source = source
         self._check(ENCODE, rows)

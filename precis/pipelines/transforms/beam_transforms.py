@@ -71,7 +71,7 @@ class ReadCorpus(beam.PTransform):
     read by its workers.
 
     In Beam YAML documents are rows with the fields id, article, highlights, split,
-    source_file, source_position, and those of `keep_fields`.
+    source_file, source_position, and the fields of `keep_fields`.
     """
 
     def __init__(

@@ -92,8 +92,8 @@ def check_others(folder: str, expected: Collection[str]) -> Iterator[Finding]:
       folder: the folder of the result.
       expected: the names of the result's files.
     """
-    # Without these files, the folder's tasks belong to no job: an object store's list
-    # lagged when they were removed.
+    # Without these files, the content of `_tasks` belongs to no job: it was not
+    # removed, because an object store's list lagged.
     marks = (files.join(folder, TASKS_FOLDER, name) for name in (JOB_FILE, LOCK_FILE))
     if any(map(files.exists, marks)):
         problem = "a job runs here or was stopped; the same command finishes it"

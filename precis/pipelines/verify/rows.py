@@ -45,7 +45,7 @@ _UNREADABLE = (
     *(OSError, EOFError, zlib.error, ValueError, KeyError, TypeError),
     *(pa.ArrowException, duckdb.Error),
 )
-# The file columns of each table, and the query that converts a batch.
+# The content of each table's files, in words; the query that converts a batch.
 _KINDS = {
     "rows": "rows of a run",
     "group_rows": "rows of groups",

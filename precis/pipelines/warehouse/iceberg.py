@@ -264,8 +264,8 @@ def _rows_to_replace(
     """Finds the rows of a table with a key of the run.
 
     Returns:
-      int64 arrays by file number: for each row of the run, the number of the row that
-          it replaces, counted over all files, or -1.
+      By file number, the rows to replace (int64); and for each row of the run, the
+      index of the row it replaces among these, over all files, or -1.
 
     Raises:
       UsageError: another program deleted rows of a file without rewriting it.

@@ -30,7 +30,7 @@ _RUN_DIGITS = 8
 _MOST_FILES = 1000
 
 # A column of the table, or a field of a struct:
-#   field                 the Arrow field
+#   field                 its name in the run
 #   name, text            its name in SQL, as identifier and as text literal
 #   alias                 its name in a view, prefixed with its struct's name
 #   type                  its type in SQL
@@ -184,7 +184,7 @@ def define_table(
         column.view = dialect.quoted(*within, f"{name}_{column.field}")
     staging = f"{name}_staging_{run.run_id[:_RUN_DIGITS]}"
     within_staging = [] if dialect.rules["has_temporary_schema"] else within
-    keys = [columns[output_file] for output_file in key]
+    keys = [columns[each] for each in key]
     return SimpleNamespace(
         name=dialect.quoted(*within, name),
         staging=dialect.quoted(*within_staging, staging),
