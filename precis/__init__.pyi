@@ -192,6 +192,9 @@ def export(
 ) -> dict[str, Any]:
     """Writes a bundle as a checkpoint that transformers loads.
 
+    If neither the flags nor the bundle set a search value, transformers' equivalent of
+    the default of `precis summarize` is used.
+
     Args:
       bundle: network, the --output of `precis train` or `precis import`.
       output: folder for the result.
@@ -199,16 +202,14 @@ def export(
           own if it has one.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       others: `precis export --help all` has them.
-      nor the bundle set a search value, it is transformers' equivalent of the default
-      of `precis summarize`.
 
     Returns:
       The content of manifest.json.
 
     Raises:
       UsageError: the bundle is missing, transformers does not support its network or
-          its search, or the folder holds something else. DataError: the bundle is
-          damaged.
+          its search, or the folder holds something else.
+      DataError: the bundle is damaged.
     """
 
 def import_checkpoint(
@@ -235,8 +236,8 @@ def import_checkpoint(
 
     Raises:
       UsageError: the folder is not a checkpoint, lacks a file, or has an unknown
-          architecture. DataError: a file is damaged, a tensor does not fit, or a
-          setting is unsupported.
+          architecture.
+      DataError: a file is damaged, or has an unsupported tensor or setting.
     """
 
 def load(
@@ -926,7 +927,6 @@ def train_summarizer(
       workers: processes of this machine that share the work; on another engine, the
           engine's own flags say how many.
       others: `precis train-summarizer --help all` has them.
-        `pipelines.training.options.TRAIN_SUMMARIZER`.
 
     Returns:
       The bundle of the summarizer, with the writer's step and validation.

@@ -66,18 +66,19 @@ The tokenizer brings a text into its normal form. Boilerplate before a story, wh
 def export(**flags: Any) -> dict[str, Any]:
     """Writes a bundle as a checkpoint that transformers loads.
 
+    If neither the flags nor the bundle set a search value, transformers' equivalent of
+    the default of `precis summarize` is used.
+
     Args:
-      **flags: the fields of `ExportOptions` and `SearchConfig`. If neither the flags
-      nor the bundle set a search value, it is transformers' equivalent of the default
-      of `precis summarize`.
+      **flags: the fields of `ExportOptions` and `SearchConfig`.
 
     Returns:
       The content of manifest.json.
 
     Raises:
       UsageError: the bundle is missing, transformers does not support its network or
-          its search, or the folder holds something else. DataError: the bundle is
-          damaged.
+          its search, or the folder holds something else.
+      DataError: the bundle is damaged.
     """
     flags = with_local_bundles(flags)
     option_groups = read_flags(EXPORT, {**DEFAULTS, **with_decoding_of_bundle(flags)})

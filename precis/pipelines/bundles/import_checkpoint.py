@@ -50,8 +50,8 @@ def import_checkpoint(**flags: Any) -> str:
 
     Raises:
       UsageError: the folder is not a checkpoint, lacks a file, or has an unknown
-          architecture. DataError: a file is damaged, a tensor does not fit, or a
-          setting is unsupported.
+          architecture.
+      DataError: a file is damaged, or has an unsupported tensor or setting.
     """
     (options,) = read_flags(IMPORT, flags)
     if not hub.is_hub_name(options.checkpoint):

@@ -296,7 +296,8 @@ def add_facts_of_reference(
     Args:
       texts: the texts of the systems and the reference, by system.
       measured: measures by system, to which the result is added.
-      language: the language of the article; only English has dates and names.
+      language: the language of the article; dates and names are checked only in
+          English.
     """
     text, english = normalise(texts[REFERENCE]), is_english(language)
     reference = SourceFacts(text, is_english=english)

@@ -126,7 +126,7 @@ def choose_rows(
     Args:
       database: the database with rows and scores.
       count: the maximum number of rows.
-      value: their judge: EXPECTED, LOG_PROB, or a system for its ROUGE-1.
+      value: the value that ranks rows: EXPECTED, LOG_PROB, or a system for its ROUGE-1.
 
     Returns:
       Whether each chosen row was drawn at random, by row number, the worst first; and

@@ -78,7 +78,8 @@ def local_bundle(name: str) -> str:
 
     Raises:
       UsageError: the model does not exist, it cannot be imported, or the hub cannot be
-          reached. JobError: the import failed, for example on a damaged checkpoint.
+          reached.
+      JobError: the import failed, for example on a damaged checkpoint.
     """
     if not is_hub_name(name):
         return name

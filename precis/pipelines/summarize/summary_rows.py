@@ -92,7 +92,7 @@ class SummaryRow:
       columns: the values of the row so far, null where a value is still missing.
       failure: why the document failed; None while it has not.
       scores: float scores of its sentences by the selector; None without a selector.
-          terms: the terms of its sentences; None if no method reads terms.
+      terms: the terms of its sentences; None if no method reads terms.
       source: the document as encoded for the writer; None if nothing is written.
       room: the most tokens (bytes, for a server) of a passage; 0 if not known yet.
       passages: the candidates for each passage of the source.

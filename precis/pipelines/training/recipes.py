@@ -36,13 +36,15 @@ class SummarizerRecipe(NamedTuple):
     """The flags of each step, by name.
 
     Attributes:
-      records: flags of `precis prepare`, for the selector. selector: flags of `precis
-          train-selector`. pairs: flags of `precis prepare`, for the draft: lines of the
-          references with the sentences that support them. draft: flags of `precis
-          train`, for the network from which the writer starts. With few --writer_steps
-          the warm-up is shortened to a tenth of them. cuts: flags of `precis prepare`,
-          for the writer: only pairs whose line leaves out words of its sentence.
-          writer: flags of `precis train`, on the cuts.
+      records: flags of `precis prepare`, for the selector.
+      selector: flags of `precis train-selector`.
+      pairs: flags of `precis prepare`, for the draft: lines of the references with the
+          sentences that support them.
+      draft: flags of `precis train`, for the network from which the writer starts. With
+          few --writer_steps, the warm-up is shortened to a tenth of them.
+      cuts: flags of `precis prepare`, for the writer: only pairs whose line leaves out
+          words of its sentence.
+      writer: flags of `precis train`, on the cuts.
     """
 
     records: Mapping[str, Any]

@@ -64,7 +64,7 @@ def train_summarizer(**flags: Any) -> TrainResult:
 
     Args:
       **flags: the fields of the dataclasses in
-        `pipelines.training.options.TRAIN_SUMMARIZER`.
+          `pipelines.training.options.TRAIN_SUMMARIZER`.
 
     Returns:
       The bundle of the summarizer, with the writer's step and validation.

@@ -200,8 +200,8 @@ class SummarizeDocuments(beam.PTransform):
           run_id: the value of the column `run_id`, which no job sets here.
           error_handling: as in Beam YAML, `{output: NAME}`; for rows with a schema.
           **options: the flags of `precis summarize` that concern summaries, such as
-          `bundle`, `extractive`, `beam_width` and `min_source_words`. Without a bundle,
-          summaries are only extractive and TensorFlow is not needed.
+              `bundle`, `extractive`, `beam_width` and `min_source_words`. Without a
+              bundle, summaries are only extractive and TensorFlow is not needed.
         """
         super().__init__()
         self._fields = Fields(article_field, highlights_field, id_field, split_field)

@@ -64,7 +64,7 @@ class SummarizeGroups(beam.PTransform):
           group_by: as for `--group_by` of `precis summarize`: a field or day(FIELD).
           clean, run_id: as for `SummarizeDocuments`.
           **options: the options that `SummarizeDocuments` was given, and the other
-          flags of groups, such as `max_group_candidates`.
+              flags of groups, such as `max_group_candidates`.
         """
         super().__init__()
         self._group_options = {"group_by": group_by}
