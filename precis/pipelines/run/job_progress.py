@@ -236,7 +236,7 @@ class Display:
         self._mode = NONE if options.quiet else mode
         self._live = _make_live() if self._mode == LIVE else None
         self._running: list[_RunningGroup] = []
-        # The state of the stage that ended last.
+        # Documents per second of the stage that ended last.
         self.rate: float | None = None
         # Protects painting and the state that is painted.
         self._lock = threading.RLock()
