@@ -1,7 +1,7 @@
 """The formats of corpora: each has a row in `SCHEMES` and a module.
 
-Listing, reading, help and error messages use the rows. docs/CONTRIBUTING.md says how to add
-a format.
+Listing, reading, help and error messages use the rows. docs/CONTRIBUTING.md says how to
+add a format.
 """
 
 import importlib
