@@ -1,10 +1,10 @@
 """Beam search (Vaswani et al. 2017, section 6.1; Wu et al. 2016, section 7). A beam of
 width 1 is greedy search, which takes the most likely token at every step.
 
-A step costs time for every document of the batch and for every slot of the cache. So a
-search runs in segments of a few steps: after each segment the documents that are done
-leave the state, the slots that no hypothesis reads are dropped, and room is made for
-one segment more.
+The time of a step grows with the documents in the batch and with the slots in the
+cache. So a search runs in segments of a few steps. After each segment it removes the
+documents that are done and the slots that no hypothesis reads, and makes room for the
+next segment.
 """
 
 from typing import Any, Protocol
@@ -32,11 +32,11 @@ from precis.model.search.hypotheses import (
 
 # The number of steps in a segment.
 SEGMENT = 8
-_LONGEST = "longest"  # the name of the bounds of documents in a cache
+_LONGEST = "longest"  # the cache entry with the maximum length of each document
 
 
 class Network(Protocol):
-    """A network as a search knows it; see `model.network` for shapes and meaning."""
+    """What a search calls of a network; `model.network` documents the methods."""
 
     def start(self, memory: Any, beams: int, length: int) -> Cache: ...
 
@@ -59,23 +59,22 @@ def beam_search(
 
     Args:
       network: computes the logits of next tokens.
-      memory: what the network's `encode` made of B sources.
+      memory: the output of the network's `encode` for B sources.
       batch: B, a number or a scalar tensor.
-      config: width, penalties and bounds.
+      config: beam width, penalties and maximum lengths.
       special: the ids of special tokens.
-      fact_source: the sources whose numbers and names may be written; None where a
-          search may write all.
-      longest: int32 [B], the tokens of a hypothesis, at most; those that have not ended
-        then rank last. None where `config` alone sets a bound.
+      fact_source: the sources for the copy constraint; None turns it off.
+      longest: int32 [B], the maximum number of tokens for each document; hypotheses
+        that have not ended by then rank last. None: only `config` limits the length.
 
     Returns:
-      K hypotheses per document, finished ones first or by score alone, as
-      `config.unfinished` says.
+      K hypotheses per document, ranked by score; `config.unfinished` says whether
+      finished hypotheses come first.
     """
     length = config.max_summary_tokens
 
     def run_segment(state: BeamState, documents: Tensor, results: Hypotheses) -> Any:
-        """Takes steps until the segment ends or all documents are done."""
+        """Runs steps until the segment ends or all documents are done."""
         end = ops.minimum(state.index + SEGMENT, length)
         (state,) = ops.while_loop(
             lambda state: _is_running(state, end),
@@ -88,7 +87,7 @@ def beam_search(
             rank_hypotheses(state, config, special.end_ids),
         )
         state, documents = _drop_done(state, documents)
-        # Useless after the last segment, but a condition would cost more.
+        # Not needed after the last segment, but a condition would cost more.
         cache = grow(state.cache, written=end, more=SEGMENT)
         return state._replace(cache=cache), documents, results
 
@@ -99,7 +98,7 @@ def beam_search(
         cache = cache._replace(per_document=cache.per_document | bound)
     state = start_state(cache, batch=batch, config=config, special=special)
     # The state of the documents that are not done, their places in the batch, int32
-    # [N], and the results of all, which are not final for those.
+    # [N], and the results of all documents, so far provisional for these N.
     progress = (
         state,
         ops.arange(batch, dtype="int32"),
@@ -116,7 +115,7 @@ def beam_search(
 def _advance(
     network: Network, state: BeamState, config: SearchConfig, special: SpecialTokens
 ) -> BeamState:
-    """Writes one token of each live hypothesis."""
+    """Adds one token to each live hypothesis."""
     index, tokens = state.index, state.live.tokens
     last = ops.take(tokens, index, axis=2)
     written = follow_facts(state.cache, last)
@@ -137,15 +136,15 @@ def _advance(
 
 
 def _is_running(state: BeamState, end: Tensor) -> Tensor:
-    """Whether fewer than `end` tokens are written and a document is not done."""
+    """Whether fewer than `end` tokens are written and some document is not done."""
     any_open = ops.logical_not(ops.all(state.is_done))
     return ops.logical_and(state.index < end, any_open)
 
 
 def _drop_done(state: BeamState, documents: Tensor) -> tuple[BeamState, Tensor]:
-    """Drops the documents that are done; `documents` are the places, int32 [N]."""
+    """Drops the documents that are done; `documents` has their places, int32 [N]."""
     is_done = state.is_done  # [N]
-    # One document always stays: a network need not support a step without any.
+    # One document always stays, as a network may not support an empty batch.
     is_first = ops.arange(ops.shape(is_done)[0]) == 0
     is_needed = ops.logical_and(ops.all(is_done), is_first)
 

@@ -1,4 +1,4 @@
-"""The settings of a search; an imported bundle carries its own."""
+"""The settings of a search; an imported bundle brings its own values."""
 
 import dataclasses
 from typing import Any
@@ -14,12 +14,12 @@ from precis.model.config import (
 )
 from precis.model.errors import UsageError
 
-# What computes a network.
+# The library that computes a network.
 TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"
 LENGTH_PENALTIES = ("none", "average", "wu")
 EARLY_STOPPING = ("never", "first_k", "bound")
 NUMBERS, NAMES = "numbers", "names"
-# Pieces that the choice of candidates compares at once.
+# The number of pieces in a block when the best next pieces are chosen.
 CANDIDATE_BLOCK = 64
 
 
@@ -154,14 +154,14 @@ class SearchConfig(Options):
         return comma_list(self.supported)
 
     def length_divisor(self, length: Any) -> Any:
-        """What the log-probability of a summary is divided by.
+        """The length penalty, by which the log-probability of a summary is divided.
 
-        wu ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14); average n^alpha, the
-        convention of Hugging Face; none 1.
+        wu: ((5 + n) / 6)^alpha (Wu et al. 2016, equation 14); average: n^alpha, as in
+        Hugging Face; none: 1.
 
         Args:
-          length: n, the number of tokens including the end token, or float32 of any
-            shape.
+          length: n, the number of tokens including the end token; a number, or
+            float32 of any shape.
         """
         if self.length_penalty_form == "none":
             return length**0.0
@@ -170,13 +170,13 @@ class SearchConfig(Options):
         return length**self.length_penalty
 
     def limited_to(self, max_target_tokens: int) -> "SearchConfig":
-        """The search with lengths that a network can write.
+        """The settings with lengths limited to what a network can write.
 
         Args:
-          max_target_tokens: of the network.
+          max_target_tokens: the network's maximum target length.
         """
         limit = min(self.max_summary_tokens, max_target_tokens)
-        # A search that never ends a summary does not end it here either.
+        # If the settings never allow the end token, the new ones never allow it either.
         may_end = self.min_summary_tokens < self.max_summary_tokens
         return dataclasses.replace(
             self,
@@ -186,10 +186,10 @@ class SearchConfig(Options):
 
 
 def check_vocabularies(config: SearchConfig, *, has_one_vocabulary: bool) -> None:
-    """Refuses to take or to compare pieces of two vocabularies.
+    """Checks that settings which compare pieces have one vocabulary to compare in.
 
     Raises:
-      UsageError: source and summary have a vocabulary each.
+      UsageError: source and summary have different vocabularies.
     """
     name = "common_pieces" if config.common_pieces else "`supported=`"
     if (config.common_pieces or config.copied_kinds) and not has_one_vocabulary:
@@ -206,15 +206,14 @@ class SpecialTokens:
     They come from the tokenizer and, for imported networks, from the checkpoint.
 
     Attributes:
-      start_id: stands before the first token; not part of the summary.
+      start_id: the token before the first one; not part of the summary.
       end_id: the last token of a summary.
-      more_end_ids: other tokens that end one.
-      pad_id: fills the places after the end token.
+      more_end_ids: other tokens that end a summary.
+      pad_id: the token that fills the places after the end token.
       suppressed: tokens that are never written.
-      prefix: the first tokens of every summary. They are given, so they cost no
-        probability.
-      last_id: written at the last place of a summary that reaches the maximum length;
-        costs no probability.
+      prefix: the first tokens of every summary; they have probability 1.
+      last_id: the token at the last place of a summary that reaches the maximum
+        length; it has probability 1.
     """
 
     start_id: int

@@ -1,5 +1,5 @@
 """Which token may come next: suppressed tokens, the minimum length, repeated n-grams,
-the repetition penalty, unsupported facts and forced tokens.
+the repetition penalty, the copy constraint and forced tokens.
 """
 
 from precis.model.backend import Tensor, after, ops
@@ -22,10 +22,10 @@ def score_next(
     """Applies all constraints to the logits of the next token.
 
     Args:
-      logits: float32 [B, K, V] after the last token; is written in place.
-      tokens: int32 [B, K, T + 1], start token first; padding from place index + 1 on.
+      logits: float32 [B, K, V] after the last token; overwritten in place.
+      tokens: int32 [B, K, T + 1], start token first; padding after place `index`.
       index: int32 scalar, the number of tokens written so far.
-      cache: after the last token; tells which facts the source supports.
+      cache: the cache after the last token, with the state of the copy constraint.
       config: lengths, n-grams, repetition.
       special: suppressed and forced tokens.
     """
@@ -42,13 +42,13 @@ def score_next(
 def _behind_prompt(
     tokens: Tensor, index: Tensor, cache: Cache
 ) -> tuple[Tensor, Tensor]:
-    """All that rules of repetition read, int32 [B, K, P + T + 1], and the place of the
-    last token in it.
+    """The tokens that the repetition rules read, int32 [B, K, P + T + 1]: the prompt
+    and the summary so far; and the place of the last token.
 
     Args:
       tokens, index: as in `score_next`.
-      cache: of a network that continues its source, has it with padding, which is
-        negative, in front; of others P is 0.
+      cache: holds the prompt, padded on the left with negative ids, if the network
+        continues its source; for other networks P is 0.
     """
     if PROMPT not in cache.per_document:
         return tokens, index
@@ -88,7 +88,7 @@ def _lower_forbidden(
         is_repeated = ops.logical_and(is_repeated, tokens >= 0)
         is_bound = must_continue(cache)
         if is_bound is not None:
-            # A name may be written again: nothing else may follow its first pieces.
+            # An incomplete name must go on, even if that repeats an n-gram.
             is_repeated = is_repeated & ops.logical_not(is_bound)[..., None]
         is_forbidden.append(is_repeated)
     if not ids:
@@ -105,7 +105,7 @@ def completes_ngram(tokens: Tensor, index: Tensor, order: int) -> Tensor:
     """Finds the written tokens that would complete a repeated n-gram as next token.
 
     Args:
-      tokens: int32 [B, K, T + 1], start token first; padding from place index + 1 on.
+      tokens: int32 [B, K, T + 1], start token first; padding after place `index`.
       index: int32 scalar, the number of tokens written so far.
       order: n, at least 1.
 
@@ -131,11 +131,11 @@ def completes_ngram(tokens: Tensor, index: Tensor, order: int) -> Tensor:
 def _penalise_repetition(
     logits: Tensor, norm: Tensor, tokens: Tensor, index: Tensor, config: SearchConfig
 ) -> Tensor:
-    """Penalises the tokens that were written, the start token too, and those of a
+    """Penalises the tokens of the summary so far, start token included, and of the
     prompt (Keskar et al. 2019, section 4.1).
 
-    Their log-probabilities are multiplied, as in the beam search of Hugging Face, or
-    their logits, as in its greedy search.
+    The penalty applies to log-probabilities, as in the beam search of Hugging Face, or
+    to logits, as in its greedy search.
     """
     penalty = config.repetition_penalty
     is_written = ops.logical_and(ops.arange(ops.shape(tokens)[2]) <= index, tokens >= 0)
@@ -146,7 +146,7 @@ def _penalise_repetition(
     else:
         penalised = (before - norm) * penalty + norm
     # A token that occurs twice is penalised once: the same value is written twice.
-    # Padding gets a value that the reduction ignores.
+    # At padding the value is infinite, so the reduction ignores it.
     if penalty > 1:
         reduction, ignored = "min", float("inf")
     else:
@@ -158,8 +158,8 @@ def _penalise_repetition(
 def _force_token(
     scores: NextTokenScores, index: Tensor, config: SearchConfig, special: SpecialTokens
 ) -> NextTokenScores:
-    """Leaves one token, with log-probability 0, where the prefix or the last token
-    stands.
+    """At places of the prefix and of `last_id`, allows only the forced token, with
+    log-probability 0.
     """
     length = config.max_summary_tokens
     forced = {} if special.last_id is None else {length - 1: special.last_id}

@@ -1,23 +1,22 @@
-"""Facts that are copied, never invented: the setting supported.
+"""The copy constraint: numbers and names are written only as the source has them.
 
-A number or a name is a unit of pieces. A search may write a unit only as the source has
-it: from its first piece, in the order of the source, to a piece where the source ends a
-unit. Two units without a word between them must stand so in the source too.
+A number or a name is a unit of pieces. A written unit starts at the first piece of a
+source unit, follows the source piece by piece, and ends only where a source unit ends.
+Two units with no word between them must follow each other in the source too.
 
     source     ▁John ▁Ker ##ry ▁paid ▁$   4   .   5   ##m  ▁to  ▁4   ▁banks
     begins       x     x         x    x   x                 x    x    x
     joined                  x                 x   x    x
 
     written    ▁Ker      may be followed by ##ry only
-    written    ▁Ker ##ry may be followed by every word, but by no name or number that
-                         does not follow there, and by no other ##piece
-    written    4         may be followed by `.` only, as no unit of the source is this 4
-    written    ▁4        may be followed by every word
+    written    ▁Ker ##ry may be followed by any word, except another ##piece, and a name
+                         or number that does not follow in the source
+    written    4         may be followed by `.` only, as no source unit ends at this 4
+    written    ▁4        may be followed by any word
 
-Every hypothesis keeps the places of the source that its last unit may have been copied
-from. So the source is an automaton whose states are sets of places, and a step of it
-costs as much as a comparison with the source. Places of a hypothesis that writes
-`▁$ 4 . 5`, and what `follow_facts` finds of its pieces:
+Each hypothesis keeps the source places that its last piece may be copied from. A step
+costs as much as comparing a token with the source. The places of a hypothesis that
+writes `▁$ 4 . 5 ##m`, and what `follow_facts` says of each piece:
 
     source     ▁John ▁Ker ##ry ▁paid ▁$   4   .   5   ##m  ▁to  ▁4   ▁banks
     ▁$                                                                        no unit
@@ -34,11 +33,11 @@ from precis.model.cache import Cache
 from precis.model.logits import restore_chosen
 from precis.model.search.scores import LOWEST_SCORE
 
-FACTS = "facts"  # the name of its parts in a cache
+FACTS = "facts"  # the name of the cache entries of this module
 
-# The classes of pieces that may be forbidden.
-FREE = 0  # never by itself: most words, punctuation
-FACT = 1  # begins a number or a name behind a space
+# Classes of pieces, by when they are forbidden.
+FREE = 0  # never forbidden by its class: most words, punctuation
+FACT = 1  # begins a number or a name after a space
 OPENING = 2  # a word with a capital that may open a sentence without being a name
 INNER = 3  # continues a word
 INNER_NAME = 4  # has a capital and no space before it
@@ -46,22 +45,22 @@ INNER_NUMBER = 5  # has a digit and no space before it
 CLASSES = 6
 
 
-# What else is known of a piece, as bits of its marks.
-WHOLE = 1  # a word with a capital that needs no support: `The`, but not `Theo`
-CONNECTS = 2  # punctuation that may stand within a unit: `4.5`, `Jean-Claude`
+# Other properties of a piece, as bits of its marks.
+WHOLE = 1  # a capitalised word that need not be in the source: `The`, but not `Theo`
+CONNECTS = 2  # punctuation that may occur within a unit: `4.5`, `Jean-Claude`
 WORD = 4  # ends in a letter or a digit
 NUMBER = 8  # holds a digit or is the name of a number
 SCALE = 16  # multiplies the number before it: `million`
-OPENS = 32  # behind it a sentence begins
+OPENS = 32  # a sentence begins after it
 
 
 class PieceTable(NamedTuple):
-    """What a search knows of the V pieces of a vocabulary, as int32 [V].
+    """The properties of the V pieces of a vocabulary, each int32 [V].
 
     Attributes:
-      classes: one of the classes above.
-      marks: the bits above.
-      capitalised: the same piece with a capital, or -1.
+      classes: the class, FREE to INNER_NUMBER.
+      marks: the bits WHOLE to OPENS.
+      capitalised: the id of the same piece with a capital, or -1.
     """
 
     classes: Tensor
@@ -70,11 +69,11 @@ class PieceTable(NamedTuple):
 
 
 class FactSource(NamedTuple):
-    """What a search may copy facts from.
+    """The sources that a search may copy facts from.
 
     Attributes:
       source: int32 [B, S], negative at padding.
-      table: of the vocabulary that sources and summaries share.
+      table: the pieces of the vocabulary that sources and summaries share.
     """
 
     source: Tensor
@@ -86,9 +85,9 @@ class SourceUnits(NamedTuple):
 
     Attributes:
       tokens: int32 [B, S]; -1 at padding.
-      joined: bool [B, S], belongs to the unit of the token before it.
-      capitalised: int32 [B, S], the same piece with a capital where a unit begins; -1
-          elsewhere and where there is none.
+      joined: bool [B, S], whether a token belongs to the unit of the token before it.
+      capitalised: int32 [B, S], at the first token of a unit the same piece with a
+          capital; -1 elsewhere, or if there is no such piece.
     """
 
     tokens: Tensor
@@ -97,12 +96,12 @@ class SourceUnits(NamedTuple):
 
     @property
     def begins(self) -> Tensor:
-        """The first of each unit, bool [B, S]."""
+        """Whether a token is the first of a unit, bool [B, S]."""
         return (self.tokens >= 0) & ops.logical_not(self.joined)
 
     @property
     def ends(self) -> Tensor:
-        """The last of each unit, bool [B, S]."""
+        """Whether a token is the last of a unit, bool [B, S]."""
         return ops.logical_not(_behind(self.joined))
 
 
@@ -110,12 +109,12 @@ class WrittenUnit(NamedTuple):
     """The unit that each hypothesis has written last.
 
     Attributes:
-      places: bool [B, K, S], the places of the source that its last piece may be.
-      is_open: bool [B, K], the last piece belongs to a unit.
-      may_end: bool [B, K], the unit is as long as one of the source.
-      is_adjacent: bool [B, K], the last piece is the end of a fact, so that another one
-          follows it at once.
-      marks: int32 [B, K], of the last piece.
+      places: bool [B, K, S], the source places that the last piece may be copied from.
+      is_open: bool [B, K], whether the last piece belongs to a unit.
+      may_end: bool [B, K], whether a unit of the source ends here too.
+      is_adjacent: bool [B, K], whether the last piece belongs to a fact, so that a
+          fact written next follows with no word between them.
+      marks: int32 [B, K], the marks of the last piece.
     """
 
     places: Tensor
@@ -126,7 +125,7 @@ class WrittenUnit(NamedTuple):
 
 
 def start_facts(cache: Cache, fact_source: FactSource | None, beams: int) -> Cache:
-    """Adds the units of B sources to the cache of a search of K hypotheses."""
+    """Adds the units of B sources to the cache of a search with K hypotheses."""
     if fact_source is None:
         return cache
     table = PieceTable(*(ops.convert_to_tensor(part) for part in fact_source.table))
@@ -146,7 +145,7 @@ def start_facts(cache: Cache, fact_source: FactSource | None, beams: int) -> Cac
 
 
 def source_units(source: Tensor, table: PieceTable) -> SourceUnits:
-    """Finds the units of sources, int32 [B, S]."""
+    """Finds the units of sources, int32 [B, S], negative at padding."""
     exists = source >= 0
     known = ops.maximum(source, 0)
     marks = ops.where(exists, ops.take(table.marks, known, axis=0), 0)
@@ -165,14 +164,14 @@ def source_units(source: Tensor, table: PieceTable) -> SourceUnits:
 
 
 def follow_facts(cache: Cache, tokens: Tensor) -> WrittenUnit | None:
-    """Reads the last token of each hypothesis.
+    """Follows the last token of each hypothesis through the units of its source.
 
     Args:
-      cache: before the step.
-      tokens: int32 [B, K].
+      cache: the cache before the step.
+      tokens: int32 [B, K], the last tokens.
 
     Returns:
-      The unit that each has written last; None where facts are not watched.
+      The last unit of each hypothesis; None without the copy constraint.
     """
     if FACTS not in cache.per_beam:
         return None
@@ -183,7 +182,7 @@ def follow_facts(cache: Cache, tokens: Tensor) -> WrittenUnit | None:
     marks = ops.take(table.marks, tokens, axis=0)
     connects, is_inner = _has(marks, CONNECTS), classes >= INNER
     is_opening = _has(before.marks, OPENS) & ops.equal(classes, OPENING)
-    # Needs no support. A word of the source may still tell how it goes on.
+    # Need not be in the source; if it is, the source may say how the unit continues.
     is_free = _has(marks, WHOLE) | is_opening
     is_fact = ops.not_equal(classes, FREE) & ops.not_equal(classes, INNER)
     token = tokens[..., None]  # [B, K, 1]
@@ -220,15 +219,15 @@ def follow_facts(cache: Cache, tokens: Tensor) -> WrittenUnit | None:
 
 
 def keep_facts(cache: Cache, written: WrittenUnit | None) -> Cache:
-    """The cache of a network's step with the units of its hypotheses."""
+    """Puts the last units of the hypotheses into the cache that a step returned."""
     if written is None:
         return cache
     return cache._replace(per_beam={**cache.per_beam, FACTS: written})
 
 
 def must_continue(cache: Cache) -> Tensor:
-    """Whether the unit of each hypothesis is incomplete, bool [B, K]; None where facts
-    are not watched.
+    """Whether the last unit of each hypothesis is incomplete, bool [B, K]; None
+    without the copy constraint.
     """
     if FACTS not in cache.per_beam:
         return None
@@ -240,7 +239,7 @@ def lower_new_facts(logits: Tensor, cache: Cache) -> Tensor:
 
     Args:
       logits: float32 [B, K, V] of the next token.
-      cache: with the units of each hypothesis, the last token included.
+      cache: the cache, with the units up to the last token of each hypothesis.
 
     Returns:
       float32 [B, K, V], LOWEST_SCORE or below at forbidden tokens.
@@ -261,7 +260,7 @@ def lower_new_facts(logits: Tensor, cache: Cache) -> Tensor:
         always,
     ]
     forbidden = ops.stack([part | must_continue for part in by_class], axis=-1)
-    # One product writes the whole vocabulary once.
+    # A single matrix product, so that the whole vocabulary is written only once.
     members = ops.one_hot(table.classes, CLASSES, axis=0, dtype=logits.dtype)  # [C, V]
     lowered = logits + ops.matmul(
         ops.cast(forbidden, logits.dtype) * LOWEST_SCORE, members
@@ -269,7 +268,7 @@ def lower_new_facts(logits: Tensor, cache: Cache) -> Tensor:
     ids, is_allowed = _supported_tokens(written, units, table)
     known = ops.maximum(ids, 0)  # [B, 2 S]
     is_fact = ops.not_equal(ops.take(table.classes, known, axis=0), FREE)
-    # Only these were lowered.
+    # Only the logits of these tokens were lowered.
     is_lowered = is_fact[:, None] | must_continue[..., None]
     chosen = ops.broadcast_to(known[:, None], ops.shape(is_allowed))
     return restore_chosen(lowered, logits, chosen, is_allowed & is_lowered)
@@ -278,11 +277,11 @@ def lower_new_facts(logits: Tensor, cache: Cache) -> Tensor:
 def _supported_tokens(
     written: WrittenUnit, units: SourceUnits, table: PieceTable
 ) -> tuple[Tensor, Tensor]:
-    """The tokens of the source that may be written next.
+    """The source tokens that may be written next.
 
     Returns:
-      int32 [B, 2 S]: each token of the source, then each with a capital; bool
-      [B, K, 2 S]: whether it is allowed.
+      int32 [B, 2 S], the source tokens, then the same with a capital; bool
+      [B, K, 2 S], whether each is allowed.
     """
     is_next = _before(written.places)  # [B, K, S]
     goes_on = is_next & units.joined[:, None]
@@ -300,15 +299,15 @@ def _supported_tokens(
 
 
 def _has(marks: Tensor, bit: int) -> Tensor:
-    """Whether marks have a bit; bool of their shape."""
+    """Whether marks have a bit, bool of the same shape."""
     return ops.not_equal(ops.bitwise_and(marks, bit), 0)
 
 
 def _before(values: Tensor) -> Tensor:
-    """The value at the place before, False at the first place; bool [..., S]."""
+    """The value one place earlier, False at the first place; bool [..., S]."""
     return ops.concatenate([ops.zeros_like(values[..., :1]), values[..., :-1]], axis=-1)
 
 
 def _behind(values: Tensor) -> Tensor:
-    """The value at the place behind, False at the last place; bool [..., S]."""
+    """The value one place later, False at the last place; bool [..., S]."""
     return ops.concatenate([values[..., 1:], ops.zeros_like(values[..., :1])], axis=-1)

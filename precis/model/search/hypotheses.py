@@ -1,11 +1,11 @@
-"""The hypotheses of a beam search: those that are live, those that have finished, how a
-step moves them, when they decide a document, and the final ranking.
+"""The hypotheses of a beam search: how a step extends and finishes them, when a
+document is done, and the final ranking.
 
-Live and finished hypotheses are kept apart, so that a finished hypothesis neither grows
-nor takes the place of a live one. Each step looks at the 2K best continuations of a
-document, or more where several tokens end one. Only the K best of them may end, so K
-live hypotheses are always left; but a greedy search, of one hypothesis, looks at the
-best alone and ends with it. Equal scores go to the smaller token id.
+Finished hypotheses are kept apart from live ones, so they neither grow nor take the
+place of a live one. With E end tokens, a step looks at the (1 + E) K best continuations
+of a document, so at least K of them do not end; of those that end, only the ones among
+the K best count. A greedy search (K = 1) looks only at the best continuation and stops
+when it ends. If scores are equal, the smaller token id wins.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class BeamState(NamedTuple):
       live: hypotheses that may be extended.
       finished: hypotheses that have ended.
       is_done: bool [B], whether no later hypothesis can count.
-      cache: of the network, with the hypotheses in the order of `live`.
+      cache: the network's cache, with the hypotheses in the order of `live`.
     """
 
     index: Tensor
@@ -71,12 +71,12 @@ class BeamState(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Continuations of live hypotheses, best first; E tokens end a summary.
+    """Continuations of live hypotheses, best first; E is the number of end tokens.
 
     Attributes:
       parents: int32 [B, (1 + E) K], the live hypothesis that is continued.
       tokens: int32 [B, (1 + E) K], the token that it is continued with.
-      log_probs: float32 [B, (1 + E) K], of the continuation.
+      log_probs: float32 [B, (1 + E) K], log-probabilities of the continuations.
     """
 
     parents: Tensor
@@ -87,12 +87,12 @@ class Candidates(NamedTuple):
 class Hypotheses(NamedTuple):
     """Ranked hypotheses, best first.
 
-    Where fewer than K can be written at all, the last places are empty:
-    `is_possible(log_probs)` is False there.
+    If fewer than K are possible, the last places are empty: `is_possible(log_probs)` is
+    False there.
 
     Attributes:
-      tokens: int32 [B, K, T], up to and with the end token, then padding.
-      scores: float32 [B, K], the log-probability over the length penalty.
+      tokens: int32 [B, K, T], up to the end token inclusive, then padding.
+      scores: float32 [B, K], the log-probability divided by the length penalty.
       log_probs: float32 [B, K], the sum of the tokens' log-probabilities.
       min_log_probs: float32 [B, K], the log-probability of the least likely token.
       finished: bool [B, K], False where the maximum length was reached before the end
@@ -133,7 +133,7 @@ def start_state(
 
 
 def extend(tokens: Tensor, last: Tensor, index: Tensor) -> Tensor:
-    """Writes tokens [B, K] behind place `index` of tokens [B, K, T + 1]."""
+    """Writes tokens [B, K] at place `index` + 1 of tokens [B, K, T + 1]."""
     is_next = ops.arange(tokens.shape[2]) == index + 1
     return ops.where(is_next, last[..., None], tokens)
 
@@ -141,22 +141,22 @@ def extend(tokens: Tensor, last: Tensor, index: Tensor) -> Tensor:
 def choose_candidates(
     scores: NextTokenScores, live_log_probs: Tensor, width: int, ends: int = 1
 ) -> Candidates:
-    """Chooses the (1 + E) K best continuations of each document, so that K are left
-    that do not end; in a greedy search the best. These are among the (1 + E) K best
-    tokens of each of its K hypotheses.
+    """Chooses the (1 + E) K best continuations of each document, so that at least K do
+    not end; in a greedy search, the best. It is enough to look at the (1 + E) K best
+    tokens of each hypothesis.
 
     Args:
-      scores: of the next tokens, [B, K, V].
+      scores: the scores of the next tokens, [B, K, V].
       live_log_probs: float32 [B, K].
       width: K.
-      ends: E, how many tokens end a summary.
+      ends: E, the number of end tokens.
     """
     count = (1 + ends) * width if width > 1 else 1
     values, ids = top_tokens(scores.logits, count)  # [B, K, (1 + E) K]
     totals = values - scores.norm + live_log_probs[..., None]
     totals = ops.reshape(totals, (-1, width * count))
     parents = ops.arange(width, dtype="int32")[:, None]
-    # Sorted by token, then by parent, because top_k keeps the order of equals.
+    # Sorted by token, then by parent, because top_k is stable.
     keys = ops.reshape(ids * width + parents, (-1, width * count))
     order = ops.argsort(keys, axis=-1)
     totals, keys = gather_beams(totals, order), gather_beams(keys, order)
@@ -166,7 +166,7 @@ def choose_candidates(
 
 
 def _is_end(tokens: Tensor, end_ids: Sequence[int]) -> Tensor:
-    """Whether tokens of any shape are among those that end a summary."""
+    """Whether tokens, of any shape, are end tokens; bool of the same shape."""
     ends = ops.convert_to_tensor(end_ids, dtype="int32")
     return ops.any(ops.equal(tokens[..., None], ends), axis=-1)
 
@@ -175,16 +175,16 @@ def _lowest_of(live: LiveHypotheses, parents: Tensor, log_probs: Tensor) -> Tens
     """The log-probability of the least likely token of continuations, float32 [B, N].
 
     Args:
-      live: before the step.
-      parents: int32 [B, N], the hypothesis that each continues.
-      log_probs: float32 [B, N], of the continuations.
+      live: the live hypotheses before the step.
+      parents: int32 [B, N], the hypothesis that each continuation extends.
+      log_probs: float32 [B, N], log-probabilities of the continuations.
     """
     of_token = log_probs - gather_beams(live.log_probs, parents)
     return ops.minimum(gather_beams(live.min_log_probs, parents), of_token)
 
 
 def _join(some: Tensor, others: Tensor) -> Tensor:
-    """Hypotheses [B, M, ...] and [B, N, ...] side by side, [B, M + N, ...]."""
+    """Concatenates hypotheses [B, M, ...] and [B, N, ...] to [B, M + N, ...]."""
     return ops.concatenate([some, others], axis=1)
 
 
@@ -216,14 +216,14 @@ def keep_finished(
     config: SearchConfig,
     end_ids: Sequence[int],
 ) -> FinishedHypotheses:
-    """Adds the candidates that ended, of which only the K best count, and keeps the K
-    best finished hypotheses.
+    """Adds those of the K best candidates that ended, and keeps the K best finished
+    hypotheses.
 
     Args:
-      state: before the step.
-      candidates: of the step.
+      state: the state before the step.
+      candidates: the candidates of the step.
       config: length penalty, and whether hypotheses compete at the maximum length.
-      end_ids: of the tokens that end a summary.
+      end_ids: the ids of the end tokens.
     """
     width = config.beam_width
     parents, last, log_probs = (part[:, :width] for part in candidates)
@@ -252,12 +252,12 @@ def is_decided(
     index: Tensor,
     config: SearchConfig,
 ) -> Tensor:
-    """Whether no live hypothesis can still win, as `config.early_stopping` defines it.
+    """Whether a document is done, by the rule of `config.early_stopping`.
 
-    never: Log-probabilities only fall, so a live hypothesis ends at best with its
-        present log-probability over the largest length penalty.
-    bound: It ends at best with its present score.
-    first_k: K finished hypotheses are enough.
+    never: No live hypothesis can win, even if its log-probability falls no further and
+        it ends at the length with the largest penalty.
+    bound: No live hypothesis would win if it ended now.
+    first_k: K hypotheses have finished.
 
     Args:
       finished: the finished hypotheses.
@@ -266,7 +266,7 @@ def is_decided(
       config: early stopping and length penalty.
 
     Returns:
-      bool [B], False where fewer than K hypotheses have finished.
+      bool [B], False while fewer than K hypotheses have finished.
     """
     worst = ops.min(finished.scores, axis=1)
     if config.early_stopping == "first_k":
@@ -281,18 +281,18 @@ def is_decided(
 def rank_hypotheses(
     state: BeamState, config: SearchConfig, end_ids: Sequence[int]
 ) -> Hypotheses:
-    """Ranks the finished hypotheses by score, and behind them live ones where fewer
-    than K have finished.
+    """Ranks the finished hypotheses by score, followed by live ones if fewer than K
+    have finished.
 
     Args:
-      state: after the last step.
-      config: the search.
-      end_ids: of the tokens that end a summary.
+      state: the state after the last step.
+      config: the search settings.
+      end_ids: the ids of the end tokens.
     """
     finished, live = state.finished, state.live
     is_finished = is_possible(finished.scores)
-    # Where hypotheses compete at the maximum length, `finished` holds some without an
-    # end token. Their tokens fill all places, so padding is not taken for an end.
+    # If hypotheses compete at the maximum length, some in `finished` have no end token.
+    # Their tokens fill all places, so padding is not mistaken for an end token.
     has_end = ops.any(_is_end(finished.tokens[:, :, 1:], end_ids), axis=2)
     has_end = ops.logical_and(is_finished, has_end)
     live_log_probs = live.log_probs
@@ -300,7 +300,7 @@ def rank_hypotheses(
         # The live hypotheses of the last step are among the finished ones.
         live_log_probs = ops.full_like(live_log_probs, LOWEST_SCORE)
     live_scores = live_log_probs / length_penalty(state.index, config)
-    # 2 finished, 1 live, 0 empty.
+    # 2: finished, 1: live, 0: empty.
     kinds = _join(
         2 * ops.cast(is_finished, "int32"),
         ops.cast(is_possible(live_log_probs), "int32"),
@@ -313,7 +313,7 @@ def rank_hypotheses(
         finished=_join(has_end, ops.zeros_like(has_end)),
     )
     _, by_score = ops.top_k(hypotheses.scores, k=2 * config.beam_width)
-    # top_k keeps the order of equals, here the order of the scores.
+    # top_k is stable: within a kind, the order by score remains.
     _, by_kind = ops.top_k(gather_beams(kinds, by_score), k=config.beam_width)
     order = gather_beams(by_score, by_kind)
     return Hypotheses(*(gather_beams(part, order) for part in hypotheses))

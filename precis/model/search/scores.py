@@ -1,4 +1,4 @@
-"""Scores of tokens: which are possible, the best of them, and the length penalty."""
+"""Scores of next tokens, the search for the best of them, and the length penalty."""
 
 import math
 from typing import NamedTuple
@@ -12,12 +12,12 @@ LOWEST_SCORE = -1e9
 
 
 class NextTokenScores(NamedTuple):
-    """Log-probabilities of the next tokens, log P(v) = logits[v] - norm; the difference
-    is not computed for the whole vocabulary.
+    """Log-probabilities of the next tokens, log P(v) = logits[v] - norm. The difference
+    is computed only for the tokens that are chosen.
 
     Attributes:
       logits: float32 [B, K, V], LOWEST_SCORE or below for forbidden tokens.
-      norm: float32 [B, K, 1], log(sum(exp(logits))) before any constraint.
+      norm: float32 [B, K, 1], log(sum(exp(logits))) before constraints are applied.
     """
 
     logits: Tensor
@@ -25,7 +25,7 @@ class NextTokenScores(NamedTuple):
 
 
 def is_possible(log_probs: Tensor) -> Tensor:
-    """Whether hypotheses hold no forbidden token, bool of the same shape."""
+    """Whether hypotheses are free of forbidden tokens, bool of the same shape."""
     return log_probs > LOWEST_SCORE / 2
 
 
@@ -34,26 +34,26 @@ def length_penalty(length: Tensor, config: SearchConfig) -> Tensor:
     return config.length_divisor(ops.cast(length, "float32"))
 
 
-# Of the sizes of a block that divide the vocabulary, the nearest to this is taken, if
-# it is within a factor of 4.
+# The preferred block size. The nearest divisor of the vocabulary size is used, if it is
+# within a factor of 4.
 BLOCK = CANDIDATE_BLOCK
 
 
 def top_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest scores of each row and their token ids; among equals the
+    """The `count` largest scores of each row and their token ids; of equal scores, the
     smaller id comes first.
 
-    The `count` best blocks hold the `count` best scores: a score in another block has
-    `count` better ones, one in each of these.
+    Only the `count` blocks with the largest maxima are searched: these maxima alone are
+    `count` scores that no score of another block exceeds.
 
     Args:
-      scores: float32 [B, K, V].
-      count: at least 1. Where V is not known before the search, it is a multiple of
-          BLOCK, and at least BLOCK times this.
+      scores: float32 [B, K, V]. If V is unknown when the graph is traced, it must be a
+          multiple of BLOCK and at least BLOCK * count.
+      count: at least 1.
 
     Returns:
-      float32 [B, K, count], falling, and int32 [B, K, count]. Where the vocabulary is
-      smaller, the last are -inf.
+      float32 [B, K, count], in descending order, and int32 [B, K, count]. If the
+      vocabulary is smaller, the last scores are -inf.
     """
     size = scores.shape[-1]
     if size is None:
@@ -73,11 +73,11 @@ def top_tokens(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def _top_of_blocks(
     scores: Tensor, count: int, size: Tensor, block: int
 ) -> tuple[Tensor, Tensor]:
-    """`top_tokens` of a vocabulary of `size` in blocks."""
+    """Does `top_tokens` in blocks, for a vocabulary of `size` tokens."""
     batch, beams = ops.shape(scores)[:2]
     blocks = ops.reshape(scores, (batch * beams, size // block, block))
     _, best = ops.top_k(ops.max(blocks, axis=-1), k=count)
-    # In the order of the vocabulary, so that equals stay in that of their ids.
+    # Sorted in vocabulary order, so that equal scores stay in the order of their ids.
     best = ops.sort(ops.cast(best, "int32"), axis=-1)  # [B * K, count]
     rows = ops.arange(batch * beams, dtype="int32")[:, None] * (size // block) + best
     held = ops.take(ops.reshape(blocks, (-1, block)), rows, axis=0)
@@ -90,8 +90,8 @@ def _top_of_blocks(
 
 
 def _block_size(size: int) -> int:
-    """The divisor of the vocabulary's size nearest to BLOCK, or the whole where none is
-    near.
+    """The divisor of the vocabulary size nearest to BLOCK, or the vocabulary size if
+    none is near.
     """
     sizes = range(BLOCK // 4, 4 * BLOCK + 1)
     divisors = [block for block in sizes if size % block == 0]

@@ -14,9 +14,9 @@ def special_tokens(
 
     Args:
       tokenizer: the tokenizer of summaries.
-      stated: the special tokens that a bundle states; they are returned as they are.
-        Without them, `tokenizer` is a tokenizer of this project, and its padding,
-        unknown and start tokens are never written.
+      stated: the special tokens of the bundle's manifest, returned unchanged. If None,
+        `tokenizer` is a WordPiece tokenizer of precis, whose padding, unknown and start
+        tokens are never written.
     """
     if stated is not None:
         return stated
