@@ -14,21 +14,21 @@ from precis.model.errors import UsageError
 DISTRIBUTION = "precis-corpus"
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 _LATER = "later"
-# A refusal names this many settings that differ.
+# An error message lists at most this many settings that differ.
 _MOST_DIFFERENCES = 4
 
 
-# What a setting affects: the rows of documents, those that a network writes by a
-# search, the rows of groups alone, or nothing but where, when and how fast a result is
-# made.
+# What a setting affects: ROWS, the rows of documents; SEARCH, rows that a network
+# writes; GROUPS, only the rows of groups; NOTHING, no row, only where, when and how
+# fast rows are made.
 ROWS, SEARCH, GROUPS, NOTHING = "rows", "search", "groups", "nothing"
-# What a setting names, where it is a path: a bundle, whose content counts and not where
-# it lies; what workers read or write; or a file of the machine of the command.
+# What a path names: BUNDLE, a bundle, known by its content, not by its place; INPUT and
+# OUTPUT, what workers read or write; LOCAL, a file on the machine of the command.
 BUNDLE, INPUT, OUTPUT, LOCAL = "bundle", "input", "output", "local"
 
 
 class Writer(enum.StrEnum):
-    """What writes abstractive summaries, as messages name it."""
+    """The kinds of writers of abstractive summaries, as messages name them."""
 
     NETWORK = "a network"
     CTRANSLATE2 = "CTranslate2"
@@ -41,30 +41,30 @@ NETWORKS = tuple(writer for writer in Writer if writer != Writer.ENDPOINT)
 
 
 class FlagInfo(NamedTuple):
-    """All that is known of a field beside its type and default; the value of
-    `metadata["flag"]`.
+    """The description of a field, stored as its `metadata["flag"]`.
 
-    The texts of `precis.model` name a flag as a keyword of Python: `layout=bart`. The
-    command line writes it as a flag (`with_dashes`).
+    Messages in `precis.model` write a flag as a Python keyword, `layout=bart`; the
+    command line turns it into a flag (`with_dashes`).
 
     Attributes:
       help: the help text.
       choices: the allowed values; empty allows all.
-      metavar: what the help calls the value, such as TOKENS; of a place DIR or FILE.
-      default_text: what the default means, where its value does not say it, such as
+      metavar: the name of the value in the help, such as TOKENS; for a path DIR or
+          FILE.
+      default_text: the meaning of the default, if its value does not show it, such as
           "the records' limit" for 0.
       is_common: whether the short help shows the flag too.
-      takes_list: the value is a list with commas; functions and configuration files
-          take it as a list too.
-      is_positional: it is an argument without a flag.
+      takes_list: whether the value is a comma-separated list; functions and
+          configuration files may give a list instead.
+      is_positional: whether it is a positional argument.
       is_flag: whether the command line has it; the Python functions take every field.
       affects: ROWS, SEARCH, GROUPS or NOTHING.
-      writers: those that the setting concerns; empty where it counts whoever writes,
-          and without an abstractive summary too.
-      place: BUNDLE, INPUT, OUTPUT or LOCAL where the value is a path; else "".
-      least: the smallest value; None allows all.
+      writers: the writers that the setting concerns; empty if it applies with any
+          writer, and also without an abstractive summary.
+      place: BUNDLE, INPUT, OUTPUT or LOCAL if the value is a path; otherwise "".
+      least: the smallest allowed value; None allows all.
       zero: what 0 does, as in "sets no limit".
-      needs: another field, without which this one has no effect.
+      needs: the name of a field without which this one has no effect.
     """
 
     help: str
@@ -83,7 +83,7 @@ class FlagInfo(NamedTuple):
     needs: str = ""
 
     def concerns(self, writer: Writer | None) -> bool:
-        """Whether it changes what this writer does; None writes nothing."""
+        """Whether the field changes what a writer does; None stands for no writer."""
         writers = self.writers or (NETWORKS if self.affects == SEARCH else ())
         return not writers or writer in writers
 
@@ -92,16 +92,16 @@ class Options:
     """A dataclass of settings, whose values are checked when it is made."""
 
     def __post_init__(self) -> None:
-        """Refuses values that a field does not allow.
+        """Checks the value of each field.
 
         Raises:
-          UsageError: naming the field and what it allows.
+          UsageError: a value is not allowed.
         """
         check_fields(self)
 
 
 def flag_info(field: dataclasses.Field) -> FlagInfo:
-    """What is known of a field."""
+    """The description of a field."""
     info: FlagInfo = field.metadata["flag"]
     return info
 
@@ -112,7 +112,7 @@ def installed_version() -> str:
 
 
 def install_command(extra: str = "") -> str:
-    """What installs precis, or one of its extras."""
+    """The command that installs precis, or one of its extras."""
     wanted = f"'{DISTRIBUTION}[{extra}]'" if extra else DISTRIBUTION
     return f"pip install {wanted}"
 
@@ -121,7 +121,7 @@ def flag(default: Any, text: str, **info: Any) -> Any:
     """A dataclass field that is a command-line flag too.
 
     Args:
-      default: the value without the flag.
+      default: the value if the flag is not given.
       text: the help text.
       info: the other fields of `FlagInfo`.
     """
@@ -129,11 +129,11 @@ def flag(default: Any, text: str, **info: Any) -> Any:
 
 
 def setting(default: Any, text: str, **info: Any) -> Any:
-    """A dataclass field that is no flag: a keyword of the Python functions, and a line
-    of a configuration file.
+    """A dataclass field without a command-line flag; Python functions take it as a
+    keyword, and configuration files may set it.
 
     Args:
-      default: the value where nobody says otherwise.
+      default: the value if it is not given.
       text: what it does.
       info: the other fields of `FlagInfo`.
     """
@@ -157,15 +157,15 @@ def _metadata(text: str, info: Mapping[str, Any]) -> dict[str, FlagInfo]:
 
 
 def later(default: Any) -> Any:
-    """A dataclass field that is not stored where it has its default. The model_id of a
-    network, which is in every row, so does not change when a field is added.
+    """A dataclass field that is stored only if it differs from its default, so that the
+    model_id of existing networks stays the same when the field is added.
     """
     return dataclasses.field(default=default, metadata={_LATER: True})
 
 
 def stored_fields(config: Any) -> dict[str, Any]:
-    """The fields of a configuration as a bundle and the settings of a training hold
-    them.
+    """The fields of a configuration as they are stored in a bundle and in the settings
+    of a training.
     """
     stored = {}
     for field in dataclasses.fields(config):
@@ -177,22 +177,21 @@ def stored_fields(config: Any) -> dict[str, Any]:
 
 
 def flag_name(field: str) -> str:
-    """The name of a field's flag: `for` for the field `for_`.
-
-    Python keeps some words for itself, and no field can have them.
+    """The name of a field's flag: `for` for the field `for_`, as `for` is a reserved
+    word of Python.
     """
     return field.removesuffix("_")
 
 
 def written(config: Any, name: str) -> str:
-    """A field as a message names it: a flag as `FlagInfo` says, or its name."""
+    """The name of a field in messages: `name=` if it is a flag, otherwise its name."""
     (field,) = (field for field in dataclasses.fields(config) if field.name == name)
     info = field.metadata.get("flag")
     return f"`{name}=`" if info and info.is_flag else name
 
 
 def comma_list(text: str) -> tuple[str, ...]:
-    """The names in a flag that lists some with commas between them, in order."""
+    """The names in a comma-separated list, in order."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
@@ -200,7 +199,7 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     """The known name that is closest to a mistyped one, as "did you mean ...?".
 
     Returns:
-      The question, or an empty text where no name is close.
+      The question, or "" if no name is close.
     """
     known = {other.lstrip("-"): other for other in names}
     close = difflib.get_close_matches(name.lstrip("-"), known, n=1, cutoff=0.7)
@@ -208,11 +207,11 @@ def suggestion(name: str, names: Iterable[str]) -> str:
 
 
 def check_fields(config: Any) -> None:
-    """Refuses a value that is none of the choices of its field, of which the default is
-    always one, or is too small.
+    """Checks that values are among the choices of their fields and not too small; the
+    default is always allowed.
 
     Raises:
-      UsageError: naming the field and what it allows.
+      UsageError: a value is not allowed.
     """
     for field in dataclasses.fields(config):
         info = field.metadata.get("flag", FlagInfo(""))
@@ -229,16 +228,16 @@ def check_fields(config: Any) -> None:
 
 
 def check_at_least(config: Any, least: int, *names: str, way_out: str = "") -> None:
-    """Refuses a configuration in which one of the named numbers is too small.
+    """Checks that named numbers of a configuration are not too small.
 
     Args:
       config: the dataclass.
-      least: 0 or more.
-      names: of fields.
-      way_out: what the message says at its end.
+      least: the smallest allowed value, 0 or more.
+      names: the names of the fields.
+      way_out: the end of the message.
 
     Raises:
-      UsageError: naming the number and its value.
+      UsageError: a number is too small.
     """
     rule = f"must be at least {least}, not" if least else "must not be negative, but is"
     for name in names:
@@ -248,10 +247,10 @@ def check_at_least(config: Any, least: int, *names: str, way_out: str = "") -> N
 
 
 def check_seed(seed: int) -> None:
-    """Refuses a seed that NumPy and Keras do not take.
+    """Checks that NumPy and Keras accept a seed.
 
     Raises:
-      UsageError: naming it.
+      UsageError: it is too large or negative.
     """
     if not 0 <= seed < 1 << 32:
         raise UsageError(f"`seed=` lies between 0 and {(1 << 32) - 1}, not {seed}")
@@ -264,16 +263,17 @@ def describe_differences(
     labels: Mapping[str, str] = {},
     fields: Mapping[str, dataclasses.Field] = {},
 ) -> str:
-    """Names the settings in which a job differs from an earlier one.
+    """Lists the settings in which a job differs from an earlier one.
 
         beam_width is 4 there and 2 here; the files of the corpus differ
         `beam_width=4` there and not here
 
     Args:
-      earlier: the settings of the earlier job by name; it may hold further names.
+      earlier: the settings of the earlier job by name; names not in `present` are
+        ignored.
       present: the settings of this job by name.
-      labels: for settings whose values are checksums, what they stand for.
-      fields: of settings; those are written as they were given, and a default was not.
+      labels: what a setting stands for, if its value is a checksum.
+      fields: the fields of settings; these are written as `as_given` does.
     """
     differences = []
     for name, here in present.items():
@@ -300,7 +300,7 @@ def describe_differences(
 
 
 def as_given(field: dataclasses.Field, value: Any) -> str:
-    """A setting as it was given: a flag as `FlagInfo` says; "" for its default."""
+    """A setting as the user gave it, such as `beam_width=4`; "" for its default."""
     if value == field.default:
         return ""
     text = f"{field.name}={value}"
@@ -308,5 +308,5 @@ def as_given(field: dataclasses.Field, value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """The value as JSON, in which a tuple equals a list."""
+    """The value as JSON, so that a tuple equals a list."""
     return json.dumps(value, sort_keys=True)

@@ -1,15 +1,15 @@
-"""The processes of this machine that share tasks or searches, and how many there are.
+"""Processes on this machine that share tasks or searches, and how many to start.
 
-A `ProcessPoolExecutor` with several processes fails all its calls when one process
-dies, and does not tell which call it was. In a `ProcessPool` every process has a pipe
-of its own, so only the call of the process that died fails.
+If one process of a `ProcessPoolExecutor` dies, all calls fail, and it is unknown which
+call was the cause. In a `ProcessPool` each process has its own pipe, so only the call
+of the process that died fails.
 
-Processes are forked from a fork server (`multiprocessing.forkserver`), of which a
-command has one. It imports once what each of them needs, and computes nothing.
-TensorFlow is imported where a network computes, in search processes, in a worker that
-loads a selector or a checker and in this process if it is the only one, and by the fork
-server of search processes, which uses nothing of it, as it does not work in a process
-that was forked from one that has used it.
+Processes are forked from the command's fork server (`multiprocessing.forkserver`). The
+server imports what the processes need, once, and computes nothing: TensorFlow does not
+work in a process forked from one that has used it. TensorFlow is imported only by
+processes in which a network computes, and by the fork server of search processes. A
+network computes in search processes, in a worker that loads a selector or a checker,
+and in this process if it is the only one.
 """
 
 import contextlib
@@ -42,41 +42,41 @@ from precis.model.tensorflow_import import import_tensorflow
 
 Work = Callable[[Any], Any]
 
-# One thread in each process, whichever library computes.
+# One thread in each process, for any library that computes.
 _ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "TF_NUM_INTEROP_THREADS": "1",
     "TF_NUM_INTRAOP_THREADS": "1",
 }
-# The loggers whose levels the processes take over; "" is the root.
+# The loggers whose levels are copied to the processes; "" is the root logger.
 _LOGGERS = ("", "gcsfs")
-# Bytes of the longest address of a socket, and what Python adds to the folder of
-# temporary files for the address of the fork server.
+# The maximum length of a socket address in bytes, and the path that Python appends to
+# the folder of temporary files for the address of the fork server.
 _LONGEST_ADDRESS = 107
 _SOCKET_NAME = "/pymp-00000000/listener-00000000"
 # The device files of GPUs and TPUs.
 _DEVICES = ("/dev/nvidia[0-9]*", "/dev/accel[0-9]*")
-# Files that are there with some accelerators, and without one too: those of WSL and of
-# virtual machines.
+# Device files of WSL and of virtual machines, which may exist with or without an
+# accelerator.
 _HINTS = ("/dev/dxg", "/dev/vfio/[0-9]*")
-# Where a container finds its own limits (version 2 of Linux's control groups).
+# The CPU limit of a container (Linux control groups, version 2).
 _CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 
 
 class ProcessPool:
-    """Processes that each do one element at a time, on one thread, and may die.
+    """Processes that each handle one element at a time, on one thread, and may die.
 
     Attributes:
-      threads: as many as there are processes, to wait for the results of `call`.
+      threads: a pool with a thread for each process, to wait for results of `call`.
     """
 
     def __init__(self, count: int, load: Callable[[], Work], *, imports: str) -> None:
         """Starts the fork server, but no process yet.
 
         Args:
-          count: the number of processes at most.
-          load: gives the function that does the elements, in each process once; what it
-            raises is raised by the call.
+          count: the maximum number of processes.
+          load: returns the function that handles elements; runs once in each process.
+            An exception in it is raised by `call`.
           imports: as in `start_fork_server`.
         """
         self.threads = ThreadPoolExecutor(count)
@@ -89,21 +89,21 @@ class ProcessPool:
         self._idle: list[tuple[BaseProcess, Connection]] = []
         self._started: list[BaseProcess] = []
         self._is_closed = False
-        # Whoever holds the turn takes places, so that a call that takes all of them
-        # begins before those that come after it.
+        # Only the holder of the turn acquires places, so a call that needs all places
+        # is not overtaken by later calls.
         self._turn = threading.Lock()
         self._places = threading.Semaphore(count)
 
     def call(self, element: Any) -> Any:
-        """What comes of an element in a process that is idle, or in a new one.
+        """Returns the result of an element, from an idle process or a new one.
 
-        Where the process dies, perhaps because of what runs beside it, the element is
-        tried again while no other call is running.
+        If the process dies, other calls may be the cause, so the element is tried again
+        while no other call is running.
 
         Raises:
-          BrokenProcessPool: that process died too; the next call has another.
-          Exception: the function raised it; a JobError in place of one that cannot be
-            sent to another process.
+          BrokenProcessPool: the second process died too; later calls get a new one.
+          Exception: the function raised it; a JobError if the exception is not
+            picklable.
         """
         try:
             return self._call(element, places=1)
@@ -111,21 +111,21 @@ class ProcessPool:
             return self._call(element, places=self._count)
 
     def close(self) -> None:
-        """Ends the processes at once; calls that are running fail, and later ones too.
+        """Kills the processes; running and later calls fail.
 
-        Without work they have nothing to finish, and Python takes a second to leave one
-        that has imported TensorFlow.
+        Idle processes have nothing to finish, and Python needs a second to exit after
+        TensorFlow was imported.
         """
         self._is_closed = True
         for process in [*self._started]:
-            with contextlib.suppress(ValueError):  # Its call has seen to it just now.
+            with contextlib.suppress(ValueError):  # `_end` has just closed it.
                 process.kill()
         self.threads.shutdown(cancel_futures=True)
         for process in self._started:
             process.join()
 
     def _call(self, element: Any, *, places: int) -> Any:
-        """As `call`, once; a call with all places runs alone."""
+        """Handles an element once; with all places, no other call runs meanwhile."""
         with self._turn:
             for _ in range(places):
                 self._places.acquire()
@@ -151,7 +151,7 @@ class ProcessPool:
             raise
         self._idle.append((process, connection))
         if failed:
-            raise result from RuntimeError(failed)  # with the traceback of there
+            raise result from RuntimeError(failed)  # the traceback in the process
         return result
 
     def _start(self) -> tuple[BaseProcess, Connection]:
@@ -171,12 +171,12 @@ class ProcessPool:
         finally:
             theirs.close()
         self._started.append(process)
-        if self._is_closed:  # In this moment; nobody would end this one.
+        if self._is_closed:  # `close` ran meanwhile and did not see this process.
             process.kill()
         return process, ours
 
     def _end(self, process: BaseProcess, connection: Connection) -> None:
-        """Gives back what a process has, which is killed if it has not died."""
+        """Kills a process, if it has not died, and frees its resources."""
         process.kill()
         connection.close()
         process.join()
@@ -185,18 +185,18 @@ class ProcessPool:
 
 
 def start_fork_server(imports: str) -> BaseContext:
-    """Lets the fork server, where it does not run yet, begin to import a module.
+    """Starts the fork server, if it does not run yet; it imports a module.
 
-    There is none but on Linux, as forking is unsafe with the libraries of macOS, and
-    none where the path of the folder of temporary files (`TMPDIR`) leaves no room for
-    the name of a socket.
+    There is a fork server only on Linux, as forking is unsafe with the libraries of
+    macOS, and only if the path of the folder of temporary files (`TMPDIR`) is short
+    enough for a socket address.
 
     Args:
       imports: the module. If the fork server runs already, or there is none, each
         process imports what it needs.
 
     Returns:
-      What starts processes, by forking them or anew.
+      The context that starts processes: with the fork server, or with `spawn`.
     """
     address = os.fsencode(tempfile.gettempdir() + _SOCKET_NAME)
     if sys.platform != "linux" or len(address) > _LONGEST_ADDRESS:
@@ -213,17 +213,16 @@ def _serve(
     environment: Mapping[str, str],
     log_levels: Mapping[str, int],
 ) -> None:
-    """Does the elements that come through a pipe, until it is closed.
+    """Handles the elements that come through a pipe, until the pipe is closed.
 
-    The process is prepared for much work, for Ctrl-C, and for the end of its parent.
+    The process ignores Ctrl-C and ends when its parent ends.
     """
     prepare_own_process()
     os.environ.clear()
     os.environ.update(environment)
     for name, level in log_levels.items():
         logging.getLogger(name).setLevel(level)
-    # Ctrl-C reaches the parent too, and the parent reports it; that of a command has
-    # seen to it before.
+    # Ctrl-C reaches the parent too, which reports it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     load_once = functools.cache(pickle.loads(pickled_load))
@@ -239,7 +238,7 @@ def _serve(
 
 
 def _portable(error: Exception) -> Exception:
-    """The error, or one that can be sent to another process and says the same."""
+    """The error, or a JobError with the same message if the error is not picklable."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -248,7 +247,7 @@ def _portable(error: Exception) -> Exception:
 
 
 def _die_with_parent() -> None:
-    """Ends this process when its parent ends, also in the middle of its work."""
+    """Ends this process when its parent ends, even in the middle of its work."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     multiprocessing.connection.wait([parent.sentinel])
@@ -256,10 +255,10 @@ def _die_with_parent() -> None:
 
 
 def refuse_within_import() -> None:
-    """Stops a script that runs the job again in each of its search processes.
+    """Stops a script that would run the job again in each of its search processes.
 
-    A new process of Python's `spawn` imports the script that started it. Without the
-    guard `if __name__ == "__main__":` the import would run the whole job once more.
+    A process started by Python's `spawn` imports the script that started it. Without
+    the guard `if __name__ == "__main__":` the import would run the whole job again.
 
     Raises:
       UsageError: this process is importing such a script.
@@ -275,11 +274,9 @@ def refuse_within_import() -> None:
 def count_processes(asked: int) -> int:
     """The number of search processes.
 
-    The rule is what `benchmarks/decode.py` measured to be fastest.
-
     Args:
-      asked: the number that the user asks for; 0 is one for each core that this process
-        may use, or a single one if there is an accelerator.
+      asked: the number that the user asks for; 0 means one for each core that this
+        process may use, or a single one if there is an accelerator.
     """
     if multiprocessing.current_process().daemon:
         return 1  # Python does not let a daemon process start others.
@@ -297,7 +294,7 @@ def count_processes(asked: int) -> int:
 def usable_cores() -> int:
     """The number of cores that this process may use.
 
-    A container may use fewer than the machine has, by a quota of time.
+    The CPU quota of a container may allow fewer cores than the machine has.
     """
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))

@@ -1,8 +1,8 @@
-"""Attention weights of a network while it writes a summary, with the tokens that the
-weights belong to, and their picture: a heat map for each head, or their mean, in which
-the tokens that are written are the rows and those that are read the columns.
+"""Reads the attention weights of a network while it writes a summary, and draws them: a
+heat map for each head, or for their mean. Rows are the tokens that attend, columns the
+tokens that they attend to.
 
-A few weights are many times as large as the rest, so the colours follow a power of the
+A few weights are much larger than the rest, so the colours follow a power of the
 weights.
 """
 
@@ -26,14 +26,14 @@ _POWER = 0.6
 
 
 class HeadWeights(NamedTuple):
-    """The weights of one attention, with a row for each token that reads.
+    """The weights of one attention block, with a row for each token that attends.
 
     Attributes:
       weights: float32 [H, T, S]; each row sums to one.
-      rows: the T tokens that read.
-      columns: the S tokens that are read.
-      source_tokens: of the whole article; the network may have read fewer.
-      read_tokens: of these, those that the network read.
+      rows: the T tokens that attend.
+      columns: the S tokens that they attend to.
+      source_tokens: the number of tokens of the whole article.
+      read_tokens: the number of tokens of the article that the network has read.
     """
 
     weights: np.ndarray
@@ -46,23 +46,23 @@ class HeadWeights(NamedTuple):
 def read_attention(
     bundle: Bundle, text: str, summary: str, *, block: str, layer: int
 ) -> HeadWeights:
-    """Reads the weights of one attention while a document's summary is written.
+    """Reads the weights of one attention block while a given summary is written.
 
-    The network reads the tokens of the summary up to the one before; a row of the
-    weights belongs to the token that is written next:
+    The network reads the summary one token behind, so a row of the weights belongs to
+    the token that is written next:
 
         input      [START]  ▁Rain  ▁fell
         written    ▁Rain    ▁fell  [END]
 
     Args:
       bundle: the network and its tokenizers.
-      text: the normalised article, behind the task prefix if there is one.
+      text: the normalised article, after the task prefix if there is one.
       summary: the summary, normalised.
-      block: encoder, where the source reads itself; self, where the summary reads
-        itself; cross, where the summary reads the source; copy, the distribution that
-        the pointer copies from. A decoder-only network reads the source and the summary
-        as one sequence, in `self`.
-      layer: from 1 at the bottom; 0 is the last.
+      block: encoder, where the source attends to itself; self, where the summary
+        attends to itself; cross, where the summary attends to the source; copy, the
+        distribution that the pointer copies from. In a decoder-only network, `self`
+        covers source and summary as one sequence.
+      layer: the number of the layer, from 1 at the bottom; 0 is the last.
 
     Raises:
       UsageError: the network has no such block or layer.
@@ -94,7 +94,7 @@ def read_attention(
 
 
 def _choose_map(maps: list[AttentionMap], *, block: str, layer: int) -> AttentionMap:
-    """The map of a block's layer, from 1; 0 is the last."""
+    """The map of a layer of a block; layers count from 1, and 0 is the last."""
     block_maps = [weights for weights in maps if weights.block == block]
     if not block_maps:
         known = ", ".join(dict.fromkeys(weights.block for weights in maps))
@@ -115,8 +115,8 @@ def draw(attention: HeadWeights, *, most_columns: int = 60) -> "Figure":
 
     Args:
       attention: the weights and their tokens.
-      most_columns: the largest number of columns. Those with the largest single weights
-        are drawn, in their order. 0 draws all.
+      most_columns: the maximum number of columns; the columns with the largest single
+        weights are drawn, in their order. 0 draws all.
     """
     from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
@@ -136,7 +136,7 @@ def draw(attention: HeadWeights, *, most_columns: int = 60) -> "Figure":
         "… " * bool(skip) + attention.columns[column]
         for column, skip in zip(columns, skips, strict=True)
     ]
-    text = {"fontsize": 8, "parse_math": False}  # `$` begins no formula
+    text = {"fontsize": 8, "parse_math": False}  # `$` is not a formula
     for axes, values in zip(grid.flat, weights[:, :, columns], strict=False):
         image = axes.imshow(values, aspect="auto", cmap="YlGnBu", norm=norm)
         axes.set_xticks(range(len(columns)), _shown(labels), rotation=90, **text)
@@ -148,5 +148,5 @@ def draw(attention: HeadWeights, *, most_columns: int = 60) -> "Figure":
 
 
 def _shown(tokens: list[str]) -> list[str]:
-    """Tokens as labels; a line break is a character that the font has."""
+    """Tokens as labels, with line breaks shown as a character that the font has."""
     return [token.replace(LINE_BREAK, "↵") for token in tokens]

@@ -11,19 +11,19 @@ import numpy as np
 from precis.model.isolation import NAN, Failure
 from precis.model.network.config import SOURCE_PADDING
 
-# Padded source tokens times beams of a batch in float32, over all its documents: 16
-# documents of 400 tokens at four beams. The memory and the work of a step both grow
-# with that product. Numbers of half the size take half of the memory, and products with
-# more rows are faster in them.
+# The maximum of padded source tokens times beams in a batch in float32, such as 16
+# documents of 400 tokens with four beams. The memory and the work of a step grow with
+# this product. With 16-bit numbers it is doubled: they take half the memory, and
+# products with more rows are faster.
 BATCH_BEAM_TOKENS = 25_600
-# Documents times beams, so that the logits of many short documents fit in memory too.
+# The maximum of documents times beams, so that the logits of many short documents fit
+# in memory too.
 MAX_BATCH_HYPOTHESES = 256
-# oneDNN prepares every matrix product again for a shape that is new to it. Sources of
-# every length from 1 to 512 make 512 shapes. Padded up to a multiple of 16 they make
-# 32, at the price of 2 % more tokens at 400.
+# oneDNN prepares a matrix product for each new shape. Source lengths from 1 to 512 make
+# 512 shapes; padded to multiples of 16, they make 32, with 2 % more tokens at 400.
 LENGTH_STEP = 16
 
-# The stage of its failures.
+# The stage of failures in a search.
 SEARCH = "search"
 NO_FINITE_SCORE = Failure(SEARCH, NAN, "the network gave its summaries no finite score")
 
@@ -32,15 +32,15 @@ class Hypothesis(NamedTuple):
     """One hypothesis for a document.
 
     Attributes:
-      tokens: token ids, the end token included.
+      tokens: the token ids, end token included.
       score: the log-probability divided by the length penalty; hypotheses are ranked
         by it.
       log_prob: the sum of the log-probabilities of its tokens.
       margin: its score minus the score of the next hypothesis in the beam; None for
-        the last one. It is negative if the next one has the higher score and is ranked
+        the last one. It is negative if the next one has a higher score but is ranked
         lower because it has no end token.
       min_log_prob: the log-probability of its least likely token.
-      is_finished: whether it has an end token; False where it was cut at the maximum
+      is_finished: whether it has an end token; False if it was cut off at the maximum
         length.
     """
 
@@ -53,13 +53,14 @@ class Hypothesis(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What it took to write of a source.
+    """The cost of summarizing one source.
 
     Attributes:
-      prompt_tokens: those that were read; None where a server does not say.
-      written_tokens: those of the best hypothesis, the end token included; None as
-        above.
-      writing_seconds: of the search of a batch, its part by tokens; or of a request.
+      prompt_tokens: the number of tokens read; None if a server does not say.
+      written_tokens: the number of tokens of the best hypothesis, end token included;
+        None as above.
+      writing_seconds: the time of its request, or its share of the search time of a
+        batch, by tokens.
     """
 
     prompt_tokens: int | None
@@ -67,8 +68,8 @@ class Cost(NamedTuple):
     writing_seconds: float
 
 
-# The tokens that a further hypothesis of a document may have, of the hypotheses that it
-# has; 0 where one of these is short enough.
+# Takes the hypotheses of a document. Returns 0 if one is short enough, otherwise the
+# maximum number of tokens for a second search.
 Shorter = Callable[[list[Hypothesis]], int]
 
 
@@ -76,10 +77,11 @@ class SearchedBatch(NamedTuple):
     """The result of searching one batch.
 
     Attributes:
-      results: the hypotheses of each document, best first, or why it has none.
-      source_tokens: source tokens of its documents, without padding.
+      results: the hypotheses of each document, best first, or its failure.
+      source_tokens: the number of source tokens of its documents, without padding.
       padded_tokens: the same with padding.
-      started, ended: seconds of a clock that all processes of this machine share.
+      started, ended: times in seconds, on a clock that all processes of this machine
+        share.
     """
 
     results: list[Any]
@@ -90,7 +92,7 @@ class SearchedBatch(NamedTuple):
 
 
 class Searcher(Protocol):
-    """What searches: TensorFlow or CTranslate2."""
+    """Searches batches, with TensorFlow or CTranslate2."""
 
     def search_together(self, sources: Sequence[np.ndarray]) -> SearchedBatch:
         """Searches documents as one batch.
@@ -99,20 +101,19 @@ class Searcher(Protocol):
           sources: int32 [S] each, cut at the network's source length.
 
         Returns:
-          The hypotheses; where a document has a score that is no finite number, or no
-          hypothesis at all, a failure in place of them. Those of a document that are
-          all too long have shorter ones behind them.
+          The hypotheses of each document; a failure if a score is not finite or there
+          are no hypotheses. If all hypotheses are too long, shorter ones follow them.
         """
         ...
 
 
 def shared_costs(batch: SearchedBatch, lengths: Sequence[int]) -> list[Cost]:
-    """The cost of each document of a batch, whose time they share by their tokens.
+    """The cost of each document of a batch; time is shared in proportion to tokens.
 
     Args:
-      batch: what was searched.
-      lengths: source tokens of each document; of a single document, the batch knows
-        them.
+      batch: the searched batch.
+      lengths: the number of source tokens of each document; for a batch with a single
+        document, the count in `batch` is used instead.
     """
     if len(lengths) == 1:
         lengths = [batch.source_tokens]
@@ -130,13 +131,13 @@ def shared_costs(batch: SearchedBatch, lengths: Sequence[int]) -> list[Cost]:
 def padded_length(lengths: Sequence[int], max_source_tokens: int) -> int:
     """The length that the sources of a batch are padded to.
 
-    It is a multiple of LENGTH_STEP, or `max_source_tokens` where that is smaller.
+    It is a multiple of LENGTH_STEP, but at most `max_source_tokens`.
     """
     return min(max_source_tokens, -(-max(1, *lengths) // LENGTH_STEP) * LENGTH_STEP)
 
 
 def pad_sources(sources: Sequence[np.ndarray], max_source_tokens: int) -> np.ndarray:
-    """A batch int32 [B, S] of sources int32 [S], padded to their `padded_length`."""
+    """Makes a batch, int32 [B, S], of sources, int32 [S], with `padded_length`."""
     length = padded_length(list(map(len, sources)), max_source_tokens)
     padded = np.full((len(sources), length), SOURCE_PADDING, np.int32)
     for row, source in zip(padded, sources, strict=True):
@@ -153,17 +154,16 @@ def batches_by_length(
 ) -> list[list[int]]:
     """Groups documents of similar length into batches, the longest documents first.
 
-    A batch holds as many documents as fit BATCH_BEAM_TOKENS when each is padded, twice
-    as many where numbers are half the size, so all batches are about the same work.
-    Because the longest documents come first, memory runs out at once or not at all. The
-    last batch holds what is left and is often the smallest, so that processes end at
-    about the same time.
+    A batch holds as many padded documents as fit BATCH_BEAM_TOKENS, or twice as many
+    with 16-bit numbers, so all batches are about the same work. As the longest
+    documents come first, memory runs out at once or not at all. The last batch holds
+    the rest and is often the smallest, so that processes end at about the same time.
 
     Args:
-      lengths: source tokens of each document.
-      beams: hypotheses of each document.
-      max_source_tokens: source tokens that the network reads.
-      precision: that the network computes in.
+      lengths: the number of source tokens of each document.
+      beams: the beam width.
+      max_source_tokens: the maximum number of source tokens that the network reads.
+      precision: the precision that the network computes in.
 
     Returns:
       The positions of the documents of each batch.
@@ -180,15 +180,15 @@ def batches_by_length(
 def group_by_length(
     lengths: Sequence[int], size: Callable[[int], int]
 ) -> list[list[int]]:
-    """Groups things of similar length, the longest first.
+    """Groups items of similar length, the longest first.
 
     Args:
-      lengths: of each.
-      size: how many fit into a group whose longest has so many tokens; at least one
-        counts.
+      lengths: the length of each item.
+      size: takes the length of the longest item of a group and returns how many items
+        fit; at least one is used.
 
     Returns:
-      The positions of those of each group.
+      The positions of the items of each group.
     """
     order = sorted(range(len(lengths)), key=lambda row: (-lengths[row], row))
     groups: list[list[int]] = []
@@ -202,7 +202,7 @@ def group_by_length(
 def restore_order(
     batches: Sequence[Sequence[int]], searched: Sequence[SearchedBatch]
 ) -> list[Any]:
-    """Brings the results of batches back into the order of the documents.
+    """Puts the results of batches back into the order of the documents.
 
         batches    [2, 0]  [1]
         searched   c  a    b       ->  a b c
@@ -222,21 +222,21 @@ def shorter_bounds(
     results: Sequence[list[Hypothesis] | Failure],
     shorter: Shorter | None,
 ) -> dict[int, int]:
-    """The documents that are searched again, with the tokens that they may have.
+    """The rows of documents that are searched again, with the maximum number of tokens.
 
     Args:
-      results: of the documents of a batch.
+      results: the hypotheses of each document of a batch, or its failure.
       shorter: as in `TensorFlowSearcher`.
     """
     if shorter is None:
         return {}
     tokens = [0 if isinstance(each, Failure) else shorter(each) for each in results]
-    # The end alone is no summary.
+    # One token would be only the end token.
     return {row: count for row, count in enumerate(tokens) if count > 1}
 
 
 def join_batches(parts: Sequence[SearchedBatch]) -> SearchedBatch:
-    """The results of the parts of a batch as one result."""
+    """Joins the results of the parts of a batch."""
     return SearchedBatch(
         [result for part in parts for result in part.results],
         sum(part.source_tokens for part in parts),

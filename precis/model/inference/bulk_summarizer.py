@@ -1,16 +1,16 @@
 """Summaries of windows of documents, searched in this process or in several.
 
-A window is some hundred documents of a corpus. It is searched in batches of similar
-length: in search processes where there is enough work for them, else in this process.
-Each process computes on one thread; two of them search 1.5 times as many documents as
-one call on two threads. It loads the bundle and compiles the search once. Then it
-receives batches of token ids and returns hypotheses. A document that cannot be
-searched, even one that kills its process, costs its own result only:
+A window is a few hundred documents of a corpus. It is searched in batches of similar
+length: in search processes if there is enough work for them, otherwise in this process.
+Each search process computes on one thread, as two processes are faster than one call on
+two threads. It loads the bundle and compiles the search once. Then it receives batches
+of token ids and returns hypotheses. If a document cannot be searched, even if it kills
+its process, only this document fails:
 
     a process dies                the batch is searched again in a new process,
                                   while no other process searches
-    that process dies too         the batch is cut in halves, which are searched
-                                  likewise; a single document is a failure
+    that process dies too         the batch is split into halves, which are searched
+                                  the same way; a single document is a failure
 """
 
 import functools
@@ -44,19 +44,19 @@ from precis.model.search.config import CTRANSLATE2, TENSORFLOW, SearchConfig
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.length_limit import NO_LENGTH_LIMIT, LengthLimit
 
-# What the fork server of search processes imports, by engine.
+# The module that the fork server of search processes imports, by engine.
 SEARCH_IMPORTS = {
     TENSORFLOW: "precis.model.inference.search_imports",
     CTRANSLATE2: "precis.model.inference.ctranslate2_searcher",
 }
-# A process needs some seconds before it can search. In that time, this process searches
-# a smaller number of batches than this, so the first window with so many starts them.
+# The number of batches in a window from which search processes are started. They need
+# some seconds to start, in which this process searches fewer batches than this.
 POOL_BATCHES = 4
-# So often may a batch kill its processes before one is searched. A document that kills
-# them does so nine times in a batch of 256 documents and its halves.
+# The job fails after this many batches in a row have killed their processes. A document
+# that kills them does so nine times in a batch of 256 documents and its halves.
 MOST_DEATHS = 32
 
-# Gives a failure where a batch cannot be searched.
+# Searches a batch; returns a failure if the batch cannot be searched.
 Search = Callable[[Sequence[np.ndarray]], SearchedBatch | Failure]
 
 
@@ -65,11 +65,11 @@ class ModelSearch(NamedTuple):
 
     Attributes:
       bundle: the folder of the model.
-      model_id: the model that the folder must hold.
+      model_id: the model_id that the folder must have.
       precision: the number format that the network's layers compute in.
       config: the search settings.
-      instruction: what a language model is told.
-      limit: of a summary; all hypotheses are kept for it.
+      instruction: the instruction to a language model; "" for other models.
+      limit: the length limit; if set, all hypotheses of a beam are kept.
       engine: TENSORFLOW or CTRANSLATE2.
     """
 
@@ -83,23 +83,23 @@ class ModelSearch(NamedTuple):
 
 
 class BulkSummarizer(Writer):
-    """Summarizes many documents with a bundle; may be used from several threads.
+    """Summarizes many documents with a bundle; thread-safe.
 
     Attributes:
       search: the model and how it is searched.
-      processes: the largest number of search processes. They start with the first
+      processes: the maximum number of search processes. They start with the first
         window that has work for them, and end when every user has released them.
       tokenizer: the bundle's tokenizer of summaries.
       source_tokenizer: the bundle's tokenizer of articles.
-      max_source_tokens: source tokens that the network reads.
+      max_source_tokens: the maximum number of source tokens that the network reads.
     """
 
     def __init__(self, search: ModelSearch, *, processes: int) -> None:
         """Opens the bundle, but does not read its weights.
 
         Raises:
-          UsageError: the folder is no complete bundle.
-          DataError: the bundle is damaged or holds another model.
+          UsageError: the folder is not a complete bundle.
+          DataError: the bundle is damaged or has another model_id.
         """
         from precis.model.bundle.network_bundle import open_bundle
 
@@ -115,7 +115,7 @@ class BulkSummarizer(Writer):
         self._lock = threading.Lock()
         self._searcher: Searcher | None = None
         self._pool: ProcessPool | None = None
-        # How often a batch has killed its processes since the last that was searched.
+        # How many batches in a row have killed their processes.
         self._deaths = 0
         self._is_lost = False
 
@@ -131,8 +131,8 @@ class BulkSummarizer(Writer):
             self._is_lost = False
 
     def begin(self, sources: Sequence[np.ndarray]) -> PendingWindow:
-        """As `Writer.begin`; in this process, the search begins when the summaries are
-        asked for.
+        """As `Writer.begin`; without search processes, the search begins only when the
+        summaries are requested.
         """
         batches = self._batches(sources)
         pays = self.processes > 1 and len(batches) >= POOL_BATCHES
@@ -148,11 +148,11 @@ class BulkSummarizer(Writer):
         return PendingWindow(batches, searches, list(map(len, sources)), decode)
 
     def submit(self, sources: list[np.ndarray]) -> Callable[[], SearchedBatch]:
-        """Begins to search a batch in the processes.
+        """Begins to search a batch in the search processes.
 
         Returns:
-          A function that waits for the result. It raises a PrecisError: the bundle
-          cannot be loaded, or processes die whatever they do.
+          A function that waits for the result. It raises a PrecisError if the bundle
+          cannot be loaded, or if processes die repeatedly.
         """
         with self._lock:
             if self._pool is None:
@@ -176,17 +176,17 @@ class BulkSummarizer(Writer):
     def _search_there(
         self, pool: ProcessPool, sources: Sequence[np.ndarray]
     ) -> SearchedBatch | Failure:
-        """Searches a batch in a process; fails where that dies twice.
+        """Searches a batch in a search process; returns a failure if two die of it.
 
         Raises:
-          JobError: processes die whatever they do.
+          JobError: processes die repeatedly.
         """
         if not self._is_lost:
             try:
                 searched: SearchedBatch | Failure = pool.call(sources)
             except BrokenProcessPool:
                 self._deaths += 1
-                # so that the batches that wait do not wait for deaths
+                # The batches that wait then fail at once.
                 self._is_lost = self._deaths == MOST_DEATHS or not _can_load(pool)
             else:
                 self._deaths = 0
@@ -226,11 +226,11 @@ def _can_load(pool: ProcessPool) -> bool:
 
 
 def search_isolated(sources: Sequence[np.ndarray], search: Search) -> SearchedBatch:
-    """Searches documents as one batch, and in halves where that fails.
+    """Searches documents as one batch; if that fails, in halves.
 
     Args:
       sources: int32 [S] each.
-      search: searches any of them as one batch.
+      search: searches some of the sources as one batch.
 
     Returns:
       The result, with a failure for each document that cannot be searched.
@@ -249,15 +249,15 @@ def search_isolated(sources: Sequence[np.ndarray], search: Search) -> SearchedBa
 
 
 def check_model(folder: str, model_id: str, expected: str | None) -> None:
-    """Refuses a bundle that was replaced after the job began.
+    """Checks that a bundle was not replaced after the job began.
 
     Args:
-      folder: of the bundle.
-      model_id: the model that it holds now.
-      expected: the model that the job began with.
+      folder: the folder of the bundle.
+      model_id: the model_id of the bundle now.
+      expected: the model_id when the job began.
 
     Raises:
-      DataError: they are different models.
+      DataError: they differ.
     """
     if model_id != expected:
         raise DataError(
@@ -267,15 +267,15 @@ def check_model(folder: str, model_id: str, expected: str | None) -> None:
 
 
 def load_searcher(search: ModelSearch, *, threads: int = 0) -> Searcher:
-    """Loads the bundle of a search.
+    """Loads a bundle for searching.
 
     Args:
       search: the model and how it is searched.
-      threads: of CTranslate2; 0 is one for each core.
+      threads: the number of threads of CTranslate2; 0 means one for each core.
 
     Raises:
-      UsageError: the folder is no complete bundle.
-      DataError: the bundle is damaged or holds another model.
+      UsageError: the folder is not a complete bundle.
+      DataError: the bundle is damaged or has another model_id.
     """
     from precis.model.bundle.network_bundle import load_bundle, open_bundle
     from precis.model.inference.summarizer import make_searcher
@@ -310,7 +310,7 @@ def load_searcher(search: ModelSearch, *, threads: int = 0) -> Searcher:
 
 
 def load_search(search: ModelSearch) -> Search:
-    """What a search process does with a batch.
+    """Loads a bundle in a search process, and returns the function that searches.
 
     Raises:
       PrecisError: the bundle cannot be loaded.
@@ -329,7 +329,7 @@ def load_search(search: ModelSearch) -> Search:
 def _search_batch(
     searcher: Searcher, sources: Sequence[np.ndarray]
 ) -> SearchedBatch | Failure:
-    """Searches a batch; one without sources shows that the bundle could be loaded."""
+    """Searches a batch; an empty batch only tests that the bundle can be loaded."""
     if not sources:
         return join_batches([])
     try:

@@ -1,13 +1,14 @@
 """Requests to a server with the chat protocol of OpenAI.
 
-    429                               sent again, for minutes
-    5xx, a time-out, a cut answer     sent again, some times, the last time alone
-    400, 401, 403, 404 and such       not sent again
+    429                               retried for minutes
+    5xx, a time-out, a cut answer     retried a few times, the last time with no other
+                                      request running
+    400, 401, 403, 404 and such       not retried
 
-Before each further try a request waits twice as long, and as long as `Retry-After`
-says. A request that is not sent again is the failure of its document where the server
-answers a small one, and the end of the job where it does not. Answers are kept in a
-journal while a job runs, so that none is paid for twice.
+The wait before a retry doubles each time, and is at least `Retry-After`. When a request
+is given up, a small test request is sent. If the server answers it, the document fails;
+if not, the job fails. Answers are kept in a journal while a job runs, so that no answer
+is paid for twice.
 """
 
 import contextlib
@@ -36,36 +37,37 @@ from precis.model.text.answer import answer_text
 
 _KEY_VARIABLE = "OPENAI_API_KEY"
 _TRIES = 6
-# Of the question whether a server answers at all.
+# Tries of the test request.
 _CHECKS = 3
-# A server that has answered 429 to all requests for so long, or asks for a longer
-# pause, ends the job.
+# A request is given up if the server has answered only 429 for longer than this, or
+# asks for a longer pause.
 _PATIENCE_SECONDS = 300.0
 _LONGEST_PAUSE_SECONDS = 20.0
 _MOST_BYTES = 1 << 24  # of a response
-# What `finish_reason` may say: a filter held the answer back; the server broke it off,
-# and may not do so again; or it is whole. Others are limits, or not known.
+# Kinds of `finish_reason`: a filter withheld the answer; the server broke it off, so a
+# retry may help; or it is whole. Others mean a length limit, or are unknown.
 _WITHHELD = re.compile("filter|safety|recit|block|prohib|spii|sensit|guard|refus|tox")
 _BROKEN = re.compile("error|abort|cancel|time_?out|resource|fail|interrupt|overload")
 _WHOLE = re.compile("|none|null|normal|(?:stop|eos|end_|complete|finish).*")
-# What a server says of a prompt that is longer than it reads.
+# Error messages of servers about a prompt that is too long.
 _TOO_LONG = re.compile(
     "(?i)HTTP 413|HTTP 4(?!29).*token|context(?! deadline| cancel)|too (?:long|large)"
 )
-# No message of a server may hold so many characters of a request on end.
+# A message of a server is dropped if it quotes this many consecutive characters of a
+# request.
 _QUOTED_CHARACTERS = 30
-# The reason of an answer that a filter of the server holds back.
+# The reason of the failure if a filter of the server withholds an answer.
 _HELD_BACK = "content_filter"
 
 
 class Answer(NamedTuple):
-    """What a server wrote, in place of a hypothesis.
+    """The answer of a server; takes the place of a hypothesis.
 
     Attributes:
-      summary: the answer as it is; its log-probabilities are NaN where the server gives
+      summary: the unchanged answer; its log-probabilities are NaN if the server gives
         none.
-      prompt_tokens, written_tokens: as the server counts them; 0 where it does not.
-      seconds: from the request to the answer.
+      prompt_tokens, written_tokens: token counts of the server; 0 if it gives none.
+      seconds: the time from the request to the answer.
     """
 
     summary: Summary
@@ -75,16 +77,16 @@ class Answer(NamedTuple):
 
     @property
     def tokens(self) -> range:
-        """As many as were written; which, a server does not say."""
+        """Placeholders for the written tokens, as a server gives only their number."""
         return range(self.written_tokens)
 
 
 class ChatClient:
-    """Sends requests; may be used from several threads.
+    """Sends requests; thread-safe.
 
     Attributes:
-      requests: those that run at once, at most.
-      closing: set where no request begins any more.
+      requests: the maximum number of requests at once.
+      closing: set when no further request may begin.
     """
 
     def __init__(
@@ -98,14 +100,14 @@ class ChatClient:
         """Connects to nothing yet.
 
         Args:
-          url: of the server, up to `/v1`.
-          parameters: of each request beside its messages.
-          requests: those that run at once, at most.
-          timeout: seconds in which a request is answered.
-          journal: the file of SQLite that keeps the answers; "" is a temporary one.
+          url: the address of the server, up to `/v1`.
+          parameters: the fields of each request besides its messages.
+          requests: the maximum number of requests at once.
+          timeout: the time-out of a request in seconds.
+          journal: the SQLite file that keeps the answers; "" is a temporary one.
 
         Raises:
-          UsageError: the key in the environment is none.
+          UsageError: the key in the environment is not a valid key.
         """
         self._url, self._parameters, self._timeout = url, parameters, timeout
         self._key = os.environ.get(_KEY_VARIABLE, "").strip()
@@ -121,11 +123,11 @@ class ChatClient:
         )
         self.requests, self.closing = requests, threading.Event()
         self._answered_at = -math.inf
-        # Whoever holds the turn may take places. Each request that runs has one, and
-        # one that runs alone has all.
+        # Only the holder of the turn may take places. A running request has one place,
+        # or all places if no other request may run.
         self._turn, self._places = threading.Lock(), threading.Semaphore(requests)
         self._lock = threading.Lock()
-        # Prompts that are not answered yet.
+        # Prompts that have no answer yet.
         self._asked: dict[str, Future[Answer | Failure]] = {}
         self._journal = sqlite3.connect(
             journal, timeout=60, isolation_level=None, check_same_thread=False
@@ -133,11 +135,11 @@ class ChatClient:
         self._keep("CREATE TABLE IF NOT EXISTS answers (request PRIMARY KEY, answer)")
 
     def ask(self, prompt: str) -> Answer | Failure:
-        """The answer to a prompt, or why there is none. Equal prompts at the same time
-        are sent once, and share it.
+        """The answer to a prompt, or a failure. Equal prompts at the same time are sent
+        once and share the answer.
 
         Raises:
-          JobError: no prompt is answered.
+          JobError: the server does not answer the test request either.
         """
         own = Future[Answer | Failure]()
         if (asked := self._asked.setdefault(prompt, own)) is own:
@@ -169,7 +171,7 @@ class ChatClient:
         return answer
 
     def check(self) -> None:
-        """Asks a small question that any model answers.
+        """Sends a small test request that any model answers.
 
         Raises:
           JobError: the server does not answer it.
@@ -189,13 +191,13 @@ class ChatClient:
         return {**self._parameters, "messages": messages}
 
     def _send(self, body: Mapping[str, Any], tries: int) -> Answer | Failure:
-        """The answer to a request, which is sent until there is one or it has failed so
-        often; or its last failure.
+        """Sends a request until there is an answer or it has failed `tries` times;
+        returns the answer or the last failure.
         """
         first = pause = self._timeout / 100
         begun, failures = time.monotonic(), 0
         while not self.closing.is_set():
-            # Requests that were answered meanwhile may be why this one was not.
+            # If other requests were answered meanwhile, the load may be the cause.
             is_alone = failures == tries - 1 and self._answered_at > begun
             with self._place(self.requests if is_alone else 1):
                 if self.closing.is_set():
@@ -212,14 +214,14 @@ class ChatClient:
                 is_over = failures >= tries
             if is_over or wait > _PATIENCE_SECONDS:
                 return answer
-            # Together long enough for a server that starts again.
+            # In total, the pauses are long enough for a server to restart.
             self.closing.wait(max(pause, wait) + random.uniform(0, first))
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
         return Failure(SEARCH, "stopped", "the job ends")
 
     @contextlib.contextmanager
     def _place(self, places: int) -> Iterator[None]:
-        """Waits for places, which the block has."""
+        """Holds a number of places while a block runs."""
         with self._turn:
             for _ in range(places):
                 self._places.acquire()
@@ -232,8 +234,8 @@ class ChatClient:
         """Sends a request once.
 
         Returns:
-          The answer, or why there is none; and the seconds in which the server wants no
-          request, which are infinite where it makes no sense to send it again.
+          The answer or a failure, and the seconds to wait before a retry; infinity if a
+          retry is useless.
         """
         begun, content = time.monotonic(), bytearray()
         try:
@@ -247,7 +249,7 @@ class ChatClient:
         except httpx2.RequestError as error:
             is_late = isinstance(error, httpx2.TimeoutException)
             reason = "timeout" if is_late else "cut_answer"
-            # One that never answered does not come back: its address is wrong.
+            # If the server has never answered, its address is wrong: no retry.
             is_wrong = isinstance(error, httpx2.ConnectError)
             is_wrong &= self._answered_at == -math.inf
             failure = Failure(SEARCH, reason, f"no answer ({error!r})")
@@ -256,7 +258,7 @@ class ChatClient:
         if status == 200:
             return _read_answer(content, time.monotonic() - begun), pause
         message = _message(content, body)
-        if self._key:  # Some servers repeat it.
+        if self._key:  # Some servers quote it.
             message = message.replace(self._key, "***")
         after = response.headers.get("Retry-After", "")
         with contextlib.suppress(ValueError):
@@ -264,7 +266,7 @@ class ChatClient:
         with contextlib.suppress(ValueError):
             pause = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
         is_final = pause > _PATIENCE_SECONDS or "insufficient_quota" in message
-        # What no document causes: a wrong key, account, path or name of a model.
+        # Not caused by a document: a wrong key, account, path or model name.
         is_final |= status < 408 and status != 400
         is_early = status in (408, 409, 425, 429) or status >= 500
         reason = f"http_{status}" if is_final or is_early else "refused"
@@ -283,7 +285,7 @@ class ChatClient:
 
 
 def read_status(status: int, content: bytearray) -> int:
-    """The status of a response, or of the error in a body that came with 200."""
+    """The status of a response; if a response with 200 holds an error, its status."""
     with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError):
         body = json.loads(content)
         error = body.get("error") or (body.get("choices") or [{}])[0].get("error")
@@ -296,15 +298,15 @@ def read_status(status: int, content: bytearray) -> int:
 
 
 def _read_answer(content: bytearray, seconds: float) -> Answer | Failure:
-    """The answer in the body of a response; a failure where the body is cut, the answer
-    was broken off, or a filter of the server holds it back.
+    """The answer in the body of a response; a failure if the body is cut off, the
+    answer was broken off, or a filter of the server withheld it.
     """
     try:
         body = json.loads(content)
         choice, usage = body["choices"][0], body.get("usage")
         message, reason = choice["message"], str(choice.get("finish_reason") or "")
         text = message.get("content") or message.get("refusal") or ""
-        if not isinstance(text, str):  # It has parts, of text and other kinds.
+        if not isinstance(text, str):  # A list of parts: text and other kinds.
             text = "".join(part.get("text", "") for part in text)
     except (ValueError, TypeError, LookupError, AttributeError):
         return Failure(SEARCH, "cut_answer", "the answer is cut, or no answer")
@@ -324,14 +326,14 @@ def _read_answer(content: bytearray, seconds: float) -> Answer | Failure:
 
 
 def _count(tokens: Any) -> int:
-    """Tokens that a server counts; 0 where it states no possible number."""
+    """A token count of a server; 0 if it is missing or impossible."""
     is_possible = isinstance(tokens, int | float) and 0 <= tokens < 1 << 31
     return int(tokens) if is_possible else 0
 
 
 def _log_probs(choice: Mapping[str, Any], text: str) -> list[float]:
-    """The log-probabilities of the tokens of an answer and of its end, without those of
-    the thoughts before it, which llama.cpp lists too; NaN where they are not known.
+    """The log-probabilities of an answer's tokens, end token included, without the
+    thoughts before it, which llama.cpp lists too; [NaN] if they are unknown.
     """
     answer, message = answer_text(text), choice["message"]
     written, values, ends = b"", [], []
@@ -346,14 +348,14 @@ def _log_probs(choice: Mapping[str, Any], text: str) -> list[float]:
     place = written.rfind(answer.encode(errors="ignore"))
     is_thought = any(message[key] for key in message if "reasoning" in key)
     if place < 0 and (is_thought or answer != text.strip()):
-        return [math.nan]  # Which of them are the answer's is not known.
+        return [math.nan]  # It is unknown which of them belong to the answer.
     values = [value for value, end in zip(values, ends, strict=True) if end > place]
     return values if values and all(map(math.isfinite, values)) else [math.nan]
 
 
 def _message(content: bytearray, body: Mapping[str, Any]) -> str:
-    """What a server says of an error, as JSON in ASCII; "" where that quotes a request,
-    of which the escapes may be escaped once more.
+    """The error message of a server, as JSON in ASCII; "" if it quotes a request, even
+    with its escapes escaped again.
     """
     with contextlib.suppress(ValueError):
         message = json.dumps(json.loads(content))[:3000]

@@ -1,5 +1,5 @@
-"""How far a document supports its summary, by a model that another project trained to
-check claims.
+"""The claim checker: scores how well a document supports its summary, with an imported
+model that was trained to check claims.
 
     document   two sentences that fit | the next three | ...     chunks
     summary    a line
@@ -7,9 +7,9 @@ check claims.
     score      the mean over the lines, of the maximum over the chunks, of the
                probability that the chunk supports the line
 
-That is the score of MiniCheck (Tang et al. 2024) and AlignScore (Zha et al. 2023). A
-model reads a chunk and a line as one text. An encoder labels it (`read_checker`); a T5
-as that of MiniCheck writes 1 where the chunk supports the line, and else 0:
+This is the score of MiniCheck (Tang et al. 2024) and AlignScore (Zha et al. 2023). A
+model reads a chunk and a line as one text. An encoder labels it (`read_checker`); a T5,
+such as MiniCheck's, writes 1 if the chunk supports the line, otherwise 0:
 
     predict: CHUNK</s>LINE
 """
@@ -32,15 +32,15 @@ from precis.model.inference.batches import group_by_length, pad_sources
 from precis.model.inference.sentence_vectors import cut_windows
 from precis.model.text.normalization import one_line
 
-# Tokens of one call.
+# Tokens in one call.
 _BATCH_TOKENS = 8_192
 
 
 def open_checker(folder: str) -> StoredBundle:
-    """Opens the bundle of a model that checks claims.
+    """Opens the bundle of a claim checker.
 
     Raises:
-      UsageError: the folder is no complete bundle, or holds no such model.
+      UsageError: the folder is not a complete bundle, or its model cannot check claims.
       DataError: a file differs from the manifest.
     """
     contents = open_stored(folder, ENCODER, ABSTRACTIVE)
@@ -56,14 +56,14 @@ def open_checker(folder: str) -> StoredBundle:
 
 
 class ClaimChecker:
-    """Scores summaries by the support that they have in their documents.
+    """Scores how well documents support their summaries.
 
     Attributes:
-      model_id: the name of the bundle.
+      model_id: the model_id of the bundle.
     """
 
     def __init__(self, folder: str) -> None:
-        """Reads the bundle of a model.
+        """Loads the model from its bundle.
 
         Raises:
           UsageError: as `open_checker`.
@@ -96,14 +96,14 @@ class ClaimChecker:
     def score(self, sentences: Sequence[str], summary: str) -> float | None:
         """Scores a summary.
 
-        A sentence that is longer than the model reads is cut at its end.
+        A sentence that is too long for the model is cut off.
 
         Args:
-          sentences: of the document.
-          summary: a sentence a line.
+          sentences: the sentences of the document.
+          summary: the summary, one sentence per line.
 
         Returns:
-          From 0 to 1; None where there is no sentence or no line.
+          The score, from 0 to 1; None if there is no sentence or no line.
         """
         lines = [line for line in summary.splitlines() if line.strip()]
         if not (sentences and lines):
@@ -119,8 +119,8 @@ class ClaimChecker:
         return float(probabilities.reshape(len(lines), -1).max(axis=1).mean())
 
     def _chunks(self, sentences: Sequence[str], lines: Sequence[str]) -> list[str]:
-        """Texts of whole sentences, each short enough to be read with any line."""
-        # In a chunk there is a space before a sentence.
+        """Chunks of whole sentences, each short enough to be read with any line."""
+        # Sentences of a chunk are joined by spaces.
         spaced = [f" {one_line(sentence)}" for sentence in sentences]
         parts = [*spaced, *lines, self._text("", "")]
         *lengths, around = map(len, self._tokenizer.encode_parts(parts))
@@ -132,23 +132,23 @@ class ClaimChecker:
         return ["".join(spaced[first:last])[1:] for first, _, last in windows]
 
     def _cut(self, ids: np.ndarray) -> np.ndarray:
-        """The ids of a text without the end of its chunk, if it is too long.
+        """The ids of a text; if it is too long, without the end of its chunk.
 
         <s> Rain Ġfell . </s> Rain </s>  cut to 6  ->  <s> Rain Ġfell </s> Rain </s>
         """
         excess = max(0, len(ids) - self._max_tokens)
-        end = int(np.argmax(ids == ids[-1]))  # It stands behind the chunk too.
+        end = int(np.argmax(ids == ids[-1]))  # The end token is after the chunk too.
         kept = np.delete(ids, slice(max(1, end - excess), end)) if excess else ids
         return self._tokenizer.cut(kept, self._max_tokens)
 
 
 def _answer_logits(bundle: Bundle, tokens: Any) -> Any:
-    """Texts int32 [B, S] -> the logits of 0 and 1 as the answer of a T5, [B, 2]."""
+    """The logits of the answers 0 and 1 of a T5: texts int32 [B, S] -> [B, 2]."""
     from precis.model.backend import ops
 
     assert bundle.special is not None  # It was imported.
     zero, one = (ids[0] for ids in bundle.tokenizer.encode_parts(["0", "1"]))
-    # Keras warns of an attention over a single token.
+    # Two start tokens, as Keras warns about attention over a single token.
     starts = ops.full((ops.shape(tokens)[0], 2), bundle.special.start_id, "int32")
     logits = bundle.network(tokens, starts)[:, 0]  # [B, V]
     return ops.take(logits, [zero, one], axis=1)

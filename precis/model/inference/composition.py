@@ -1,27 +1,27 @@
-"""A summary from sentences that were written one by one.
+"""Composes a summary from sentences that the writer has rewritten one by one.
 
-Each of the best sentences of a document was rewritten, with several results. The
-summary takes at most one of them for each sentence, or the sentence as it stands or
-without some of its clauses (`clause_cuts`): those that together have the highest
-expected ROUGE (`extractive.expected`), less what speaks against each line. They come in
-the order of the document.
+For each of the best sentences of a document, the writer gives several rewrites. For a
+line of the summary there is a choice: one of the rewrites, the sentence unchanged, the
+sentence without some of its clauses (`clause_cuts`), or nothing. The lines chosen
+together maximise the expected ROUGE (`extractive.expected`) minus the cost of each
+line. They keep the order of the document.
 
-    sentence 2    it as it stands, or "Troops seized the bridge.", or ...
-    sentence 5    it as it stands, or "Nobody was hurt.", or ...
+    sentence 2    unchanged, or "Troops seized the bridge.", or ...
+    sentence 5    unchanged, or "Nobody was hurt.", or ...
     summary       Troops seized the bridge.
                   Nobody was hurt.
 
-A line must be complete and say what its sentence says, by rules on its words. A small
+Rules on words check that a line is complete and faithful to its sentence. A small
 network often stops within a clause, joins the beginning of one clause to the end of
-another, or changes a word. The rules are for English and apply to no other language.
+another, or changes a word. The rules apply to English only.
 
     sentence   On Monday, troops seized the old bridge when the mayor left his town.
     faithful   Troops seized the bridge.            `when` begins another clause
-    cut        Troops seized the old.               `bridge` belongs to it
-    cut        Bridge when the mayor left.          begins behind `old`
+    cut        Troops seized the old.               `bridge` is missing
+    cut        Bridge when the mayor left.          begins after `old`
     cut        The mayor's old bridge.              no verb
-    cut        Troops seized old bridge.            its `the` is lost
-    joined     Troops left his town.                too much between the first two
+    cut        Troops seized old bridge.            `the` is missing
+    joined     Troops left his town.                too many words between the first two
     changed    Rebels seized the old bridge.        no `rebels` in the sentence
     claimed    The bridge was safe.                 of `police said the bridge was safe`
 """
@@ -53,60 +53,60 @@ from precis.model.text.sentence_confidence import has_verb, sentence_confidence
 from precis.model.text.sentences import Sentence
 from precis.model.text.stop_words import STOP_WORDS
 
-# Chosen on 800 training articles that no network had read. A line is worth less, in
-# F1, by this share of what its score is below that of the best way to write it,
+# Costs are in F1, tuned on 800 held-out training articles.
+# Cost of a rewrite, per unit of score below the best rewrite of the sentence.
 _SCORE_WEIGHT = 0.2
-# or by this where it stands as in the article, and there is a shorter way to say it.
+# Cost of an unchanged sentence if there is another way to write it.
 _UNWRITTEN_COST = 0.05
-# It is worth more by this share of its pairs of words that the article does not have.
+# Gain of a rewrite, times the share of its word pairs that are not in the article.
 _NOVELTY_WEIGHT = 0.4
-# A line is worth less by this share of the probability that it is wrong; chosen on 600
-# other articles.
+# Cost of a line, times the probability that it is wrong; tuned on 600 other articles.
 _DOUBT_COST = 0.1
-# What a summary costs that is as long as its reference is expected to be.
+# Cost of a summary as long as its reference is expected to be.
 _LENGTH_COST = 0.05
-# The probability of a written word that the article does not have to stand in the
-# reference; and the factor of the less likely word of a pair for a pair of that kind.
+# The probability that the reference has a written word which the article does not have.
 _NOVEL_WORD = 0.3
+# A new pair of words has the probability of its less likely word, but at least
+# _RARE_WORD, times this factor.
 _NOVEL_PAIR = 0.8
 _RARE_WORD = 0.05
 
 _SPACED_MARK = re.compile(r" ([.,;:!?](?= |$))")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _MIN_WORDS = 4
-# A line that ends in such a word was cut.
+# A line that ends in one of these words was cut off.
 _OPEN_ENDS = STOP_WORDS - {"it", "them", "him", "her", "me", "us", "you"}
 _PUNCTUATION = frozenset('.,;:?!"”“()[]–—…`')
 _DETERMINERS = frozenset({"a", "an", "the"})
 _ALL_DETERMINERS = _DETERMINERS | {"his", "her", "its", "their"}
-# What may stand in the sentence behind the last word of a line,
+# A line may end where the sentence goes on with one of these words,
 _NEW_CLAUSES = frozenset(
     "after although amid among and as at because before but by despite during "
     "following for from if in into nor on or over since so though through under "
     "unless until when where which while who whom whose with without".split()
 )
-# and before its first.
+# and begin after one of these.
 _OPENINGS = frozenset(
     "although and because but if or said say saying says since so that though when "
     "where while yet".split()
 )
-# A clause that begins so needs another one behind a comma.
+# A clause that begins with one of these needs a comma and a main clause.
 _SUBORDINATE = frozenset(
     "after although as because before if once since though unless until what when "
     "whenever where while who whoever".split()
 )
-# Words of a sentence that a line may leave out at one place.
+# The maximum number of consecutive words of a sentence that a line may leave out.
 _MAX_SKIPPED = 5
-# Words that a line may have without its sentence.
+# Words that a line may have even if its sentence does not.
 _FREE = frozenset().union(*map(tokenize, [*STOP_WORDS, "say says said"]))
 
 
 class RewrittenSentence(NamedTuple):
-    """A sentence of a document and the ways to write it.
+    """A sentence of a document and its rewrites.
 
     Attributes:
-      sentence: as it stands.
-      ways: what the network wrote of it, best first.
+      sentence: the unchanged sentence.
+      ways: the network's rewrites, best first.
     """
 
     sentence: Sentence
@@ -114,15 +114,15 @@ class RewrittenSentence(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line that a summary may have.
+    """A possible line of a summary.
 
     Attributes:
-      sentence: that it is written of.
+      sentence: the sentence that the line comes from.
       text: the line.
-      words: as ROUGE reads them.
-      way: what the network wrote; None for the sentence, whole or cut.
-      cost: what speaks against it.
-      confidence: the probability that it is right.
+      words: its words, as ROUGE tokenizes them.
+      way: the network's rewrite; None for the sentence itself, whole or cut.
+      cost: the F1 that is subtracted for the line.
+      confidence: the probability that the line is right.
     """
 
     sentence: Sentence
@@ -144,15 +144,15 @@ def compose_summary(
     """Composes the summary of a document.
 
     Args:
-      rewritten: the sentences that it may speak of, in document order.
-      expected: what is expected of its reference: its words and pairs are all those of
-          the document.
-      most: lines that it has, at most.
-      limit: its length, at most.
-      is_english: whether the rules for English apply to its lines.
+      rewritten: the sentences to choose from, in document order.
+      expected: the expected reference: probabilities for all words and pairs of words
+          of the document.
+      most: the maximum number of lines.
+      limit: the length limit.
+      is_english: whether the rules for English apply.
 
     Returns:
-      One summary, or none without a line within the limit. Its score and its mean
+      One summary, or none if no line is within the limit. Its score and mean
       log-probability are the means over the lines that the network wrote.
     """
     lines = [
@@ -184,15 +184,15 @@ def compose_summary(
 def _lines(
     rewritten: RewrittenSentence, pairs: Collection[Gram], *, is_english: bool
 ) -> list[_Line]:
-    """The lines that may stand for a sentence, itself last.
+    """The possible lines for a sentence, the unchanged sentence last.
 
     Args:
-      rewritten: the sentence.
-      pairs: of words, all those of the document.
+      rewritten: the sentence and its rewrites.
+      pairs: all pairs of words of the document.
       is_english: as in `compose_summary`.
     """
     sentence = rewritten.sentence
-    source = one_line(sentence.text)  # in the normal form of what is written of it
+    source = one_line(sentence.text)  # normalised as the rewrites are
     source_words = tokenize(source)
     telling = sentence_confidence if is_english else lambda _: 1.0
     source_confidence = telling(source)
@@ -234,8 +234,8 @@ def _lines(
 
 
 def _spaced_as(sentence: str, line: str) -> str:
-    """A line with no space before its marks, unless its sentence has one before its
-    own: a network that has read both kinds of text writes either.
+    """The line without spaces before punctuation, unless its sentence has them: a
+    network trained on both kinds of text writes either.
     """
     return line if _SPACED_MARK.search(sentence) else _SPACED_MARK.sub(r"\1", line)
 
@@ -243,8 +243,8 @@ def _spaced_as(sentence: str, line: str) -> str:
 def _with_novel(
     expected: ExpectedReference, lines: Iterable[_Line]
 ) -> ExpectedReference:
-    """What is expected of a reference, with the words and pairs that were written and
-    that the document does not have.
+    """The expected reference, extended by words and pairs of the lines that are not in
+    the document.
     """
     words, pairs = dict(expected.words), dict(expected.pairs)
     for line in lines:
@@ -260,13 +260,12 @@ def _with_novel(
 def is_cut(
     line: str, words: Sequence[str], sentence: str, sentence_words: Sequence[str]
 ) -> bool:
-    """Whether a line is complete and only leaves out words of its sentence: it has no
-    others but those that join words, puts none side by side that stand in another order
-    or far apart, and neither leaves out nor adds one that qualifies or attributes.
+    """Whether a line is a complete shortening of its sentence: `is_complete` and
+    `keeps_words` hold, and both have the same qualifying and attributing words.
 
     Args:
-      line, sentence: their texts.
-      words, sentence_words: their words, as ROUGE reads them.
+      line, sentence: the texts.
+      words, sentence_words: their words, as ROUGE tokenizes them.
     """
     return (
         is_complete(line, sentence)
@@ -276,8 +275,8 @@ def is_cut(
 
 
 def is_complete(line: str, sentence: str) -> bool:
-    """Whether a line neither ends nor begins within a clause, and has a verb and the
-    other half of a pair such as `not only` and `but` where its sentence has them.
+    """Whether a line begins and ends at clause boundaries, and keeps the verb and both
+    halves of pairs such as `not only ... but` if its sentence has them.
     """
     written, source = _tokens(line), _tokens(sentence)
     words = [token for token in written if token.isalnum()]
@@ -297,12 +296,12 @@ def is_complete(line: str, sentence: str) -> bool:
 
 
 def keeps_words(written: Sequence[str], source: Sequence[str]) -> bool:
-    """Whether a line has no words that its sentence does not have, but for those that
-    join words, and puts none side by side that stand in another order or far apart.
+    """Whether a line has only words of its sentence and function words, and its
+    neighbouring words have the same order and are close together in the sentence.
 
     Args:
-      written: the words of the line, as ROUGE reads them.
-      source: those of the sentence.
+      written: the words of the line, as ROUGE tokenizes them.
+      source: the words of the sentence.
     """
     known = frozenset(source)
     if not frozenset(written) <= known | _FREE:
@@ -333,15 +332,14 @@ def _tokens(text: str) -> list[str]:
 
 
 def _is_allowed(source: list[str], word: str, neighbour: str, side: int) -> bool:
-    """Whether a line may have a word of its sentence as its last (side -1) or its first
-    (side 1).
+    """Whether a line may end (side -1) or begin (side 1) with a word of its sentence.
 
     Args:
       source: the tokens of the sentence.
-      word: the word.
-      neighbour: that on the named side of it in the line; it tells which of several
-          equal words of the sentence is meant.
-      side: of the neighbour.
+      word: the last or first word of the line.
+      neighbour: the word next to it in the line; it tells which of several equal words
+          of the sentence is meant.
+      side: the side of the neighbour: -1 before the word, 1 after it.
     """
     places = [place for place, token in enumerate(source) if token == word]
     near = [

@@ -1,9 +1,9 @@
-"""The search of CTranslate2 in place of TensorFlow's: token ids of documents in, ranked
-hypotheses out.
+"""Search with CTranslate2: token ids of documents in, ranked hypotheses out.
 
-It has its own beam search: a document is done once as many hypotheses have ended as the
-beam holds, and the probabilities of tokens that a rule forbids are distributed over the
-others. Scores, ranks and margins are made of its log-probabilities as everywhere here.
+CTranslate2 has its own beam search. A document is done when as many hypotheses have
+ended as the beam is wide. If a rule forbids tokens, the probabilities of the others are
+renormalised. Scores, ranks and margins are computed from its log-probabilities as in
+`searcher`.
 """
 
 import itertools
@@ -31,17 +31,17 @@ from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
 from precis.model.text.length_limit import LengthLimit
 
-# It does not choose AVX-512 on every chip that has it.
+# CTranslate2 does not choose AVX-512 on every chip that has these.
 _AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
-# The log-probability of what could not be written; far below every real one.
+# Hypotheses with a log-probability below this hold a forbidden token.
 _IMPOSSIBLE = -5e8
 
 
 def check_engine(bundle: Bundle, config: SearchConfig) -> None:
-    """Refuses what CTranslate2 does not do.
+    """Checks that CTranslate2 supports a network and the search settings.
 
     Raises:
-      UsageError: naming the network or the setting.
+      UsageError: it does not.
     """
     check_network(bundle)
     is_penalised = config.repetition_penalty != 1
@@ -58,8 +58,8 @@ def check_engine(bundle: Bundle, config: SearchConfig) -> None:
 
 
 def _choose_instructions() -> None:
-    """Has CTranslate2 compute with AVX-512 where the chip has it, in every process that
-    searches, before its first search.
+    """Makes CTranslate2 use AVX-512 if the chip has it; to be called in each search
+    process, before its first search.
     """
     description = Path("/proc/cpuinfo")
     if description.exists() and set(description.read_text().split()) >= _AVX512:
@@ -67,11 +67,10 @@ def _choose_instructions() -> None:
 
 
 class CTranslate2Searcher:
-    """Searches summaries with CTranslate2.
+    """Searches for summaries with CTranslate2.
 
     Attributes:
-      config: the search settings; its lengths are limited to what the network can
-        write.
+      config: the search settings, with lengths limited to what the network can write.
     """
 
     def __init__(
@@ -84,15 +83,15 @@ class CTranslate2Searcher:
         limit: LengthLimit,
         threads: int,
     ) -> None:
-        """Loads a network, which is converted where it was not before.
+        """Loads a network, after converting it if that was not done before.
 
         Args:
-          folder: of the bundle.
+          folder: the folder of the bundle.
           bundle: its content, without weights.
           precision: float32 or int8.
           config: the search settings.
-          limit: of a summary.
-          threads: that it computes on.
+          limit: the length limit of a summary.
+          threads: the number of threads.
         """
         _choose_instructions()
         config, self._shorter = search_within(limit, bundle.tokenizer, config)
@@ -117,14 +116,14 @@ class CTranslate2Searcher:
         )
 
     def _search(self, sources: Sequence[np.ndarray], longest: int) -> list[Any]:
-        """The hypotheses of each document, or why it has none.
+        """The hypotheses of each document, or its failure.
 
         Args:
           sources: int32 [S] each.
-          longest: the tokens of a hypothesis, at most.
+          longest: the maximum number of tokens of a hypothesis.
         """
         config, special = self.config, self._special
-        # The token that is written at the last place costs nothing, and is put there.
+        # `last_id` is appended after the search, with log-probability 0.
         last = []
         if special.last_id is not None and longest == config.max_summary_tokens:
             last = [special.last_id]
@@ -164,7 +163,7 @@ class CTranslate2Searcher:
         return results
 
     def _rank(self, beam: list[Hypothesis]) -> list[Hypothesis]:
-        """The n best of a beam, with their margins."""
+        """The n best hypotheses of a beam, with their margins."""
         is_behind = self.config.unfinished == "last"
         beam.sort(key=lambda each: (is_behind and not each.is_finished, -each.score))
         ranked = [

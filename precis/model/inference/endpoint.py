@@ -1,8 +1,8 @@
 """Summaries by a language model behind an endpoint, which vLLM, llama.cpp, Ollama, TGI
 or a cloud serves: the bundle openai://HOST:PORT/v1#MODEL.
 
-The sources of documents are their
-bytes in UTF-8, as the tokens of the model are not known here; passages are cut by them.
+The tokens of the model are not known here. So the tokens of a source are its bytes in
+UTF-8, and passages are cut by their number of bytes.
 """
 
 import functools
@@ -28,14 +28,15 @@ from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
 
 _LEAST_BYTES = 256
-# No server reads fewer tokens than that; one that says so does not count.
+# Token counts below this are not taken for the context of a server.
 _LEAST_CONTEXT = 128
-# Prompts of the same number of tokens may differ by this part of their bytes.
+# If prompts with the same token count differ in bytes by more than this factor, the
+# server has cut them off.
 _SPREAD = 1.1
 
 
 class Utf8:
-    """Stands in place of a tokenizer: the tokens of a text are its bytes."""
+    """A tokenizer whose tokens are the bytes of a text."""
 
     surrounding_ids: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
@@ -52,7 +53,7 @@ class Utf8:
         return ids[:length]
 
     def decode(self, ids: np.ndarray) -> str:
-        """The text of bytes; a character that was cut is left out."""
+        """The text of bytes; incomplete characters are left out."""
         return ids.astype(np.uint8).tobytes().decode(errors="ignore").strip()
 
 
@@ -66,10 +67,10 @@ class Endpoint(Writer):
 
         Args:
           client: sends the requests; an attribute.
-          instruction: what the model is told before each document.
-          tokens: of the instruction and a source, at most.
-          limit: of a summary. The model is asked once more where no sentence that it
-            begins with is within it.
+          instruction: the instruction before each document.
+          tokens: the maximum number of tokens of the instruction and a source.
+          limit: the length limit of a summary. If not even the first sentence of an
+            answer is within it, the model is asked once more.
         """
         self.source_tokenizer: Any = Utf8()
         self.client, self._instruction = client, instruction
@@ -78,9 +79,9 @@ class Endpoint(Writer):
         self.say_once = functools.cache(say)
 
     def room(self, text: str) -> int:
-        """The bytes of a text that the model reads at once, at most."""
-        # Tokens have more bytes in most languages: of letters of one byte, and of
-        # letters of several bytes, of which most vocabularies know fewer.
+        """The maximum number of bytes of a text that the model reads at once."""
+        # Low estimates of bytes per token: 3 if most letters have one byte, otherwise
+        # 2, as most vocabularies have fewer long pieces of other letters.
         size = 2 if len(text.encode(errors="ignore")) > 1.5 * len(text) else 3
         room = self._tokens * size - len(self._instruction.encode())
         return max(_LEAST_BYTES, room)
@@ -90,12 +91,12 @@ class Endpoint(Writer):
         self._threads = ThreadPoolExecutor(self.client.requests)
 
     def _end(self) -> None:
-        """Sends no request any more."""
+        """Stops sending requests."""
         self.client.closing.set()
         self._threads.shutdown(cancel_futures=True)
 
     def begin(self, sources: Sequence[np.ndarray]) -> PendingWindow:
-        """Begins to ask for summaries of sources, bytes as int32 [S] each."""
+        """Begins to ask for summaries of sources, which are bytes, int32 [S] each."""
         submit = self._threads.submit
         prompts: list[tuple[str, int]] = []
         counts = functools.cache(lambda: cut_counts(prompts))
@@ -110,7 +111,7 @@ class Endpoint(Writer):
                     "prompts; give its context as `context_tokens=`"
                 )
                 first = first._replace(has_read_all=False)
-            # Those that hold a word.
+            # Further answers count only if they hold a word.
             return [first, *(each for each in further if isinstance(each, Summary))]
 
         return PendingWindow(
@@ -123,7 +124,9 @@ class Endpoint(Writer):
     def _summarize(
         self, source: np.ndarray, prompts: list[tuple[str, int]]
     ) -> SearchedBatch:
-        """Asks for the summary of a source; adds the prompt and its tokens."""
+        """Asks for the summary of a source; adds the prompt and its number of tokens to
+        `prompts`.
+        """
         text = self.source_tokenizer.decode(source)
         prompt = f"{self._instruction}\n\n{text}"
         answer = attempt(prompt, self.client.ask, stage=SEARCH)
@@ -133,7 +136,7 @@ class Endpoint(Writer):
             prompt += f"\n\nYour last answer is too long: {size}."
             further = attempt(prompt, self.client.ask, stage=SEARCH)
             if not isinstance(further, Failure):
-                # The cost of the best one is that of both.
+                # The first answer carries the cost of both.
                 written = answers[0].written_tokens + further.written_tokens
                 answers = [answers[0]._replace(written_tokens=written), further]
         ended = time.monotonic()
@@ -142,7 +145,7 @@ class Endpoint(Writer):
         return SearchedBatch([answers or answer], read, read, started, ended)
 
     def _excess(self, answer: Answer, text: str) -> str:
-        """The size of an answer to a text, if nothing of it is within the limit."""
+        """The size of an answer, if nothing of it is within the limit; otherwise ""."""
         if not self._limit:
             return ""
         summary = attempt(answer, self._read, stage=SEARCH)
@@ -152,7 +155,7 @@ class Endpoint(Writer):
         return f"{count_words(summary.text)} words, {len(summary.text)} characters"
 
     def _read(self, answer: Answer) -> Summary | Failure:
-        """An answer as a summary, one sentence a line; a failure where it holds no
+        """An answer as a summary, one sentence per line; a failure if it holds no
         word.
         """
         text, is_finished = answer.summary.text, answer.summary.is_finished
@@ -168,14 +171,14 @@ class Endpoint(Writer):
 
 
 def cut_counts(prompts: Iterable[tuple[str, int]]) -> set[int]:
-    """The numbers of tokens at which a server has cut prompts.
+    """The token counts at which a server has cut off prompts.
 
-    A token is no longer than a word, and has at most some four characters of a text
-    without spaces. As many tokens of two prompts of other lengths, and more of none,
-    are what the server reads.
+    A count is such a cut if it is smaller than the number of words of the prompt, or
+    than an estimate for text without spaces. The largest count is one too if prompts of
+    very different lengths have it.
 
     Args:
-      prompts: with the tokens that the server has counted of each.
+      prompts: the prompts, each with the number of tokens that the server has counted.
     """
     cut, sizes = set(), defaultdict[int, list[int]](list)
     for prompt, count in prompts:

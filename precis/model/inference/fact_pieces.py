@@ -1,8 +1,8 @@
-"""Which pieces of a vocabulary spell numbers, dates and names: what
-`search.copy_constraint` must know of a tokenizer.
+"""Which pieces of a vocabulary spell numbers, dates and names: the table that
+`search.copy_constraint` needs.
 
-The words are those by which `quality.facts` judges a summary, so that what a search may
-write is what is not flagged. English only, as there.
+The word lists are the same as in `quality.facts`, so that a search writes only facts
+that are not flagged there. Both are for English only.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ _SENTENCE_ENDS = frozenset(".?!:\"'“”‘’`([" + LINE_BREAK)
 def fact_pieces(
     tokenizer: AnyTokenizer, special: SpecialTokens, kinds: Sequence[str]
 ) -> copy_constraint.PieceTable:
-    """The table of a vocabulary.
+    """Makes the table of a vocabulary.
 
     Args:
-      tokenizer: of sources and summaries.
-      special: a sentence begins behind the start token and the prefix.
-      kinds: `numbers`, which are dates too, and `names`.
+      tokenizer: the tokenizer of sources and summaries.
+      special: the special tokens; a sentence begins after the start token and prefix.
+      kinds: `numbers`, which include dates, and `names`.
     """
     pieces = [tokenizer.piece(token) for token in range(tokenizer.vocabulary_size)]
     has_spaces = any(piece.startswith(SPACE) for piece in pieces)
@@ -83,8 +83,8 @@ def fact_pieces(
 
 
 def _classify(text: str, kinds: Sequence[str]) -> tuple[int, bool]:
-    """The class of a piece that begins a word, and whether it is a whole word that
-    needs no support.
+    """The class of a piece that begins a word, and whether it is a whole word that need
+    not be in the source.
     """
     word = text.casefold()
     is_capital = text[0].isupper()
@@ -103,7 +103,7 @@ def _classify(text: str, kinds: Sequence[str]) -> tuple[int, bool]:
 
 
 def _number_beginnings(tokenizer: AnyTokenizer) -> frozenset[int]:
-    """The first pieces of the names of numbers that have several."""
+    """The first pieces of number words that consist of several pieces."""
     words = sorted(_NUMBER_WORDS)
     encoded = tokenizer.encode_parts([f" {word}" for word in words])
     return frozenset(int(ids[0]) for ids in encoded if len(ids) > 1)

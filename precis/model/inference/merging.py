@@ -1,13 +1,13 @@
-"""One summary from the summaries of the passages of a document.
+"""Merges the summaries of a document's passages into one summary.
 
     passages     A. B.     B. C.     D. E.
     repeated               B.
     merged       A. B. C. D.
 
-To merge them is to summarize several documents about one subject. The method follows
-Gillick and Favre (2009): the concepts of a summary are its pairs of consecutive words,
-a concept is worth as much as there are passages whose summary has it, and sentences
-are added whose new concepts are worth most for their length.
+This is like summarizing several documents about one subject. The method follows Gillick
+and Favre (2009). The concepts of a summary are its pairs of consecutive words. The
+value of a concept is the number of passages whose summary has it. Sentences are added
+in the order of the value of their new concepts per word.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from precis.model.text.sentences import split_sentences
 from precis.model.text.stop_words import STOP_WORDS
 from precis.model.text.words import words
 
-# A sentence repeats others if they have a larger share of its concepts.
+# A sentence is a repetition if a larger share of its concepts is covered already.
 _MAX_REPEATED_SHARE = 0.5
 
 
@@ -50,22 +50,22 @@ def merge_summaries(
 ) -> list[Summary]:
     """Merges the best summary of each passage.
 
-    The summary of the first passage is kept whole, because it says what a reader of
-    the beginning learns. Sentences of the other passages are added until they are as
-    long as `length - 1` summaries. Repetitions are left out. The sentences come in the
-    order of the document.
+    The summary of the first passage is kept whole, as it covers the beginning of the
+    document. Sentences of the other passages are added until they are as long as
+    `length - 1` summaries. Repetitions are left out. The sentences keep the order of
+    the document.
 
     Args:
       passages: the summaries of each passage, best first, in document order.
-      length: about the length of the result, in mean lengths of a passage's summary;
-        0 is the square root of the number of passages.
-      language: of the document. Except in English, pairs of stop words are
-        concepts too.
+      length: the approximate length of the result, in mean lengths of a passage's
+        summary; 0 means the square root of the number of passages.
+      language: the language of the document. In languages other than English, pairs of
+        stop words are concepts too.
 
     Returns:
-      One summary, or none if no passage has one. Its score and its mean
-      log-probability are the means over the passages it has sentences of; its margin
-      is the smallest of theirs.
+      One summary, or none if no passage has one. Its score and mean log-probability
+      are means, and its margin is the minimum, over the passages that it has
+      sentences of.
     """
     written = [ranked[0] for ranked in passages if ranked]
     if not written:
@@ -93,7 +93,7 @@ def _candidates(summaries: Sequence[Summary], language: str) -> list[_Candidate]
 def _concepts(sentence: Sequence[str], stops: Set[str]) -> frozenset[tuple[str, ...]]:
     """The pairs of consecutive words that are not both stop words.
 
-    A sentence without such a pair is a concept itself.
+    If a sentence has no such pair, the whole sentence is its concept.
     """
     pairs = itertools.pairwise(sentence)
     concepts = frozenset(pair for pair in pairs if not stops >= set(pair))
@@ -105,7 +105,7 @@ def _choose(candidates: Sequence[_Candidate], length: float) -> list[_Candidate]
 
     Args:
       candidates: the sentences.
-      length: about the length of the result, in mean lengths of a passage's summary.
+      length: as in `merge_summaries`, but not 0.
     """
     if not candidates:
         return []
@@ -117,19 +117,19 @@ def _choose(candidates: Sequence[_Candidate], length: float) -> list[_Candidate]
     covered: set[tuple[str, ...]] = set()
 
     def repeats(place: int) -> bool:
-        """Whether a sentence says mostly what is covered."""
+        """Whether most of a sentence's concepts are covered."""
         concepts = candidates[place].concepts
         return len(concepts & covered) > _MAX_REPEATED_SHARE * len(concepts)
 
     def value(place: int) -> float:
-        """What the concepts that are not yet covered are worth, for each word."""
+        """The value of a sentence's new concepts, per word."""
         new = candidates[place].concepts - covered
         return sum(values[each] for each in new) / candidates[place].words
 
     rest = list(range(len(candidates)))
     while rest:
         if candidates[rest[0]].passage == candidates[0].passage:
-            place = rest.pop(0)  # all of the first passage
+            place = rest.pop(0)  # the first passage is kept whole
             if repeats(place):
                 continue
         else:

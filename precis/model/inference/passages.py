@@ -1,6 +1,6 @@
-"""Passages: a document that is longer than a network reads, as several sources.
+"""Passages: cuts a document that is too long for a network into several sources.
 
-A passage holds whole sentences, as many as fit the network, and begins with some
+A passage holds as many whole sentences as fit the network, and begins with some
 sentences of the passage before it. All passages of a document are about equally long.
 
     sentences        0  1  2  3  4  5  6  7
@@ -8,8 +8,8 @@ sentences of the passage before it. All passages of a document are about equally
     second passage         ~~~^^^^^^         ~ is read again
     third passage                ~~~^^^^^
 
-Each passage is a source of its own: it has the special tokens of the tokenizer and the
-task prefix.
+Each passage is a separate source, with the special tokens of the tokenizer and the task
+prefix.
 """
 
 import bisect
@@ -23,16 +23,16 @@ import numpy as np
 from precis.model.inference.sentence_vectors import SentenceWindow, cut_windows
 from precis.model.tokenization.folder import AnyTokenizer
 
-# Of the tokens of a passage, at most one in so many is read again.
+# At most one eighth of a passage repeats the passage before it.
 _OVERLAP_PART = 8
-# A sentence that is longer than the network reads is cut into pieces of a fourth of
-# that length, so that passages can be of about the same length.
+# A sentence that is too long for the network is cut into parts of a fourth of the
+# network's length, so that passages can be about equally long.
 _PIECES_PER_PASSAGE = 4
 _WORD = re.compile(" ?[^ ]+")
 
-# What a network writes of.
-WHOLE = "whole"  # all of a document
-BEST_SENTENCES = "sentences"  # single sentences, which a selector chose of all
+# What a network reads.
+WHOLE = "whole"  # the whole document
+BEST_SENTENCES = "sentences"  # single sentences that a selector chose
 
 
 class EncodedDocument(NamedTuple):
@@ -41,11 +41,11 @@ class EncodedDocument(NamedTuple):
     Attributes:
       passages: int32 [S] each, at most as long as the network reads.
       source_tokens: the number of tokens of the whole document.
-      seen_tokens: how many of them stand in the passages, each counted once.
-      method: what the network writes of: WHOLE, BEST_SENTENCES, or how it reads a
-          document that is too long for it.
-      places: of BEST_SENTENCES, the sentence of the document in each passage, and then
-          the others that may stand in the summary as they are.
+      seen_tokens: how many of them are in the passages, each counted once.
+      method: what the network reads: WHOLE, BEST_SENTENCES, or the name of the way it
+          reads a document that is too long.
+      places: with BEST_SENTENCES, the index of the sentence in each passage, followed
+          by further sentences that the summary may use unchanged.
     """
 
     passages: list[np.ndarray]
@@ -56,12 +56,12 @@ class EncodedDocument(NamedTuple):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether a part of the text was not read, by a selector neither."""
+        """Whether neither the network nor a selector has read part of the text."""
         return self.method != BEST_SENTENCES and self.seen_tokens < self.source_tokens
 
     @property
     def seen_ratio(self) -> float:
-        """The share of the tokens that stand in a passage, from 0 to 1."""
+        """The share of the tokens that are in a passage, from 0 to 1."""
         return self.seen_tokens / self.source_tokens if self.source_tokens else 1.0
 
 
@@ -71,12 +71,12 @@ class PassageCutter:
     def __init__(
         self, tokenizer: AnyTokenizer, *, task_prefix: str, max_source_tokens: int
     ) -> None:
-        """Takes how a source is made.
+        """Computes the room for text in a source.
 
         Args:
-          tokenizer: of sources.
+          tokenizer: the tokenizer of sources.
           task_prefix: the text before every source.
-          max_source_tokens: tokens that the network reads.
+          max_source_tokens: the maximum number of tokens that the network reads.
         """
         self._tokenizer = tokenizer
         before, behind = tokenizer.surrounding_ids
@@ -87,7 +87,7 @@ class PassageCutter:
         self.room = max_source_tokens - len(self._before) - len(self._behind)
 
     def cut(self, parts: Sequence[str]) -> list[np.ndarray]:
-        """The passages of a document; every token of it stands in at least one.
+        """The passages of a document; every token is in at least one of them.
 
         Args:
           parts: the sentences of the document, as `body_parts` gives them.
@@ -108,7 +108,7 @@ class PassageCutter:
         ]
 
     def _pieces(self, part: str) -> list[np.ndarray]:
-        """A long sentence, cut at words; a word that is too long is cut at tokens."""
+        """Cuts a long sentence between words, and a long word between tokens."""
         max_tokens = max(1, self.room // _PIECES_PER_PASSAGE)
         words = [
             ids[start : start + max_tokens]
@@ -122,10 +122,10 @@ class PassageCutter:
 def balanced_windows(
     lengths: Sequence[int], *, max_tokens: int, overlap: int
 ) -> list[SentenceWindow]:
-    """As few windows as `cut_windows` cuts, all of about the same length.
+    """As many windows as `cut_windows` gives, but of about the same length.
 
     Args:
-      lengths, limit, overlap: as for `cut_windows`.
+      lengths, max_tokens, overlap: as for `cut_windows`.
     """
     windows = cut_windows(lengths, max_tokens=max_tokens, overlap=overlap)
     ends = list(itertools.accumulate(lengths, initial=0))
@@ -133,7 +133,8 @@ def balanced_windows(
     new = 0
     for left in range(len(windows), 0, -1):
         wanted = ends[new] + (ends[-1] - ends[new]) / left
-        # The nearest end, the later one of two; earlier where it would be too long.
+        # The nearest end, the later one if two are equally near, or an earlier one if
+        # the window would be too long.
         last = bisect.bisect_left(ends, wanted)
         if last and wanted - ends[last - 1] < ends[last] - wanted:
             last -= 1
@@ -142,10 +143,10 @@ def balanced_windows(
         total = ends[last] - ends[new]
         if last <= new or total > max_tokens:
             break
-        # The sentences before it that may be read again have at most so many tokens.
+        # The maximum number of tokens that are read again before the new sentences.
         room = min(overlap, max_tokens - total)
         first = bisect.bisect_left(ends, ends[new] - room)
         even.append(SentenceWindow(first, new, last))
         new = last
-    # Some sentences may be too long to be shared out.
+    # Long sentences may make equal windows impossible.
     return even if new == len(lengths) else windows

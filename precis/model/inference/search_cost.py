@@ -1,4 +1,4 @@
-"""The cost of a search: sums over documents that can be added up over tasks and runs.
+"""The cost of a search, as sums that can be added up over tasks and runs.
 
 task 1     documents 512  source_tokens 190_112  process_seconds 61.2  ...
 task 2     documents 130  source_tokens  44_017  process_seconds 15.0  ...
@@ -28,11 +28,10 @@ class SearchCost:
     """Adds up the cost of batches.
 
     Attributes:
-      sums: documents; passages, the sources of these documents; source_tokens,
-        without padding; padded_tokens, with padding; summary_tokens, of the best
-        hypotheses, end tokens included; process_seconds, the search times of all
-        batches added up; wall_seconds, the time in which at least one batch was
-        searched.
+      sums: the number of documents; passages, their sources; source_tokens, without
+        padding; padded_tokens, with padding; summary_tokens, tokens of the best
+        hypotheses, end tokens included; process_seconds, the sum of the search times of
+        all batches; wall_seconds, the time in which at least one batch was searched.
     """
 
     def __init__(self) -> None:
@@ -41,15 +40,15 @@ class SearchCost:
         self._searched_until = float("-inf")
 
     def add(self, batches: Iterable[SearchedBatch], *, documents: int) -> None:
-        """Adds batches; none may have started before a batch of an earlier call.
+        """Adds batches, none of which may have started before a batch added earlier.
 
         batch 1    |---------|
         batch 2         |---------|
         wall       |--------------|
 
         Args:
-          batches: what was searched.
-          documents: the documents of these batches.
+          batches: the batches.
+          documents: the number of documents in them.
         """
         sums = self.sums
         sums["documents"] += documents
@@ -65,11 +64,11 @@ class SearchCost:
 
 
 def describe(sums: Mapping[str, float]) -> dict[str, Any]:
-    """The sums, rounded, with the ratios that follow from them.
+    """The sums, rounded, with ratios computed from them.
 
     Returns:
       The sums; padding_share, from 0 to 1; documents_per_second and
-      summary_tokens_per_second of `wall_seconds`, None if nothing was searched.
+      summary_tokens_per_second by `wall_seconds`, None if nothing was searched.
     """
     wall, padded = sums["wall_seconds"], sums["padded_tokens"]
     return {

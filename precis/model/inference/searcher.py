@@ -32,28 +32,26 @@ from precis.model.search.scores import is_possible
 
 @dataclasses.dataclass(eq=False)
 class TensorFlowSearcher:
-    """Searches summaries with one network and one configuration.
+    """Searches for summaries with one network and one set of search settings.
 
     The search is compiled once, for batches of any shape.
 
     Attributes:
-      network: writes.
-      config: the search settings; its lengths are limited to what the network can
-        write.
+      network: the network that writes the summaries.
+      config: the search settings, with lengths limited to what the network can write.
       special: the ids of special tokens.
-      pieces: the pieces of facts that only a source may bring, `fact_pieces` of
-        `config.copied_kinds`; None where there is none of these.
-      around: how many tokens of a source stand before and behind its text, as an
-        instruction does. They bring no facts.
-      common: the first so many pieces of the vocabulary are those of
-        `config.common_pieces`, `common_end` of it; 0 where all may be written.
-      shorter: says which documents are searched again; None where none is.
-      max_source_tokens: source tokens that the network reads.
-      search_batch: source int32 [B, S], filled up with SOURCE_PADDING -> tokens int32
-        [B, N, T]; scores float32 [B, N]; exists bool [B, N], False where there are
-        fewer than N hypotheses; log_probs float32 [B, N]; margins float32 [B, N], NaN
-        for the last hypothesis of a beam; min_log_probs float32 [B, N]. N is
-        `config.n_best`.
+      pieces: the table of the copy constraint, `fact_pieces` of `config.copied_kinds`;
+        None turns the constraint off.
+      around: the number of tokens before and after the text of a source, such as an
+        instruction; the copy constraint ignores them.
+      common: the number of leading pieces of the vocabulary that every summary may
+        use, `common_end` of `config.common_pieces`; 0 allows the whole vocabulary.
+      shorter: decides which documents are searched again; None for no second search.
+      max_source_tokens: the maximum number of source tokens that the network reads.
+      search_batch: source int32 [B, S], padded with SOURCE_PADDING -> tokens int32
+        [B, N, T]; scores float32 [B, N]; exists bool [B, N], False at empty places;
+        log_probs float32 [B, N]; margins float32 [B, N], NaN for the last hypothesis
+        of a beam; min_log_probs float32 [B, N]. N is `config.n_best`.
     """
 
     network: Generator
@@ -87,8 +85,8 @@ class TensorFlowSearcher:
           sources: int32 [S] each, cut at the network's source length.
 
         Returns:
-          The n best hypotheses of each document, in the order of the documents; fewer
-          where fewer can be written.
+          The n best hypotheses of each document, or fewer if fewer are possible, in
+          the order of the documents.
         """
         batches = batches_by_length(
             [len(source) for source in sources],
@@ -123,7 +121,7 @@ class TensorFlowSearcher:
         )
 
     def _read(self, ranked: Sequence[tf.Tensor]) -> list[Any]:
-        """The hypotheses of each document, or why it has none, of `search_batch`."""
+        """The hypotheses of each document, or its failure, from `search_batch`."""
         parts = [part.numpy() for part in ranked]
         failed = _rows_without_scores(*parts[1:4])
         documents = zip(*(part.tolist() for part in parts), strict=True)
@@ -133,9 +131,9 @@ class TensorFlowSearcher:
         ]
 
     def _hypotheses(self, *document: list[Any]) -> list[Hypothesis]:
-        """The hypotheses of a document, without the padding behind their end tokens."""
+        """The hypotheses of a document, without the padding after their end tokens."""
         hypotheses = []
-        # An end token that is put at the last place does not finish a summary.
+        # An end token that is forced at the last place does not finish a summary.
         longest = self.config.max_summary_tokens - (self.special.last_id is not None)
         for tokens, score, exists, log_prob, margin, min_log_prob in zip(
             *document, strict=True
@@ -157,10 +155,10 @@ class TensorFlowSearcher:
     def _search_batch(
         self, source: tf.Tensor, longest: tf.Tensor | None = None
     ) -> tuple[tf.Tensor, ...]:
-        """The graph of `search_batch`, with the bounds of `beam_search`."""
+        """The graph of `search_batch`; `longest` is as for `beam_search`."""
         ranked = self._run_search(source, longest)
         exists = is_possible(ranked.log_probs)
-        # The last hypothesis has no next one, and an impossible one does not count.
+        # The last hypothesis has no successor, and an impossible one does not count.
         next_scores = tf.pad(ranked.scores[:, 1:], [[0, 0], [0, 1]])
         next_exists = tf.pad(exists[:, 1:], [[0, 0], [0, 1]])
         margins = tf.where(next_exists, ranked.scores - next_scores, float("nan"))
@@ -177,7 +175,7 @@ class TensorFlowSearcher:
         )
 
     def _run_search(self, source: tf.Tensor, longest: tf.Tensor | None) -> Hypotheses:
-        """Runs the search, within a shortlist where there are common pieces."""
+        """Runs the search, with a shortlist if `common` is set."""
         memory = self.network.encode(source)
         network: Network = self.network
         pieces, shortlist = self.pieces, None
@@ -206,7 +204,7 @@ class TensorFlowSearcher:
         return shortlist.restore(hypotheses) if shortlist else hypotheses
 
     def _text(self, source: tf.Tensor) -> tf.Tensor:
-        """Sources, int32 [B, S], with padding in place of the tokens around texts."""
+        """Sources, int32 [B, S], with the tokens around the text set to padding."""
         before, behind = self.around
         lengths = tf.reduce_sum(tf.cast(source >= 0, tf.int32), axis=1, keepdims=True)
         places = tf.range(tf.shape(source)[1])
@@ -217,13 +215,13 @@ class TensorFlowSearcher:
 def _rows_without_scores(
     scores: np.ndarray, exists: np.ndarray, log_probs: np.ndarray
 ) -> set[int]:
-    """The documents whose best hypotheses do not all have finite scores.
+    """The rows of documents with a score that is not finite, or with no hypothesis.
 
-    Logits that are NaN can end in two ways: in scores that are NaN, and in hypotheses
-    that all count as impossible, because NaN is not greater than any number.
+    If logits are NaN, either scores are NaN too, or all hypotheses count as impossible,
+    because NaN is not greater than any number.
 
     Args:
-      scores, exists, log_probs: of `search_batch`, [B, N].
+      scores, exists, log_probs: outputs of `search_batch`, [B, N].
     """
     values = np.stack([scores, log_probs])
     has_wrong = np.any(np.isnan(values) | np.isposinf(values), axis=(0, 2))

@@ -1,8 +1,8 @@
-"""Scores of sentences by a trained network, and the bundle that holds the network.
+"""Scores sentences with a selector, and reads and writes the selector's bundle.
 
 config.json            shape of the selector; shape and precision of the encoder,
                        if there is one
-tokenizer/             the encoder's
+tokenizer/             the tokenizer of the encoder
 weights.safetensors    weights of both networks, and the importance of words and pairs
 """
 
@@ -37,22 +37,22 @@ from precis.model.inference.sentence_vectors import SentenceEncoder, cut_windows
 from precis.model.network.config import EncoderConfig, SelectorConfig
 from precis.model.text.normalization import one_line
 
-# Sentences that the windows of a long document share.
+# Sentences by which the windows of a long document overlap.
 _OVERLAP_SENTENCES = 8
-# Windows that the network reads in one call.
+# The number of windows in one call of the network.
 _BATCH_WINDOWS = 64
 
 
 @dataclasses.dataclass(eq=False)
 class SelectorBundle:
-    """Scores the sentences of documents with a network.
+    """Scores the sentences of documents with a selector.
 
     Attributes:
-      network: computes the logits.
-      encoder: computes the vectors that it reads; None if it reads features only.
-      importance: of words and pairs, learned with the scores of `network`, by which
-        sentences are chosen together; None where it was not learned.
-      model_id: the name of the bundle, as in `Bundle`; empty before it is saved.
+      network: the network that computes the logits.
+      encoder: computes the sentence vectors; None if the network reads features only.
+      importance: the importance of words and pairs of words, learned with the scores of
+        `network`, by which sentences are chosen together; None if it was not learned.
+      model_id: the model_id of the bundle; empty before it is saved.
     """
 
     network: SelectorNetwork
@@ -68,17 +68,17 @@ class SelectorBundle:
     ) -> list[np.ndarray]:
         """Scores the sentences of documents.
 
-        The other documents change no more than the last bits of a score. If a document
-        has more sentences than the selector reads, it is read in windows that overlap
-        by 8 sentences.
+        The score of a document depends on the other documents only in its last bits. If
+        a document has more sentences than the selector reads, it is read in windows
+        that overlap by 8 sentences.
 
         Args:
           documents: the sentences of each document.
-          terms: of each document; computed here where there are none.
+          terms: the terms of each document; computed if None.
 
         Returns:
           float64 [N] for each document: the probability, from 0 to 1, that a sentence
-          belongs to the oracle summary.
+          has the oracle label.
         """
         texts = [
             [one_line(sentence) for sentence in document] for document in documents
@@ -92,11 +92,11 @@ class SelectorBundle:
     def score_inputs(
         self, vectors: Sequence[np.ndarray], feature_rows: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
-        """Scores sentences as `score` does.
+        """Scores sentences as `score` does, from vectors and features.
 
         Args:
-          vectors: [N, D], the vectors of each document's sentences.
-          feature_rows: [N, F], the features of each document's sentences.
+          vectors: the sentence vectors [N, D] of each document.
+          feature_rows: the features [N, F] of each document's sentences.
         """
         most = self.network.config.max_sentences
         windows = [
@@ -139,13 +139,13 @@ def save_selector(
     """Writes a bundle of the kind `extractive`.
 
     Args:
-      folder: where to write.
-      network: computes the logits.
-      encoder: the encoder of the sentence vectors; None if it reads features only.
+      folder: the folder of the bundle.
+      network: the network that computes the logits.
+      encoder: the encoder of the sentence vectors; None if `network` reads features
+        only.
       precision: the number format that the encoder's layers compute in.
       provenance: what the bundle was trained from, for its manifest.
-      importance: of words and pairs, learned with the scores of `network`; None where
-        it was not learned.
+      importance: as in `SelectorBundle`.
 
     Returns:
       The model_id.
@@ -178,7 +178,7 @@ def load_selector(folder: str) -> SelectorBundle:
     """Reads a bundle of the kind `extractive`.
 
     Raises:
-      UsageError: the folder is no complete bundle of that kind, or the selector was
+      UsageError: the folder is not a complete bundle of this kind, or the selector was
         trained on features that this version does not compute.
       DataError: a file differs from the manifest.
     """
@@ -187,7 +187,7 @@ def load_selector(folder: str) -> SelectorBundle:
     encoder = importance = None
     with stored.naming_config():
         check_features(folder, config["features"], FEATURE_NAMES)
-        # A bundle may hold them as float16.
+        # A bundle may store weights as float16.
         weights = {
             name: values.astype(np.float32) if values.dtype == np.float16 else values
             for name, values in stored.read_weights().items()

@@ -1,4 +1,4 @@
-"""The network that scores sentences, computed by numpy, which needs no TensorFlow.
+"""The selector, computed by numpy, without TensorFlow.
 
 `precis.model.network.selector` is the same network for training.
 """
@@ -14,7 +14,7 @@ from precis.model.network.config import SelectorConfig
 if TYPE_CHECKING:  # TensorFlow takes seconds to import.
     from precis.model.network.selector import Selector
 
-# Of the paths of all weights.
+# The prefix of the paths of all weights.
 PREFIX = "extractor/"
 _MASKED = np.float32(-1e9)
 
@@ -24,7 +24,7 @@ class SelectorInputs(NamedTuple):
 
     Attributes:
       vectors: float32 [B, N, D].
-      features: float32 [B, N, F]; here F is the number of features.
+      features: float32 [B, N, F]; F is the number of features.
       places: int32 [B, N], the place of each sentence in its document; -1 is padding.
     """
 
@@ -61,11 +61,11 @@ def pad_inputs(
 
 
 class SelectorNetwork(NamedTuple):
-    """The shape and the weights of a network that scores sentences.
+    """The shape and the weights of a selector.
 
     Attributes:
-      config: its shape.
-      weights: float32, by their path in `Selector`.
+      config: the shape.
+      weights: the weights, float32, by their path in `Selector`.
     """
 
     config: SelectorConfig
@@ -73,7 +73,7 @@ class SelectorNetwork(NamedTuple):
 
     @classmethod
     def of(cls, selector: "Selector") -> "SelectorNetwork":
-        """The network with the weights that a selector has now."""
+        """A network with the present weights of a selector."""
         weights = {weight.path: weight.numpy() for weight in selector.weights}
         return cls(selector.config, weights)
 
@@ -125,7 +125,7 @@ class SelectorNetwork(NamedTuple):
         Args:
           states: float32 [B, N, D].
           bias: float32 [B, 1, 1, N], added to the scores.
-          path: of the weights.
+          path: the path of the weights.
         """
         rows, sentences, width = states.shape
         heads = self.config.heads
@@ -146,7 +146,7 @@ class SelectorNetwork(NamedTuple):
 
 
 def _gelu(values: np.ndarray) -> np.ndarray:
-    from scipy.special import erf  # It takes 0.1 s.
+    from scipy.special import erf  # Imported here, as it takes 0.1 s.
 
     return values * np.float32(0.5) * (1 + erf(values * np.float32(0.5**0.5)))
 

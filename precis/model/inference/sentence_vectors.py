@@ -1,14 +1,14 @@
-"""Sentence vectors: means over the states of an encoder that reads the sentences
-together with the document around them.
+"""Sentence vectors: the mean of an encoder's states over the tokens of a sentence, read
+together with the document around it.
 
-An encoder reads windows of whole sentences, as many as fit its length. A window begins
-some sentences before its first new sentence, so that the new ones are read in their
-context. The vector of a sentence comes from the first window that holds it, so every
-sentence of a long document has a vector.
+An encoder reads windows of as many whole sentences as fit its length. A window repeats
+some sentences of the window before it, so that the new ones are read in context. The
+vector of a sentence comes from the first window that holds it, so every sentence of a
+long document has a vector.
 
     sentences      0  1  2  3  4  5  6
     first window   ^^^^^^^^^^
-    second window           ~~^^^^^^^     ~ is read again; its vectors are not taken
+    second window           ~~^^^^^^^     ~ is read again; its vectors are not used
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from precis.model.tokenization.folder import AnyTokenizer
 if TYPE_CHECKING:
     from precis.model.network.transformer import Encoder
 
-# Padded tokens of one call. More take more memory and are no faster on a CPU.
+# Padded tokens in one call. More tokens take more memory and are no faster on a CPU.
 _BATCH_TOKENS = 8_192
-# Windows are padded to a multiple of it.
+# Windows are padded to a multiple of this length.
 _LENGTH_STEP = 32
 
 
@@ -35,8 +35,8 @@ class SentenceWindow(NamedTuple):
 
     Attributes:
       first: the first sentence of the window.
-      new: the first sentence whose vector is taken.
-      last: the sentence behind the window.
+      new: the first sentence whose vector is used.
+      last: the first sentence after the window.
     """
 
     first: int
@@ -51,9 +51,9 @@ def cut_windows(
 
     Args:
       lengths: tokens of each sentence, each at most `max_tokens`.
-      max_tokens: the largest number of tokens in a window.
-      overlap: the largest number of tokens that a window reads again before its first
-        new sentence.
+      max_tokens: the maximum number of tokens in a window.
+      overlap: the maximum number of tokens that a window repeats before its first new
+        sentence.
     """
     windows = []
     new = 0
@@ -88,12 +88,12 @@ class SentenceEncoder:
         *,
         overlap_tokens: int = 64,
     ) -> None:
-        """Takes the parts of a bundle.
+        """Prepares the encoder.
 
         Args:
           encoder: the network that reads the sentences.
           tokenizer: the tokenizer of the encoder.
-          overlap_tokens: the largest number of tokens that a window reads again.
+          overlap_tokens: the maximum number of tokens that a window repeats.
         """
         import tensorflow as tf
 
@@ -116,8 +116,8 @@ class SentenceEncoder:
     def vectors(self, documents: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """Computes a vector for every sentence of every document.
 
-        A sentence without tokens has the zero vector. Of a sentence that is longer than
-        the encoder reads, its beginning is read.
+        The vector of a sentence without tokens is zero. A sentence that is too long for
+        the encoder is cut off.
 
         Returns:
           float32 [N, D] for each document.
@@ -181,8 +181,9 @@ class SentenceEncoder:
 
         Args:
           tokens: int32 [B, S].
-          sentences: int32 [B, S], from 1; 0 for special tokens and padding.
-          count: int32, N.
+          sentences: int32 [B, S], the number of each token's sentence, from 1; 0 for
+            special tokens and padding.
+          count: N, int32.
 
         Returns:
           float32 [B, N, D].

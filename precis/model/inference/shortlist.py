@@ -1,11 +1,11 @@
-"""A search with few pieces: `common_pieces`.
+"""Limits a search to few pieces: the setting `common_pieces`.
 
-A summary is made of common words and of words of its source. So a batch needs only the
-first pieces of a vocabulary and those of its sources: output layer, softmax and the
-choice of candidates cost a fraction. Within the search, tokens are numbers in this
-short vocabulary, the shortlist, in the order of the whole one; the first pieces, the
-special ones among them, keep theirs. A document writes no piece that only another
-document of its batch brings, so that its summary does not depend on the batch.
+Most words of a summary are common words or words of its source. So a batch needs only
+the first pieces of a vocabulary and the pieces of its sources, the shortlist. Output
+layer, softmax and the choice of candidates then cost a fraction. Within the search, a
+token is its place in the shortlist, which keeps the order of the vocabulary; the first
+pieces, with the special tokens, keep their ids. A document cannot use pieces of other
+documents in its batch, so its summary does not depend on the batch.
 
     vocabulary    0 1 2 3 | 4 5 6 7 8 9        4 common pieces
     sources       7 2 9
@@ -31,17 +31,17 @@ from precis.model.search.hypotheses import Hypotheses
 from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.wordpiece import JOINER, SPACE
 
-# oneDNN prepares every matrix product again for a shape that is new to it.
+# Few different sizes, as oneDNN prepares a matrix product for each new shape.
 _SIZE_STEP = 256
 
 
 class Shortlist(NamedTuple):
-    """The pieces that a batch of B sources needs, N of a vocabulary of V.
+    """The N pieces that a batch of B sources needs, of a vocabulary of V.
 
     Attributes:
-      ids: int32 [N], ascending; filled up with piece 0, which no document may write
-          there.
-      numbers: int32 [V], the place of each piece in `ids`; -1 where it has none.
+      ids: int32 [N], ascending; padded with piece 0, which no document may write at
+          these places.
+      numbers: int32 [V], the place of each piece in `ids`; -1 if it is not there.
       bias: float32 [B, 1, N], MASKED at pieces that a document may not write.
     """
 
@@ -50,32 +50,32 @@ class Shortlist(NamedTuple):
     bias: tf.Tensor
 
     def number(self, ids: tf.Tensor) -> tf.Tensor:
-        """The places of pieces, int32 of the same shape; negative ids stay."""
+        """The places of pieces in the shortlist, int32; negative ids are unchanged."""
         return tf.where(ids < 0, ids, tf.gather(self.numbers, tf.maximum(ids, 0)))
 
     def gather_table(self, table: PieceTable) -> PieceTable:
-        """The table of the shortlist's pieces."""
+        """The rows of a table for the pieces of the shortlist."""
         held = PieceTable(*(tf.gather(part, self.ids) for part in table))
         return held._replace(capitalised=self.number(held.capitalised))
 
     def restore(self, hypotheses: Hypotheses) -> Hypotheses:
-        """Hypotheses in the pieces of the whole vocabulary."""
+        """Hypotheses with ids of the whole vocabulary."""
         return hypotheses._replace(tokens=tf.gather(self.ids, hypotheses.tokens))
 
 
 def common_end(
     tokenizer: AnyTokenizer, special: SpecialTokens, common_pieces: int
 ) -> int:
-    """How many pieces a vocabulary has up to the last of its common ones; 0 where all
-    may be written.
+    """The number of pieces up to the last common piece; 0 allows the whole vocabulary.
 
     Args:
-      tokenizer: with single characters before or among the common pieces.
+      tokenizer: the tokenizer; its single characters come before or among the common
+        pieces.
       special: the special tokens.
-      common_pieces: longer pieces, from the first on; 0 is all.
+      common_pieces: the number of common pieces, without single characters; 0 is all.
 
     Raises:
-      UsageError: a special token stands behind them, so that it could not be written.
+      UsageError: a special token comes after them and could not be written.
     """
     end = longer_pieces = 0
     while end < tokenizer.vocabulary_size and longer_pieces < common_pieces:
@@ -108,10 +108,10 @@ def make_shortlist(
     Args:
       source: int32 [B, S], negative at padding.
       vocabulary_size: V.
-      common: pieces that every document may write, the first of the vocabulary.
-      least: the least N; the choice of candidates compares so many.
-      table: of facts; where there is one, pieces of the source with a capital are held
-          too, which may open a sentence.
+      common: the number of leading pieces that every document may write.
+      least: the minimum of N, as the choice of candidates compares this many.
+      table: the table of the copy constraint; if given, the shortlist also has the
+          pieces of the source with a capital, which may open a sentence.
     """
     batch = tf.shape(source)[0]
     if table is not None:
@@ -140,7 +140,7 @@ def make_shortlist(
 
 
 class ShortlistedNetwork:
-    """A network that reads and writes numbers of a shortlist, as a search knows it."""
+    """A `Network` of a search whose tokens are places in a shortlist."""
 
     def __init__(self, network: Generator, shortlist: Shortlist) -> None:
         self._network = network

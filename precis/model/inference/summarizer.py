@@ -1,6 +1,6 @@
-"""Summaries as text: token ids of documents in, ranked summaries out.
+"""Makes a searcher, and turns its hypotheses into ranked summaries as text.
 
-TensorFlow is imported where a network writes them.
+TensorFlow is imported only when a searcher is made.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ class LineOrigin(NamedTuple):
     """The sentence from which a line of a summary was written.
 
     Attributes:
-      start, end: of the sentence, in the article.
+      start, end: the range of the sentence in the article, in characters.
       confidence: the probability that the line is right.
     """
 
@@ -48,19 +48,19 @@ class Summary(NamedTuple):
     """One summary of a document.
 
     Attributes:
-      text: the summary, one sentence a line.
-      score: its log-probability after the length penalty; NaN where an endpoint does
-        not give it.
-      mean_log_prob: the mean log-probability of its tokens, the end token included. As
-        in the search, a token that is given, such as a prefix, has the log-probability
-        zero, and the probabilities of tokens that a rule forbids are not distributed
-        over the others. NaN as above.
+      text: the summary, one sentence per line.
+      score: its log-probability divided by the length penalty; NaN if an endpoint does
+        not give log-probabilities.
+      mean_log_prob: the mean log-probability of its tokens, end token included. As in
+        the search, a forced token, such as a prefix, has log-probability 0, and
+        probabilities are not renormalised when a rule forbids tokens. NaN as above.
       margin: its score minus the score of the next hypothesis in the beam; None for
         the last one.
       min_log_prob: the log-probability of its least likely token; NaN as above.
-      origins: of each line; None if the network read more than a sentence at once.
-      is_finished: False where it was cut at the maximum length.
-      has_read_all: False where a server has cut the source.
+      origins: the sentence of each line; None if the network read more than one
+        sentence at once.
+      is_finished: False if it was cut off at the maximum length.
+      has_read_all: False if a server has cut off the source.
     """
 
     text: str
@@ -78,8 +78,8 @@ def join_summaries(
     parts: Sequence[Summary],
     origins: tuple[LineOrigin, ...] | None = None,
 ) -> Summary:
-    """A summary made of parts of others: with the means of their scores and mean
-    log-probabilities, and the smallest margin and log-probability of a token.
+    """A summary made from others: its score and mean log-probability are their means,
+    its margin and least log-probability are their minima.
     """
     count = max(len(parts), 1)
     return Summary(
@@ -101,21 +101,21 @@ def make_searcher(
     source_tokenizer: AnyTokenizer | None = None,
     limit: LengthLimit = NO_LENGTH_LIMIT,
 ) -> "TensorFlowSearcher":
-    """What searches the token ids of summaries.
+    """Makes the searcher of a network.
 
     Args:
       network: the network that writes.
       tokenizer: the tokenizer of summaries.
       config: the search settings.
-      special: the special tokens; by default those of `tokenizer`, which then is a
-        tokenizer of this project.
+      special: the special tokens; by default the special tokens of `tokenizer`, which
+        must then be a tokenizer of precis.
       source_tokenizer: the tokenizer of sources; by default `tokenizer`.
-      limit: of a summary. Where there is one, all hypotheses of the beam are kept, and
-        shorter ones are searched where none is within it.
+      limit: the length limit. If set, all hypotheses of the beam are kept, and if none
+        is within the limit, the document is searched again for shorter ones.
 
     Raises:
       UsageError: `config.supported` or `config.common_pieces` would mix two
-        vocabularies, or special tokens stand behind the common pieces.
+        vocabularies, or a special token is not among the common pieces.
     """
     from precis.model.inference.fact_pieces import fact_pieces
     from precis.model.inference.searcher import TensorFlowSearcher
@@ -142,8 +142,8 @@ def make_searcher(
 def search_within(
     limit: LengthLimit, tokenizer: AnyTokenizer, config: SearchConfig
 ) -> tuple[SearchConfig, Shorter | None]:
-    """A search whose summaries are to be within a limit, and what says which of its
-    results are too long. A greedy search would find nothing else.
+    """The search settings for a length limit, and the function that finds results that
+    are too long; None for a greedy search, as a second search gives the same tokens.
     """
     if not limit or config.beam_width == 1:
         return config, None
@@ -154,8 +154,8 @@ def search_within(
 def _fitting_tokens(
     tokenizer: AnyTokenizer, limit: LengthLimit, ranked: Sequence[Hypothesis]
 ) -> int:
-    """How many tokens of a document's best hypothesis fill the limit; 0 where any
-    hypothesis or its beginning is within it.
+    """How many tokens of the best hypothesis are within the limit; 0 if a whole
+    hypothesis or its first sentences are.
     """
     summaries = distinct_summaries(ranked, tokenizer)
     if not summaries:
@@ -172,8 +172,8 @@ def distinct_summaries(
 ) -> list[Summary]:
     """The summaries of one document, best first.
 
-    A summary that differs from a better one in white space only is left out. Of what a
-    language model wrote that was told an instruction, the summary in it is taken.
+    A summary that differs from a better one only in white space is left out. If a
+    language model got an instruction, the summary is extracted from its answer.
     """
     texts = tokenizer.decode([hypothesis.tokens for hypothesis in ranked])
     if instruction:
@@ -197,20 +197,20 @@ def distinct_summaries(
 def shorten(
     ranked: Sequence[Summary], limit: LengthLimit, language: str = ENGLISH
 ) -> list[Summary]:
-    """The summaries of a document that are within a limit, best first.
+    """The summaries of a document that are within a length limit, best first.
 
-    None ends within a clause or a quotation: where the best one has the end of a
-    sentence, the others end so, and the last sentence of one that was cut at the
-    maximum length is left out.
+    None ends within a clause or a quotation. If the best one contains the end of a
+    sentence, all must end with a sentence, and a summary that was cut off at the
+    maximum length loses its last sentence.
 
     Args:
       ranked: the summaries, best first.
-      limit: the most that one of them may have.
-      language: of the document.
+      limit: the length limit.
+      language: the language of the document.
 
     Returns:
-      Where none is within it, the best one that is without its last sentences, with
-      the scores of the whole; nothing where no first sentence is short enough.
+      The summaries within the limit; if there are none, the best summary that is within
+      it without its last sentences, with unchanged scores; otherwise an empty list.
     """
     first = limit.beginnings(ranked[0].text, language) if ranked else []
     marked = any(map(ends_sentence, first))

@@ -1,4 +1,4 @@
-"""What writes summaries: a network here, or a model behind an endpoint."""
+"""The interface of writers: a network in this process, or a model at an endpoint."""
 
 import dataclasses
 import threading
@@ -24,11 +24,11 @@ class PendingWindow:
 
     Attributes:
       batches: the positions of the documents of each batch.
-      searches: each gives the result of a batch when it is called.
-      lengths: source tokens of each document.
-      decode: turns the hypotheses of a document into summaries, or fails.
-      searched: the result of each batch, available after `summaries`.
-      costs: of each document, likewise.
+      searches: for each batch, a function that waits for its result.
+      lengths: the number of source tokens of each document.
+      decode: turns the hypotheses of a document into summaries or a failure.
+      searched: the result of each batch; set by `summaries`.
+      costs: the cost of each document; set by `summaries`.
     """
 
     batches: list[list[int]]
@@ -44,17 +44,15 @@ class PendingWindow:
         """Waits for the search.
 
         Args:
-          on_searched: takes how much of the window is searched, from 0 to 1; it is
-            called after each batch.
+          on_searched: called after each batch with the share of the window that is
+            searched, from 0 to 1.
 
         Returns:
-          The n best summaries of each document, in the order of the documents; fewer
-          where fewer can be written. A failure in place of them where the document
-          cannot be searched.
+          The n best summaries of each document, or fewer if fewer are possible, in the
+          order of the documents; a failure if the document cannot be searched.
 
         Raises:
-          PrecisError: the bundle cannot be loaded, or search processes die whatever
-            they do.
+          PrecisError: the bundle cannot be loaded, or search processes die repeatedly.
         """
         documents = sum(map(len, self.batches))
         searched_documents = 0
@@ -77,7 +75,7 @@ class PendingWindow:
 
 
 class Writer(Protocol):
-    """What writes summaries; may be used from several threads.
+    """Writes summaries; thread-safe.
 
     Attributes:
       source_tokenizer: the tokenizer of articles.
@@ -95,26 +93,26 @@ class Writer(Protocol):
             self._users += 1
 
     def release(self) -> None:
-        """Removes a user; after the last one, ends what it has started."""
+        """Removes a user; after the last one, stops threads and processes."""
         with self._lock:
             self._users -= 1
             if not self._users:
                 self._end()
 
     def _begin(self) -> None:
-        """Begins with the first user."""
+        """Called before the first user."""
 
     def _end(self) -> None:
-        """Ends with the last user."""
+        """Called after the last user."""
 
     def room(self, text: str) -> int:
-        """The tokens of a text that the model reads at once, at most."""
+        """The maximum number of tokens of a text that the model reads at once."""
         ...
 
     def begin(self, sources: Sequence[np.ndarray]) -> PendingWindow:
-        """Begins to write summaries of a window, in the order of these calls.
+        """Begins to write the summaries of a window; windows are written in call order.
 
         Args:
-          sources: int32 [S] each, cut as `room` says.
+          sources: int32 [S] each, at most `room` tokens.
         """
         ...
